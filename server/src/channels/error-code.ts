@@ -1,0 +1,18 @@
+// The twelve reasons a delivery can fail with, each a distinct action for somebody (contract 7.6). Closed in v1.
+
+export const errorCodes = [
+  'unregistered',
+  'invalid_token',
+  'credential_mismatch',
+  'auth_failed',
+  'not_configured',
+  'payload_too_large',
+  'invalid_payload',
+  'rate_limited',
+  'provider_unavailable',
+  'timeout',
+  'expired',
+  'unknown_error',
+] as const;
+
+export type ErrorCode = (typeof errorCodes)[number];

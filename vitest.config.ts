@@ -1,0 +1,21 @@
+import { defineConfig } from 'vitest/config';
+
+// One process a test file, two at a time: a file has its own database, and the machine may have two cores.
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'server',
+          root: 'server',
+          include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+          globalSetup: ['test/global-setup.ts'],
+          testTimeout: 30_000,
+          hookTimeout: 60_000,
+        },
+      },
+      { test: { name: 'sandbox', root: 'sandbox', include: ['{src,test}/**/*.test.ts'], testTimeout: 30_000 } },
+      { test: { name: 'web', root: 'web', include: ['{src,test}/**/*.test.ts'], testTimeout: 30_000 } },
+    ],
+  },
+});
