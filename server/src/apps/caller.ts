@@ -1,0 +1,16 @@
+// Who is calling: the app and the scope of its key. What every keyed route gets to know, and all of it.
+import type { Uuid } from '../platform/ids.ts';
+
+export type KeyScope = 'server' | 'client';
+
+export interface Caller {
+  readonly appId: Uuid;
+  readonly keyId: Uuid;
+  readonly keyName: string;
+  readonly scope: KeyScope;
+  /** The app's plan by name. */
+  readonly plan: string;
+}
+
+/** The caller of public routes: no app, no key. Its ids match nothing. */
+export const nobody: Caller = Object.freeze({ appId: '', keyId: '', keyName: '', scope: 'client', plan: '' });

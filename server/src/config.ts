@@ -1,0 +1,145 @@
+// Environment → one frozen Config; the only reader of process.env. A wrong value stops the start and names its variable.
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseEnv } from 'node:util';
+
+export type Role = 'all' | 'api' | 'worker';
+
+export interface Config {
+  readonly host: string;
+  readonly port: number;
+  /** The address that browsers and devices reach the service at, without a trailing slash; null while it is not known. */
+  readonly publicUrl: string | null;
+  /** Null: the embedded database. */
+  readonly databaseUrl: string | null;
+  readonly dataDir: string;
+  /** Base64 as given; null: generated into the data directory. */
+  readonly masterKey: string | null;
+  readonly masterKeyPrevious: string | null;
+  readonly role: Role;
+  readonly workers: number | null;
+  readonly sendWaitMs: number;
+  readonly pushHosts: readonly string[];
+  readonly outboundAllowCidrs: readonly string[];
+  readonly outboundAllowPorts: string;
+  readonly outboundResolve: string;
+  readonly outboundCaFile: string | null;
+  readonly plansFile: string | null;
+  readonly defaultPlan: string;
+  readonly trustedProxies: readonly string[];
+  readonly logLevel: string;
+  readonly allowUnsafePostgres: boolean;
+}
+
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+/** Every variable with its default as text; `.env.example` and docs/configuration.md list the same ones. */
+export const variables = {
+  HOST: '127.0.0.1',
+  PORT: '8080',
+  PUBLIC_URL: '',
+  DATABASE_URL: '',
+  DATA_DIR: './data',
+  MASTER_KEY: '',
+  MASTER_KEY_PREVIOUS: '',
+  ROLE: 'all',
+  WORKERS: '',
+  SEND_WAIT_MS: '20000',
+  PUSH_HOSTS: '',
+  OUTBOUND_ALLOW_CIDRS: '',
+  OUTBOUND_ALLOW_PORTS: '',
+  OUTBOUND_RESOLVE: '',
+  OUTBOUND_CA_FILE: '',
+  PLANS_FILE: '',
+  DEFAULT_PLAN: 'free',
+  TRUSTED_PROXIES: '',
+  LOG_LEVEL: 'info',
+  ALLOW_UNSAFE_POSTGRES: '0',
+} as const;
+
+type Variable = keyof typeof variables;
+
+/** Reads the environment, and a `.env` file in the working directory beneath it. Throws `ConfigError`. */
+export function loadConfig(environment: NodeJS.ProcessEnv = process.env, workingDir: string = process.cwd()): Config {
+  const file = readDotEnv(join(workingDir, '.env'));
+  const read = (name: Variable): string => (environment[name] ?? file[name] ?? variables[name]).trim();
+  const optional = (name: Variable): string | null => read(name) || null;
+
+  const host = read('HOST');
+  const port = integer(read('PORT'), 'PORT', 0, 65_535);
+  return Object.freeze({
+    host,
+    port,
+    publicUrl: publicUrl(read('PUBLIC_URL'), host, port),
+    databaseUrl: databaseUrl(optional('DATABASE_URL')),
+    dataDir: resolve(workingDir, read('DATA_DIR')),
+    masterKey: optional('MASTER_KEY'),
+    masterKeyPrevious: optional('MASTER_KEY_PREVIOUS'),
+    role: oneOf(read('ROLE'), 'ROLE', ['all', 'api', 'worker']),
+    workers: read('WORKERS') === '' ? null : integer(read('WORKERS'), 'WORKERS', 1, 256),
+    sendWaitMs: integer(read('SEND_WAIT_MS'), 'SEND_WAIT_MS', 0, 600_000),
+    pushHosts: list(read('PUSH_HOSTS')),
+    outboundAllowCidrs: list(read('OUTBOUND_ALLOW_CIDRS')),
+    outboundAllowPorts: read('OUTBOUND_ALLOW_PORTS'),
+    outboundResolve: read('OUTBOUND_RESOLVE'),
+    outboundCaFile: optional('OUTBOUND_CA_FILE'),
+    plansFile: optional('PLANS_FILE'),
+    defaultPlan: read('DEFAULT_PLAN'),
+    trustedProxies: list(read('TRUSTED_PROXIES')),
+    logLevel: oneOf(read('LOG_LEVEL'), 'LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+    allowUnsafePostgres: oneOf(read('ALLOW_UNSAFE_POSTGRES'), 'ALLOW_UNSAFE_POSTGRES', ['0', '1']) === '1',
+  });
+}
+
+function readDotEnv(path: string): Record<string, string | undefined> {
+  try {
+    return parseEnv(readFileSync(path, 'utf8')) as Record<string, string | undefined>;
+  } catch (error) {
+    if ((error as { code?: string }).code === 'ENOENT') return {};
+    throw new ConfigError(`.env cannot be read: ${(error as Error).message}`);
+  }
+}
+
+function integer(text: string, name: Variable, least: number, most: number): number {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= least && value <= most))
+    throw new ConfigError(`${name} must be a whole number from ${least} to ${most}, not '${text}'.`);
+  return value;
+}
+
+function oneOf<Value extends string>(text: string, name: Variable, allowed: readonly Value[]): Value {
+  const value = allowed.find((candidate) => candidate === text);
+  if (value === undefined) throw new ConfigError(`${name} must be one of ${allowed.join(', ')}, not '${text}'.`);
+  return value;
+}
+
+function list(text: string): readonly string[] {
+  return Object.freeze(
+    text
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== ''),
+  );
+}
+
+// A host that means "every interface" is no address a browser can be sent to: then there is no default.
+function publicUrl(text: string, host: string, port: number): string | null {
+  if (text === '') {
+    if (host === '0.0.0.0' || host === '::') return null;
+    return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  }
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
+    throw new ConfigError(`PUBLIC_URL must be an http or https address without query, not '${text}'.`);
+  }
+  return url.href.replace(/\/+$/, '');
+}
+
+function databaseUrl(text: string | null): string | null {
+  if (text !== null && !/^postgres(ql)?:\/\//.test(text)) {
+    throw new ConfigError('DATABASE_URL must be a postgres:// address.');
+  }
+  return text;
+}

@@ -1,0 +1,42 @@
+// Weekly partitions of `deliveries`, by the time inside `batch_id`. Made four weeks ahead, so that a send never waits for
+// one; a batch id outside all of them would fail its flush, so the current week is made at every start too.
+import type { Sql } from '../platform/db.ts';
+import { uuidFloorOf } from '../platform/ids.ts';
+
+const weekMs = 7 * 24 * 3_600_000;
+const weeksAhead = 4;
+
+/** 1970-01-05 was a Monday: weeks begin there, in UTC. */
+const firstMondayMs = 4 * 24 * 3_600_000;
+
+interface Partition {
+  readonly name: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** The partitions that should exist at an instant: last week's, for clocks that differ, to four weeks ahead. */
+export function partitionsAround(nowMs: number): Partition[] {
+  const current = Math.floor((nowMs - firstMondayMs) / weekMs);
+  return Array.from({ length: weeksAhead + 2 }, (_, i) => {
+    const startMs = (current - 1 + i) * weekMs + firstMondayMs;
+    const day = new Date(startMs).toISOString().slice(0, 10).replaceAll('-', '');
+    return {
+      name: `deliveries_${day}`,
+      from: uuidFloorOf(new Date(startMs)),
+      to: uuidFloorOf(new Date(startMs + weekMs)),
+    };
+  });
+}
+
+/** Creates the missing partitions. Safe to run at any time and from several processes. */
+export async function ensureDeliveryPartitions(sql: Sql, nowMs: number = Date.now()): Promise<void> {
+  for (const { name, from, to } of partitionsAround(nowMs)) {
+    const [existing] = await sql`SELECT to_regclass(${name}) AS found`;
+    if (existing?.['found']) continue;
+    // Names and bounds are made above from numbers alone; DDL takes no parameters.
+    await sql.unsafe(
+      `CREATE TABLE IF NOT EXISTS ${name} PARTITION OF deliveries FOR VALUES FROM ('${from}') TO ('${to}')`,
+    );
+  }
+}

@@ -1,0 +1,113 @@
+// Every error a caller can see, with its status: one table (contract 2). Anything that is not an `ApiError` reaches a
+// caller as `internal_error` and is logged whole.
+
+export const apiErrors = {
+  validation_failed: { status: 400, message: 'The request is invalid.' },
+  invalid_json: { status: 400, message: 'The body is not valid JSON.' },
+  body_too_large: { status: 400, message: 'The request is too large.' },
+  missing_key: { status: 401, message: 'Send an API key as: Authorization: Bearer <API_KEY>' },
+  invalid_key: { status: 401, message: 'The API key is not valid.' },
+  app_suspended: { status: 403, message: 'The app of this key is suspended.' },
+  wrong_key_scope: { status: 403, message: 'This needs a server key.' },
+  identity_check_failed: { status: 403, message: 'The identity check failed.' },
+  not_found: { status: 404, message: 'There is no such resource.' },
+  rate_limited: { status: 429, message: 'Too many requests.' },
+  quota_exceeded: { status: 429, message: 'The monthly quota is used up.' },
+  internal_error: { status: 500, message: 'Something went wrong on our side. Name the request id when you report it.' },
+  unavailable: { status: 503, message: 'The service is unavailable for the moment. Try again.' },
+} as const;
+
+export type ApiErrorCode = keyof typeof apiErrors;
+
+/** The closed set of `issues[].code` (contract 2). */
+export const issueCodes = [
+  'required',
+  'invalid_type',
+  'invalid_value',
+  'invalid_format',
+  'too_small',
+  'too_big',
+  'too_soon',
+  'unrecognized_keys',
+  'exactly_one_required',
+  'unknown_property',
+  'operator_not_allowed',
+  'value_type_mismatch',
+  'empty_group',
+  'too_many_nodes',
+  'too_deep',
+  'too_many_properties',
+  'segment_invalid',
+  'name_taken',
+  'in_use',
+  'not_cancelable',
+  'template_syntax',
+  'empty_content',
+  'reserved_key',
+  'unknown_timezone',
+  'host_not_allowed',
+  'idempotency_key_reused',
+  'invalid_json',
+  'body_too_large',
+] as const;
+export type IssueCode = (typeof issueCodes)[number];
+
+/** One thing that is wrong with a request. `allowed` only where a closed list applies, `limit` only where the contract names it. */
+export interface Issue {
+  readonly path: readonly (string | number)[];
+  readonly code: IssueCode;
+  readonly message: string;
+  readonly allowed?: readonly unknown[];
+  readonly limit?: number | string;
+}
+
+/** At most this many issues are listed. */
+const issuesMax = 50;
+
+export interface ApiErrorDetails {
+  readonly message?: string;
+  readonly issues?: readonly Issue[];
+  /** Sets `Retry-After`, in whole seconds rounded up; on `rate_limited` also `retry_after_ms`. */
+  readonly retryAfterMs?: number;
+  /** Further body fields, such as `quota` and `upgrade`. */
+  readonly extra?: Readonly<Record<string, unknown>>;
+  /** For the log only; never leaves the house. */
+  readonly cause?: unknown;
+}
+
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly code: ApiErrorCode;
+  readonly status: number;
+  readonly details: ApiErrorDetails;
+
+  constructor(code: ApiErrorCode, details: ApiErrorDetails = {}) {
+    super(details.message ?? apiErrors[code].message, { cause: details.cause });
+    this.code = code;
+    this.status = apiErrors[code].status;
+    this.details = details;
+  }
+
+  /** The body of the answer, in the order the contract shows. */
+  present(requestId: string): Record<string, unknown> {
+    const { issues, retryAfterMs, extra } = this.details;
+    return {
+      error: this.code,
+      message: this.message,
+      ...(issues && { issues: issues.slice(0, issuesMax) }),
+      ...(this.code === 'rate_limited' && { retry_after_ms: retryAfterMs }),
+      ...extra,
+      request_id: requestId,
+    };
+  }
+}
+
+/** A 400 that lists what is wrong. */
+export function invalid(issues: readonly Issue[]): ApiError {
+  const message = issues.length === 1 ? (issues[0]?.message ?? '') : `${issues.length} fields are invalid.`;
+  return new ApiError('validation_failed', { issues, message });
+}
+
+export function notFound(): ApiError {
+  return new ApiError('not_found');
+}

@@ -1,0 +1,44 @@
+// The clock: all decisions about time use the database's (contract 1). A process asks for it now and then and adds its own
+// monotonic time since, which no operator and no time server can set back.
+import type { Fragment, Sql } from './db.ts';
+
+export interface Clock {
+  /** The present instant as an SQL expression, for decisions made inside a statement. */
+  readonly now: Fragment;
+  /** The present instant by the database's clock, as last compared; milliseconds since the epoch. */
+  nowMs(): number;
+  date(): Date;
+  /** Compares with the database again. */
+  synchronize(): Promise<void>;
+}
+
+/** A clock that tests can set forward; in production nothing calls `advance`. */
+export interface SettableClock extends Clock {
+  advance(ms: number): void;
+}
+
+export async function createClock(sql: Sql): Promise<SettableClock> {
+  // Difference between the database's clock and this process's monotonic one.
+  let differenceMs = 0;
+  let advancedMs = 0;
+  const clock: SettableClock = {
+    get now(): Fragment {
+      return advancedMs === 0 ? sql`now()` : sql`(now() + ${advancedMs}::float8 * interval '1 millisecond')`;
+    },
+    nowMs: () => Math.round(performance.now() + differenceMs) + advancedMs,
+    date: () => new Date(clock.nowMs()),
+    async synchronize() {
+      const startedAt = performance.now();
+      const [row] = await sql<
+        { nowMs: number }[]
+      >`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now_ms`;
+      const answeredAt = performance.now();
+      if (row) differenceMs = row.nowMs - (startedAt + answeredAt) / 2;
+    },
+    advance(ms) {
+      advancedMs += ms;
+    },
+  };
+  await clock.synchronize();
+  return clock;
+}

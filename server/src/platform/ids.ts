@@ -1,0 +1,101 @@
+// Identifiers: UUIDv7 inside, `<prefix>_` + 22 base62 characters outside (contract 1). Knows no table and no clock but
+// the one that stamps a new id.
+import { randomFillSync } from 'node:crypto';
+
+/** A UUID in canonical lower-case text, as the database driver gives and takes it. */
+export type Uuid = string;
+
+export const idPrefixes = ['msg', 'dev', 'usr', 'seg', 'app', 'key', 'whk', 'whe', 'req'] as const;
+export type IdPrefix = (typeof idPrefixes)[number];
+
+const base62Alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const digitOfCharCode = new Int8Array(128).fill(-1);
+for (let digit = 0; digit < 62; digit++) digitOfCharCode[base62Alphabet.charCodeAt(digit)] = digit;
+
+// Random bytes are drawn in blocks: one call into the system's CSPRNG for 256 ids instead of one each.
+const entropy = Buffer.alloc(10 * 256);
+let entropyUsed = entropy.length;
+
+/** Mints a UUIDv7 (RFC 9562 section 5.7): 48 bits of milliseconds, then 74 random bits and no counter among them (R-47). */
+export function mintUuid(nowMs: number = Date.now()): Uuid {
+  if (entropyUsed === entropy.length) {
+    randomFillSync(entropy);
+    entropyUsed = 0;
+  }
+  const random = entropy.toString('hex', entropyUsed, entropyUsed + 10);
+  entropyUsed += 10;
+  const time = nowMs.toString(16).padStart(12, '0');
+  const variant = '89ab'.charAt(Number.parseInt(random.charAt(3), 16) & 3);
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${random.slice(7, 19)}`;
+}
+
+/** The smallest UUIDv7 of an instant: a bound for ranges of ids that sort by time. */
+export function uuidFloorOf(instant: Date): Uuid {
+  const time = instant.getTime().toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
+}
+
+/** The 16 bytes of a canonical UUID. */
+export function uuidToBytes(uuid: Uuid): Buffer {
+  return Buffer.from(uuid.replaceAll('-', ''), 'hex');
+}
+
+export function uuidFromBytes(bytes: Uint8Array): Uuid {
+  const hex = Buffer.from(bytes.buffer, bytes.byteOffset, 16).toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** Base62 of bytes read as one big-endian integer, left-padded with `0` to `length` characters. */
+export function base62Encode(bytes: Uint8Array, length: number): string {
+  const limbs: number[] = [];
+  for (let i = 0; i < bytes.length; i += 2) limbs.push(((bytes[i] ?? 0) << 8) | (bytes[i + 1] ?? 0));
+  let text = '';
+  while (text.length < length) {
+    // Five digits at a time: 62^5 × 2^16 stays far below 2^53, so plain numbers are exact.
+    let remainder = 0;
+    for (let i = 0; i < limbs.length; i++) {
+      const dividend = remainder * 65536 + (limbs[i] ?? 0);
+      const quotient = Math.floor(dividend / 916_132_832);
+      limbs[i] = quotient;
+      remainder = dividend - quotient * 916_132_832;
+    }
+    for (let digit = 0; digit < 5 && text.length < length; digit++) {
+      text = base62Alphabet.charAt(remainder % 62) + text;
+      remainder = Math.floor(remainder / 62);
+    }
+  }
+  return text;
+}
+
+/** The inverse of `base62Encode`; undefined for a foreign character or a value that does not fit the bytes. */
+export function base62Decode(text: string, byteLength: number): Buffer | undefined {
+  const limbs = new Array<number>(byteLength / 2).fill(0);
+  for (let i = 0; i < text.length; i++) {
+    let carry = digitOfCharCode[text.charCodeAt(i)] ?? -1;
+    if (carry < 0) return undefined;
+    for (let limb = limbs.length - 1; limb >= 0; limb--) {
+      const value = (limbs[limb] ?? 0) * 62 + carry;
+      limbs[limb] = value & 0xffff;
+      carry = value >>> 16;
+    }
+    if (carry !== 0) return undefined;
+  }
+  const bytes = Buffer.alloc(byteLength);
+  for (const [i, limb] of limbs.entries()) bytes.writeUInt16BE(limb, i * 2);
+  return bytes;
+}
+
+/** The public form of an id, such as `msg_02y9GVDsTuJUi2BOoCH5G3`. */
+export function encodeId(prefix: IdPrefix, uuid: Uuid): string {
+  return `${prefix}_${base62Encode(uuidToBytes(uuid), 22)}`;
+}
+
+/**
+ * The UUID behind a public id; undefined for anything malformed, which callers treat exactly like an unknown id.
+ * Version bits are not checked (contract 1).
+ */
+export function decodeId(prefix: IdPrefix, text: string): Uuid | undefined {
+  if (text.length !== 26 || !text.startsWith(`${prefix}_`)) return undefined;
+  const bytes = base62Decode(text.slice(4), 16);
+  return bytes && uuidFromBytes(bytes);
+}

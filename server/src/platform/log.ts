@@ -1,0 +1,28 @@
+// Logging: pino JSON on a pipe, readable lines on a terminal, always on standard error, so that standard output stays
+// the banner's and the command line's. CR, LF and ESC in a field remain inside one JSON line (R-81).
+import { type Logger, pino } from 'pino';
+
+export type Log = Logger;
+
+/** Headers and fields that may carry a secret print as `[redacted]`, wherever they stand. */
+const redactedPaths = [
+  '*.authorization',
+  '*.secret',
+  '*.token',
+  '*.p8',
+  '*.privateKey',
+  'authorization',
+  'secret',
+  'token',
+];
+
+export function createLog(level: string, role: string): Log {
+  const options = { level, base: { role, pid: process.pid }, redact: { paths: redactedPaths, censor: '[redacted]' } };
+  if (process.stderr.isTTY) {
+    return pino({
+      ...options,
+      transport: { target: 'pino-pretty', options: { destination: 2, ignore: 'pid,role', translateTime: 'HH:MM:ss' } },
+    });
+  }
+  return pino(options, pino.destination({ dest: 2, sync: true }));
+}

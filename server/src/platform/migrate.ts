@@ -1,0 +1,105 @@
+// Brings the schema up to date: numbered SQL files, forward only, one transaction each, under one advisory lock (R-93).
+// A released file is never edited: its checksum is kept and compared.
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import type { Sql } from './db.ts';
+
+const migrationsDir = fileURLToPath(new URL('../../migrations/', import.meta.url));
+
+/** Any number that nothing else in this database locks. */
+const advisoryLock = 4_271_960_118;
+
+interface Migration {
+  readonly number: number;
+  readonly name: string;
+  readonly text: string;
+  readonly checksum: string;
+  /** A header line `-- no transaction` opts out, for what PostgreSQL refuses inside one (CREATE INDEX CONCURRENTLY). */
+  readonly inTransaction: boolean;
+}
+
+export async function listMigrations(dir: string = migrationsDir): Promise<Migration[]> {
+  const names = (await readdir(dir)).filter((name) => /^\d{4}_[a-z0-9_]+\.sql$/.test(name)).sort();
+  return Promise.all(
+    names.map(async (name) => {
+      const text = await readFile(`${dir}/${name}`, 'utf8');
+      return {
+        number: Number(name.slice(0, 4)),
+        name,
+        text,
+        checksum: createHash('sha256').update(text).digest('hex'),
+        inTransaction: !/^-- no transaction$/m.test(text),
+      };
+    }),
+  );
+}
+
+/** Applies what is missing and returns its names. Several processes may call it at once: one works, the others wait and find it done. */
+export async function migrate(sql: Sql, migrations?: readonly Migration[]): Promise<string[]> {
+  const wanted = migrations ?? (await listMigrations());
+  const connection = await sql.reserve();
+  try {
+    await connection`SELECT pg_advisory_lock(${advisoryLock})`;
+    await connection`SET lock_timeout = '3s'`;
+    await connection`
+      CREATE TABLE IF NOT EXISTS schema_migrations (
+        number integer PRIMARY KEY,
+        name text COLLATE "C" NOT NULL,
+        checksum text COLLATE "C" NOT NULL,
+        applied_at timestamptz NOT NULL DEFAULT now()
+      )`;
+    const applied = await connection<
+      { number: number; checksum: string }[]
+    >`SELECT number, checksum FROM schema_migrations`;
+    const checksums = new Map(applied.map((row) => [row.number, row.checksum]));
+    const done: string[] = [];
+    for (const migration of wanted) {
+      const checksum = checksums.get(migration.number);
+      if (checksum === migration.checksum) continue;
+      if (checksum !== undefined) throw new Error(`migration ${migration.name} was changed after it was applied`);
+      await apply(connection, migration);
+      done.push(migration.name);
+    }
+    return done;
+  } finally {
+    // The lock belongs to the session: give it back before the connection goes back to the pool.
+    await connection`SELECT pg_advisory_unlock_all()`.catch(() => undefined);
+    await connection`RESET lock_timeout`.catch(() => undefined);
+    connection.release();
+  }
+}
+
+/** The names of migrations that have not been applied. */
+export async function missingMigrations(sql: Sql): Promise<string[]> {
+  const wanted = await listMigrations();
+  const [table] = await sql<{ exists: boolean }[]>`SELECT to_regclass('schema_migrations') IS NOT NULL AS exists`;
+  if (!table?.exists) return wanted.map((migration) => migration.name);
+  const applied = await sql<{ number: number }[]>`SELECT number FROM schema_migrations`;
+  const numbers = new Set(applied.map((row) => row.number));
+  return wanted.filter((migration) => !numbers.has(migration.number)).map((migration) => migration.name);
+}
+
+type Connection = Awaited<ReturnType<Sql['reserve']>>;
+
+async function apply(connection: Connection, migration: Migration): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      if (migration.inTransaction) await connection`BEGIN`;
+      // The ledger row first: were the advisory lock ever lost, a concurrent run would clash here and not half-way through.
+      await connection`
+        INSERT INTO schema_migrations (number, name, checksum)
+        VALUES (${migration.number}, ${migration.name}, ${migration.checksum})`;
+      await connection.unsafe(migration.text).simple();
+      if (migration.inTransaction) await connection`COMMIT`;
+      return;
+    } catch (error) {
+      if (migration.inTransaction) await connection`ROLLBACK`.catch(() => undefined);
+      else await connection`DELETE FROM schema_migrations WHERE number = ${migration.number}`.catch(() => undefined);
+      // A busy table held its lock for longer than lock_timeout: stand back so that its traffic goes on, then try again.
+      const isLockTimeout = (error as { code?: string }).code === '55P03';
+      if (!isLockTimeout || attempt === 20) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 250 * attempt));
+    }
+  }
+}

@@ -1,0 +1,80 @@
+// Which URLs the service may be told to call: https, a public host name, a usual port. Judges only what `new URL()` makes
+// of the text, and asks no name server: where a name leads is judged at every connection, by the address guard.
+import { isIP } from 'node:net';
+import { isExempt, type OutboundExceptions } from './address-guard.ts';
+import type { IssueCode } from './api-error.ts';
+
+const urlLengthMax = 2_048;
+
+// Names that are private by standard or by custom, with everything beneath them (contract 13.6).
+const privateSuffixes = [
+  ...['localhost', 'local', 'internal', 'lan', 'home', 'corp', 'home.arpa', 'localdomain', 'svc', 'cluster.local'],
+  ...['onion', 'test', 'invalid'],
+];
+
+export interface UrlRules {
+  /** Ports accepted without the operator's word. */
+  readonly ports: readonly number[];
+  readonly exceptions: OutboundExceptions;
+  /** The service's own public host names: nobody may point the service at itself. */
+  readonly ownHosts: readonly string[];
+}
+
+export interface UrlProblem {
+  readonly code: IssueCode;
+  readonly message: string;
+}
+
+/** A URL that may be called, with the host as a socket needs it (no brackets) and its port as a number. */
+export interface OutboundUrl {
+  readonly url: URL;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Judges the text of a URL that a caller handed over (contract 13.6, R-30). */
+export function judgeUrl(text: string, rules: UrlRules): OutboundUrl | UrlProblem {
+  if (text.length > urlLengthMax) return problem('too_big', `A URL has at most ${urlLengthMax} characters.`);
+  // `new URL()` forgives spaces, line breaks, backslashes and missing slashes; a caller who writes them meant something else.
+  if (!/^https:\/\/[^/\\?#]/i.test(text) || /[\s\p{Cc}\\]/u.test(text)) {
+    return problem('invalid_format', 'It must be an absolute https URL.');
+  }
+  if (!URL.canParse(text)) return problem('invalid_format', 'It is not a valid URL.');
+  const url = new URL(text);
+  if (url.username !== '' || url.password !== '') return problem('invalid_value', 'It must not carry credentials.');
+  if (url.hash !== '' || text.includes('#')) return problem('invalid_value', 'It must not have a fragment.');
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const port = url.port === '' ? 443 : Number(url.port);
+  const isUsualPort = rules.ports.includes(port);
+  if (!isUsualPort && !rules.exceptions.allowPorts.some(([from, to]) => from <= port && port <= to)) {
+    return problem('invalid_value', `Port ${port} is not accepted.`);
+  }
+  return hostProblem(host, port, rules) ?? { url, host, port };
+}
+
+function problem(code: IssueCode, message: string): UrlProblem {
+  return { code, message };
+}
+
+function hostProblem(host: string, port: number, { exceptions, ownHosts }: UrlRules): UrlProblem | undefined {
+  if (isIP(host) !== 0) {
+    if (isExempt(host, exceptions)) return undefined;
+    return problem('host_not_allowed', 'An address is not accepted: use a public host name.');
+  }
+  if (exceptions.resolve.has(`${host}:${port}`)) return undefined;
+  const labels = host.split('.');
+  if (host.length > 253 || !labels.every((label) => /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/.test(label))) {
+    return problem('invalid_format', 'The host is not a valid name.');
+  }
+  if (isPrivateName(host, labels)) {
+    // With exempt ranges a private name may lead into them; the guard at the connection sees whether it does.
+    if (exceptions.allowCidrs.length > 0) return undefined;
+    return problem('host_not_allowed', `'${host}' is not a public host name.`);
+  }
+  if (ownHosts.includes(host)) return problem('host_not_allowed', 'The service does not call itself.');
+  return undefined;
+}
+
+function isPrivateName(host: string, labels: readonly string[]): boolean {
+  return labels.length < 2 || privateSuffixes.some((suffix) => host === suffix || host.endsWith(`.${suffix}`));
+}

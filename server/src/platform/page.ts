@@ -1,0 +1,60 @@
+// Pages: keyset only, with cursors that are opaque, authenticated, and bound to app, endpoint and filters (contract 17).
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { type Issue, invalid } from './api-error.ts';
+
+/** Where a walk stands: the values of the last row's sort columns. */
+export type Position = readonly (string | number)[];
+
+export interface Cursors {
+  /** `scope` names app, endpoint and filters; a cursor opens under the very same scope only. */
+  write(position: Position, scope: readonly unknown[]): string;
+  /** Throws the 400 for a cursor that is altered, foreign, or from other filters. */
+  read(cursor: string, scope: readonly unknown[]): Position;
+}
+
+export interface Page<Item> {
+  readonly data: readonly Item[];
+  readonly has_more: boolean;
+  readonly next_cursor: string | null;
+}
+
+const invalidCursor: Issue = {
+  path: ['cursor'],
+  code: 'invalid_value',
+  message: 'This cursor does not belong to this list and these filters.',
+};
+
+export function createCursors(key: Buffer): Cursors {
+  const tagOf = (payload: string, scope: readonly unknown[]): Buffer =>
+    createHmac('sha256', key).update(JSON.stringify(scope)).update('\n').update(payload).digest().subarray(0, 16);
+  return {
+    write(position, scope) {
+      const payload = Buffer.from(JSON.stringify(position)).toString('base64url');
+      return `${payload}.${tagOf(payload, scope).toString('base64url')}`;
+    },
+    read(cursor, scope) {
+      const [payload, tag, ...rest] = cursor.split('.');
+      if (!payload || !tag || rest.length > 0) throw invalid([invalidCursor]);
+      const given = Buffer.from(tag, 'base64url');
+      const wanted = tagOf(payload, scope);
+      if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) throw invalid([invalidCursor]);
+      return JSON.parse(Buffer.from(payload, 'base64url').toString()) as Position;
+    },
+  };
+}
+
+/**
+ * Shapes one page out of up to `limit + 1` rows: the row too many says that there is more and is not shown.
+ * `positionOf` gives the sort columns of a row, in order.
+ */
+export function toPage<Row, Item>(
+  rows: readonly Row[],
+  limit: number,
+  present: (row: Row) => Item,
+  nextCursor: (last: Row) => string,
+): Page<Item> {
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  const hasMore = rows.length > limit && last !== undefined;
+  return { data: shown.map(present), has_more: hasMore, next_cursor: hasMore ? nextCursor(last) : null };
+}

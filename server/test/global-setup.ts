@@ -1,0 +1,46 @@
+// One PostgreSQL and one migrated template per run; each test file gets a database of its own from it. Uses DATABASE_URL
+// where it is set (its user must be allowed to create databases), else the embedded server.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { openPool } from '../src/platform/db.ts';
+import { startEmbeddedPostgres } from '../src/platform/embedded-postgres.ts';
+import { prepareDatabase } from '../src/prepare-database.ts';
+import { databaseUrlFor } from './database.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    serverUrl: string;
+    templateName: string;
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const external = process.env['DATABASE_URL'];
+  const dataDir = external ? undefined : await mkdtemp(join(tmpdir(), 'carillon-test-'));
+  const embedded = dataDir ? await startEmbeddedPostgres({ dataDir, log: () => undefined }) : undefined;
+  const serverUrl = external ?? embedded?.url ?? '';
+  const templateName = `carillon_template_${process.pid}`;
+
+  const admin = openPool({ url: serverUrl, connectionsMax: 1, name: 'tests', statementTimeoutMs: 60_000 });
+  await admin.unsafe(`CREATE DATABASE ${templateName}`);
+  const template = openPool({
+    url: databaseUrlFor(serverUrl, templateName),
+    connectionsMax: 2,
+    name: 'tests',
+    statementTimeoutMs: 60_000,
+  });
+  await prepareDatabase(template);
+  await template.end();
+
+  project.provide('serverUrl', serverUrl);
+  project.provide('templateName', templateName);
+
+  return async () => {
+    await admin.unsafe(`DROP DATABASE IF EXISTS ${templateName} WITH (FORCE)`);
+    await admin.end();
+    await embedded?.stop();
+    if (dataDir) await rm(dataDir, { recursive: true, force: true });
+  };
+}
