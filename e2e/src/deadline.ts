@@ -1,0 +1,33 @@
+// Deadlines for everything a test waits for. A wait ends with its result or with an error that says what was awaited;
+// it must never hang a run.
+
+/** Rejects with what was awaited when `work` is not settled after `timeoutMs`; `work` itself is not stopped. */
+export async function withDeadline<T>(what: string, timeoutMs: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const expired = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`Waited ${timeoutMs} ms in vain for ${what}.`)), timeoutMs);
+  });
+  try {
+    return await Promise.race([work, expired]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Asks `probe` again and again until it answers something other than undefined. Only for what raises no signal of its
+ * own, such as a window in the browser or a process that ends; whatever can report goes through an EventLog.
+ */
+export async function untilDefined<T>(
+  what: string,
+  probe: () => Promise<T | undefined> | T | undefined,
+  timeoutMs = 15_000,
+): Promise<T> {
+  const endsAt = performance.now() + timeoutMs;
+  for (;;) {
+    const found = await probe();
+    if (found !== undefined) return found;
+    if (performance.now() > endsAt) throw new Error(`Waited ${timeoutMs} ms in vain for ${what}.`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}

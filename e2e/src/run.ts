@@ -1,0 +1,122 @@
+// One run of the browser tests: its directory, its mark on everything it starts, and its reaper. Each run has its own
+// ports, profiles, bus and database; nothing of it may outlive it.
+
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, openSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { withDeadline } from './deadline.ts';
+import { listMarkedProcesses, type MarkedProcess, markEnvironment } from './marked-processes.ts';
+
+export class Run {
+  readonly dir: string;
+  readonly #mark = randomUUID();
+  readonly #reaper: ChildProcess;
+  #profiles = 0;
+
+  private constructor() {
+    this.dir = mkdtempSync(join(tmpdir(), 'carillon-e2e-'));
+    // As root the database runs as another user, who must be able to pass through.
+    chmodSync(this.dir, 0o755);
+    this.#reaper = fork(fileURLToPath(new URL('reaper.ts', import.meta.url)), [this.#mark, this.dir], {
+      detached: true,
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+  }
+
+  static async open(): Promise<Run> {
+    const run = new Run();
+    await withDeadline('the reaper to be ready', 20_000, once(run.#reaper, 'message'));
+    // From here on the channel alone must not keep the run alive.
+    run.#reaper.unref();
+    run.#reaper.channel?.unref();
+    return run;
+  }
+
+  /** The environment of everything this run starts. */
+  environment(more: Record<string, string> = {}): Record<string, string> {
+    const inherited = Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+    return { ...Object.fromEntries(inherited), ...markEnvironment(this.#mark), ...more };
+  }
+
+  /** A path that nothing else in this run uses, for a profile or a data directory. */
+  newPath(name: string): string {
+    this.#profiles += 1;
+    return join(this.dir, `${this.#profiles}-${name}`);
+  }
+
+  start(command: string, args: readonly string[], more: Record<string, string> = {}): StartedProcess {
+    return new StartedProcess(command, args, this.environment(more), this.newPath('output.txt'));
+  }
+
+  /** What this run started and has not ended. */
+  listProcesses(): MarkedProcess[] {
+    return listMarkedProcesses(this.#mark);
+  }
+
+  /** Ends everything that is left and removes the directory. */
+  async close(): Promise<void> {
+    if (!this.#reaper.connected) return;
+    this.#reaper.ref();
+    const exited = once(this.#reaper, 'exit');
+    this.#reaper.disconnect();
+    await withDeadline('the reaper to finish', 30_000, exited);
+  }
+}
+
+/** A program that the run started, in a process group of its own, with its output in a file. */
+export class StartedProcess {
+  readonly outputPath: string;
+  readonly #child: ChildProcess;
+  readonly #exited: Promise<unknown>;
+
+  constructor(command: string, args: readonly string[], env: Record<string, string>, outputPath: string) {
+    this.outputPath = outputPath;
+    const output = openSync(outputPath, 'w');
+    this.#child = spawn(command, args, { env, detached: true, stdio: ['ignore', output, output] });
+    this.#exited = new Promise((resolve) => {
+      this.#child.once('exit', resolve);
+      this.#child.once('error', resolve);
+    });
+  }
+
+  get hasExited(): boolean {
+    return this.#child.pid === undefined || this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
+  /** Waits for an end that was asked for in another way, and kills the whole group when it does not come. */
+  async waitForExit(graceMs: number): Promise<void> {
+    try {
+      await withDeadline('a process to end', graceMs, this.#exited);
+    } catch {
+      this.#signal('SIGKILL');
+      await withDeadline('a killed process to end', 10_000, this.#exited);
+    }
+  }
+
+  async stop(graceMs = 10_000): Promise<void> {
+    this.#signal('SIGTERM');
+    await this.waitForExit(graceMs);
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    if (this.#child.pid === undefined || this.hasExited) return;
+    process.kill(-this.#child.pid, signal);
+  }
+}
+
+/** A port that is free now, for programs that must be told theirs. */
+export async function findFreePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('No port was given.');
+  return address.port;
+}
