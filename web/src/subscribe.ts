@@ -1,0 +1,152 @@
+// From a page's side: may this browser be pushed to, is the worker installed, and is the service told all of it.
+// Asks the person at most once per call, and never when nobody clicked.
+import { type Browser, changeBrowser, findBrowser, type NotificationDefaults } from './device-id.ts';
+import {
+  InsecureContextError,
+  PermissionDeniedError,
+  ServiceWorkerError,
+  UnsupportedBrowserError,
+  WebPushNotConfiguredError,
+} from './errors.ts';
+import { keyOf, subscriptionFor } from './push-subscription.ts';
+import { factsNow, type PropertyValue, registerDevice } from './register-device.ts';
+import { callApi, type Service } from './transport.ts';
+
+/** A device is registered again once a day: the service then knows it lives, and takes back one it gave up by mistake. */
+const registrationMsMax = 24 * 60 * 60 * 1000;
+
+/** What the service says of the app (contract 5.18). */
+export interface AppConfig {
+  /** Null where web push is not configured. */
+  readonly vapidPublicKey: string | null;
+  /** True where `identify` needs a `userHash`. */
+  readonly isIdentifyHashRequired: boolean;
+}
+
+/** Where a page's subscription lives. */
+export interface Site {
+  readonly service: Service;
+  readonly serviceWorkerUrl: string;
+  /** Absolute. */
+  readonly scope: string;
+  readonly defaults: NotificationDefaults;
+  readonly onError: (error: unknown) => void;
+}
+
+export function isPushSupported(): boolean {
+  return 'serviceWorker' in (globalThis.navigator ?? {}) && 'PushManager' in globalThis && 'Notification' in globalThis;
+}
+
+/** Throws the reason why this page can never subscribe, if there is one. */
+export function requirePush(): void {
+  if (!globalThis.isSecureContext) {
+    throw new InsecureContextError('Push needs https, or http on this very machine (localhost).');
+  }
+  if (isPushSupported()) return;
+  const isAppleTouch = /iPhone|iPad|iPod/.test(navigator.userAgent) || navigator.maxTouchPoints > 1;
+  const needsHomeScreen = isAppleTouch && navigator.vendor?.startsWith('Apple');
+  throw new UnsupportedBrowserError(
+    needsHomeScreen ? 'Add this site to the Home Screen and open it there.' : 'This browser has no web push.',
+    needsHomeScreen,
+  );
+}
+
+/** Asks the person where it is still open. Must come first after the click, whose permission to ask soon lapses. */
+export async function askPermission(): Promise<void> {
+  const permission =
+    Notification.permission === 'default' ? await Notification.requestPermission() : Notification.permission;
+  if (permission === 'granted') return;
+  throw new PermissionDeniedError(
+    permission === 'denied' ? 'Notifications are blocked for this site.' : 'The question was closed without an answer.',
+    permission,
+  );
+}
+
+export async function readConfig(service: Service): Promise<AppConfig> {
+  const answer = await callApi(service, { method: 'GET', path: '/v1/config' });
+  const key = answer['vapid_public_key'];
+  return {
+    vapidPublicKey: typeof key === 'string' ? key : null,
+    isIdentifyHashRequired: answer['identify_required'] === true,
+  };
+}
+
+/** Subscribes for the current key and registers the device, whatever was known before. Needs the permission. */
+export async function subscribeAndRegister(
+  site: Site,
+  change: Partial<Browser>,
+  properties?: Readonly<Record<string, PropertyValue>>,
+): Promise<Browser> {
+  const { subscription, vapidPublicKey } = await subscribe(site);
+  const browser = await changeBrowser(site.scope, site.service, () => ({
+    ...change,
+    defaults: site.defaults,
+    vapidPublicKey,
+  }));
+  return registerDevice(browser, subscription, properties, site.onError);
+}
+
+/**
+ * Repairs what changed since the last page load: key, endpoint, facts, or the subscription itself. Answers null, without
+ * any request, where this browser never subscribed or has opted out.
+ */
+export async function refreshRegistration(site: Site, change: Partial<Browser>): Promise<Browser | null> {
+  if (!globalThis.isSecureContext || !isPushSupported() || Notification.permission !== 'granted') return null;
+  const known = await findBrowser(site.scope);
+  if (known?.isOptedOut) return null;
+  // Something else may have forgotten us (a browser clears storage), but a subscription shows that there was a yes.
+  if (!known?.deviceId && !(await presentSubscription(site))) return null;
+  const { subscription, vapidPublicKey } = await subscribe(site);
+  const browser = await changeBrowser(site.scope, site.service, () => ({
+    ...change,
+    defaults: site.defaults,
+    vapidPublicKey,
+  }));
+  const isCurrent =
+    browser.deviceId !== null &&
+    browser.endpoint === subscription.endpoint &&
+    browser.facts === JSON.stringify(factsNow(browser)) &&
+    Date.now() - browser.registeredAt < registrationMsMax;
+  return isCurrent ? browser : registerDevice(browser, subscription, undefined, site.onError);
+}
+
+/** The subscription of exactly this scope: a site may have other workers, with subscriptions of their own. */
+export async function presentSubscription(site: Site): Promise<PushSubscription | null> {
+  const registration = await navigator.serviceWorker.getRegistration(site.scope);
+  return registration?.scope === site.scope ? registration.pushManager.getSubscription() : null;
+}
+
+async function subscribe(site: Site): Promise<{ subscription: PushSubscription; vapidPublicKey: string }> {
+  const { vapidPublicKey } = await readConfig(site.service);
+  if (!vapidPublicKey) throw new WebPushNotConfiguredError('Web push is not configured for this app.');
+  const registration = await installWorker(site);
+  const subscription = await subscriptionFor(registration.pushManager, vapidPublicKey);
+  return { subscription, vapidPublicKey: keyOf(subscription) ?? vapidPublicKey };
+}
+
+/** Installing what is installed already is how a browser looks for a new version; only an active worker can subscribe. */
+async function installWorker(site: Site): Promise<ServiceWorkerRegistration> {
+  try {
+    const registration = await navigator.serviceWorker.register(site.serviceWorkerUrl, {
+      scope: site.scope,
+      updateViaCache: 'none',
+    });
+    const starting = registration.active ? null : (registration.waiting ?? registration.installing);
+    if (starting) await activation(starting);
+    return registration;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new ServiceWorkerError(`${site.serviceWorkerUrl} cannot be installed: ${reason}`, { cause });
+  }
+}
+
+function activation(starting: ServiceWorker): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const settle = (): void => {
+      if (starting.state === 'activated') resolve();
+      if (starting.state === 'redundant') reject(new Error('it failed while starting'));
+    };
+    starting.addEventListener('statechange', settle);
+    settle();
+  });
+}

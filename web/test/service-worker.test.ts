@@ -1,0 +1,246 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type Browser, changeBrowser, findBrowser } from '../src/device-id.ts';
+import { listen, type PushReport } from '../src/push-report.ts';
+import { type Api, refusal, startApi, vapidKeys } from './api.ts';
+import { FakeSubscription } from './browser.ts';
+import { scope, startWorker } from './worker.ts';
+
+let api: Api;
+let worker: Awaited<ReturnType<typeof startWorker>>;
+
+beforeEach(async () => {
+  api = await startApi();
+  worker = await startWorker();
+  await remember({});
+});
+
+afterEach(async () => {
+  vi.unstubAllGlobals();
+  await api.close();
+});
+
+/** What the page left behind when it subscribed. */
+async function remember(change: Partial<Browser>) {
+  api.state.devices.set('dev_1', 'https://fcm.googleapis.com/fcm/send/old');
+  await changeBrowser(scope, { baseUrl: api.url, clientKey: 'ck_live_1' }, () => ({
+    deviceId: 'dev_1',
+    endpoint: 'https://fcm.googleapis.com/fcm/send/old',
+    vapidPublicKey: vapidKeys[0],
+    ...change,
+  }));
+}
+
+const sale = {
+  web_push: 8030,
+  notification: {
+    title: 'Sale',
+    body: 'Now on',
+    navigate: 'https://shop.example/sale',
+    tag: 'msg_1',
+    actions: [{ action: 'buy', title: 'Buy', navigate: 'https://shop.example/buy' }],
+    data: { carillon_message_id: 'msg_1', carillon_token: 'token-1', url: 'https://shop.example/sale' },
+  },
+};
+const receipts = () => api.heardOn('/v1/receipts').map(({ body }) => body);
+
+describe('a push', () => {
+  test('is shown and reported as displayed, with the token as the only credential', async () => {
+    await worker.push(sale);
+    expect(worker.shown[0]).toMatchObject({ title: 'Sale', body: 'Now on' });
+    expect(receipts()).toEqual([{ token: 'token-1', event: 'displayed' }]);
+    expect(api.heardOn('/v1/receipts')[0]?.headers).not.toHaveProperty('authorization');
+  });
+
+  test.each([[null], ['Test push'], ['{'], ['null']])('of %j is shown under the name of the site', async (payload) => {
+    await worker.push(payload);
+    expect(worker.happened).toEqual(['show shop.example']);
+    expect(receipts()).toEqual([]);
+  });
+
+  test('is shown in its words alone where the browser cannot take one of its options', async () => {
+    worker.refuses.options = true;
+    await worker.push({ notification: { ...sale.notification, icon: 'https://shop.example/icon.png' } });
+    expect(worker.shown[0]?.options).toMatchObject({ body: 'Now on', tag: 'msg_1' });
+    expect(receipts()).toHaveLength(1);
+  });
+
+  test('that cannot be shown at all is not reported as displayed', async () => {
+    worker.refuses.everything = true;
+    await expect(worker.push(sale)).rejects.toThrow('blocked');
+    expect(receipts()).toEqual([]);
+  });
+
+  test('is shown with the defaults of the site', async () => {
+    await remember({ defaults: { title: 'Shop', icon: '/icon.png' } });
+    await worker.push({ notification: { body: 'Hello' } });
+    expect(worker.shown[0]).toMatchObject({ title: 'Shop', options: { icon: '/icon.png' } });
+  });
+
+  test('sets the badge of the app', async () => {
+    await worker.push({ notification: { ...sale.notification, app_badge: 3 } });
+    expect(worker.happened).toEqual(['show Sale', 'badge 3']);
+  });
+
+  test('is shown though nothing is remembered and the service is away', async () => {
+    vi.stubGlobal('indexedDB', undefined);
+    await api.close();
+    await worker.push(sale);
+    expect(worker.happened).toEqual(['show Sale']);
+  });
+
+  test('is told to the open pages of the site', async () => {
+    const heard: PushReport[] = [];
+    const all = new Promise<void>((resolve) => {
+      const stop = listen(scope, (report) => {
+        heard.push(report);
+        if (heard.length < 3) return;
+        stop();
+        resolve();
+      });
+    });
+    api.script('/v1/receipts', refusal(404, 'not_found'));
+    await worker.push(sale);
+    await all;
+    expect(heard.map(({ kind }) => kind)).toEqual(['pushed', 'displayed', 'receipt_lost']);
+    expect(heard[1]).toMatchObject({ messageId: 'msg_1', title: 'Sale', body: 'Now on', action: null });
+  });
+});
+
+describe('a click', () => {
+  test('closes the notification, opens its address and is reported', async () => {
+    await worker.push(sale);
+    await worker.click(worker.shown[0]);
+    expect(worker.happened).toEqual(['show Sale', 'close', 'open https://shop.example/sale']);
+    expect(receipts()[1]).toEqual({ token: 'token-1', event: 'clicked' });
+  });
+
+  test('on a button opens the address of the button and names it', async () => {
+    await worker.push(sale);
+    await worker.click(worker.shown[0], 'buy');
+    expect(worker.happened).toContain('open https://shop.example/buy');
+    expect(receipts()[1]).toEqual({ token: 'token-1', event: 'clicked', action: 'buy' });
+  });
+
+  test('opens the window while the receipt still waits for its answer', async () => {
+    await worker.push(sale);
+    const fetched = vi.spyOn(globalThis, 'fetch').mockReturnValue(new Promise(() => {}));
+    void worker.click(worker.shown[0]);
+    await vi.waitFor(() => {
+      expect(worker.happened).toContain('open https://shop.example/sale');
+      expect(fetched).toHaveBeenCalledOnce();
+    });
+    expect(fetched.mock.calls[0]?.[1]).toMatchObject({ method: 'POST', keepalive: true });
+    fetched.mockRestore();
+  });
+
+  test('opens the window though the receipt is lost', async () => {
+    await worker.push(sale);
+    await api.close();
+    await worker.click(worker.shown[0]);
+    expect(worker.happened).toContain('open https://shop.example/sale');
+  });
+
+  test('brings forward the page that shows the address already', async () => {
+    worker.openPage('https://shop.example/');
+    worker.openPage('https://shop.example/sale');
+    await worker.push(sale);
+    await worker.click(worker.shown[0]);
+    expect(worker.happened.slice(2)).toEqual(['focus https://shop.example/sale']);
+  });
+
+  test('opens a window where the open one cannot be brought forward', async () => {
+    worker.openPage('https://shop.example/sale');
+    worker.refuses.focus = true;
+    await worker.push(sale);
+    await worker.click(worker.shown[0]);
+    expect(worker.happened.slice(2)).toEqual(['open https://shop.example/sale']);
+  });
+
+  test('without an address brings any page of the site forward, else opens the site', async () => {
+    await worker.push({ notification: { title: 'Hello' } });
+    await worker.click(worker.shown[0]);
+    expect(worker.happened.at(-1)).toBe(`open ${scope}`);
+    worker.openPage('https://other.example/');
+    worker.openPage('https://shop.example/cart');
+    await worker.click(worker.shown[0]);
+    expect(worker.happened.at(-1)).toBe('focus https://shop.example/cart');
+  });
+
+  test('never follows an address that is no web page', async () => {
+    await worker.push({ notification: { title: 'Hello', navigate: 'javascript:alert(1)' } });
+    await worker.click(worker.shown[0]);
+    expect(worker.happened.at(-1)).toBe(`open ${scope}`);
+  });
+});
+
+describe('a closed notification', () => {
+  test('is reported as dismissed', async () => {
+    await worker.push(sale);
+    await worker.close(worker.shown[0]);
+    expect(receipts()[1]).toEqual({ token: 'token-1', event: 'dismissed' });
+  });
+
+  test('is no dismissal after a click, which closed it itself', async () => {
+    await worker.push(sale);
+    await worker.click(worker.shown[0]);
+    await worker.close(worker.shown[0]);
+    expect(receipts().map((receipt) => receipt?.['event'])).toEqual(['displayed', 'clicked']);
+  });
+});
+
+describe('a changed subscription', () => {
+  const registration = () => api.heardOn('/v1/devices')[0]?.body;
+
+  test('with both sides null is replaced with the key kept here, and the device keeps its id', async () => {
+    await worker.subscriptionChange({ oldSubscription: null, newSubscription: null });
+    const made = worker.pushManager.present;
+    expect(Buffer.from(made?.options.applicationServerKey ?? new ArrayBuffer(0)).toString('base64url')).toBe(
+      vapidKeys[0],
+    );
+    expect(registration()).toMatchObject({ device_id: 'dev_1', platform: 'web' });
+    expect(registration()?.['token']).toContain(`"endpoint":"${made?.endpoint}"`);
+    await expect(findBrowser(scope)).resolves.toMatchObject({ deviceId: 'dev_1', endpoint: made?.endpoint });
+  });
+
+  test('that brings the new one registers that one', async () => {
+    const given = new FakeSubscription(worker.pushManager, Buffer.from(vapidKeys[0], 'base64url'));
+    await worker.subscriptionChange({ oldSubscription: null, newSubscription: given });
+    expect(worker.pushManager.present).toBeNull();
+    expect(registration()?.['token']).toContain(given.endpoint);
+  });
+
+  test('of a device the service has lost becomes a new device of the same user', async () => {
+    await remember({ identity: { externalId: 'u-42' } });
+    api.state.devices.clear();
+    api.state.devices.set('dev_9', 'another');
+    await worker.subscriptionChange({ oldSubscription: null, newSubscription: null });
+    await expect(findBrowser(scope)).resolves.toMatchObject({ deviceId: 'dev_2' });
+    expect(api.heardOn('/v1/identify')[0]?.body).toEqual({ device_id: 'dev_2', external_id: 'u-42' });
+  });
+
+  test('after an opt-out, or where nothing was ever registered, stays gone', async () => {
+    await remember({ deviceId: null, isOptedOut: true });
+    await worker.subscriptionChange({ oldSubscription: null, newSubscription: null });
+    expect(worker.pushManager.present).toBeNull();
+    expect(api.heard).toEqual([]);
+  });
+
+  test('that could not be told leaves the old endpoint on record, so that the next page load tells it', async () => {
+    api.script('/v1/devices', refusal(500, 'internal_error'));
+    await expect(worker.subscriptionChange({ oldSubscription: null, newSubscription: null })).rejects.toThrow();
+    await expect(findBrowser(scope)).resolves.toMatchObject({ endpoint: 'https://fcm.googleapis.com/fcm/send/old' });
+  });
+});
+
+describe('a new version', () => {
+  test.each([
+    ['/carillon-sw.js', ['skip waiting']],
+    ['/demo/carillon-sw.js', ['skip waiting']],
+    ['/carillon-sw.4f2a.js', ['skip waiting']],
+    ['/my-own-worker.js', []],
+  ])('of %s takes over at once only where the worker is ours', async (path, happened) => {
+    worker = await startWorker(path);
+    await worker.install();
+    expect(worker.happened).toEqual(happened);
+  });
+});

@@ -1,0 +1,428 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import {
+  ApiError,
+  type CarillonOptions,
+  createCarillon,
+  InsecureContextError,
+  NetworkError,
+  PermissionDeniedError,
+  PushServiceError,
+  ServiceWorkerError,
+  StorageError,
+  UnsupportedBrowserError,
+  WebPushNotConfiguredError,
+} from '../src/index.ts';
+import { type Api, refusal, startApi, vapidKeys } from './api.ts';
+import { install } from './browser.ts';
+import { indexedDbInMemory } from './indexed-db.ts';
+
+let api: Api;
+let browser: ReturnType<typeof install>;
+let errors: unknown[];
+
+beforeEach(async () => {
+  api = await startApi();
+  browser = install();
+  errors = [];
+});
+
+afterEach(async () => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+  await api.close();
+});
+
+const client = (options: Partial<CarillonOptions> = {}) =>
+  createCarillon({ baseUrl: api.url, clientKey: 'ck_live_1', onError: (error) => errors.push(error), ...options });
+const registrations = () => api.heardOn('/v1/devices');
+const endpointNow = () => browser.pushManager.present?.endpoint;
+
+describe('createCarillon', () => {
+  test.each([['sk_live_secret'], [''], ['live']])(
+    'refuses the key %j, for a server key must never reach a browser',
+    (clientKey) => {
+      expect(() => client({ clientKey })).toThrow(TypeError);
+    },
+  );
+
+  test('can be called where there is no page, asks nobody and sends nothing', () => {
+    vi.unstubAllGlobals();
+    expect(client().permission()).toBe('unsupported');
+    expect(api.heard).toEqual([]);
+  });
+});
+
+describe('subscribe', () => {
+  test('registers the subscription with what the browser says of itself and remembers the device', async () => {
+    const carillon = client({ appVersion: '4.2.0' });
+    await expect(carillon.subscribe({ properties: { topic: 'sport' } })).resolves.toEqual({ id: 'dev_1' });
+    expect(registrations()).toHaveLength(1);
+    expect(registrations()[0]?.body).toEqual({
+      platform: 'web',
+      token: JSON.stringify({ endpoint: endpointNow(), keys: { p256dh: 'p', auth: 'a' } }),
+      locale: 'de-DE',
+      timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+      app_version: '4.2.0',
+      sdk: 'carillon-web/0.1.0',
+      os: 'Linux',
+      properties: { topic: 'sport' },
+    });
+    await expect(client().deviceId()).resolves.toBe('dev_1');
+  });
+
+  test('subscribes with the key of the app, in the scope of the worker', async () => {
+    await client().subscribe();
+    expect(browser.navigator.serviceWorker.registered).toEqual([
+      { url: 'https://shop.example/carillon-sw.js', scope: 'https://shop.example/' },
+    ]);
+    const key = browser.pushManager.present?.options.applicationServerKey ?? new ArrayBuffer(0);
+    expect(Buffer.from(key).toString('base64url')).toBe(vapidKeys[0]);
+  });
+
+  test.each([
+    [{ serviceWorkerUrl: '/push/sw.js' }, 'https://shop.example/push/'],
+    [{ serviceWorkerUrl: 'sw.js', scope: '/' }, 'https://shop.example/'],
+    [{ serviceWorkerUrl: '/demo/carillon-sw.js', scope: '/demo' }, 'https://shop.example/demo'],
+  ])('of %j uses the scope %s', async (options, scope) => {
+    await client(options).subscribe();
+    expect(browser.navigator.serviceWorker.registered[0]?.scope).toBe(scope);
+  });
+
+  test('takes locale and timezone from the site where it names them, also at later refreshes', async () => {
+    await client().subscribe({ locale: 'fr-CA', timezone: 'America/Toronto' });
+    browser.navigator.language = 'en-GB';
+    await client().refresh();
+    expect(registrations()).toHaveLength(1);
+    expect(registrations()[0]?.body).toMatchObject({ locale: 'fr-CA', timezone: 'America/Toronto' });
+  });
+
+  test('again is the same device, and asks the person only once', async () => {
+    await client().subscribe();
+    await expect(client().subscribe()).resolves.toEqual({ id: 'dev_1' });
+    expect(browser.notification.asked).toBe(1);
+    expect(registrations()[1]?.body).toHaveProperty('device_id', 'dev_1');
+  });
+
+  test('in two tabs at once is one device', async () => {
+    const devices = await Promise.all([client().subscribe(), client().subscribe()]);
+    expect(new Set(devices.map(({ id }) => id))).toEqual(new Set(['dev_1']));
+  });
+
+  test('two scopes on one origin are two devices', async () => {
+    await client({ scope: '/a/' }).subscribe();
+    browser.pushManager.present = null;
+    await client({ scope: '/b/' }).subscribe();
+    await expect(client({ scope: '/a/' }).deviceId()).resolves.toBe('dev_1');
+    await expect(client({ scope: '/b/' }).deviceId()).resolves.toBe('dev_2');
+  });
+
+  test('gives up a subscription of another key before it makes its own', async () => {
+    await client().subscribe();
+    const before = browser.pushManager.present;
+    api.state.vapidKey = vapidKeys[1];
+    await client().subscribe();
+    expect(browser.pushManager.present).not.toBe(before);
+    expect(registrations()[1]?.body).toHaveProperty('device_id', 'dev_1');
+  });
+
+  test('survives a subscription of another key that appears while it subscribes', async () => {
+    await client().subscribe();
+    api.state.vapidKey = vapidKeys[1];
+    browser.pushManager.isHidingOnce = true;
+    await expect(client().subscribe()).resolves.toEqual({ id: 'dev_1' });
+  });
+
+  test('drops a detected fact the service does not know rather than the registration', async () => {
+    const issues = [{ path: ['timezone'], code: 'unknown_timezone', message: 'Unknown.' }];
+    api.script('/v1/devices', refusal(400, 'validation_failed', { issues }));
+    await client().subscribe();
+    expect(registrations()[1]?.body).not.toHaveProperty('timezone');
+    expect(registrations()[1]?.body).toHaveProperty('locale', 'de-DE');
+  });
+
+  test('throws what the service says of a value the site gave', async () => {
+    const issues = [{ path: ['timezone'], code: 'unknown_timezone', message: 'Unknown.' }];
+    api.script('/v1/devices', refusal(400, 'validation_failed', { issues }));
+    await expect(client().subscribe({ timezone: 'Mars/Olympus' })).rejects.toMatchObject({ status: 400, issues });
+    expect(registrations()).toHaveLength(1);
+  });
+});
+
+describe('subscribe says what is in the way:', () => {
+  test('a page over plain http', async () => {
+    vi.stubGlobal('isSecureContext', false);
+    await expect(client().subscribe()).rejects.toBeInstanceOf(InsecureContextError);
+  });
+
+  test('a browser without push', async () => {
+    Reflect.deleteProperty(browser.navigator, 'serviceWorker');
+    const refused = client().subscribe();
+    await expect(refused).rejects.toBeInstanceOf(UnsupportedBrowserError);
+    await expect(refused).rejects.toHaveProperty('needsHomeScreen', false);
+    expect(client().permission()).toBe('unsupported');
+  });
+
+  test('an iPhone where the site is not on the Home Screen', async () => {
+    Reflect.deleteProperty(browser.navigator, 'serviceWorker');
+    Object.assign(browser.navigator, { userAgent: 'Mozilla/5.0 (iPhone)', vendor: 'Apple Computer, Inc.' });
+    await expect(client().subscribe()).rejects.toHaveProperty('needsHomeScreen', true);
+  });
+
+  test.each(['denied', 'default'] as const)('the answer %s, and nothing is sent', async (answer) => {
+    browser.notification.answer = answer;
+    const refused = client().subscribe();
+    await expect(refused).rejects.toBeInstanceOf(PermissionDeniedError);
+    await expect(refused).rejects.toHaveProperty('permission', answer);
+    expect(api.heard).toEqual([]);
+  });
+
+  test('an app without web push', async () => {
+    api.state.vapidKey = null;
+    await expect(client().subscribe()).rejects.toBeInstanceOf(WebPushNotConfiguredError);
+  });
+
+  test('a wrong key', async () => {
+    api.script('/v1/config', refusal(401, 'invalid_key'));
+    const refused = client().subscribe();
+    await expect(refused).rejects.toBeInstanceOf(ApiError);
+    await expect(refused).rejects.toMatchObject({ status: 401, error: 'invalid_key' });
+  });
+
+  test('no network', async () => {
+    browser.navigator.onLine = false;
+    await api.close();
+    await expect(client().subscribe()).rejects.toBeInstanceOf(NetworkError);
+  });
+
+  test('a worker script that is not there', async () => {
+    browser.navigator.serviceWorker.failure = new TypeError('A bad HTTP response code (404) was received.');
+    const refused = client().subscribe();
+    await expect(refused).rejects.toBeInstanceOf(ServiceWorkerError);
+    await expect(refused).rejects.toThrow('/carillon-sw.js cannot be installed: A bad HTTP response code (404)');
+  });
+
+  test('a push service that refuses', async () => {
+    browser.pushManager.failure = new DOMException('Registration failed - push service error', 'AbortError');
+    const refused = client().subscribe();
+    await expect(refused).rejects.toBeInstanceOf(PushServiceError);
+    await expect(refused).rejects.toThrow('Registration failed');
+  });
+
+  test('a push service that never answers', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const asked = new Promise<void>((resolve) => {
+      browser.pushManager.subscribe = () => {
+        resolve();
+        return new Promise(() => {});
+      };
+    });
+    const refused = expect(client().subscribe()).rejects.toBeInstanceOf(PushServiceError);
+    await asked;
+    await vi.advanceTimersByTimeAsync(60_000);
+    await refused;
+  });
+
+  test('a browser that lets the page keep nothing', async () => {
+    vi.stubGlobal('indexedDB', indexedDbInMemory(true));
+    await expect(client().subscribe()).rejects.toBeInstanceOf(StorageError);
+  });
+});
+
+describe('refresh', () => {
+  test('asks nothing of the service and nobody for anything where this browser never subscribed', async () => {
+    await expect(client().refresh()).resolves.toBeNull();
+    expect(browser.notification.asked).toBe(0);
+    expect(api.heard).toEqual([]);
+  });
+
+  test('registers nothing where nothing has changed', async () => {
+    await client().subscribe();
+    await expect(client().refresh()).resolves.toEqual({ id: 'dev_1' });
+    expect(registrations()).toHaveLength(1);
+  });
+
+  test('subscribes again for a new key of the app and keeps the device', async () => {
+    await client().subscribe();
+    api.state.vapidKey = vapidKeys[1];
+    await expect(client().refresh()).resolves.toEqual({ id: 'dev_1' });
+    expect(registrations()[1]?.body).toMatchObject({ device_id: 'dev_1' });
+    expect(api.state.devices.get('dev_1')).toBe(endpointNow());
+  });
+
+  test('subscribes again where the browser lost the subscription, and keeps the device', async () => {
+    await client().subscribe();
+    browser.pushManager.present = null;
+    await expect(client().refresh()).resolves.toEqual({ id: 'dev_1' });
+    expect(api.state.devices.get('dev_1')).toBe(endpointNow());
+  });
+
+  test('tells the service of new facts', async () => {
+    await client().subscribe();
+    browser.navigator.language = 'en-GB';
+    await client({ appVersion: '5' }).refresh();
+    expect(registrations()[1]?.body).toMatchObject({ locale: 'en-GB', app_version: '5', device_id: 'dev_1' });
+  });
+
+  test('registers once a day though nothing changed, so that the service takes back a device it gave up', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    await client().subscribe();
+    vi.setSystemTime(Date.now() + 24 * 60 * 60 * 1000);
+    await client().refresh();
+    expect(registrations()).toHaveLength(2);
+  });
+
+  test('makes a new device where the service has lost the old one, and says again whose it is', async () => {
+    await client().subscribe();
+    await client().identify('u-42');
+    api.state.devices.clear();
+    api.state.devices.set('dev_9', 'another');
+    await client({ clientKey: 'ck_live_2' }).refresh();
+    await expect(client().deviceId()).resolves.toBe('dev_2');
+    expect(api.heardOn('/v1/identify')[1]?.body).toEqual({ device_id: 'dev_2', external_id: 'u-42' });
+  });
+
+  test('finds the device again where the browser forgot it but kept the subscription', async () => {
+    await client().subscribe();
+    vi.stubGlobal('indexedDB', indexedDbInMemory());
+    await expect(client().refresh()).resolves.toEqual({ id: 'dev_1' });
+  });
+
+  test('does nothing after an opt-out', async () => {
+    await client().subscribe();
+    await client().unsubscribe();
+    api.heard.length = 0;
+    await expect(client().refresh()).resolves.toBeNull();
+    expect(api.heard).toEqual([]);
+  });
+
+  test('does nothing after an opt-out though the browser still holds a subscription', async () => {
+    await client().subscribe();
+    const kept = browser.pushManager.present;
+    await client().unsubscribe();
+    browser.pushManager.present = kept;
+    await expect(client().refresh()).resolves.toBeNull();
+  });
+
+  test('says whose the device is only where the device is new: a hash may have been good for a day only', async () => {
+    await client().subscribe();
+    await client().identify('u-42', 't=1,v1=ab');
+    browser.navigator.language = 'en-GB';
+    await client().refresh();
+    expect(registrations()).toHaveLength(2);
+    expect(api.heardOn('/v1/identify')).toHaveLength(1);
+  });
+
+  test('answers null where the permission was taken back', async () => {
+    await client().subscribe();
+    browser.notification.permission = 'denied';
+    await expect(client().refresh()).resolves.toBeNull();
+  });
+});
+
+describe('unsubscribe', () => {
+  test('ends the subscription here and the device there', async () => {
+    await client().subscribe();
+    await client().unsubscribe();
+    expect(browser.pushManager.present).toBeNull();
+    expect(api.state.devices.size).toBe(0);
+    await expect(client().deviceId()).resolves.toBeNull();
+  });
+
+  test('ends the subscription also while the service is out of reach, and tells it later', async () => {
+    await client().subscribe();
+    api.script('/v1/devices/dev_1', refusal(500, 'internal_error'));
+    await expect(client().unsubscribe()).rejects.toMatchObject({ status: 500 });
+    expect(browser.pushManager.present).toBeNull();
+    expect(api.state.devices.size).toBe(1);
+    await client().refresh();
+    expect(api.state.devices.size).toBe(0);
+  });
+
+  test('that never reached the service is told also after the person came back', async () => {
+    await client().subscribe();
+    api.script('/v1/devices/dev_1', refusal(500, 'internal_error'));
+    await expect(client().unsubscribe()).rejects.toMatchObject({ status: 500 });
+    await expect(client().subscribe()).resolves.toEqual({ id: 'dev_2' });
+    await client().refresh();
+    expect([...api.state.devices.keys()]).toEqual(['dev_2']);
+  });
+
+  test('of a device the service has forgotten is done', async () => {
+    await client().subscribe();
+    api.state.devices.clear();
+    await expect(client().unsubscribe()).resolves.toBeUndefined();
+  });
+
+  test('where there is no subscription sends nothing', async () => {
+    await client().unsubscribe();
+    expect(api.heard).toEqual([]);
+  });
+
+  test('can be undone by the person: a new subscription is a device again', async () => {
+    await client().subscribe();
+    await client().unsubscribe();
+    await client().subscribe();
+    await expect(client().deviceId()).resolves.toBe('dev_1');
+    await expect(client().refresh()).resolves.toEqual({ id: 'dev_1' });
+  });
+});
+
+describe('identify', () => {
+  test('tells the service whose the device is, with the hash as it was given', async () => {
+    await client().subscribe();
+    await expect(client().identify('u-42', '9da8')).resolves.toBe(true);
+    expect(api.heardOn('/v1/identify')[0]?.body).toEqual({
+      device_id: 'dev_1',
+      external_id: 'u-42',
+      user_hash: '9da8',
+    });
+  });
+
+  test('unlinks on log-out', async () => {
+    await client().subscribe();
+    await client().identify(null);
+    expect(api.heardOn('/v1/identify')[0]?.body).toEqual({ device_id: 'dev_1', external_id: null });
+  });
+
+  test('before there is a device is remembered and told with the subscription', async () => {
+    await expect(client().identify('u-42')).resolves.toBe(false);
+    expect(api.heard).toEqual([]);
+    await client().subscribe();
+    expect(api.heardOn('/v1/identify')[0]?.body).toEqual({ device_id: 'dev_1', external_id: 'u-42' });
+  });
+
+  test('that waited and is refused costs no subscription and is told to onError', async () => {
+    await client().identify('u-42', 'wrong');
+    api.script('/v1/identify', refusal(403, 'identity_check_failed'));
+    await expect(client().subscribe()).resolves.toEqual({ id: 'dev_1' });
+    expect(errors).toEqual([expect.objectContaining({ status: 403, error: 'identity_check_failed' })]);
+  });
+
+  test('that is refused throws', async () => {
+    await client().subscribe();
+    api.script('/v1/identify', refusal(403, 'identity_check_failed'));
+    await expect(client().identify('u-42', 'wrong')).rejects.toMatchObject({ error: 'identity_check_failed' });
+  });
+
+  test('of a device the service has lost throws once; the next refresh makes a new one and links it', async () => {
+    await client().subscribe();
+    api.state.devices.clear();
+    api.state.devices.set('dev_9', 'another');
+    await expect(client().identify('u-42')).rejects.toMatchObject({ status: 404 });
+    await expect(client().refresh()).resolves.toEqual({ id: 'dev_2' });
+    expect(api.heardOn('/v1/identify')[1]?.body).toEqual({ device_id: 'dev_2', external_id: 'u-42' });
+  });
+});
+
+test('another service at the same scope knows nothing of the device of the first', async () => {
+  await client().subscribe();
+  const other = await startApi();
+  try {
+    const carillon = client({ baseUrl: other.url });
+    await expect(carillon.deviceId()).resolves.toBeNull();
+    await carillon.subscribe();
+    expect(other.heardOn('/v1/devices')[0]?.body).not.toHaveProperty('device_id');
+  } finally {
+    await other.close();
+  }
+});

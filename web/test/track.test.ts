@@ -1,0 +1,174 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { changeBrowser } from '../src/device-id.ts';
+import { queueEvent, sendEvents } from '../src/event-queue.ts';
+import { createCarillon, NetworkError } from '../src/index.ts';
+import { type Api, refusal, startApi } from './api.ts';
+import { install } from './browser.ts';
+
+const scope = 'https://shop.example/';
+let api: Api;
+let browser: ReturnType<typeof install>;
+let errors: unknown[];
+
+beforeEach(async () => {
+  api = await startApi();
+  browser = install();
+  errors = [];
+});
+
+afterEach(async () => {
+  vi.unstubAllGlobals();
+  await api.close();
+});
+
+const onError = (error: unknown) => errors.push(error);
+const client = () => createCarillon({ baseUrl: api.url, clientKey: 'ck_live_1', onError });
+const send = () => sendEvents(scope, onError, async () => {});
+const waiting = () => browser.indexedDB.rows('events').length;
+const queue = (name: string, id = name) =>
+  queueEvent(scope, { id, name, properties: {}, occurred_at: '2026-11-21T10:15:30.123Z' });
+const sent = () => api.heardOn('/v1/events').map(({ body }) => body?.['events'] as Record<string, unknown>[]);
+
+describe('track', () => {
+  test('sends the event with its device, an id and its time', async () => {
+    const carillon = client();
+    await carillon.subscribe();
+    await carillon.track('purchase', { amount: 79.9, currency: 'EUR', at: new Date(0) }, { id: 'order-1' });
+    await send();
+    expect(sent()).toEqual([
+      [
+        {
+          id: 'order-1',
+          name: 'purchase',
+          device_id: 'dev_1',
+          properties: { amount: 79.9, currency: 'EUR', at: '1970-01-01T00:00:00.000Z' },
+          occurred_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        },
+      ],
+    ]);
+    expect(waiting()).toBe(0);
+  });
+
+  test('gives each event a random id of its own', async () => {
+    await client().track('a');
+    await client().track('a');
+    const ids = browser.indexedDB.rows('events').map((row) => (row['event'] as { id: string }).id);
+    expect(new Set(ids).size).toBe(2);
+    for (const id of ids) expect(id).toMatch(/^[0-9a-f]{32}$/);
+  });
+
+  test('refuses at once what could never be sent', async () => {
+    const circular: Record<string, unknown> = {};
+    circular['self'] = circular;
+    await expect(client().track('')).rejects.toBeInstanceOf(TypeError);
+    await expect(client().track('a', circular)).rejects.toBeInstanceOf(TypeError);
+    expect(waiting()).toBe(0);
+  });
+
+  test('keeps events until the browser is a device, and then sends them as its own', async () => {
+    const carillon = client();
+    await carillon.track('article_read');
+    await send();
+    expect(api.heard).toEqual([]);
+    await carillon.subscribe();
+    await send();
+    expect(sent()[0]).toEqual([expect.objectContaining({ name: 'article_read', device_id: 'dev_1' })]);
+  });
+});
+
+describe('the queue', () => {
+  beforeEach(async () => {
+    await client().subscribe();
+    await send();
+  });
+
+  test('goes in batches of at most fifty, oldest first', async () => {
+    for (let number = 0; number < 120; number += 1) await queue(`event-${number}`);
+    await send();
+    expect(sent().map((batch) => batch.length)).toEqual([50, 50, 20]);
+    expect(
+      sent()
+        .flat()
+        .map((event) => event['name']),
+    ).toEqual(Array.from({ length: 120 }, (_, n) => `event-${n}`));
+  });
+
+  test('survives while the service is away, and a repeat carries the same ids and device', async () => {
+    await queue('a');
+    api.script('/v1/events', ...Array.from({ length: 4 }, () => refusal(503, 'unavailable')));
+    await expect(send()).rejects.toMatchObject({ status: 503 });
+    expect(waiting()).toBe(1);
+    await send();
+    expect(waiting()).toBe(0);
+    expect(new Set(sent().map((batch) => JSON.stringify(batch))).size).toBe(1);
+  });
+
+  test('repeats an event for the device it was first sent for, whichever this browser is now', async () => {
+    await queue('a');
+    api.script('/v1/events', refusal(500, 'internal_error'));
+    await expect(send()).rejects.toMatchObject({ status: 500 });
+    api.state.devices.set('dev_2', 'another');
+    await changeBrowser(scope, { baseUrl: api.url, clientKey: 'ck_live_1' }, () => ({ deviceId: 'dev_2' }));
+    await queue('b');
+    await send();
+    expect(sent()[1]?.map((event) => event['device_id'])).toEqual(['dev_1', 'dev_2']);
+  });
+
+  test('is kept when nobody answers', async () => {
+    await queue('a');
+    await api.close();
+    await expect(send()).rejects.toBeInstanceOf(NetworkError);
+    expect(waiting()).toBe(1);
+  });
+
+  test('sent from two tabs at once goes once', async () => {
+    await queue('a');
+    await Promise.all([send(), send()]);
+    expect(sent()).toHaveLength(1);
+  });
+
+  test('loses the invalid events only, and tells onError', async () => {
+    for (const name of ['good', 'bad', 'fine']) await queue(name);
+    const issues = [{ path: ['events', 1, 'name'], code: 'invalid_format', message: 'No.' }];
+    api.script('/v1/events', refusal(400, 'validation_failed', { issues }));
+    await send();
+    expect(sent()[1]?.map((event) => event['name'])).toEqual(['good', 'fine']);
+    expect(errors).toEqual([expect.objectContaining({ status: 400, issues })]);
+    expect(waiting()).toBe(0);
+  });
+
+  test('loses a batch that is refused as a whole rather than holding up all that follow', async () => {
+    await queue('a');
+    api.script(
+      '/v1/events',
+      refusal(400, 'body_too_large', { issues: [{ path: [], code: 'body_too_large', message: '' }] }),
+    );
+    await send();
+    expect(waiting()).toBe(0);
+    expect(errors).toHaveLength(1);
+  });
+
+  test.each([401, 403, 500])('is kept through a %i', async (status) => {
+    await queue('a');
+    api.script('/v1/events', refusal(status, 'no'));
+    await expect(send()).rejects.toMatchObject({ status });
+    expect(waiting()).toBe(1);
+  });
+
+  test('moves to the new device when the service has lost the one it was meant for', async () => {
+    await queue('a');
+    api.state.devices.clear();
+    api.state.devices.set('dev_9', 'another');
+    await expect(send()).rejects.toMatchObject({ status: 404 });
+    expect(waiting()).toBe(1);
+    await client().refresh();
+    await send();
+    expect([...api.state.events.values()]).toEqual([expect.objectContaining({ name: 'a', device_id: 'dev_2' })]);
+  });
+
+  test('keeps the newest thousand', async () => {
+    for (let number = 0; number < 1_005; number += 1) await queue(`event-${number}`);
+    expect(waiting()).toBe(1_000);
+    expect(browser.indexedDB.rows('events')[0]).toMatchObject({ event: { name: 'event-5' } });
+  });
+});
