@@ -52,6 +52,12 @@ interface UserAgent {
 }
 
 const ENDPOINT_PATH = '/wpush/v2/';
+const ERROR_NAMES = new Map([
+  [401, 'Unauthorized'],
+  [404, 'Not Found'],
+  [410, 'Gone'],
+  [413, 'Payload Too Large'],
+]);
 
 export class Autopush {
   readonly log = new EventLog<AutopushEvent>('push service for Firefox');
@@ -226,12 +232,13 @@ export class Autopush {
     const endpoint = this.origin + request.path;
     const verdict = this.#judge(request);
     if (verdict.accepted) return this.#accept(endpoint, verdict.to, verdict, request.httpVersion);
-    const { status, errno, reason } = verdict;
+    const { status, errno, reason, vapidProblem } = verdict;
     this.log.add({ type: 'refused', endpoint, status, errno, reason });
+    const message = vapidProblem === 'key mismatch' ? 'VAPID public key mismatch' : reason;
     return {
       status,
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ code: status, errno, error: 'Push refused', message: reason }),
+      body: JSON.stringify({ code: status, errno, error: ERROR_NAMES.get(status) ?? 'Bad Request', message }),
     };
   }
 

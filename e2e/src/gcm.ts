@@ -8,7 +8,8 @@ import type { AddressInfo } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import type { TestCertificate } from './certificate.ts';
 import { EventLog } from './event-log.ts';
-import { encodeFrame, encodeMessage, type Field, FrameReader, MCS_VERSION, type Message, TAG } from './gcm-wire.ts';
+import { McsStream } from './gcm-stream.ts';
+import { encodeMessage, type Message } from './gcm-wire.ts';
 import { corruptBody, PushQueue, type StoredPush, storePush } from './push-queue.ts';
 import {
   type AcceptedPush,
@@ -56,18 +57,12 @@ interface Registration {
   isGone: boolean;
 }
 
-interface McsStream {
-  socket: TLSSocket;
-  /** How many frames the server has sent: the client acknowledges by this number. */
-  framesSent: number;
-  /** Frame number → the push it carried, until it is acknowledged. */
-  readonly unacknowledged: Map<number, string>;
-}
-
 /** Debian's Chromium has this host built in; the sender's connection is brought here without changing the URL. */
 export const ENDPOINT_HOST = 'jmt17.google.com';
 const ENDPOINT_ORIGIN = `https://${ENDPOINT_HOST}`;
 const ENDPOINT_PATH = '/fcm/send/';
+const KEY_MISMATCH =
+  'the VAPID credentials in the authorization header do not correspond to the credentials used to create the subscriptions.';
 
 export class Gcm {
   readonly log = new EventLog<GcmEvent>('push service for Chromium');
@@ -75,7 +70,7 @@ export class Gcm {
   readonly #registrations = new Map<string, Registration>();
   readonly #server: Server;
   readonly #mcs: TlsServer;
-  readonly #sockets = new Set<TLSSocket>();
+  readonly #streams = new Set<McsStream>();
   #endpoint: { port: number; close: () => Promise<void> } | undefined;
   #corruptions = 0;
 
@@ -116,7 +111,7 @@ export class Gcm {
 
   /** Cuts every message stream, as a network does. Chromium comes back by itself. */
   dropConnections(): void {
-    for (const socket of this.#sockets) socket.destroy();
+    for (const stream of this.#streams) stream.close();
   }
 
   async stop(): Promise<void> {
@@ -186,40 +181,33 @@ export class Gcm {
   }
 
   #serveMcs(socket: TLSSocket): void {
-    const reader = new FrameReader();
-    const stream: McsStream = { socket, framesSent: 0, unacknowledged: new Map() };
     let androidId: string | null = null;
-    this.#sockets.add(socket);
-    socket.on('error', () => socket.destroy());
-    socket.on('close', () => {
-      this.#sockets.delete(socket);
-      const device = androidId === null ? undefined : this.#devices.get(androidId);
-      if (device?.stream === stream) device.stream = null;
-      this.log.add({ type: 'closed', androidId });
+    const stream = new McsStream(socket, {
+      onLogin: (login) => {
+        androidId = this.#logIn(stream, login);
+      },
+      onAcknowledged: (messageId) => {
+        this.#devices.get(androidId ?? '')?.queue.remove(messageId);
+        this.log.add({ type: 'ack', messageId });
+      },
+      onClosed: () => {
+        this.#streams.delete(stream);
+        const device = this.#devices.get(androidId ?? '');
+        if (device?.stream === stream) device.stream = null;
+        this.log.add({ type: 'closed', androidId });
+      },
     });
-    socket.on('data', (chunk) => {
-      for (const { tag, message } of reader.read(chunk)) {
-        if (tag === TAG.loginRequest) androidId = this.#logIn(stream, message);
-        else if (tag === TAG.heartbeatPing) this.#send(stream, TAG.heartbeatAck, []);
-        const acknowledged = acknowledgedFrame(tag, message);
-        if (androidId !== null && acknowledged !== undefined) this.#acknowledge(androidId, stream, acknowledged);
-      }
-    });
+    this.#streams.add(stream);
   }
 
   #logIn(stream: McsStream, login: Message): string | null {
     const androidId = login.text(3) ?? '';
     const device = this.#devices.get(androidId);
     if (device === undefined || login.text(5) !== String(device.securityToken)) {
-      stream.socket.destroy();
+      stream.close();
       return null;
     }
-    stream.socket.write(Buffer.from([MCS_VERSION]));
-    this.#send(stream, TAG.loginResponse, [
-      [1, 'bytes', login.text(1) ?? ''],
-      [6, 'varint', 1],
-      [8, 'varint', Date.now()],
-    ]);
+    stream.acceptLogin(login);
     // What the client names as received was delivered over a stream that broke before its acknowledgement.
     const received = login.texts(10);
     for (const messageId of received) device.queue.remove(messageId);
@@ -228,20 +216,6 @@ export class Gcm {
     for (const expired of device.queue.takeExpired(Date.now())) this.#drop(expired);
     for (const push of device.queue.list()) this.#deliver(androidId, stream, push);
     return androidId;
-  }
-
-  #acknowledge(androidId: string, stream: McsStream, lastFrame: number): void {
-    for (const [frame, messageId] of stream.unacknowledged) {
-      if (frame > lastFrame) continue;
-      stream.unacknowledged.delete(frame);
-      this.#devices.get(androidId)?.queue.remove(messageId);
-      this.log.add({ type: 'ack', messageId });
-    }
-  }
-
-  #send(stream: McsStream, tag: number, fields: readonly Field[]): void {
-    stream.framesSent += 1;
-    stream.socket.write(encodeFrame(tag, encodeMessage(fields)));
   }
 
   #answer(request: PushEndpointRequest): PushEndpointAnswer {
@@ -268,11 +242,11 @@ export class Gcm {
       applicationServerKey: registration.sender,
       now: Date.now(),
     });
-    // Google answers 403 where a proper signature belongs to another key, 401 where there is none.
-    if (!verdict.accepted && verdict.status === 401 && request.headers.authorization !== undefined) {
-      return { ...verdict, status: 403 };
-    }
-    return verdict.accepted ? { ...verdict, to } : verdict;
+    if (verdict.accepted) return { ...verdict, to };
+    // Google answers 401 only where there is no signature at all; the sentences are its own.
+    if (verdict.vapidProblem === 'key mismatch') return { ...verdict, status: 403, reason: KEY_MISMATCH };
+    if (verdict.vapidProblem === 'invalid') return { ...verdict, status: 403, reason: 'invalid JWT provided' };
+    return verdict;
   }
 
   #accept(endpoint: string, token: string, push: AcceptedPush, httpVersion: string): PushEndpointAnswer {
@@ -303,35 +277,7 @@ export class Gcm {
   #deliver(androidId: string, stream: McsStream, push: StoredPush): void {
     const registration = this.#registrations.get(push.subscription);
     if (registration === undefined) return;
-    const hasPayload = push.body.length > 0;
-    const appData: Field[] = [[7, 'bytes', encodePair('subtype', registration.subtype)]];
-    if (hasPayload) appData.push([7, 'bytes', encodePair('content-encoding', 'aes128gcm')]);
-    this.#send(stream, TAG.dataMessage, [
-      [3, 'bytes', registration.sender],
-      [5, 'bytes', registration.app],
-      ...appData,
-      [9, 'bytes', push.id],
-      [17, 'varint', push.ttlSeconds],
-      [18, 'varint', Date.now()],
-      ...(hasPayload ? [[21, 'bytes', push.body] satisfies Field] : []),
-      // immediate_ack: otherwise the client acknowledges only every tenth message.
-      [24, 'varint', 1],
-    ]);
-    stream.unacknowledged.set(stream.framesSent, push.id);
+    stream.deliver(push, registration);
     this.log.add({ type: 'delivered', messageId: push.id, androidId });
   }
-}
-
-function encodePair(key: string, value: string): Buffer {
-  return encodeMessage([
-    [1, 'bytes', key],
-    [2, 'bytes', value],
-  ]);
-}
-
-/** `last_stream_id_received` of the frames by which Chromium acknowledges. */
-function acknowledgedFrame(tag: number, message: Message): number | undefined {
-  const field = tag === TAG.iqStanza ? 10 : tag === TAG.heartbeatPing || tag === TAG.heartbeatAck ? 2 : undefined;
-  const last = field === undefined ? undefined : message.integer(field);
-  return last === undefined ? undefined : Number(last);
 }

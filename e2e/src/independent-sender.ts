@@ -1,7 +1,7 @@
 // A sender that shares no code with Carillon: the `web-push` library, so that a stand-in is proven by somebody else
 // before it judges ours. Its connections may go elsewhere than its URLs say, as a test's routes tell.
 
-import { Agent, request } from 'node:https';
+import { Agent, type RequestOptions as ConnectionOptions, request } from 'node:https';
 import { connect, type TLSSocket } from 'node:tls';
 import webPush, { type PushSubscription, type RequestOptions, type VapidKeys } from 'web-push';
 
@@ -70,9 +70,9 @@ class RoutedAgent extends Agent {
     this.#routes = routes;
   }
 
-  // Node calls this for every new connection; the types do not name it.
-  override createConnection(options: RequestOptions): TLSSocket {
-    const port = this.#routes.get(`${options.host}:${options.port}`) ?? Number(options.port);
-    return connect({ host: '127.0.0.1', port, servername: options.host, ca: this.#certificate });
+  override createConnection({ host, port }: ConnectionOptions): TLSSocket {
+    const servername = String(host);
+    const routed = this.#routes.get(`${servername}:${port}`) ?? Number(port);
+    return connect({ host: '127.0.0.1', port: routed, servername, ca: this.#certificate });
   }
 }

@@ -10,7 +10,7 @@ import {
 } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { TestCertificate } from './certificate.ts';
-import { verifyVapid } from './vapid.ts';
+import { type VapidProblem, verifyVapid } from './vapid.ts';
 
 /** A push that passed every check. */
 export interface AcceptedPush {
@@ -27,6 +27,8 @@ export interface RefusedPush {
   status: 400 | 401 | 403 | 404 | 410 | 413;
   errno: number;
   reason: string;
+  /** What was wrong with the VAPID header, where that was it. */
+  vapidProblem?: VapidProblem;
 }
 
 export interface PushExpectation {
@@ -65,7 +67,7 @@ export function checkPush(
     return refusePush(400, 110, 'the Urgency is not one of the four of RFC 8030');
   }
   const vapid = verifyVapid(headers.authorization, expected);
-  if (!vapid.accepted) return refusePush(401, 109, vapid.reason);
+  if (!vapid.accepted) return { ...refusePush(401, 109, vapid.reason), vapidProblem: vapid.problem };
   if (body.length > BODY_BYTES_MAX) return refusePush(413, 104, `the body has ${body.length} bytes`);
   const fault = body.length === 0 ? undefined : findCodingFault(headers['content-encoding'], body, vapid.publicKey);
   if (fault !== undefined) return refusePush(400, 110, fault);

@@ -12,6 +12,8 @@ import { fileURLToPath } from 'node:url';
 import { withDeadline } from './deadline.ts';
 import { listMarkedProcesses, type MarkedProcess, markEnvironment } from './marked-processes.ts';
 
+const INHERITED = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TMPDIR', 'TZ', 'USER', 'LOGNAME'] as const;
+
 export class Run {
   readonly dir: string;
   readonly #mark = randomUUID();
@@ -37,10 +39,17 @@ export class Run {
     return run;
   }
 
-  /** The environment of everything this run starts. */
+  /**
+   * The environment of everything this run starts. Of ours only what programs need to be found and to speak: a display,
+   * a session bus or a database of the machine's must not be used.
+   */
   environment(more: Record<string, string> = {}): Record<string, string> {
-    const inherited = Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined);
-    return { ...Object.fromEntries(inherited), ...markEnvironment(this.#mark), ...more };
+    const inherited: Record<string, string> = {};
+    for (const name of INHERITED) {
+      const value = process.env[name];
+      if (value !== undefined) inherited[name] = value;
+    }
+    return { ...inherited, ...markEnvironment(this.#mark), ...more };
   }
 
   /** A path that nothing else in this run uses, for a profile or a data directory. */
@@ -50,7 +59,12 @@ export class Run {
   }
 
   start(command: string, args: readonly string[], more: Record<string, string> = {}): StartedProcess {
-    return new StartedProcess(command, args, this.environment(more), this.newPath('output.txt'));
+    return new StartedProcess(
+      command,
+      args,
+      { env: this.environment(more), cwd: this.dir },
+      this.newPath('output.txt'),
+    );
   }
 
   /** What this run started and has not ended. */
@@ -68,16 +82,21 @@ export class Run {
   }
 }
 
+interface ProcessPlace {
+  env: Record<string, string>;
+  cwd: string;
+}
+
 /** A program that the run started, in a process group of its own, with its output in a file. */
 export class StartedProcess {
   readonly outputPath: string;
   readonly #child: ChildProcess;
   readonly #exited: Promise<unknown>;
 
-  constructor(command: string, args: readonly string[], env: Record<string, string>, outputPath: string) {
+  constructor(command: string, args: readonly string[], where: ProcessPlace, outputPath: string) {
     this.outputPath = outputPath;
     const output = openSync(outputPath, 'w');
-    this.#child = spawn(command, args, { env, detached: true, stdio: ['ignore', output, output] });
+    this.#child = spawn(command, args, { ...where, detached: true, stdio: ['ignore', output, output] });
     this.#exited = new Promise((resolve) => {
       this.#child.once('exit', resolve);
       this.#child.once('error', resolve);

@@ -11,7 +11,12 @@ export interface VapidExpectation {
   now: number;
 }
 
-export type VapidVerdict = { accepted: true; publicKey: Buffer } | { accepted: false; reason: string };
+/** The vendors tell these three apart in what they answer. */
+export type VapidProblem = 'missing' | 'key mismatch' | 'invalid';
+
+export type VapidVerdict =
+  | { accepted: true; publicKey: Buffer }
+  | { accepted: false; problem: VapidProblem; reason: string };
 
 const BASE64URL = /^[A-Za-z0-9_-]+$/;
 /** RFC 8292 section 2: `exp` must not be more than 24 hours from the time of the request. */
@@ -19,14 +24,14 @@ const LIFETIME_MAX_SECONDS = 24 * 3600;
 
 /** Judges `Authorization: vapid t=…, k=…`. Every reason names what a sender would have to change. */
 export function verifyVapid(authorization: string | undefined, expected: VapidExpectation): VapidVerdict {
-  if (authorization === undefined) return refused('there is no Authorization header');
+  if (authorization === undefined) return refused('there is no Authorization header', 'missing');
   const credentials = parseCredentials(authorization);
   if (credentials === undefined) return refused('the Authorization header is not "vapid t=…, k=…"');
   const publicKey = Buffer.from(credentials.k, 'base64url');
   if (publicKey.length !== 65 || publicKey[0] !== 4) return refused('k is not an uncompressed P-256 point');
   const registered = expected.applicationServerKey;
   if (registered !== null && credentials.k !== registered) {
-    return refused('k is not the key this subscription was made with');
+    return refused('k is not the key this subscription was made with', 'key mismatch');
   }
   const [headerPart, claimsPart, signaturePart, ...more] = credentials.t.split('.');
   if (headerPart === undefined || claimsPart === undefined || signaturePart === undefined || more.length > 0) {
@@ -56,8 +61,8 @@ export function verifyVapid(authorization: string | undefined, expected: VapidEx
   return { accepted: true, publicKey };
 }
 
-function refused(reason: string): VapidVerdict {
-  return { accepted: false, reason };
+function refused(reason: string, problem: VapidProblem = 'invalid'): VapidVerdict {
+  return { accepted: false, problem, reason };
 }
 
 function parseCredentials(authorization: string): { t: string; k: string } | undefined {

@@ -1,0 +1,64 @@
+// `npm run e2e`: the stand-ins proven by an independent sender, then Carillon in real browsers. Words as arguments pick
+// tests by name. Ends with the tally, and with status 1 when anything failed or anything was left running.
+
+import { rmSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { firefoxTests } from './firefox-tests.ts';
+import { harnessTests } from './harness-tests.ts';
+import { ChromiumBench, FirefoxBench } from './push-bench.ts';
+import { listMissing } from './requirements.ts';
+import { Run } from './run.ts';
+import { defineSuite, runSuites } from './runner.ts';
+import { actionTests, standInTests } from './stand-in-tests.ts';
+
+const artifactsDir = fileURLToPath(new URL('../artifacts', import.meta.url));
+const print = (line: string) => console.log(line);
+
+// A run that is interrupted ends at once; its reaper cleans up.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130));
+
+rmSync(artifactsDir, { recursive: true, force: true });
+const run = await Run.open();
+
+const suites = [
+  defineSuite({
+    name: 'The harness',
+    missing: listMissing(['dbus']),
+    start: async () => ({
+      artifactsDir: run.newPath('artifacts'),
+      saveArtifacts: async () => {},
+      stop: async () => {},
+    }),
+    tests: harnessTests,
+  }),
+  defineSuite({
+    name: 'Firefox with its own windows',
+    missing: listMissing(['firefox-esr']),
+    start: async () => await FirefoxBench.start(run, 'own windows'),
+    tests: [...standInTests, ...firefoxTests],
+  }),
+  defineSuite({
+    name: 'Firefox over D-Bus',
+    missing: listMissing(['firefox-esr', 'dbus', 'libnotify4']),
+    start: async () => await FirefoxBench.start(run, 'D-Bus'),
+    tests: [...standInTests, ...actionTests],
+  }),
+  defineSuite({
+    name: 'Chromium over D-Bus',
+    missing: listMissing(['chromium', 'dbus']),
+    start: async () => await ChromiumBench.start(run),
+    tests: [...standInTests, ...actionTests],
+  }),
+];
+
+const { passed, failed } = await runSuites(suites, {
+  words: process.argv.slice(2),
+  failsWhenMissing: process.env['CI'] === 'true',
+  artifactsDir,
+  print,
+});
+const leftovers = run.listProcesses();
+for (const { pid, command } of leftovers) print(`FAIL left running: ${pid} ${command}`);
+await run.close();
+print(`${passed} passed, ${failed + leftovers.length} failed`);
+process.exitCode = failed + leftovers.length === 0 && passed > 0 ? 0 : 1;

@@ -1,0 +1,172 @@
+// Runs suites one after the other and prints one line for each test. A suite has one bench, its browser and servers,
+// that its tests share; a suite that cannot start fails with all its tests. It must never report a test that did not
+// run as passed.
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { withDeadline } from './deadline.ts';
+
+export interface TestContext {
+  /** Runs after the test, last first, whether it passed or not. */
+  defer(cleanUp: () => Promise<unknown> | unknown): void;
+}
+
+export interface Test<B> {
+  /** A sentence that states a guarantee. */
+  name: string;
+  timeoutMs?: number;
+  run(bench: B, context: TestContext): Promise<void>;
+}
+
+export interface Bench {
+  /** Writes what helps to understand a failure into a directory that exists. */
+  saveArtifacts(dir: string): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface Suite<B extends Bench> {
+  name: string;
+  /** What would have to be installed first; empty when the suite can run. */
+  missing: readonly string[];
+  start(): Promise<B>;
+  tests: readonly Test<B>[];
+}
+
+export interface RunnableSuite {
+  name: string;
+  run(settings: RunnerSettings): Promise<Tally>;
+}
+
+export interface RunnerSettings {
+  /** Only tests whose "suite: name" contains one of these words; all where there are none. */
+  words: readonly string[];
+  /** In the job meant for browsers a suite that cannot run is a failure. */
+  failsWhenMissing: boolean;
+  artifactsDir: string;
+  print: (line: string) => void;
+}
+
+export interface Tally {
+  passed: number;
+  failed: number;
+}
+
+const TEST_TIMEOUT_MS = 60_000;
+const START_TIMEOUT_MS = 120_000;
+const STOP_TIMEOUT_MS = 60_000;
+
+/** Hides the type of the bench, so that suites with different benches stand in one list. */
+export function defineSuite<B extends Bench>(suite: Suite<B>): RunnableSuite {
+  return { name: suite.name, run: async (settings) => await runSuite(suite, settings) };
+}
+
+export async function runSuites(suites: readonly RunnableSuite[], settings: RunnerSettings): Promise<Tally> {
+  const tally: Tally = { passed: 0, failed: 0 };
+  for (const suite of suites) {
+    const { passed, failed } = await suite.run(settings);
+    tally.passed += passed;
+    tally.failed += failed;
+  }
+  return tally;
+}
+
+async function runSuite<B extends Bench>(suite: Suite<B>, settings: RunnerSettings): Promise<Tally> {
+  const { words, print } = settings;
+  const title = (test: Test<B>) => `${suite.name}: ${test.name}`;
+  const tests = suite.tests.filter(
+    (test) => words.length === 0 || words.some((word) => title(test).toLowerCase().includes(word.toLowerCase())),
+  );
+  if (tests.length === 0) return { passed: 0, failed: 0 };
+  if (suite.missing.length > 0) {
+    const reason = `install ${suite.missing.join(', ')}`;
+    if (settings.failsWhenMissing) {
+      for (const test of tests) print(`FAIL ${title(test)} (${reason})`);
+      return { passed: 0, failed: tests.length };
+    }
+    print(`skipped: ${reason} to run the ${tests.length} tests of "${suite.name}"`);
+    return { passed: 0, failed: 0 };
+  }
+  let bench: B;
+  try {
+    bench = await withDeadline(`"${suite.name}" to start`, START_TIMEOUT_MS, suite.start());
+  } catch (error) {
+    for (const test of tests) print(`FAIL ${title(test)} (the suite did not start)`);
+    print(indent(describeError(error)));
+    return { passed: 0, failed: tests.length };
+  }
+  const tally: Tally = { passed: 0, failed: 0 };
+  for (const test of tests) {
+    const startedAt = performance.now();
+    const error = await runTest(test, bench);
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+    if (error === undefined) {
+      tally.passed += 1;
+      print(`ok   ${title(test)} (${seconds} s)`);
+      continue;
+    }
+    tally.failed += 1;
+    print(`FAIL ${title(test)} (${seconds} s)`);
+    print(indent(describeError(error.cause)));
+    const dir = await saveArtifacts(title(test), bench, error.cause, settings.artifactsDir);
+    print(indent(`see ${dir}`));
+    await error.cleanUp();
+  }
+  try {
+    await withDeadline(`"${suite.name}" to stop`, STOP_TIMEOUT_MS, bench.stop());
+  } catch (error) {
+    tally.failed += 1;
+    print(`FAIL ${suite.name}: ends as it should`);
+    print(indent(describeError(error)));
+  }
+  return tally;
+}
+
+interface Failure {
+  cause: unknown;
+  /** Cleans up only after the artifacts are saved: afterwards the pages are gone. */
+  cleanUp: () => Promise<void>;
+}
+
+async function runTest<B>(test: Test<B>, bench: B): Promise<Failure | undefined> {
+  const deferred: (() => Promise<unknown> | unknown)[] = [];
+  const cleanUp = async () => {
+    for (const work of deferred.reverse()) {
+      await withDeadline('a test to clean up', STOP_TIMEOUT_MS, Promise.resolve(work()));
+    }
+  };
+  const context: TestContext = { defer: (work) => deferred.push(work) };
+  try {
+    await withDeadline('the test to end', test.timeoutMs ?? TEST_TIMEOUT_MS, test.run(bench, context));
+  } catch (cause) {
+    return { cause, cleanUp: async () => await cleanUp().catch(() => {}) };
+  }
+  try {
+    await cleanUp();
+    return undefined;
+  } catch (cause) {
+    return { cause, cleanUp: async () => {} };
+  }
+}
+
+async function saveArtifacts(title: string, bench: Bench, error: unknown, artifactsDir: string): Promise<string> {
+  const slug = title.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
+  const dir = join(artifactsDir, slug.slice(0, 120));
+  mkdirSync(dir, { recursive: true });
+  writeFileSync(join(dir, 'error.txt'), describeError(error));
+  try {
+    await withDeadline('the artifacts to be saved', STOP_TIMEOUT_MS, bench.saveArtifacts(dir));
+  } catch (reason) {
+    writeFileSync(join(dir, 'artifacts-error.txt'), describeError(reason));
+  }
+  return dir;
+}
+
+function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause === undefined ? '' : `\ncaused by ${describeError(error.cause)}`;
+  return `${error.stack ?? error.message}${cause}`;
+}
+
+function indent(text: string): string {
+  return text.replaceAll(/^/gm, '       ');
+}
