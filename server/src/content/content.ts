@@ -1,6 +1,26 @@
-// What a message says: the fields of contract 7.1, and how a channel's own object overrides the common ones.
+// What a message says: the fields of contract 7.1, and how a channel's own object overrides the common ones. Pure; renders
+// nothing and knows no person.
+import { z } from 'zod';
+import {
+  byLocale,
+  dataField,
+  icon,
+  plainHttpsUrl,
+  plainText,
+  report,
+  templateText,
+  templateUrl,
+  visibleAscii,
+} from './content-fields.ts';
+import { isHttpsUrl, isWebUrl, type UrlUse } from './content-url.ts';
+import { languageTag } from './locales.ts';
 
-export type Priority = 'high' | 'normal' | 'low';
+/** The objects in content that override for one channel; the channels bear these names. */
+export const contentChannels = ['webpush', 'apns', 'fcm'] as const;
+export type ContentChannel = (typeof contentChannels)[number];
+
+const priorities = ['high', 'normal', 'low'] as const;
+export type Priority = (typeof priorities)[number];
 export type DataValue = string | number | boolean;
 
 /** An action button of a web notification. */
@@ -53,4 +73,191 @@ export interface ChannelContent {
   readonly click_action?: string;
   readonly analytics_label?: string;
   readonly direct_boot_ok?: boolean;
+}
+
+const titleLengthMax = 1024;
+const bodyLengthMax = 4096;
+const ttlSecondsMax = 2_419_200;
+const ttlSecondsDefault = 259_200;
+const badgeMax = 99_999;
+
+function commonFields(urlUse: UrlUse, iconKind: 'url' | 'resource' | 'any') {
+  return {
+    title: templateText(titleLengthMax).nullish(),
+    body: templateText(bodyLengthMax).nullish(),
+    url: templateUrl(urlUse).nullish(),
+    image: templateUrl('https').nullish(),
+    icon: icon(iconKind).nullish(),
+    data: dataField.nullish(),
+    ttl: z.int().min(0).max(ttlSecondsMax).nullish(),
+    priority: z.enum(priorities).nullish(),
+    collapse_key: visibleAscii.nullish(),
+  };
+}
+
+const badgeCount = z.int().min(0).max(badgeMax);
+
+const webActions = z
+  .array(
+    z.strictObject({
+      action: plainText(64, 1),
+      title: templateText(128),
+      url: templateUrl('web').nullish(),
+      icon: plainHttpsUrl.nullish(),
+    }),
+  )
+  .max(2)
+  .superRefine(([first, second], ctx) => {
+    // A click names its action: two of one name could not be told apart.
+    if (first && first.action === second?.action) {
+      const message = `The action '${first.action}' is given twice.`;
+      report(ctx, { path: [1, 'action'], code: 'invalid_value', message });
+    }
+  });
+
+const webpushFields = z.strictObject({
+  ...commonFields('web', 'url'),
+  badge: plainHttpsUrl.nullish(),
+  tag: plainText(64).nullish(),
+  renotify: z.boolean().nullish(),
+  require_interaction: z.boolean().nullish(),
+  silent: z.boolean().nullish(),
+  actions: webActions.nullish(),
+  dir: z.enum(['auto', 'ltr', 'rtl']).nullish(),
+  lang: languageTag.nullish(),
+  app_badge: badgeCount.nullish(),
+});
+
+const apnsSound = z.union([
+  plainText(128),
+  z.strictObject({
+    name: plainText(128),
+    critical: z.boolean().nullish(),
+    volume: z.number().min(0).max(1).nullish(),
+  }),
+]);
+
+const apnsFields = z.strictObject({
+  ...commonFields('open', 'any'),
+  subtitle: templateText(titleLengthMax).nullish(),
+  sound: apnsSound.nullish(),
+  badge: badgeCount.nullish(),
+  category: plainText(64).nullish(),
+  thread_id: plainText(64).nullish(),
+  interruption_level: z.enum(['passive', 'active', 'time-sensitive', 'critical']).nullish(),
+  relevance_score: z.number().min(0).max(1).nullish(),
+  mutable_content: z.boolean().nullish(),
+  content_available: z.boolean().nullish(),
+  target_content_id: plainText(256).nullish(),
+});
+
+const fcmFields = z.strictObject({
+  ...commonFields('open', 'resource'),
+  channel_id: plainText(128).nullish(),
+  sound: plainText(128).nullish(),
+  color: z
+    .string()
+    .regex(/^#[0-9A-Fa-f]{6}$/, { error: 'A color is written #rrggbb.' })
+    .nullish(),
+  tag: plainText(64).nullish(),
+  visibility: z.enum(['private', 'public', 'secret']).nullish(),
+  notification_count: badgeCount.nullish(),
+  click_action: plainText(256).nullish(),
+  analytics_label: plainText(50).nullish(),
+  direct_boot_ok: z.boolean().nullish(),
+});
+
+const localeFields = z.strictObject({
+  title: templateText(titleLengthMax).nullish(),
+  body: templateText(bodyLengthMax).nullish(),
+  subtitle: templateText(titleLengthMax).nullish(),
+  url: templateUrl('open').nullish(),
+  image: templateUrl('https').nullish(),
+});
+
+const contentFields = z.strictObject({
+  ...commonFields('open', 'any'),
+  locales: byLocale(localeFields.nullish()).nullish(),
+  webpush: webpushFields.nullish(),
+  apns: apnsFields.nullish(),
+  fcm: fcmFields.nullish(),
+});
+
+/**
+ * `content` of a message. What comes out is what was sent, nulls included, with the language tags in canonical case: fit
+ * to be stored, compared and shown. Two stages: emptiness is judged on fields that are each in order.
+ */
+export const contentSchema = contentFields.superRefine((content, ctx) => {
+  if (!saysSomething(content)) {
+    const message = 'No channel has a title or a body, and none is a background push.';
+    report(ctx, { path: [], code: 'empty_content', message });
+  }
+});
+export type Content = z.infer<typeof contentFields>;
+
+const commonKeys = ['title', 'body', 'url', 'image', 'icon', 'data', 'ttl', 'priority', 'collapse_key'] as const;
+
+/**
+ * One channel's content in one language, before personalization: the top level, then the entry of `locale` field by field,
+ * then the channel's own object. A null removes; an object or array replaces as a whole.
+ */
+export function mergeContent(content: Content, channel: ContentChannel, locale: string | null): ChannelContent {
+  const { url, icon: iconName, ...rest } = inherit(content, channel, locale);
+  const usesUrl = url !== undefined && (channel !== 'webpush' || isWebUrl(url));
+  // A browser loads an icon, Android looks one up in the app, and APNs has none.
+  const usesIcon = iconName !== undefined && channel !== 'apns' && isHttpsUrl(iconName) === (channel === 'webpush');
+  return { ...rest, ...(usesUrl && { url }), ...(usesIcon && { icon: iconName }) };
+}
+
+/** Whether webpush loses a url that only an app can open (the dry run's warning `url_dropped`). */
+export function dropsUrl(content: Content, locale: string | null): boolean {
+  const { url } = inherit(content, 'webpush', locale);
+  return url !== undefined && !isWebUrl(url);
+}
+
+/** Whether merged content is a push that shows nothing (contract 7.1). Web push has none. */
+export function isBackgroundPush(channel: ContentChannel, merged: ChannelContent): boolean {
+  if (merged.title || merged.body) return false;
+  if (channel === 'apns') return merged.content_available === true;
+  return channel === 'fcm' && merged.data !== undefined && Object.keys(merged.data).length > 0;
+}
+
+/** The keys of `content.locales`; null stands for everyone without one. */
+export function localesOf(content: Content): readonly (string | null)[] {
+  return [null, ...Object.keys(content.locales ?? {})];
+}
+
+function inherit(content: Content, channel: ContentChannel, locale: string | null): ChannelContent {
+  const merged: Record<string, unknown> = {};
+  const overlay = (fields: object): void => {
+    for (const [key, value] of Object.entries(fields)) {
+      if (value === null) delete merged[key];
+      else if (value !== undefined) merged[key] = key === 'data' ? value : withoutNulls(value);
+    }
+  };
+  for (const key of commonKeys) overlay({ [key]: content[key] });
+  const entry = locale === null ? undefined : content.locales?.[locale];
+  if (entry) {
+    const { subtitle, ...shared } = entry;
+    overlay(channel === 'apns' ? { subtitle, ...shared } : shared);
+  }
+  overlay(content[channel] ?? {});
+  // The keys are those the schemas above know, so this is what it is said to be.
+  return { ttl: ttlSecondsDefault, priority: 'high', ...merged } as ChannelContent;
+}
+
+/** Inside an action or a sound, null is as good as absent. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== null));
+}
+
+function saysSomething(content: Content): boolean {
+  return localesOf(content).some((locale) =>
+    contentChannels.some((channel) => {
+      const merged = mergeContent(content, channel, locale);
+      return Boolean(merged.title) || Boolean(merged.body) || isBackgroundPush(channel, merged);
+    }),
+  );
 }

@@ -1,0 +1,259 @@
+// Content made ready for many devices: merged and parsed once per channel and language, then rendered per person. What is
+// literal is prepared once and shared by every device, so an untemplated message costs a look-up. Never throws for a person.
+import {
+  type ChannelContent,
+  type Content,
+  type ContentChannel,
+  contentChannels,
+  type DataValue,
+  dropsUrl,
+  isBackgroundPush,
+  localesOf,
+  mergeContent,
+  type WebAction,
+} from './content.ts';
+import { pickLocale } from './locales.ts';
+import {
+  type Person,
+  parseTemplate,
+  renderedLengthMax,
+  type Scope,
+  scopeFor,
+  type Template,
+  type TemplateUse,
+  type UsedVariables,
+} from './template.ts';
+import { type Attribute, hasTags } from './template-grammar.ts';
+
+/** What one device gets. A skip and a failure concern that delivery alone. */
+export type Rendered =
+  | { readonly kind: 'content'; readonly content: ChannelContent }
+  | { readonly kind: 'skip'; readonly reason: 'empty_content' }
+  | { readonly kind: 'fail'; readonly errorCode: 'payload_too_large' | 'unknown_error'; readonly reason: string };
+
+/** Where a tap leads: the notification's own url, and that of each action button. */
+export interface TargetUrls {
+  readonly url: string | null;
+  /** Pairs of action and url; an action without a url of its own leads where the notification does, or nowhere. */
+  readonly actions: readonly (readonly [action: string, url: string])[];
+}
+
+export interface CompiledContent extends UsedVariables {
+  /** Whether anything depends on the person's values. Their language matters wherever there are `locales`. */
+  readonly isPersonalized: boolean;
+  readonly hasLocales: boolean;
+  readonly ttlSeconds: Readonly<Record<ContentChannel, number>>;
+  /** What the send window is measured by (contract 7.5). */
+  readonly largestTtlSeconds: number;
+  /** Whether webpush loses an app's own url in any language: the dry run's warning `url_dropped`. */
+  readonly dropsUrl: boolean;
+  /** `language`: that of the delivery (`languageOfDelivery`), in canonical case. The result may be shared: never change it. */
+  render(channel: ContentChannel, person: Person, language: string | null): Rendered;
+  /** The urls of every delivery on this channel, or null when they differ by person or language and go on its row. */
+  literalUrls(channel: ContentChannel): TargetUrls | null;
+}
+
+/** Thrown for content that no longer holds what `contentSchema` checked. */
+export class ContentError extends Error {
+  override readonly name = 'ContentError';
+}
+
+/** Parses every template of valid content. Throws `ContentError` where one is malformed. */
+export function compileContent(content: Content): CompiledContent {
+  const templates = new Templates();
+  const locales = localesOf(content);
+  const variantsOf = (channel: ContentChannel): Variants =>
+    new Map(locales.map((locale) => [locale, prepare(channel, mergeContent(content, channel, locale), templates)]));
+  const byChannel = { webpush: variantsOf('webpush'), apns: variantsOf('apns'), fcm: variantsOf('fcm') };
+  const ttlOf = (channel: ContentChannel): number => mergeContent(content, channel, null).ttl;
+  const ttlSeconds = { webpush: ttlOf('webpush'), apns: ttlOf('apns'), fcm: ttlOf('fcm') };
+  const urls = {
+    webpush: commonUrls(byChannel.webpush),
+    apns: commonUrls(byChannel.apns),
+    fcm: commonUrls(byChannel.fcm),
+  };
+  const tags = new Set(locales.filter((locale) => locale !== null));
+  return {
+    attributes: templates.attributes,
+    propertyKeys: templates.propertyKeys,
+    isPersonalized: templates.isUsed,
+    hasLocales: tags.size > 0,
+    ttlSeconds,
+    largestTtlSeconds: Math.max(...contentChannels.map((channel) => ttlSeconds[channel])),
+    dropsUrl: locales.some((locale) => dropsUrl(content, locale)),
+    render(channel, person, language) {
+      const variant = byChannel[channel].get(pickLocale(tags, language));
+      if (!variant) throw new Error('a picked locale is always one of the content');
+      return variant.literal ?? renderFor(person, variant);
+    },
+    literalUrls: (channel) => urls[channel],
+  };
+}
+
+/** The urls of one rendered delivery. */
+export function targetUrlsOf(content: ChannelContent): TargetUrls {
+  const { url = null, actions = [] } = content;
+  return {
+    url,
+    actions: actions.flatMap((action) => {
+      const target = action.url ?? url;
+      return target === null ? [] : [[action.action, target] as const];
+    }),
+  };
+}
+
+/** Where a click leads: of the notification itself when `action` is null. Null when it leads nowhere, or is unknown. */
+export function targetUrl(urls: TargetUrls, action: string | null): string | null {
+  if (action === null) return urls.url;
+  return urls.actions.find(([name]) => name === action)?.[1] ?? null;
+}
+
+type Variants = ReadonlyMap<string | null, Variant>;
+type Part = string | Template;
+
+/** One channel in one language. */
+interface Variant extends UsedVariables {
+  /** The fields as merged, those with templates among them, which `parts` replace. */
+  readonly merged: ChannelContent;
+  /** The whole answer, when no field has a template. */
+  readonly literal: Rendered | null;
+  readonly isBackground: boolean;
+  readonly texts: readonly (readonly [field: TextField, template: Template])[];
+  readonly data: readonly (readonly [key: string, value: DataValue | Template])[] | null;
+  readonly actions:
+    | readonly { readonly action: WebAction; readonly title: Part; readonly url: Part | undefined }[]
+    | null;
+}
+
+const textFields = { title: 'text', body: 'text', subtitle: 'text', url: 'url', image: 'url', icon: 'url' } as const;
+type TextField = keyof typeof textFields;
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** The templates of a message: each text is parsed once, however many channels and languages share it. */
+class Templates {
+  readonly attributes = new Set<Attribute>();
+  readonly propertyKeys = new Set<string>();
+  readonly #parsed: Readonly<Record<TemplateUse, Map<string, Template>>> = { text: new Map(), url: new Map() };
+
+  get isUsed(): boolean {
+    return this.#parsed.text.size + this.#parsed.url.size > 0;
+  }
+
+  /** The template, or the text itself when it has no tags. */
+  part(source: string, use: TemplateUse): Part {
+    if (!hasTags(source)) return source;
+    const known = this.#parsed[use].get(source);
+    if (known) return known;
+    const parsed = parseTemplate(source, use);
+    if (!parsed.ok) throw new ContentError(parsed.message);
+    this.#parsed[use].set(source, parsed.template);
+    for (const attribute of parsed.template.attributes) this.attributes.add(attribute);
+    for (const key of parsed.template.propertyKeys) this.propertyKeys.add(key);
+    return parsed.template;
+  }
+}
+
+function prepare(channel: ContentChannel, merged: ChannelContent, templates: Templates): Variant {
+  const texts: [TextField, Template][] = [];
+  for (const field of Object.keys(textFields) as TextField[]) {
+    const source = merged[field];
+    const part = source === undefined ? '' : templates.part(source, textFields[field]);
+    if (typeof part !== 'string') texts.push([field, part]);
+  }
+  const entries = Object.entries(merged.data ?? {}).map(
+    ([key, value]) => [key, typeof value === 'string' ? templates.part(value, 'text') : value] as const,
+  );
+  const data = entries.some(([, value]) => typeof value === 'object') ? entries : null;
+  const buttons = (merged.actions ?? []).map((action) => ({
+    action,
+    title: templates.part(action.title, 'text'),
+    url: action.url === undefined ? undefined : templates.part(action.url, 'url'),
+  }));
+  const actions = buttons.some(({ title, url }) => typeof title === 'object' || typeof url === 'object')
+    ? buttons
+    : null;
+  const isBackground = isBackgroundPush(channel, merged);
+  const used = [
+    ...texts.map(([, template]) => template),
+    ...entries.map(([, value]) => value),
+    ...buttons.flatMap(({ title, url }) => [title, url]),
+  ].filter((part) => typeof part === 'object');
+  return {
+    merged,
+    literal: used.length === 0 ? finish({ ...merged }, isBackground) : null,
+    isBackground,
+    texts,
+    data,
+    actions,
+    attributes: new Set(used.flatMap((template) => [...template.attributes])),
+    propertyKeys: new Set(used.flatMap((template) => [...template.propertyKeys])),
+  };
+}
+
+function renderFor(person: Person, variant: Variant): Rendered {
+  try {
+    const scope = scopeFor(person, variant);
+    const content: Mutable<ChannelContent> = { ...variant.merged };
+    for (const [field, template] of variant.texts) content[field] = bounded(template, scope);
+    if (variant.data) content.data = renderData(variant.data, scope);
+    if (variant.actions) {
+      content.actions = variant.actions.map(({ action, title, url }) => ({
+        ...action,
+        title: bounded(title, scope),
+        ...(url !== undefined && { url: bounded(url, scope) }),
+      }));
+    }
+    return finish(content, variant.isBackground);
+  } catch (error) {
+    if (error instanceof TooLongError) return { kind: 'fail', errorCode: 'payload_too_large', reason: error.message };
+    // The library's own words could repeat a person's value.
+    return { kind: 'fail', errorCode: 'unknown_error', reason: 'A template could not be rendered.' };
+  }
+}
+
+/** Drops what came out empty, and says so when nothing is left to show. */
+function finish(content: Mutable<ChannelContent>, isBackground: boolean): Rendered {
+  if (!content.title) delete content.title;
+  if (!content.body) delete content.body;
+  if (!isBackground && content.title === undefined && content.body === undefined) {
+    return { kind: 'skip', reason: 'empty_content' };
+  }
+  if (!content.subtitle) delete content.subtitle;
+  if (!content.icon) delete content.icon;
+  return { kind: 'content', content };
+}
+
+class TooLongError extends Error {
+  override readonly name = 'TooLongError';
+}
+
+function bounded(part: Part, scope: Scope): string {
+  if (typeof part === 'string') return part;
+  const text = part.render(scope);
+  if (text.length > renderedLengthMax) {
+    throw new TooLongError(`A personalized text came out longer than ${renderedLengthMax} characters.`);
+  }
+  return text;
+}
+
+function renderData(entries: NonNullable<Variant['data']>, scope: Scope): Record<string, DataValue> {
+  // No prototype: a key named `__proto__` is a key.
+  const data: Record<string, DataValue> = Object.create(null);
+  for (const [key, value] of entries) data[key] = typeof value === 'object' ? bounded(value, scope) : value;
+  return data;
+}
+
+/** The urls of a channel when no template and no language changes them, else null. */
+function commonUrls(variants: Variants): TargetUrls | null {
+  let common: { readonly urls: TargetUrls; readonly text: string } | null = null;
+  for (const { merged, texts, actions } of variants.values()) {
+    const isTemplated = texts.some(([field]) => field === 'url') || actions?.some(({ url }) => typeof url === 'object');
+    if (isTemplated) return null;
+    const urls = targetUrlsOf(merged);
+    const text = JSON.stringify(urls);
+    common ??= { urls, text };
+    if (common.text !== text) return null;
+  }
+  return common?.urls ?? null;
+}

@@ -1,0 +1,172 @@
+// Personalization (contract 7.3): liquidjs, restricted. Parsed once per message, rendered per person. A value is plain
+// text, inserted once: what it contains is never read as a template. Only what `template-grammar.ts` accepts gets here.
+import { defaultOperators, Liquid, type LiquidOptions, filters as libraryFilters } from 'liquidjs';
+import {
+  type Attribute,
+  blockTags,
+  type FilterName,
+  filterArguments,
+  readTemplate,
+  type TemplateParts,
+  TemplateSyntaxError,
+} from './template-grammar.ts';
+
+/** Where the text goes: in a `url` each value is percent-encoded. */
+export type TemplateUse = 'text' | 'url';
+
+export type PropertyValue = string | number | boolean;
+
+/** Whom a template is rendered for. An anonymous device has nulls and its own properties. */
+export interface Person {
+  readonly firstName: string | null;
+  readonly externalId: string | null;
+  readonly country: string | null;
+  readonly language: string | null;
+  readonly timezone: string | null;
+  /** The user's value, else the device's own. A Map, so that `__proto__` and `size` are names like any other (R-72). */
+  readonly properties: ReadonlyMap<string, PropertyValue>;
+}
+
+/** Which of a person's values templates read, so that a sender loads no others. */
+export interface UsedVariables {
+  readonly attributes: ReadonlySet<Attribute>;
+  readonly propertyKeys: ReadonlySet<string>;
+}
+
+/** A person's values in the form templates read them. */
+export type Scope = object;
+
+export interface Template extends TemplateParts {
+  /** Throws only where liquidjs does; nothing the grammar accepts is known to make it. */
+  render(scope: Scope): string;
+}
+
+export type ParsedTemplate =
+  | { readonly ok: true; readonly template: Template }
+  | { readonly ok: false; readonly message: string; readonly allowed: readonly string[] | undefined };
+
+/** A rendered text longer than this fails its delivery. */
+export const renderedLengthMax = 4096;
+
+/** A text with tags → a template, or why it is none. Never throws. Lengths are the caller's to check before. */
+export function parseTemplate(source: string, use: TemplateUse): ParsedTemplate {
+  try {
+    const parts = readTemplate(source);
+    const engine = engines[use];
+    const nodes = engine.parse(source);
+    const { attributes, propertyKeys, texts } = parts;
+    return {
+      ok: true,
+      template: { attributes, propertyKeys, texts, render: (scope) => String(engine.renderSync(nodes, scope)) },
+    };
+  } catch (error) {
+    if (error instanceof TemplateSyntaxError) return { ok: false, message: error.message, allowed: error.allowed };
+    return { ok: false, message: 'The template is malformed.', allowed: undefined };
+  }
+}
+
+/**
+ * The values the templates may read. Every name in use becomes an own key, missing ones too: for an absent `size` liquidjs
+ * would answer the number of keys, and for an absent `first` or `last` look further.
+ */
+export function scopeFor(person: Person, used: UsedVariables): Scope {
+  const scope: Record<string, unknown> = Object.create(null);
+  for (const attribute of used.attributes) scope[attribute] = attributeOf[attribute](person) ?? undefined;
+  const properties: Record<string, unknown> = Object.create(null);
+  for (const key of used.propertyKeys) properties[key] = person.properties.get(key);
+  scope['properties'] = properties;
+  return scope;
+}
+
+/** The number in shortest decimal form, never with an exponent; nothing for what is not finite. */
+export function decimal(value: number): string {
+  if (!Number.isFinite(value)) return '';
+  const [mantissa = '', power] = String(value).split('e');
+  if (power === undefined) return mantissa;
+  const [, sign = '', whole = '', fraction = ''] = /^(-?)(\d+)\.?(\d*)$/.exec(mantissa) ?? [];
+  const digits = whole + fraction;
+  const point = whole.length + Number(power);
+  if (point <= 0) return `${sign}0.${'0'.repeat(-point)}${digits}`;
+  return sign + digits.padEnd(point, '0');
+}
+
+/** Percent-encodes all but the unreserved characters of RFC 3986, 2.3. Total: an unpaired surrogate becomes U+FFFD. */
+export function percentEncode(text: string): string {
+  if (/^[A-Za-z0-9._~-]*$/.test(text)) return text;
+  return encodeURIComponent(text.toWellFormed()).replace(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+const attributeOf: Readonly<Record<Attribute, (person: Person) => string | null>> = {
+  first_name: (person) => person.firstName,
+  external_id: (person) => person.externalId,
+  country: (person) => person.country,
+  language: (person) => person.language,
+  timezone: (person) => person.timezone,
+};
+
+const textFilters = ['upcase', 'downcase', 'capitalize', 'strip', 'truncate', 'append', 'prepend'] as const;
+
+const engines: Readonly<Record<TemplateUse, Liquid>> = {
+  text: createEngine(textOf),
+  url: createEngine((value) => percentEncode(textOf(value))),
+};
+
+function createEngine(outputEscape: (value: unknown) => string): Liquid {
+  const options: LiquidOptions = {
+    strictFilters: true,
+    ownPropertyOnly: true,
+    outputEscape,
+    operators: { ...defaultOperators, contains },
+    // No file can be named by the grammar; without a file system none could be read either.
+    templates: {},
+    cache: false,
+    // The grammar has no loops, so these bound nothing that happens: they are the second fence. The time is generous, since
+    // a pause of the process must not fail a delivery.
+    parseLimit: 4096,
+    renderLimit: 1000,
+    memoryLimit: 1_000_000,
+  };
+  const engine = new Liquid(options);
+  for (const name of Object.keys(engine.filters)) {
+    if (!Object.hasOwn(filterArguments, name)) engine.unregisterFilter(name);
+  }
+  for (const name of Object.keys(engine.tags)) {
+    if (!(blockTags as readonly string[]).includes(name)) delete engine.tags[name];
+  }
+  for (const name of textFilters) replaceByTextFilter(engine, name);
+  return engine;
+}
+
+// The library would print numbers with an exponent, and missing arguments as it pleases.
+function replaceByTextFilter(engine: Liquid, name: FilterName): void {
+  const handler = libraryFilters[name];
+  if (typeof handler !== 'function') throw new Error(`liquidjs has no filter '${name}'`);
+  engine.registerFilter(name, function (this: ThisParameterType<typeof handler>, value: unknown, ...args: unknown[]) {
+    const [first, ...rest] = args;
+    if (name === 'truncate') return handler.call(this, textOf(value), lengthOf(first), ...rest.map(textOf));
+    return handler.call(this, textOf(value), ...args.map(textOf));
+  });
+}
+
+// The library would find 'undefined' in a text when the right side is missing.
+function contains(left: unknown, right: unknown): boolean {
+  const isScalar = typeof right === 'string' || typeof right === 'number' || typeof right === 'boolean';
+  return typeof left === 'string' && isScalar && left.includes(textOf(right));
+}
+
+/** The first argument of `truncate`; undefined, which is 50, for what is no number. */
+function lengthOf(value: unknown): number | undefined {
+  if (typeof value !== 'number' && typeof value !== 'string') return undefined;
+  const length = Math.trunc(Number(value));
+  return Number.isFinite(length) ? Math.max(0, length) : undefined;
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number') return decimal(value);
+  if (typeof value === 'boolean') return String(value);
+  return '';
+}
