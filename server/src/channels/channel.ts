@@ -1,6 +1,7 @@
 // What every channel is: a Push in, an Outcome out. Knows no database, no user and no message beyond their ids.
 // A channel never throws for a refusal: whatever a provider, a network or a hostile token does is an Outcome.
 import type { ChannelContent } from '../content/content.ts';
+import type { TransportError } from '../platform/outbound-socket.ts';
 import type { ErrorCode } from './error-code.ts';
 
 export const channelIds = ['webpush', 'apns', 'fcm'] as const;
@@ -12,9 +13,6 @@ export type Platform = (typeof platforms)[number];
 /** The one channel that reaches a platform (contract 8). */
 export const channelOfPlatform: Readonly<Record<Platform, ChannelId>> = { web: 'webpush', ios: 'apns', android: 'fcm' };
 
-/** Why no HTTP answer came (contract 5.2, `transport_error`). */
-export type TransportError = 'timeout' | 'dns_error' | 'connect_error' | 'tls_error' | 'reset' | 'blocked_address';
-
 /** The provider's answer as the timeline shows it: verbatim text, chosen headers, never a request header or a key. */
 export interface ProviderAnswer {
   /** `webpush`, `apns` or `fcm`. */
@@ -25,6 +23,7 @@ export interface ProviderAnswer {
   /** Response text up to 4,096 bytes; null when there was none. */
   readonly body: string | null;
   readonly truncated: boolean;
+  /** Why no HTTP answer came; then the status is null. */
   readonly transportError: TransportError | null;
 }
 
@@ -47,7 +46,12 @@ export interface Push<Credential> {
 
 /** How one push ended. Everything but `sent` names its code; `retryable` says whether the code may be tried again at all. */
 export type Outcome =
-  | { readonly kind: 'sent'; readonly providerMessageId: string | null; readonly provider: ProviderAnswer; readonly latencyMs: number }
+  | {
+      readonly kind: 'sent';
+      readonly providerMessageId: string | null;
+      readonly provider: ProviderAnswer;
+      readonly latencyMs: number;
+    }
   | {
       readonly kind: 'refused';
       readonly errorCode: ErrorCode;

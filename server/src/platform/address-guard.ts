@@ -82,16 +82,16 @@ export function isExempt(text: string, exceptions: OutboundExceptions): boolean 
 }
 
 /**
- * Reads the operator's settings, each a comma-separated list as `operating.md` describes it.
+ * Reads the operator's settings as the configuration has them: ranges one by one, the rest as comma-separated lists.
  * Throws an Error that names the variable and the value, for the start to stop with.
  */
 export function parseOutboundExceptions(settings: {
-  readonly allowCidrs?: string | undefined;
+  readonly allowCidrs?: readonly string[] | undefined;
   readonly allowPorts?: string | undefined;
   readonly resolve?: string | undefined;
   readonly ca?: string | undefined;
 }): OutboundExceptions {
-  const allowCidrs = items(settings.allowCidrs).map(parseCidr);
+  const allowCidrs = (settings.allowCidrs ?? []).map(parseCidr);
   const allowPorts = items(settings.allowPorts).map(parsePorts);
   const resolve = new Map(items(settings.resolve).map(parseResolve));
   const exceptions = Object.freeze({ allowCidrs, allowPorts, resolve, ca: settings.ca });

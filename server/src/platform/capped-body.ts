@@ -1,7 +1,5 @@
 // The beginning of a response body. Takes a stranger's bytes without trusting how many there are or what they say.
 
-const decoder = new TextDecoder('utf-8');
-
 export interface BodyLimits {
   /** Bytes read before the rest is refused. */
   readonly readMax: number;
@@ -38,8 +36,7 @@ export class CappedBody {
   text(): string | null {
     if (this.#keptBytes === 0) return null;
     const bytes = this.#chunks.length === 1 ? this.#chunks[0] : Buffer.concat(this.#chunks);
-    const text = decoder.decode(bytes, { stream: this.isCut });
-    if (this.isCut) decoder.decode();
+    const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: this.isCut });
     return text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text;
   }
 }

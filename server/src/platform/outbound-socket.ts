@@ -1,7 +1,14 @@
 // The one way a TLS connection to a stranger is opened: past the address guard, always verified, TLS 1.2 or newer, no proxy.
 // Opening never throws; whatever goes wrong is an error of the socket, and `transportErrorOf` names it.
 import { isIP, Socket } from 'node:net';
-import { checkServerIdentity, connect, createSecureContext, rootCertificates, type SecureContext, TLSSocket } from 'node:tls';
+import {
+  checkServerIdentity,
+  connect,
+  createSecureContext,
+  rootCertificates,
+  type SecureContext,
+  TLSSocket,
+} from 'node:tls';
 import { type AddressGuard, BlockedAddressError } from './address-guard.ts';
 
 /** Why no answer came (contract 5.2 and 13.5). */
@@ -83,7 +90,8 @@ const connectCodes = new Set([
   ...['ECONNREFUSED', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN', 'EADDRNOTAVAIL', 'EADDRINUSE', 'EACCES'],
   ...['EPERM', 'EMFILE', 'ENFILE', 'EAFNOSUPPORT', 'EINVAL', 'ETIMEDOUT'],
 ]);
-const tlsCodes = /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|INVALID_CA|PATH_LENGTH|HOSTNAME_|EPROTO|CRL_|ERROR_IN_)/;
+const tlsCodes =
+  /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|INVALID_CA|PATH_LENGTH|HOSTNAME_|EPROTO|CRL_|ERROR_IN_)/;
 
 /** The word for a failed connection. Whatever broke an open one is `reset`, nonsense in the answer included. */
 export function transportErrorOf(error: unknown): TransportError {

@@ -1,0 +1,57 @@
+// A provider's HTTP answer as the timeline keeps it, and what every channel reads in it the same way. What is kept comes
+// from an allow-list: no request header, no key, and nothing the database could not store.
+import type { AnswerHeaders, OutboundResult } from '../platform/outbound-http.ts';
+import type { TransportError } from '../platform/outbound-socket.ts';
+import type { ChannelId, ProviderAnswer } from './channel.ts';
+import type { ErrorCode } from './error-code.ts';
+
+// Contract 5.2.
+const keptHeaders = ['apns-id', 'apns-unique-id', 'retry-after', 'location', 'content-type'];
+const headerLengthMax = 1_024;
+const reasonLengthMax = 200;
+
+const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
+
+/** One header as text; undefined where it is absent. */
+export function headerText(headers: AnswerHeaders, name: string): string | undefined {
+  const value = headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+export function presentProviderAnswer(name: ChannelId, result: OutboundResult): ProviderAnswer {
+  if ('transportError' in result) {
+    const { transportError } = result;
+    return { name, httpStatus: null, headers: noHeaders, body: null, truncated: false, transportError };
+  }
+  const headers: Record<string, string> = {};
+  for (const kept of keptHeaders) {
+    const value = headerText(result.headers, kept);
+    if (value !== undefined) headers[kept] = value.slice(0, headerLengthMax);
+  }
+  const { status: httpStatus, body, truncated } = result;
+  return { name, httpStatus, headers, body, truncated, transportError: null };
+}
+
+/** A request without an answer: only the timer of our own leaves it open what became of it. */
+export function codeOfTransportError(error: TransportError): ErrorCode {
+  return error === 'timeout' ? 'timeout' : 'provider_unavailable';
+}
+
+/** A provider's reason word, short and storable; null where there is none. */
+export function presentReason(text: string | undefined): string | null {
+  const word = (text ?? '').trim().slice(0, reasonLengthMax).toWellFormed();
+  return word === '' ? null : word;
+}
+
+const retryAfterMsMin = 1_000;
+const retryAfterMsMax = 3_600_000;
+
+/** Retry-After as seconds or as an HTTP-date (RFC 9110, 10.2.3), clamped to 1 s … 1 h; null for anything else. */
+export function retryAfterMs(text: string | undefined, nowMs: number): number | null {
+  const value = (text ?? '').trim();
+  let waitMs: number;
+  if (/^\d{1,15}$/.test(value)) waitMs = Number(value) * 1_000;
+  else if (/^[A-Z][a-z]{2,8},? /.test(value)) waitMs = Date.parse(value) - nowMs;
+  else return null;
+  return Number.isNaN(waitMs) ? null : Math.min(Math.max(waitMs, retryAfterMsMin), retryAfterMsMax);
+}

@@ -1,0 +1,178 @@
+// A push subscription, from unknown text to something that can be sent to: shape, keys, and where it may lead. Asks no
+// name server; the address guard judges every connection as well.
+import { ECDH } from 'node:crypto';
+import type { OutboundExceptions } from '../../platform/address-guard.ts';
+import type { Issue, IssueCode } from '../../platform/api-error.ts';
+import { judgeUrl } from '../../platform/outbound-url.ts';
+import { decodeBase64Url } from './base64url.ts';
+
+const tokenBytesMax = 4_096;
+const tokenKeys = ['endpoint', 'expirationTime', 'keys'];
+const keyNames = ['p256dh', 'auth'];
+
+/** The push services of the browsers (contract 8); `*.` stands for any name beneath. */
+const knownPushHosts = [
+  'fcm.googleapis.com',
+  'android.googleapis.com',
+  'jmt17.google.com',
+  '*.push.services.mozilla.com',
+  '*.push.apple.com',
+  '*.notify.windows.com',
+];
+
+export interface EndpointRules {
+  /** The operator's `PUSH_HOSTS`: names, `*.` patterns, or `*` for any public host. */
+  readonly pushHosts: readonly string[];
+  readonly exceptions: OutboundExceptions;
+  /** The service's own public host names. */
+  readonly ownHosts: readonly string[];
+}
+
+export interface Subscription {
+  /** Normalized; what tells one subscription from another. */
+  readonly endpoint: string;
+  /** The VAPID audience. */
+  readonly origin: string;
+  readonly host: string;
+  readonly port: number;
+  /** Path and query, as the push service gave them. */
+  readonly path: string;
+  /** 65 bytes. */
+  readonly p256dh: Buffer;
+  /** 16 bytes. */
+  readonly auth: Buffer;
+}
+
+export type ParsedSubscription = { readonly subscription: Subscription } | { readonly issues: readonly Issue[] };
+
+/**
+ * Judges a subscription on registration: JSON text, or the object itself. The paths of its issues begin inside the token;
+ * a host that is not allowed is an issue of the token as a whole (contract 8).
+ */
+export function checkSubscription(token: unknown, rules: EndpointRules): ParsedSubscription {
+  const parsed = readSubscription(token, rules);
+  if ('issues' in parsed || isOnCurve(parsed.subscription.p256dh)) return parsed;
+  return { issues: [issue(['keys', 'p256dh'], 'invalid_format', 'It is not a point on the curve P-256.')] };
+}
+
+/** The same without the arithmetic on the curve, which encrypting does in any case. */
+export function readSubscription(token: unknown, rules: EndpointRules): ParsedSubscription {
+  const value = typeof token === 'string' ? parseJson(token) : token;
+  if (value === undefined) return { issues: [issue([], 'invalid_format', 'It is not JSON.')] };
+  if (!isRecord(value)) return { issues: [issue([], 'invalid_type', 'It must be a push subscription.')] };
+  const text = typeof token === 'string' ? token : JSON.stringify(token);
+  if (Buffer.byteLength(text) > tokenBytesMax) {
+    return { issues: [issue([], 'too_big', `A push subscription has at most ${tokenBytesMax} bytes.`)] };
+  }
+
+  const issues: Issue[] = [];
+  const { endpoint, expirationTime, keys } = value as { endpoint?: unknown; expirationTime?: unknown; keys?: unknown };
+  checkNames(value, tokenKeys, [], issues);
+  if (expirationTime !== undefined && expirationTime !== null && typeof expirationTime !== 'number') {
+    issues.push(issue(['expirationTime'], 'invalid_type', 'It must be a number or null.'));
+  }
+  const where = readEndpoint(endpoint, rules, issues);
+  const { p256dh, auth } = readKeys(keys, issues);
+  if (where === undefined || p256dh === undefined || auth === undefined || issues.length > 0) return { issues };
+  return { subscription: { ...where, p256dh, auth } };
+}
+
+function readEndpoint(endpoint: unknown, rules: EndpointRules, issues: Issue[]) {
+  if (typeof endpoint !== 'string') {
+    issues.push(missingOrWrong(['endpoint'], endpoint, 'a URL'));
+    return undefined;
+  }
+  const judged = judgeUrl(endpoint, { ports: [443], exceptions: rules.exceptions, ownHosts: rules.ownHosts });
+  if (!('url' in judged)) {
+    issues.push(issue(judged.code === 'host_not_allowed' ? [] : ['endpoint'], judged.code, judged.message));
+    return undefined;
+  }
+  const { url, host, port } = judged;
+  if (!isPushHost(host, rules.pushHosts)) {
+    issues.push(issue([], 'host_not_allowed', `'${host}' is not a known push service.`));
+    return undefined;
+  }
+  return { endpoint: url.href, origin: url.origin, host, port, path: url.pathname + url.search };
+}
+
+function readKeys(keys: unknown, issues: Issue[]): { p256dh?: Buffer | undefined; auth?: Buffer | undefined } {
+  if (!isRecord(keys)) {
+    issues.push(missingOrWrong(['keys'], keys, 'an object'));
+    return {};
+  }
+  checkNames(keys, keyNames, ['keys'], issues);
+  const { p256dh, auth } = keys as { p256dh?: unknown; auth?: unknown };
+  return { p256dh: readKey('p256dh', p256dh, 65, issues), auth: readKey('auth', auth, 16, issues) };
+}
+
+function readKey(name: string, text: unknown, length: number, issues: Issue[]): Buffer | undefined {
+  if (typeof text !== 'string') {
+    issues.push(missingOrWrong(['keys', name], text, 'text'));
+    return undefined;
+  }
+  const bytes = decodeBase64Url(text, length);
+  // An uncompressed point, as RFC 8291 section 2.1 has it.
+  if (bytes !== undefined && (length === 16 || bytes[0] === 4)) return bytes;
+  issues.push(issue(['keys', name], 'invalid_format', `It must be ${length} bytes in base64url.`));
+  return undefined;
+}
+
+function isOnCurve(point: Buffer): boolean {
+  try {
+    ECDH.convertKey(point, 'prime256v1', undefined, undefined, 'uncompressed');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isPushHost(host: string, operatorHosts: readonly string[]): boolean {
+  return matchesAny(host, knownPushHosts) || matchesAny(host, operatorHosts);
+}
+
+function matchesAny(host: string, patterns: readonly string[]): boolean {
+  return patterns.some((pattern) => {
+    if (pattern === '*' || pattern.toLowerCase() === host) return true;
+    return pattern.startsWith('*.') && host.endsWith(pattern.slice(1).toLowerCase());
+  });
+}
+
+export type PushVendor = 'google' | 'mozilla' | 'apple' | 'microsoft' | 'other';
+
+/** Whose push service a host is: they differ in what they accept and in how they refuse. */
+export function vendorOf(host: string): PushVendor {
+  if (host === 'fcm.googleapis.com' || host === 'android.googleapis.com' || host === 'jmt17.google.com')
+    return 'google';
+  if (host.endsWith('.push.services.mozilla.com')) return 'mozilla';
+  if (host.endsWith('.push.apple.com')) return 'apple';
+  if (host.endsWith('.notify.windows.com')) return 'microsoft';
+  return 'other';
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isRecord(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function checkNames(value: object, allowed: readonly string[], path: readonly string[], issues: Issue[]): void {
+  const unknown = Object.keys(value).filter((name) => !allowed.includes(name));
+  if (unknown.length === 0) return;
+  const message = `Unknown: ${unknown.map((name) => `'${name.slice(0, 64)}'`).join(', ')}.`;
+  issues.push({ path, code: 'unrecognized_keys', message, allowed });
+}
+
+function missingOrWrong(path: readonly string[], value: unknown, expected: string): Issue {
+  if (value === undefined) return issue(path, 'required', 'It is missing.');
+  return issue(path, 'invalid_type', `It must be ${expected}.`);
+}
+
+function issue(path: readonly string[], code: IssueCode, message: string): Issue {
+  return { path, code, message };
+}

@@ -1,0 +1,90 @@
+// Web push: one push is one POST to the subscription's endpoint (RFC 8030). Never rejects and changes nothing it was
+// handed; what fails before any request is a refusal without a provider's answer.
+import { createHash } from 'node:crypto';
+import type { ChannelContent, Priority } from '../../content/content.ts';
+import type { OutboundTransport } from '../../platform/outbound-transport.ts';
+import type { Channel, Outcome, Push } from '../channel.ts';
+import { webpush } from '../channels.ts';
+import type { ErrorCode } from '../error-code.ts';
+import { readAnswer } from './answer.ts';
+import { encrypt, plaintextBytesMax } from './encrypt.ts';
+import { type EndpointRules, readSubscription, type Subscription, vendorOf } from './endpoint.ts';
+import { buildPayload } from './payload.ts';
+import { createVapidHeaders, type WebPushCredential } from './vapid.ts';
+
+export interface WebPushOptions {
+  /** Used by this channel alone, which closes it: see `transportSettings`. */
+  readonly transport: OutboundTransport;
+  readonly rules: EndpointRules;
+  readonly clock: { nowMs(): number };
+  /** Default 10 s (contract 7.5). */
+  readonly timeoutMs?: number;
+}
+
+/** How this channel wants its transport: WNS speaks only HTTP/1.1, and it and Mozilla like fewer connections. */
+export const transportSettings = {
+  isHttp1Only: (host: string) => vendorOf(host) === 'microsoft',
+  http1SocketsMax: (host: string) => (['microsoft', 'mozilla'].includes(vendorOf(host)) ? 32 : 64),
+};
+
+/** Google's four weeks, the shortest of what the push services keep a message for. */
+const ttlSecondsMax = 2_419_200;
+
+const urgencyOf: Readonly<Record<Priority, string>> = { high: 'high', normal: 'normal', low: 'low' };
+
+export function createWebPush(options: WebPushOptions): Channel<WebPushCredential> {
+  const { transport, rules, clock, timeoutMs = 10_000 } = options;
+  const vapid = createVapidHeaders(clock);
+
+  const send = async (push: Push<WebPushCredential>): Promise<Outcome> => {
+    const parsed = readSubscription(push.token, rules);
+    if ('issues' in parsed) return refuse('invalid_token', parsed.issues[0]?.message);
+    const { subscription } = parsed;
+    const plaintext = buildPayload(push, vendorOf(subscription.host) === 'apple');
+    if (plaintext.length > plaintextBytesMax) return refuse('payload_too_large');
+    const body = encrypt(plaintext, subscription.p256dh, subscription.auth);
+    if (body === undefined) return refuse('invalid_token', 'The key p256dh is not a point on the curve P-256.');
+    const authorization = vapid.headerFor(subscription.origin, push.credential);
+    const { host, port, path } = subscription;
+    const headers = buildHeaders(push, subscription, authorization);
+    const result = await transport.request({ method: 'POST', host, port, path, headers, body, timeoutMs });
+    return readAnswer(host, result, clock.nowMs());
+  };
+
+  return {
+    ...webpush,
+    send: (push) => send(push).catch((error: unknown) => refuse('unknown_error', String(error))),
+    close: () => transport.close(),
+  };
+}
+
+function buildHeaders(
+  { content, messageId, ttlSeconds }: Push<unknown>,
+  { host }: Subscription,
+  authorization: string,
+): Record<string, string> {
+  const ttl = Math.min(ttlSeconds, ttlSecondsMax);
+  const headers: Record<string, string> = {
+    ttl: String(ttl),
+    urgency: urgencyOf[content.priority],
+    topic: topicOf(content, messageId),
+    authorization,
+    'content-encoding': 'aes128gcm',
+    'content-type': 'application/octet-stream',
+  };
+  // WNS refuses a ttl of 0 that does not say so twice.
+  if (vendorOf(host) === 'microsoft') headers['x-wns-cache-policy'] = ttl === 0 ? 'no-cache' : 'cache';
+  return headers;
+}
+
+/** 26 characters of the message id, or 32 of a hash: never a length that Apple cannot decode as base64. */
+function topicOf({ collapse_key }: ChannelContent, messageId: string): string {
+  if (collapse_key === undefined) return messageId;
+  return createHash('sha256').update(collapse_key).digest('base64url').slice(0, 32);
+}
+
+/** Nothing was sent. */
+function refuse(errorCode: ErrorCode, reason?: string): Outcome {
+  const base = { kind: 'refused', retryable: false, retryAfterMs: null, provider: null, latencyMs: 0 } as const;
+  return { ...base, errorCode, reason: reason?.slice(0, 200) ?? null };
+}

@@ -1,0 +1,129 @@
+// Who sends: VAPID keys, and the Authorization header they sign (RFC 8292). One header serves every subscription of a push
+// service, and is kept until shortly before its end: services remember it, and Apple dislikes a fresh one each time.
+import { createECDH, createPrivateKey, type KeyObject, sign } from 'node:crypto';
+import { noExceptions } from '../../platform/address-guard.ts';
+import type { Issue } from '../../platform/api-error.ts';
+import { judgeUrl } from '../../platform/outbound-url.ts';
+import { decodeBase64Url } from './base64url.ts';
+
+/** A VAPID key pair ready for use. A subscription is bound to its public key for life. */
+export interface WebPushCredential {
+  /** Names the key pair: with the push service's origin it is what a signed header is kept under. */
+  readonly id: string;
+  /** 65 bytes, base64url: what browsers subscribe with. */
+  readonly publicKey: string;
+  readonly privateKey: KeyObject;
+  /** `mailto:` or `https:`: whom a push service can write to. */
+  readonly subject: string;
+}
+
+/** A key pair as text, base64url: 65 bytes public, 32 private. The form that `web-push` prints, too. */
+export interface VapidKeys {
+  readonly publicKey: string;
+  readonly privateKey: string;
+}
+
+export function generateVapidKeys(): VapidKeys {
+  const ecdh = createECDH('prime256v1');
+  ecdh.generateKeys();
+  // A private key with leading zeros comes out short.
+  const privateKey = Buffer.alloc(32);
+  const bytes = ecdh.getPrivateKey();
+  bytes.copy(privateKey, 32 - bytes.length);
+  return { publicKey: ecdh.getPublicKey('base64url'), privateKey: privateKey.toString('base64url') };
+}
+
+/**
+ * Makes a credential of what was configured, or says what is wrong with it: lengths, alphabet, keys that do not belong
+ * together, a subject that push services refuse (Apple answers `BadJwtToken` to `localhost`, spaces and angle brackets).
+ */
+export function parseVapidKeys(
+  given: VapidKeys & { readonly id: string; readonly subject: string },
+): { readonly credential: WebPushCredential } | { readonly issues: readonly Issue[] } {
+  const issues: Issue[] = [];
+  const publicKey = decodeBase64Url(given.publicKey, 65);
+  const scalar = decodeBase64Url(given.privateKey, 32);
+  if (publicKey === undefined) issues.push(keyIssue('publicKey', 'It must be 65 bytes in base64url.'));
+  if (scalar === undefined) issues.push(keyIssue('privateKey', 'It must be 32 bytes in base64url.'));
+  if (!isVapidSubject(given.subject)) {
+    const message = 'It must be mailto: with an address, or https: with a public host.';
+    issues.push({ path: ['subject'], code: 'invalid_format', message });
+  }
+  const privateKey = publicKey && scalar && privateKeyOf(publicKey, scalar);
+  if (publicKey && scalar && !privateKey) issues.push(keyIssue('privateKey', 'It does not belong to the public key.'));
+  if (privateKey === undefined || issues.length > 0) return { issues };
+  const { id, subject } = given;
+  return { credential: { id, publicKey: given.publicKey.replace(/=+$/, ''), privateKey, subject } };
+}
+
+function keyIssue(field: keyof VapidKeys, message: string): Issue {
+  return { path: [field], code: 'invalid_format', message };
+}
+
+function privateKeyOf(publicKey: Buffer, scalar: Buffer): KeyObject | undefined {
+  const ecdh = createECDH('prime256v1');
+  try {
+    ecdh.setPrivateKey(scalar);
+    if (!ecdh.getPublicKey().equals(publicKey)) return undefined;
+    const [x, y] = [publicKey.subarray(1, 33), publicKey.subarray(33)].map((half) => half.toString('base64url'));
+    const key = { kty: 'EC', crv: 'P-256', x: x ?? '', y: y ?? '', d: scalar.toString('base64url') };
+    return createPrivateKey({ key, format: 'jwk' });
+  } catch {
+    return undefined;
+  }
+}
+
+export function isVapidSubject(subject: string): boolean {
+  if (subject.startsWith('mailto:')) return /^mailto:[^\s<>@]+@[^\s<>@]+\.[^\s<>@]+$/.test(subject);
+  return 'url' in judgeUrl(subject, { ports: [443], exceptions: noExceptions, ownHosts: [] });
+}
+
+const lifetimeSeconds = 12 * 3_600;
+const renewBeforeSeconds = 3_600;
+/** Far more push services than there are; only `PUSH_HOSTS=*` could make so many. */
+const headersKeptMax = 1_000;
+
+const tokenStart = `${Buffer.from('{"typ":"JWT","alg":"ES256"}').toString('base64url')}.`;
+
+/** `header.payload` of the token: what is signed. */
+export function vapidSigningInput(audience: string, expiresAtSeconds: number, subject: string): string {
+  const claims = JSON.stringify({ aud: audience, exp: expiresAtSeconds, sub: subject });
+  return tokenStart + Buffer.from(claims).toString('base64url');
+}
+
+export interface VapidHeaders {
+  /** The Authorization header for a push service, by its origin (`https://host`, with a port only if it is not 443). */
+  headerFor(origin: string, credential: WebPushCredential): string;
+}
+
+/** Keeps a header per origin and key for 12 h and renews it in the last: so never more often than once an hour. */
+export function createVapidHeaders(clock: { nowMs(): number }): VapidHeaders {
+  const kept = new Map<string, { header: string; subject: string; expiresAtSeconds: number }>();
+
+  const mint = (origin: string, { publicKey, privateKey, subject }: WebPushCredential, nowSeconds: number) => {
+    const expiresAtSeconds = nowSeconds + lifetimeSeconds;
+    const input = vapidSigningInput(origin, expiresAtSeconds, subject);
+    const signature = sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' });
+    const header = `vapid t=${input}.${signature.toString('base64url')}, k=${publicKey}`;
+    return { header, subject, expiresAtSeconds };
+  };
+
+  return {
+    headerFor(origin, credential) {
+      const key = `${origin} ${credential.id}`;
+      const nowSeconds = Math.floor(clock.nowMs() / 1_000);
+      const known = kept.get(key);
+      if (known !== undefined && known.subject === credential.subject) {
+        // Below: a clock that went back so far that services would call the token too long-lived (24 h).
+        const leftSeconds = known.expiresAtSeconds - nowSeconds;
+        if (leftSeconds > renewBeforeSeconds && leftSeconds <= 2 * lifetimeSeconds) return known.header;
+      }
+      const minted = mint(origin, credential, nowSeconds);
+      kept.delete(key);
+      kept.set(key, minted);
+      const oldest = kept.size > headersKeptMax ? kept.keys().next().value : undefined;
+      if (oldest !== undefined) kept.delete(oldest);
+      return minted.header;
+    },
+  };
+}

@@ -1,0 +1,233 @@
+// The HTTP/2 session engine on `node:http2`. Errors of session and streams are always listened to, since one without a
+// listener would end the process; what they mean is read when the stream closes.
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  sensitiveHeaders,
+} from 'node:http2';
+import type { TLSSocket } from 'node:tls';
+import { CappedBody } from '../capped-body.ts';
+import { answerBodyLimits } from '../outbound-http.ts';
+import type { TransportError } from '../outbound-socket.ts';
+import type { Http2Engine, Http2Request, Http2Result, Http2Session, Http2SessionEvents } from './session.ts';
+
+const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM, NGHTTP2_FLAG_END_STREAM } = constants;
+
+/** A peer that does not close its side is given this long before the socket is ended for it. */
+const lingerMs = 5_000;
+
+/** Megabytes `node:http2` may hold for one session: bodies under way are counted, and with the default of 10 streams fail. */
+const sessionMemoryMb = 64;
+
+/** Promises what `Http2Session` says. After a GOAWAY with an error code all streams end at once: so `node:http2` has it. */
+export const nodeEngine: Http2Engine = (socket, { streamsMax, events }) => new NodeSession(socket, streamsMax, events);
+
+class NodeSession implements Http2Session {
+  readonly #socket: TLSSocket;
+  readonly #session: ClientHttp2Session;
+  readonly #streamsCap: number;
+  readonly #events: Http2SessionEvents;
+  #isReady = false;
+  #isLingering = false;
+  #lastStreamId = Number.POSITIVE_INFINITY;
+  #answers = 0;
+  #error: unknown;
+  inFlight = 0;
+  isDraining = false;
+  streamsMax = 0;
+
+  constructor(socket: TLSSocket, streamsCap: number, events: Http2SessionEvents) {
+    this.#socket = socket;
+    this.#streamsCap = streamsCap;
+    this.#events = events;
+    // The authority is given with each request; the address here is only what `connect` asks for.
+    this.#session = connect('https://localhost', {
+      createConnection: () => socket,
+      settings: { enablePush: false },
+      maxSessionMemory: sessionMemoryMb,
+    });
+    this.#session.on('error', (error) => {
+      this.#error ??= error;
+    });
+    this.#session.on('remoteSettings', ({ maxConcurrentStreams }) => this.#onSettings(maxConcurrentStreams));
+    this.#session.on('goaway', (_code, lastStreamId) => {
+      this.#lastStreamId = lastStreamId;
+      this.#stopTaking();
+    });
+    this.#session.once('close', () => {
+      this.#stopTaking();
+      events.onClose(this.#error);
+    });
+  }
+
+  request(request: Http2Request): Promise<Http2Result> {
+    return new Promise((resolve) => {
+      let stream: ClientHttp2Stream;
+      try {
+        stream = this.#session.request(headersOf(request));
+      } catch {
+        // `request` throws when the session began to close in this very turn: nothing was sent.
+        this.#stopTaking();
+        resolve({ refused: true, latencyMs: 0 });
+        return;
+      }
+      this.#follow(stream, request.timeoutMs, resolve);
+      stream.end(request.body);
+    });
+  }
+
+  #follow(stream: ClientHttp2Stream, timeoutMs: number, resolve: (result: Http2Result) => void): void {
+    this.inFlight += 1;
+    const answersBefore = this.#answers;
+    const exchange = new Exchange(stream, resolve);
+    const timer = setTimeout(() => {
+      exchange.end('timeout');
+      stream.close(NGHTTP2_CANCEL);
+      // Nothing at all came back in that time: the connection may be dead without our knowing (NAT, firewall).
+      if (this.#answers === answersBefore) this.drain();
+    }, timeoutMs);
+    stream.once('response', (headers, flags) => {
+      this.#answers += 1;
+      exchange.begin(headers[':status'] ?? 0, headers, (flags & NGHTTP2_FLAG_END_STREAM) !== 0);
+    });
+    stream.on('error', () => {});
+    stream.once('close', () => {
+      clearTimeout(timer);
+      this.inFlight -= 1;
+      exchange.end(this.#isRefused(stream) ? 'refused' : 'reset');
+      this.#linger();
+      this.#events.onCapacity();
+    });
+  }
+
+  #isRefused({ id, rstCode }: ClientHttp2Stream): boolean {
+    return rstCode === NGHTTP2_REFUSED_STREAM || id === undefined || id > this.#lastStreamId;
+  }
+
+  #onSettings(maxConcurrentStreams: number | undefined): void {
+    this.streamsMax = Math.min(maxConcurrentStreams ?? Number.POSITIVE_INFINITY, this.#streamsCap);
+    if (this.#isReady) {
+      this.#events.onCapacity();
+      return;
+    }
+    this.#isReady = true;
+    this.#events.onReady();
+  }
+
+  #stopTaking(): void {
+    if (this.isDraining) return;
+    this.isDraining = true;
+    this.#linger();
+    this.#events.onDrain();
+  }
+
+  /** Once nothing is left to wait for, a peer that does not close its side is not waited for long. */
+  #linger(): void {
+    if (!this.isDraining || this.inFlight > 0 || this.#isLingering) return;
+    this.#isLingering = true;
+    setTimeout(() => this.#socket.destroy(), lingerMs).unref();
+  }
+
+  ping(timeoutMs: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), timeoutMs);
+      const answer = (error: Error | null) => {
+        clearTimeout(timer);
+        resolve(error === null);
+      };
+      try {
+        if (!this.#session.ping(answer)) answer(new Error('too many pings under way'));
+      } catch {
+        answer(new Error('the session is closing'));
+      }
+    });
+  }
+
+  drain(): void {
+    this.#stopTaking();
+    this.#session.close();
+  }
+
+  destroy(): void {
+    this.#stopTaking();
+    this.#session.destroy();
+    this.#socket.destroy();
+  }
+}
+
+/** One request on its stream, until its one result. */
+class Exchange {
+  readonly #stream: ClientHttp2Stream;
+  readonly #resolve: (result: Http2Result) => void;
+  readonly #startedAt = performance.now();
+  #isSettled = false;
+  #status = 0;
+  #headers: IncomingHttpHeaders = {};
+  #body: CappedBody | undefined;
+
+  constructor(stream: ClientHttp2Stream, resolve: (result: Http2Result) => void) {
+    this.#stream = stream;
+    this.#resolve = resolve;
+  }
+
+  /** The final headers are here; the answer is whole when no body follows. */
+  begin(status: number, headers: IncomingHttpHeaders, isWhole: boolean): void {
+    this.#status = status;
+    this.#headers = headers;
+    if (isWhole) {
+      this.#answer(null, false);
+      return;
+    }
+    const body = new CappedBody(answerBodyLimits);
+    this.#body = body;
+    this.#stream.on('data', (chunk: Buffer) => {
+      if (body.push(chunk)) return;
+      this.end('reset');
+      this.#stream.close(NGHTTP2_CANCEL);
+    });
+    this.#stream.once('end', () => {
+      body.isCut ||= this.#stream.rstCode !== NGHTTP2_NO_ERROR;
+      if (!this.#isSettled) this.#answer(body.text(), body.isCut);
+    });
+  }
+
+  /** It is over: with the answer as far as it came, for once the status is known it counts, or without one for this reason. */
+  end(reason: TransportError | 'refused'): void {
+    if (this.#isSettled) return;
+    if (this.#body !== undefined) {
+      this.#body.isCut = true;
+      this.#answer(this.#body.text(), true);
+    } else {
+      this.#isSettled = true;
+      const latencyMs = this.#latencyMs;
+      if (reason === 'refused') this.#resolve({ refused: true, latencyMs });
+      else this.#resolve({ transportError: reason, written: true, latencyMs });
+    }
+  }
+
+  get #latencyMs(): number {
+    return performance.now() - this.#startedAt;
+  }
+
+  #answer(body: string | null, truncated: boolean): void {
+    this.#isSettled = true;
+    const latencyMs = this.#latencyMs;
+    this.#resolve({ status: this.#status, headers: this.#headers, body, truncated, latencyMs });
+  }
+}
+
+function headersOf({ authority, path, headers, body, unindexed }: Http2Request): OutgoingHttpHeaders {
+  return {
+    ':method': 'POST',
+    ':scheme': 'https',
+    ':authority': authority,
+    ':path': path,
+    ...headers,
+    'content-length': body.length,
+    ...(unindexed && { [sensitiveHeaders]: unindexed }),
+  };
+}

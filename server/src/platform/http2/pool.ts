@@ -1,0 +1,322 @@
+// Warm HTTP/2 sessions to one place: as many streams as the peer allows, refused ones replayed, lost connections replaced
+// without a storm. Knows no protocol detail (an engine does) and never rejects. A request waits here for a free stream
+// without its deadline running; it fails here only when no connection can be made.
+import type { TLSSocket } from 'node:tls';
+import type { OutboundAnswer, OutboundFailure } from '../outbound-http.ts';
+import { type TransportError, transportErrorOf } from '../outbound-socket.ts';
+import type { Http2Engine, Http2Request, Http2Result, Http2Session } from './session.ts';
+
+export interface Http2PoolOptions {
+  /** Starts a guarded connection that offers `h2`. */
+  readonly open: () => TLSSocket;
+  readonly engine: Http2Engine;
+  readonly sessionsMax: number;
+  /** Streams at once per session, where the peer allows more. */
+  readonly streamsMax: number;
+  /** For name, TCP, TLS and the peer's SETTINGS together. */
+  readonly connectTimeoutMs: number;
+  /** A session without a request for this long is closed. */
+  readonly idleMs: number;
+  /** Asks a session that is idle for `afterMs` whether it still lives; without an answer in time it is closed. */
+  readonly ping?: { readonly afterMs: number; readonly timeoutMs: number };
+}
+
+/** The peer speaks no HTTP/2. The request was not sent. */
+export interface Unsupported {
+  readonly unsupported: true;
+}
+export type PoolResult = OutboundAnswer | OutboundFailure | Unsupported;
+
+/** How often a refused request is sent again, each time on another connection (contract 7.5). */
+const replaysMax = 3;
+
+/** After a failure, attempts are this far apart and up to as much again, so that many processes do not come at once. */
+const reconnectMs = 1_000;
+const lostJitterMs = 100;
+
+interface Slot {
+  readonly session: Http2Session;
+  idleSince: number;
+  idleTimer: NodeJS.Timeout | undefined;
+  /** It refused a stream without closing: nothing new goes to it until it answers one. */
+  isRefusing: boolean;
+  hasAnswered: boolean;
+}
+
+interface Waiter {
+  readonly request: Http2Request;
+  readonly resolve: (result: PoolResult) => void;
+  replays: number;
+  /** The session that refused it last. */
+  avoid: Slot | undefined;
+}
+
+export class Http2Pool {
+  readonly #options: Http2PoolOptions;
+  readonly #slots = new Set<Slot>();
+  #waiting: Waiter[] = [];
+  /** Where in `#waiting` the first one stands: shifting a long array would copy it each time. */
+  #waitingFrom = 0;
+  #replaying: Waiter[] = [];
+  #pending = 0;
+  #isConnecting = false;
+  #connectedAt = 0;
+  #nextConnectAt = 0;
+  #isPumping = false;
+  #connectTimer: NodeJS.Timeout | undefined;
+  #onEmpty: (() => void) | undefined;
+
+  constructor(options: Http2PoolOptions) {
+    this.#options = options;
+  }
+
+  /** Nothing is open, waiting or under way. */
+  get isEmpty(): boolean {
+    return this.#pending === 0 && this.#slots.size === 0 && !this.#isConnecting;
+  }
+
+  request(request: Http2Request): Promise<PoolResult> {
+    return new Promise((resolve) => {
+      this.#pending += 1;
+      const waiter: Waiter = { request, resolve, replays: 0, avoid: undefined };
+      const slot = this.#queued === 0 ? this.#freeSlot(undefined) : undefined;
+      if (slot !== undefined) {
+        this.#send(slot, waiter);
+        return;
+      }
+      this.#waiting.push(waiter);
+      this.#pump();
+    });
+  }
+
+  /** Ends every session when what was asked for has its result. */
+  async close(): Promise<void> {
+    if (!this.isEmpty) {
+      await new Promise<void>((resolve) => {
+        this.#onEmpty = resolve;
+        this.#closeIfAsked();
+      });
+    }
+  }
+
+  get #queued(): number {
+    return this.#waiting.length - this.#waitingFrom + this.#replaying.length;
+  }
+
+  #freeSlot(avoid: Slot | undefined): Slot | undefined {
+    for (const slot of this.#slots) {
+      const { session } = slot;
+      const isTaking = !session.isDraining && !slot.isRefusing && slot !== avoid;
+      if (isTaking && session.inFlight < session.streamsMax) return slot;
+    }
+    return undefined;
+  }
+
+  #send(slot: Slot, waiter: Waiter): void {
+    clearTimeout(slot.idleTimer);
+    void slot.session.request(waiter.request).then((result) => this.#onResult(slot, waiter, result));
+  }
+
+  #onResult(slot: Slot, waiter: Waiter, result: Http2Result): void {
+    if (!('refused' in result)) {
+      if ('status' in result) {
+        slot.hasAnswered = true;
+        slot.isRefusing = false;
+      }
+      this.#resolve(waiter, result);
+      return;
+    }
+    slot.isRefusing = true;
+    if (slot.session.inFlight === 0) slot.session.drain();
+    if (waiter.replays === replaysMax) {
+      this.#resolve(waiter, { transportError: 'reset', written: false, latencyMs: result.latencyMs });
+      return;
+    }
+    waiter.replays += 1;
+    waiter.avoid = slot;
+    this.#replaying.push(waiter);
+    this.#pump();
+  }
+
+  #resolve(waiter: Waiter, result: PoolResult): void {
+    this.#pending -= 1;
+    waiter.resolve(result);
+    this.#closeIfAsked();
+  }
+
+  /** Hands out every stream that is free, replays first, and sees to a further connection where some still wait. */
+  #pump(): void {
+    if (this.#queued === 0) return;
+    if (this.#replaying.length > 0) {
+      const replaying = this.#replaying;
+      this.#replaying = [];
+      for (const waiter of replaying) {
+        const slot = this.#freeSlot(waiter.avoid);
+        if (slot === undefined) this.#replaying.push(waiter);
+        else this.#send(slot, waiter);
+      }
+    }
+    for (;;) {
+      const waiter = this.#waiting[this.#waitingFrom];
+      const slot = waiter && this.#freeSlot(undefined);
+      if (waiter === undefined || slot === undefined) break;
+      this.#waitingFrom += 1;
+      this.#send(slot, waiter);
+    }
+    if (this.#waitingFrom > 1_024 || this.#waitingFrom === this.#waiting.length) {
+      this.#waiting = this.#waiting.slice(this.#waitingFrom);
+      this.#waitingFrom = 0;
+    }
+    if (this.#queued > 0) this.#grow();
+  }
+
+  #usable(): number {
+    let count = 0;
+    for (const { session, isRefusing } of this.#slots) if (!session.isDraining && !isRefusing) count += 1;
+    return count;
+  }
+
+  /** Opens one more connection where there is room: one at a time, and after a failure not before its time. */
+  #grow(): void {
+    // A replay must not go back to where it was refused, so it may need one more than usual.
+    const sessionsMax = this.#options.sessionsMax + (this.#replaying.length > 0 ? 1 : 0);
+    if (this.#isConnecting || this.#connectTimer !== undefined || this.#usable() >= sessionsMax) return;
+    const waitMs = this.#nextConnectAt - performance.now();
+    if (waitMs <= 0) {
+      this.#connect();
+      return;
+    }
+    this.#connectTimer = setTimeout(() => {
+      this.#connectTimer = undefined;
+      if (this.#queued > 0) this.#grow();
+    }, waitMs);
+  }
+
+  #connect(): void {
+    this.#isConnecting = true;
+    this.#connectedAt = performance.now();
+    const { open, engine, streamsMax, connectTimeoutMs } = this.#options;
+    const socket = open();
+    let slot: Slot | undefined;
+    const timer = setTimeout(() => {
+      fail('connect_error');
+      socket.destroy();
+    }, connectTimeoutMs);
+    const fail = (error: TransportError) => {
+      if (slot !== undefined || !this.#isConnecting) return;
+      clearTimeout(timer);
+      this.#onConnectFailed(error);
+    };
+    socket.once('error', (error) => fail(transportErrorOf(error)));
+    socket.on('error', () => {});
+    socket.once('close', () => fail('reset'));
+    socket.once('secureConnect', () => {
+      if (socket.alpnProtocol !== 'h2') {
+        clearTimeout(timer);
+        socket.destroy();
+        this.#isConnecting = false;
+        this.#failQueued({ unsupported: true });
+        this.#closeIfAsked();
+        return;
+      }
+      const session = engine(socket, {
+        streamsMax,
+        events: {
+          onReady: () => {
+            clearTimeout(timer);
+            slot = this.#admit(session);
+          },
+          onCapacity: () => slot && this.#onCapacity(slot),
+          onDrain: () => this.#pump(),
+          onClose: (error) => (slot ? this.#onClosed(slot, error) : fail(transportErrorOf(error))),
+        },
+      });
+    });
+  }
+
+  #admit(session: Http2Session): Slot {
+    const slot: Slot = { session, idleSince: 0, idleTimer: undefined, isRefusing: false, hasAnswered: false };
+    this.#slots.add(slot);
+    this.#isConnecting = false;
+    this.#pump();
+    if (session.inFlight === 0) this.#rest(slot);
+    this.#closeIfAsked();
+    return slot;
+  }
+
+  #onCapacity(slot: Slot): void {
+    // Not at once: the result of the stream that ended is on its way, and it may say that this session refuses.
+    if (!this.#isPumping) {
+      this.#isPumping = true;
+      queueMicrotask(() => {
+        this.#isPumping = false;
+        this.#pump();
+      });
+    }
+    if (slot.session.inFlight === 0 && !slot.session.isDraining) this.#rest(slot);
+  }
+
+  #onClosed(slot: Slot, error: unknown): void {
+    clearTimeout(slot.idleTimer);
+    this.#slots.delete(slot);
+    // A connection that broke before it was of any use counts as a failed one, or a sick peer would be stormed.
+    if (error !== undefined || !slot.hasAnswered) this.#postponeConnecting();
+    this.#pump();
+    this.#closeIfAsked();
+  }
+
+  #onConnectFailed(transportError: TransportError): void {
+    this.#isConnecting = false;
+    this.#postponeConnecting();
+    // Where other sessions still serve, those who wait get their turn there.
+    if (this.#usable() > 0) this.#pump();
+    else this.#failQueued({ transportError, written: false, latencyMs: performance.now() - this.#connectedAt });
+    this.#closeIfAsked();
+  }
+
+  /** Counted from the last attempt: who lost a session that served for long may come back at once, or nearly so. */
+  #postponeConnecting(): void {
+    const paced = this.#connectedAt + reconnectMs * (1 + Math.random());
+    this.#nextConnectAt = Math.max(paced, performance.now() + lostJitterMs * Math.random());
+  }
+
+  #failQueued(result: PoolResult): void {
+    const queued = [...this.#replaying, ...this.#waiting.slice(this.#waitingFrom)];
+    this.#replaying = [];
+    this.#waiting = [];
+    this.#waitingFrom = 0;
+    for (const waiter of queued) this.#resolve(waiter, result);
+  }
+
+  #rest(slot: Slot): void {
+    slot.idleSince = performance.now();
+    this.#awaitIdle(slot);
+  }
+
+  #awaitIdle(slot: Slot): void {
+    const { idleMs, ping } = this.#options;
+    clearTimeout(slot.idleTimer);
+    slot.idleTimer = setTimeout(
+      async () => {
+        if (slot.session.inFlight > 0 || slot.session.isDraining) return;
+        if (performance.now() - slot.idleSince >= idleMs) {
+          slot.session.drain();
+          return;
+        }
+        if (ping !== undefined && !(await slot.session.ping(ping.timeoutMs))) {
+          slot.session.destroy();
+          return;
+        }
+        if (slot.session.inFlight === 0) this.#awaitIdle(slot);
+      },
+      Math.min(ping?.afterMs ?? idleMs, idleMs),
+    );
+    slot.idleTimer.unref();
+  }
+
+  #closeIfAsked(): void {
+    if (this.#onEmpty === undefined || this.#pending > 0) return;
+    for (const { session } of this.#slots) session.drain();
+    if (this.isEmpty) this.#onEmpty();
+  }
+}

@@ -1,0 +1,83 @@
+// One request to an origin over whichever protocol it speaks: ALPN decides at the first connection and the answer is
+// remembered per origin. The one door for HTTPS that wants HTTP/2 where there is some. Never rejects.
+import { isIP } from 'node:net';
+import { Http2Pool, type Http2PoolOptions } from './http2/pool.ts';
+import type { Http2Engine } from './http2/session.ts';
+import type { OutboundHttp, OutboundRequest, OutboundResult } from './outbound-http.ts';
+import type { OutboundSockets } from './outbound-socket.ts';
+
+export interface TransportRequest extends OutboundRequest {
+  /** Headers whose values are unique per request; HTTP/2 does not index them. */
+  readonly unindexed?: readonly string[];
+}
+
+export interface OutboundTransport {
+  /** Never rejects. A connection that cannot be made in time is a `connect_error`: nothing was sent. */
+  request(request: TransportRequest): Promise<OutboundResult>;
+  /** Ends warm connections when what is under way has ended. */
+  close(): Promise<void>;
+}
+
+export interface TransportOptions {
+  readonly sockets: OutboundSockets;
+  readonly http1: OutboundHttp;
+  readonly engine: Http2Engine;
+  /** Hosts that are never spoken to in HTTP/2. */
+  readonly isHttp1Only?: (host: string) => boolean;
+  /** HTTP/1.1 connections at once to a host. */
+  readonly http1SocketsMax?: (host: string) => number;
+  readonly http2?: Partial<Pick<Http2PoolOptions, 'sessionsMax' | 'streamsMax' | 'connectTimeoutMs' | 'idleMs'>>;
+}
+
+/** Origins remembered. Beyond it those without a connection are forgotten, and asked again when they are needed. */
+const originsMax = 1_000;
+
+const http2Defaults = { sessionsMax: 4, streamsMax: 100, connectTimeoutMs: 10_000, idleMs: 60_000 };
+
+export function createOutboundTransport(options: TransportOptions): OutboundTransport {
+  const { sockets, http1, engine, isHttp1Only = () => false, http1SocketsMax = () => 64 } = options;
+  const origins = new Map<string, Http2Pool | 'http/1.1'>();
+
+  const protocolOf = (key: string, request: TransportRequest) => {
+    const known = origins.get(key);
+    if (known !== undefined) return known;
+    if (isHttp1Only(request.host)) return 'http/1.1';
+    if (origins.size >= originsMax) forgetUnused(origins);
+    const { host, port } = request;
+    const open = () => sockets.open({ host, port }, ['h2', 'http/1.1']);
+    const pool = new Http2Pool({ ...http2Defaults, ...options.http2, open, engine });
+    origins.set(key, pool);
+    return pool;
+  };
+
+  const overHttp1 = async (request: TransportRequest) => {
+    const result = await http1.request({ ...request, socketsMax: http1SocketsMax(request.host) });
+    // Time ran out before the connection stood: unlike a silent server, that leaves nothing unknown.
+    if ('transportError' in result && result.transportError === 'timeout' && !result.written) {
+      return { ...result, transportError: 'connect_error' as const };
+    }
+    return result;
+  };
+
+  return {
+    async request(request) {
+      const { port } = request;
+      const host = isIP(request.host) === 6 ? `[${request.host}]` : request.host;
+      const key = `${host}:${port}`;
+      const protocol = protocolOf(key, request);
+      if (protocol === 'http/1.1') return overHttp1(request);
+      const result = await protocol.request({ ...request, authority: port === 443 ? host : key });
+      if (!('unsupported' in result)) return result;
+      origins.set(key, 'http/1.1');
+      return overHttp1(request);
+    },
+    async close() {
+      http1.close();
+      await Promise.all([...origins.values()].map((known) => known !== 'http/1.1' && known.close()));
+    },
+  };
+}
+
+function forgetUnused(origins: Map<string, Http2Pool | 'http/1.1'>): void {
+  for (const [key, known] of origins) if (known === 'http/1.1' || known.isEmpty) origins.delete(key);
+}
