@@ -94,6 +94,11 @@ describe('content', () => {
     expect(parse(everything)).toEqual(everything);
   });
 
+  test('that was accepted and stored is accepted again when its message runs', () => {
+    const stored: unknown = JSON.parse(JSON.stringify(parse(everything)));
+    expect(parse(stored)).toEqual(stored);
+  });
+
   test('keeps nulls, since they say what is removed', () => {
     const content = {
       title: 'T',

@@ -177,6 +177,18 @@ describe('R-74 a value is plain text, inserted once', () => {
   });
 });
 
+test('the text around tags comes out as it is', () => {
+  const around = fc
+    .array(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('{', '}}', '%}', '-}}', '\n', "'", '|')))
+    .map((parts) => parts.join(''))
+    .filter((text) => !/\{[{%]|\{$/.test(text));
+  fc.assert(
+    fc.property(around, around, (before, after) => {
+      expect(render(`${before}{{properties.plan}}${after}`)).toBe(`${before}pro${after}`);
+    }),
+  );
+});
+
 describe('a value in a url', () => {
   test('is percent-encoded, and what is around it is not', () => {
     const who = person({ q: 'a b/ü?&#%', path: '../..', n: 1.5 });
