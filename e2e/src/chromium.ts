@@ -47,7 +47,7 @@ export class Chromium implements DrivenBrowser {
         '--disable-component-update',
         '--disable-sync',
         // Nothing leaves the machine.
-        '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost , EXCLUDE 127.0.0.1',
+        '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost , EXCLUDE *.localhost , EXCLUDE 127.0.0.1',
         `--ignore-certificate-errors-spki-list=${options.pushServiceSpkiHash}`,
         ...options.pushServiceSwitches,
       ],

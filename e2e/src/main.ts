@@ -3,6 +3,9 @@
 
 import { rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { CarillonBench } from './carillon-bench.ts';
+import { carillonFirefoxTests } from './carillon-firefox-tests.ts';
+import { carillonActionTests, carillonTests } from './carillon-tests.ts';
 import { firefoxTests } from './firefox-tests.ts';
 import { harnessTests } from './harness-tests.ts';
 import { ChromiumBench, FirefoxBench } from './push-bench.ts';
@@ -48,6 +51,24 @@ const suites = [
     missing: listMissing(['chromium', 'dbus']),
     start: async () => await ChromiumBench.start(run),
     tests: [...standInTests, ...actionTests],
+  }),
+  defineSuite({
+    name: 'Carillon in Firefox',
+    missing: listMissing(['firefox-esr']),
+    start: async () => await CarillonBench.start(FirefoxBench.start(run, 'own windows')),
+    tests: [...carillonTests, ...carillonFirefoxTests],
+  }),
+  defineSuite({
+    name: 'Carillon in Firefox over D-Bus',
+    missing: listMissing(['firefox-esr', 'dbus', 'libnotify4']),
+    start: async () => await CarillonBench.start(FirefoxBench.start(run, 'D-Bus')),
+    tests: carillonActionTests,
+  }),
+  defineSuite({
+    name: 'Carillon in Chromium',
+    missing: listMissing(['chromium', 'dbus']),
+    start: async () => await CarillonBench.start(ChromiumBench.start(run)),
+    tests: [...carillonTests, ...carillonActionTests],
   }),
 ];
 

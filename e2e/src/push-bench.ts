@@ -65,6 +65,7 @@ abstract class BrowserBench<B extends DrivenBrowser> implements PushBench {
   async saveArtifacts(dir: string): Promise<void> {
     writeFileSync(join(dir, 'push-service.jsonl'), this.serviceLog());
     if (this.desktop !== undefined) writeFileSync(join(dir, 'desktop.jsonl'), this.desktop.log.toText());
+    this.run.saveOutputs(dir);
     await this.#browser?.saveScreenshots(dir);
   }
 

@@ -4,14 +4,15 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, openSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdtempSync, openSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withDeadline } from './deadline.ts';
 import { listMarkedProcesses, type MarkedProcess, markEnvironment } from './marked-processes.ts';
 
+const OUTPUT_SUFFIX = '-output.txt';
 const INHERITED = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TMPDIR', 'TZ', 'USER', 'LOGNAME'] as const;
 
 export class Run {
@@ -63,8 +64,15 @@ export class Run {
       command,
       args,
       { env: this.environment(more), cwd: this.dir },
-      this.newPath('output.txt'),
+      this.newPath(`${basename(command)}${OUTPUT_SUFFIX}`),
     );
+  }
+
+  /** Copies what the programs of this run have printed so far. */
+  saveOutputs(dir: string): void {
+    for (const name of readdirSync(this.dir).filter((entry) => entry.endsWith(OUTPUT_SUFFIX))) {
+      copyFileSync(join(this.dir, name), join(dir, name));
+    }
   }
 
   /** What this run started and has not ended. */
