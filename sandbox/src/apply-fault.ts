@@ -1,0 +1,87 @@
+// One fault, done to one request: turns the script's words into frames, sockets and answers, and says what became
+// of the push. It decides nothing about which request it is for.
+import type { Exchange } from './exchange.ts';
+import type { FaultAction } from './faults.ts';
+import type { Reception } from './provider.ts';
+import type { Answer } from './vendors/vendor.ts';
+
+export interface Faulted {
+  /** What went back, or will; null when nothing does. */
+  readonly answer: Answer | null;
+  /** Whether the device gets the push all the same, if it would have without the fault. */
+  readonly delivers: boolean;
+}
+
+/** `wordsFor`: the provider's own answer for a status. */
+export function applyFault(
+  action: FaultAction,
+  exchange: Exchange,
+  reception: Reception,
+  wordsFor: (status: number) => Answer,
+): Faulted {
+  switch (action.type) {
+    case 'status': {
+      const answer = scripted(action, reception, wordsFor);
+      exchange.respond(answer);
+      return { answer, delivers: action.status < 300 };
+    }
+    case 'hang':
+      return { answer: null, delivers: action.delivers };
+    case 'slow':
+      exchange.respondSlowly(reception.answer, action.delayMs, action.byteMs);
+      return { answer: reception.answer, delivers: true };
+    case 'reset':
+      exchange.reset(action.code);
+      return { answer: null, delivers: action.delivers };
+    case 'goaway': {
+      const answer = action.processed ? reception.answer : null;
+      exchange.goaway(action.code, action.debug, answer);
+      return { answer, delivers: action.processed };
+    }
+    case 'close': {
+      const answer = action.afterAnswer ? reception.answer : null;
+      exchange.close(answer);
+      return { answer, delivers: action.afterAnswer || action.delivers };
+    }
+    case 'rubbish': {
+      const answer = rubbish(action.kind, action.status);
+      exchange.respond(answer);
+      return { answer, delivers: action.status < 300 };
+    }
+  }
+}
+
+function scripted(
+  action: FaultAction & { type: 'status' },
+  reception: Reception,
+  wordsFor: (status: number) => Answer,
+): Answer {
+  const isSuccess = action.status < 300;
+  const plain: Answer = { status: action.status, headers: {}, body: '' };
+  const words = isSuccess ? (reception.answer.status < 300 ? reception.answer : plain) : wordsFor(action.status);
+  const comeBack = action.retryAfter === null ? {} : { 'retry-after': String(action.retryAfter) };
+  return {
+    status: action.status,
+    headers: { ...words.headers, ...comeBack, ...action.headers },
+    body: action.body ?? words.body,
+  };
+}
+
+function rubbish(kind: (FaultAction & { type: 'rubbish' })['kind'], status: number): Answer {
+  switch (kind) {
+    case 'html':
+      return {
+        status,
+        headers: { 'content-type': 'text/html' },
+        body: '<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n',
+      };
+    case 'truncated_json':
+      return {
+        status,
+        headers: { 'content-type': 'application/json' },
+        body: '{"code":502,"errno":902,"error":"Bad Gat',
+      };
+    case 'megabyte':
+      return { status, headers: { 'content-type': 'application/json' }, body: `{"reason":"${'A'.repeat(1 << 20)}"}` };
+  }
+}

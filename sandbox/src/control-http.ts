@@ -1,0 +1,77 @@
+// The plumbing of the control port: who may speak to it, how JSON is read and how it is answered. It knows nothing of
+// pushes.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
+import { InputError } from './json-input.ts';
+
+const BODY_BYTES_MAX = 1024 * 1024;
+
+/**
+ * Whether the request was meant for this machine by its owner. A page of another site, or a name that was made to
+ * point here, must not steer the sandbox.
+ */
+export function isFromHere(request: IncomingMessage, host: string): boolean {
+  const asked = request.headers.host ?? '';
+  const name = URL.canParse(`http://${asked}`) ? new URL(`http://${asked}`).hostname : '';
+  const isOurName = isIP(name.replace(/^\[|\]$/g, '')) !== 0 || name === 'localhost' || name === host;
+  const { origin } = request.headers;
+  return isOurName && (origin === undefined || origin === `http://${asked}`);
+}
+
+export async function readJson(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > BODY_BYTES_MAX) throw new InputError('', `the body is larger than ${BODY_BYTES_MAX} bytes`);
+    chunks.push(chunk);
+  }
+  if (bytes === 0) return {};
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  } catch {
+    throw new InputError('', 'the body is not JSON');
+  }
+}
+
+export function wholeNumber(url: URL, name: string, otherwise: number): number {
+  const value = url.searchParams.get(name);
+  if (value === null) return otherwise;
+  if (!/^\d{1,15}$/.test(value)) throw new InputError(name, 'must be a whole number');
+  return Number(value);
+}
+
+export function wantsLines(request: IncomingMessage): boolean {
+  return (request.headers.accept ?? '').includes('application/x-ndjson');
+}
+
+export function sendJson(response: ServerResponse, status: number, value: unknown): void {
+  const body = `${JSON.stringify(value)}\n`;
+  response.writeHead(status, {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  });
+  response.end(body);
+}
+
+export function sendLines(response: ServerResponse, items: readonly unknown[]): void {
+  response.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' });
+  response.end(items.map((item) => `${JSON.stringify(item)}\n`).join(''));
+}
+
+export function sendNothing(response: ServerResponse): void {
+  response.writeHead(204).end();
+}
+
+export function sendError(
+  response: ServerResponse,
+  status: number,
+  message: string,
+  headers: Record<string, string> = {},
+): void {
+  const body = `${JSON.stringify({ error: message })}\n`;
+  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers });
+  response.end(body);
+}

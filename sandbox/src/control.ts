@@ -1,0 +1,251 @@
+// The control port: plain HTTP for the owner of the machine, who makes browsers, sets faults, reads the log and looks
+// at the inbox. It answers only to names of this machine and to no other site's pages.
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, isIP } from 'node:net';
+import {
+  isFromHere,
+  readJson,
+  sendError,
+  sendJson,
+  sendLines,
+  sendNothing,
+  wantsLines,
+  wholeNumber,
+} from './control-http.ts';
+import { parseFaultRule, parseFaults, presentFaults } from './fault-json.ts';
+import type { Faults } from './faults.ts';
+import { Feed } from './feed.ts';
+import type { Inbox } from './inbox.ts';
+import { Fields, InputError } from './json-input.ts';
+import { servePage } from './page.ts';
+import { parseSubscribe, presentPool } from './pool-json.ts';
+import { presentCounters, presentEntry, presentRecord } from './present.ts';
+import type { PushLog } from './push-log.ts';
+import type { PoolOptions, PushSubscriptionJson, Subscriptions } from './subscriptions.ts';
+
+/** What there is to know of a running sandbox before anything has happened. */
+export interface About {
+  readonly pushOrigin: string;
+  readonly pushPort: number;
+  readonly certificateFile: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly receiptsUrl: string | null;
+  readonly accept: 'strict' | 'blind';
+}
+
+export interface ControlOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly log: PushLog;
+  readonly faults: Faults;
+  readonly inbox: Inbox;
+  readonly subscriptions: Subscriptions;
+  readonly about: About;
+}
+
+export interface Control {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+interface Call {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly url: URL;
+  /** What the pattern caught. */
+  readonly part: string;
+}
+
+type Handler = (call: Call) => void | Promise<void>;
+
+/** Subscriptions in one JSON document; more come as NDJSON. */
+const DOCUMENT_ITEMS_MAX = 10_000;
+
+export async function listenForControl(options: ControlOptions): Promise<Control> {
+  const feed = new Feed(options.log, options.inbox);
+  const routes = makeRoutes(options, feed);
+  const server = createServer((request, response) => {
+    void answer(request, response, routes, options.host);
+  });
+  server.listen(options.port, options.host);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const named = isIP(options.host) === 6 ? `[${options.host}]` : options.host;
+  return {
+    url: `http://${named}:${port}`,
+    close: () =>
+      new Promise((resolve) => {
+        feed.close();
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function makeRoutes(options: ControlOptions, feed: Feed): [method: string, pattern: RegExp, handler: Handler][] {
+  const { log, faults, inbox, subscriptions } = options;
+  const faultsChanged = (response: ServerResponse): void => {
+    const document = presentFaults(faults.list());
+    feed.tell('faults', document);
+    sendJson(response, 200, document);
+  };
+  return [
+    [
+      'GET',
+      /^\/addresses$/,
+      ({ response }) => sendJson(response, 200, presentAbout(options.about, subscriptions.pools())),
+    ],
+    ['GET', /^\/counters$/, ({ response }) => sendJson(response, 200, presentCounters(log.counters()))],
+    ['GET', /^\/events$/, ({ response }) => feed.add(response)],
+
+    ['POST', /^\/subscriptions$/, (call) => postSubscriptions(call, subscriptions)],
+    [
+      'DELETE',
+      /^\/subscriptions\/([A-Za-z0-9_-]+)$/,
+      ({ response, part }) =>
+        subscriptions.unsubscribe(part) ? sendNothing(response) : sendError(response, 404, 'no such subscription'),
+    ],
+
+    ['GET', /^\/faults$/, ({ response }) => sendJson(response, 200, presentFaults(faults.list()))],
+    [
+      'PUT',
+      /^\/faults$/,
+      async ({ request, response }) => {
+        faults.set(parseFaults(await readJson(request)));
+        faultsChanged(response);
+      },
+    ],
+    [
+      'POST',
+      /^\/faults$/,
+      async ({ request, response }) => {
+        faults.add(parseFaultRule(await readJson(request), ''));
+        faultsChanged(response);
+      },
+    ],
+    [
+      'DELETE',
+      /^\/faults(?:\/([^/]+))?$/,
+      ({ response, part }) => {
+        if (part === '') faults.set([]);
+        else if (!faults.remove(decodeURIComponent(part))) return sendError(response, 404, 'no such fault');
+        faultsChanged(response);
+      },
+    ],
+
+    [
+      'GET',
+      /^\/log$/,
+      ({ request, response, url }) => {
+        const after = wholeNumber(url, 'after', 0);
+        const limit = wholeNumber(url, 'limit', 1000);
+        const records = log.requests.filter((record) => record.id > after).slice(0, limit);
+        if (wantsLines(request)) sendLines(response, records.map(presentRecord));
+        else sendJson(response, 200, { records: records.map(presentRecord), last_id: records.at(-1)?.id ?? after });
+      },
+    ],
+    ['GET', /^\/history$/, ({ response, url }) => sendLines(response, log.history.slice(wholeNumber(url, 'after', 0)))],
+    [
+      'DELETE',
+      /^\/log$/,
+      ({ response }) => {
+        log.clear();
+        sendNothing(response);
+      },
+    ],
+    [
+      'GET',
+      /^\/inbox$/,
+      ({ response, url }) => {
+        const before = wholeNumber(url, 'before', Number.MAX_SAFE_INTEGER);
+        const entries = inbox.list(wholeNumber(url, 'limit', 50), before);
+        sendJson(response, 200, { counters: presentCounters(log.counters()), entries: entries.map(presentEntry) });
+      },
+    ],
+    [
+      'POST',
+      /^\/inbox\/(\d+)\/act$/,
+      async ({ request, response, part }) => {
+        const fields = new Fields(await readJson(request), '');
+        const event = fields.oneOf('event', ['displayed', 'clicked', 'dismissed'] as const);
+        const action = fields.optional('action', (name) => fields.text(name));
+        fields.end();
+        const entry = await inbox.act(Number(part), event, action);
+        if (entry === undefined) sendError(response, 404, 'no such notification');
+        else sendJson(response, 200, presentEntry(entry));
+      },
+    ],
+  ];
+}
+
+function presentAbout(about: About, pools: readonly PoolOptions[]): unknown {
+  return {
+    push_origin: about.pushOrigin,
+    push_port: about.pushPort,
+    certificate_file: about.certificateFile,
+    receipts_url: about.receiptsUrl,
+    accept: about.accept,
+    environment: about.environment,
+    pools: pools.map(presentPool),
+  };
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  routes: readonly [string, RegExp, Handler][],
+  host: string,
+): Promise<void> {
+  response.on('error', () => {});
+  try {
+    const url = new URL(request.url ?? '/', 'http://control');
+    if (!isFromHere(request, host)) return sendError(response, 403, 'the control port answers to this machine only');
+    const method = request.method === 'HEAD' ? 'GET' : (request.method ?? '');
+    if (method === 'GET' && servePage(url.pathname, response)) return;
+    const matches = routes.filter(([, pattern]) => pattern.test(url.pathname));
+    const route = matches.find(([each]) => each === method);
+    if (route === undefined) {
+      const allowed = matches.map(([each]) => each).join(', ');
+      return matches.length > 0
+        ? sendError(response, 405, `use ${allowed}`, { allow: allowed })
+        : sendError(response, 404, 'nothing is here');
+    }
+    const [, pattern, handler] = route;
+    await handler({ request, response, url, part: pattern.exec(url.pathname)?.[1] ?? '' });
+  } catch (error) {
+    if (response.headersSent) response.destroy();
+    else if (error instanceof InputError) sendError(response, 400, error.message);
+    else sendError(response, 500, error instanceof Error ? error.message : 'unknown');
+  }
+}
+
+async function postSubscriptions({ request, response }: Call, subscriptions: Subscriptions): Promise<void> {
+  const { pool, count, from } = parseSubscribe(await readJson(request));
+  const made = subscriptions.subscribe(pool, count, from);
+  if (!wantsLines(request)) {
+    if (count > DOCUMENT_ITEMS_MAX) {
+      throw new InputError('count', `more than ${DOCUMENT_ITEMS_MAX} only as application/x-ndjson`);
+    }
+    return sendJson(response, 201, { pool: presentPool(pool), subscriptions: [...made] });
+  }
+  response.writeHead(201, { 'content-type': 'application/x-ndjson', 'sandbox-seed': encodeURIComponent(pool.seed) });
+  await writeAll(response, made);
+}
+
+/** Line by line, at the reader's pace, and with room for pushes in between. */
+async function writeAll(response: ServerResponse, made: Iterable<PushSubscriptionJson>): Promise<void> {
+  let lines: string[] = [];
+  const flush = async (): Promise<void> => {
+    const hasRoom = response.write(lines.join(''));
+    lines = [];
+    if (!hasRoom) await once(response, 'drain');
+    else await new Promise((resolve) => setImmediate(resolve));
+  };
+  for (const subscription of made) {
+    lines.push(`${JSON.stringify(subscription)}\n`);
+    if (lines.length >= 250) await flush();
+    if (response.destroyed) return;
+  }
+  response.end(lines.join(''));
+}

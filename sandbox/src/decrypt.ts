@@ -1,0 +1,110 @@
+// RFC 8291 seen from the browser: opens the body of a push with the subscription's keys. Written without a look at
+// the sender, so that the two can prove each other wrong; it accepts nothing that a browser would not.
+import { createDecipheriv, createECDH, createHmac } from 'node:crypto';
+
+/** What a browser keeps of its subscription. */
+export interface ReceiverKeys {
+  /** P-256 private scalar, 32 octets. */
+  readonly privateKey: Buffer;
+  /** Uncompressed point, 65 octets: the subscription's `p256dh`. */
+  readonly publicKey: Buffer;
+  /** The subscription's `auth`, 16 octets. */
+  readonly auth: Buffer;
+}
+
+/** The header block in front of the ciphertext (RFC 8188 section 2.1). */
+export interface CodingHeader {
+  readonly salt: Buffer;
+  readonly recordSize: number;
+  readonly keyId: Buffer;
+  readonly ciphertext: Buffer;
+}
+
+/** The body cannot be what RFC 8291 describes; the message says which sentence it breaks. */
+export class DecryptError extends Error {
+  override readonly name = 'DecryptError';
+}
+
+const SALT_BYTES = 16;
+const TAG_BYTES = 16;
+const FIXED_HEADER_BYTES = SALT_BYTES + 4 + 1;
+
+/** Splits a body into header and ciphertext. Throws DecryptError when it is too short to hold them. */
+export function parseCodingHeader(body: Buffer): CodingHeader {
+  if (body.length < FIXED_HEADER_BYTES) throw new DecryptError('the body is shorter than the aes128gcm header');
+  const keyIdBytes = body.readUInt8(SALT_BYTES + 4);
+  if (body.length < FIXED_HEADER_BYTES + keyIdBytes) throw new DecryptError('the body ends inside the key id');
+  return {
+    salt: body.subarray(0, SALT_BYTES),
+    recordSize: body.readUInt32BE(SALT_BYTES),
+    keyId: body.subarray(FIXED_HEADER_BYTES, FIXED_HEADER_BYTES + keyIdBytes),
+    ciphertext: body.subarray(FIXED_HEADER_BYTES + keyIdBytes),
+  };
+}
+
+/** The plaintext of a push body. Throws DecryptError when a browser would drop the message. */
+export function decryptPush(body: Buffer, keys: ReceiverKeys): Buffer {
+  const { salt, recordSize, keyId, ciphertext } = parseCodingHeader(body);
+  if (keyId.length !== 65 || keyId[0] !== 0x04) {
+    throw new DecryptError(`the key id must be an uncompressed P-256 point of 65 octets, it has ${keyId.length}`);
+  }
+  // RFC 8291 section 4: one record, whose size is greater than all that it holds.
+  if (recordSize <= ciphertext.length) {
+    throw new DecryptError(
+      `the record size ${recordSize} must be greater than the ${ciphertext.length} octets it holds`,
+    );
+  }
+  if (ciphertext.length < TAG_BYTES + 1) throw new DecryptError('the record has no room for delimiter and tag');
+
+  const { key, nonce } = deriveContentKeys(salt, inputKeyMaterial(keyId, keys));
+  const decipher = createDecipheriv('aes-128-gcm', key, nonce);
+  decipher.setAuthTag(ciphertext.subarray(-TAG_BYTES));
+  let padded: Buffer;
+  try {
+    padded = Buffer.concat([decipher.update(ciphertext.subarray(0, -TAG_BYTES)), decipher.final()]);
+  } catch {
+    throw new DecryptError('the tag does not fit: other keys, another auth secret, or the octets were changed');
+  }
+  return withoutPadding(padded);
+}
+
+/** RFC 8291 section 3.4, first half: the two parties' secret, bound to both keys and to the auth secret. */
+function inputKeyMaterial(senderKey: Buffer, keys: ReceiverKeys): Buffer {
+  const ecdh = createECDH('prime256v1');
+  ecdh.setPrivateKey(keys.privateKey);
+  let secret: Buffer;
+  try {
+    secret = ecdh.computeSecret(senderKey);
+  } catch {
+    throw new DecryptError("the sender's key is not a point on P-256");
+  }
+  const info = Buffer.concat([Buffer.from('WebPush: info\0', 'ascii'), keys.publicKey, senderKey]);
+  return expand(hmac(keys.auth, secret), info, 32);
+}
+
+/** RFC 8188 section 2.2 and 2.3; the first and only record uses the nonce as it is. */
+function deriveContentKeys(salt: Buffer, material: Buffer): { key: Buffer; nonce: Buffer } {
+  const pseudoRandomKey = hmac(salt, material);
+  return {
+    key: expand(pseudoRandomKey, Buffer.from('Content-Encoding: aes128gcm\0', 'ascii'), 16),
+    nonce: expand(pseudoRandomKey, Buffer.from('Content-Encoding: nonce\0', 'ascii'), 12),
+  };
+}
+
+/** RFC 8188 section 2: the last record ends in 0x02 and then any number of zeros. */
+function withoutPadding(padded: Buffer): Buffer {
+  let end = padded.length - 1;
+  while (end >= 0 && padded[end] === 0) end -= 1;
+  if (end < 0) throw new DecryptError('the record is nothing but padding');
+  if (padded[end] !== 0x02) throw new DecryptError('the delimiter of the last record must be 0x02');
+  return padded.subarray(0, end);
+}
+
+function hmac(key: Buffer, data: Buffer): Buffer {
+  return createHmac('sha256', key).update(data).digest();
+}
+
+/** HKDF-Expand for one block (RFC 5869 section 2.3). */
+function expand(key: Buffer, info: Buffer, length: number): Buffer {
+  return hmac(key, Buffer.concat([info, Buffer.from([1])])).subarray(0, length);
+}

@@ -1,0 +1,144 @@
+// Scripted misbehaviour: rules that say which requests go wrong, and how. Pure but for the counts each rule keeps,
+// so that a script does the same to the same requests in the same order, every time.
+import { createHash, randomBytes } from 'node:crypto';
+import type { Target } from './provider.ts';
+import type { VendorName } from './vendors/vendor.ts';
+
+/** What happens to a request instead of, or on the way to, its answer. */
+export type FaultAction =
+  /** Another answer. Without `body` the vendor's own words; a 2xx counts as delivered. */
+  | {
+      readonly type: 'status';
+      readonly status: number;
+      /** Seconds, or an HTTP date. */
+      readonly retryAfter: number | string | null;
+      readonly headers: Readonly<Record<string, string>>;
+      readonly body: string | null;
+    }
+  /** No answer, ever. `delivers`: the device got it all the same. */
+  | { readonly type: 'hang'; readonly delivers: boolean }
+  /** The real answer, late, and with `byteMs` its body one octet at a time. */
+  | { readonly type: 'slow'; readonly delayMs: number; readonly byteMs: number }
+  /** RST_STREAM with this code; over HTTP/1.1 the socket is destroyed. */
+  | { readonly type: 'reset'; readonly code: ResetCode; readonly delivers: boolean }
+  /** GOAWAY. `processed`: this request is still answered; else it and all above it are not, and may be replayed. */
+  | { readonly type: 'goaway'; readonly code: ResetCode; readonly debug: string; readonly processed: boolean }
+  /** The connection ends, after this answer or without it. */
+  | { readonly type: 'close'; readonly afterAnswer: boolean; readonly delivers: boolean }
+  /** A body that no client may trip over, under any status. */
+  | { readonly type: 'rubbish'; readonly kind: 'html' | 'truncated_json' | 'megabyte'; readonly status: number };
+
+/** HTTP/2 error codes (RFC 9113 section 7) under their names there. */
+export const RESET_CODES = {
+  NO_ERROR: 0,
+  PROTOCOL_ERROR: 1,
+  INTERNAL_ERROR: 2,
+  REFUSED_STREAM: 7,
+  CANCEL: 8,
+  ENHANCE_YOUR_CALM: 11,
+} as const;
+
+export type ResetCode = keyof typeof RESET_CODES;
+
+/** Which requests a rule is for. All conditions given must hold. */
+export interface FaultMatch {
+  readonly vendor: VendorName | null;
+  readonly token: string | null;
+  readonly tokenPrefix: string | null;
+  /** A part of all tokens, 0 to 1: the same tokens every time. */
+  readonly share: number | null;
+}
+
+/** When a rule acts, among the requests that match it, counted from 1. */
+export interface FaultTiming {
+  /** `token`: each token has a count of its own. */
+  readonly count: 'all' | 'token';
+  readonly nth: readonly number[] | null;
+  readonly every: number | null;
+  /** Leaves the first ones alone. */
+  readonly after: number;
+  /** How often it acts, in all or per token; null: without end. */
+  readonly times: number | null;
+}
+
+export interface FaultRule {
+  readonly id: string;
+  readonly match: FaultMatch;
+  readonly timing: FaultTiming;
+  readonly action: FaultAction;
+}
+
+interface Running {
+  readonly rule: FaultRule;
+  readonly counts: Map<string, { seen: number; acted: number }>;
+  hits: number;
+}
+
+/** The rules in force. The first that acts on a request decides. */
+export class Faults {
+  #running: Running[] = [];
+
+  /** Replaces all rules; counts begin anew. */
+  set(rules: readonly FaultRule[]): void {
+    this.#running = rules.map((rule) => ({ rule, counts: new Map(), hits: 0 }));
+  }
+
+  add(rule: FaultRule): void {
+    this.#running.push({ rule, counts: new Map(), hits: 0 });
+  }
+
+  remove(id: string): boolean {
+    const before = this.#running.length;
+    this.#running = this.#running.filter(({ rule }) => rule.id !== id);
+    return this.#running.length < before;
+  }
+
+  list(): { rule: FaultRule; hits: number }[] {
+    return this.#running.map(({ rule, hits }) => ({ rule, hits }));
+  }
+
+  get isEmpty(): boolean {
+    return this.#running.length === 0;
+  }
+
+  /** The rule that acts on this request, if any. Counts the request, so it is asked once for each. */
+  next(target: Target): FaultRule | undefined {
+    let acting: Running | undefined;
+    for (const running of this.#running) {
+      if (!isMatch(running.rule.match, target)) continue;
+      const key = running.rule.timing.count === 'token' ? target.token : '';
+      const count = running.counts.get(key) ?? { seen: 0, acted: 0 };
+      running.counts.set(key, count);
+      count.seen += 1;
+      if (acting !== undefined || !isDue(running.rule.timing, count)) continue;
+      count.acted += 1;
+      running.hits += 1;
+      acting = running;
+    }
+    return acting?.rule;
+  }
+}
+
+function isMatch(match: FaultMatch, target: Target): boolean {
+  if (match.vendor !== null && match.vendor !== target.vendor) return false;
+  if (match.token !== null && match.token !== target.token) return false;
+  if (match.tokenPrefix !== null && !target.token.startsWith(match.tokenPrefix)) return false;
+  return match.share === null || positionOf(target.token) < match.share;
+}
+
+function isDue(timing: FaultTiming, count: { seen: number; acted: number }): boolean {
+  if (timing.times !== null && count.acted >= timing.times) return false;
+  const nth = count.seen - timing.after;
+  if (nth < 1) return false;
+  if (timing.nth !== null && !timing.nth.includes(nth)) return false;
+  return timing.every === null || nth % timing.every === 0;
+}
+
+/** Where a token lies between 0 and 1: evenly spread, and always the same. */
+function positionOf(token: string): number {
+  return createHash('sha256').update(token).digest().readUInt32BE(0) / 2 ** 32;
+}
+
+export function makeFaultId(): string {
+  return `fault_${randomBytes(4).toString('hex')}`;
+}

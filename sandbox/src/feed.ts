@@ -1,0 +1,94 @@
+// The live feed of the inbox page: server-sent events, gathered so that a send to a hundred thousand devices moves
+// the page four times a second and does not drown it.
+import type { ServerResponse } from 'node:http';
+import type { Inbox, InboxEntry } from './inbox.ts';
+import { presentCounters, presentEntry, presentState } from './present.ts';
+import type { PushLog, PushRecord } from './push-log.ts';
+
+const GATHER_MS = 250;
+const HEARTBEAT_MS = 15_000;
+/** Of a burst the page gets the last; the rest it can page back to. */
+const ENTRIES_MAX = 50;
+
+/** Everyone who looks at the inbox. */
+export class Feed {
+  readonly #log: PushLog;
+  readonly #inbox: Inbox;
+  readonly #viewers = new Set<ServerResponse>();
+  #arrived: PushRecord[] = [];
+  readonly #changed = new Map<number, InboxEntry>();
+  #timer: NodeJS.Timeout | undefined;
+  readonly #heartbeat: NodeJS.Timeout;
+
+  constructor(log: PushLog, inbox: Inbox) {
+    this.#log = log;
+    this.#inbox = inbox;
+    log.subscribe(
+      (record) => {
+        if (this.#viewers.size === 0) return;
+        this.#arrived.push(record);
+        if (this.#arrived.length > ENTRIES_MAX * 2) this.#arrived = this.#arrived.slice(-ENTRIES_MAX);
+        this.#soon();
+      },
+      () => this.tell('clear', {}),
+    );
+    inbox.onChange((entry) => {
+      if (this.#viewers.size === 0) return;
+      this.#changed.set(entry.record.id, entry);
+      this.#soon();
+    });
+    this.#heartbeat = setInterval(() => this.#write(': still here\n\n'), HEARTBEAT_MS);
+    this.#heartbeat.unref();
+  }
+
+  /** Keeps the response open and writes to it from now on. */
+  add(response: ServerResponse): void {
+    response.writeHead(200, {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    });
+    response.write(`retry: 1000\n${message('hello', { counters: presentCounters(this.#log.counters()) })}`);
+    this.#viewers.add(response);
+    response.on('close', () => this.#viewers.delete(response));
+    response.on('error', () => this.#viewers.delete(response));
+  }
+
+  tell(event: string, data: unknown): void {
+    this.#write(message(event, data));
+  }
+
+  close(): void {
+    clearInterval(this.#heartbeat);
+    clearTimeout(this.#timer);
+    for (const viewer of this.#viewers) viewer.destroy();
+    this.#viewers.clear();
+  }
+
+  #soon(): void {
+    this.#timer ??= setTimeout(() => this.#flush(), GATHER_MS);
+    this.#timer.unref();
+  }
+
+  #flush(): void {
+    this.#timer = undefined;
+    const arrived = this.#arrived.slice(-ENTRIES_MAX);
+    this.#arrived = [];
+    const changed = [...this.#changed.values()];
+    this.#changed.clear();
+    const entries = arrived.flatMap(({ id }) => this.#inbox.find(id) ?? []);
+    this.tell('pushes', {
+      counters: presentCounters(this.#log.counters()),
+      entries: entries.reverse().map(presentEntry),
+      changes: changed.slice(-ENTRIES_MAX).map(presentState),
+    });
+  }
+
+  #write(text: string): void {
+    for (const viewer of this.#viewers) viewer.write(text);
+  }
+}
+
+function message(event: string, data: unknown): string {
+  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+}

@@ -1,0 +1,123 @@
+// The command line: starts a sandbox, says where it is and what Carillon has to be told, and stops it on a signal.
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Sandbox, type SandboxOptions, startSandbox } from './sandbox.ts';
+
+const USAGE = `carillon-sandbox: push providers on your own machine, with an inbox
+
+  --port P          inbox and control, plain HTTP (default 8090; 0: any free port)
+  --push-port P     the push services, TLS (default 8443; 0: any free port)
+  --host ADDRESS    address of both (default 127.0.0.1)
+  --data-dir DIR    keeps certificate and subscriptions (default ./data/sandbox)
+  --receipts URL    address of the Carillon that gets displayed, clicked and dismissed
+  --blind           accepts every push unread, for benchmarks
+  --history         keeps one line for every push, without bound (GET /history)
+  --json            prints one JSON document of addresses when ready
+  --help            prints this
+`;
+
+interface Invocation {
+  readonly sandbox: SandboxOptions;
+  readonly isJson: boolean;
+}
+
+/** Runs until SIGINT or SIGTERM. Resolves with the exit status; says in one line on standard error why it is 1. */
+export async function main(argv: readonly string[]): Promise<number> {
+  let sandbox: Sandbox;
+  let invocation: Invocation | 'help';
+  try {
+    invocation = parseInvocation(argv);
+    if (invocation === 'help') {
+      process.stdout.write(USAGE);
+      return 0;
+    }
+    sandbox = await startSandbox(invocation.sandbox);
+  } catch (error) {
+    process.stderr.write(`carillon-sandbox: ${error instanceof Error ? error.message : String(error)}\n`);
+    return 1;
+  }
+  const stopped = new Promise<void>((stop) => {
+    process.once('SIGINT', () => stop());
+    process.once('SIGTERM', () => stop());
+  });
+  process.stdout.write(invocation.isJson ? `${JSON.stringify(presentAddresses(sandbox))}\n` : describe(sandbox));
+  await stopped;
+  await sandbox.close();
+  return 0;
+}
+
+function parseInvocation(argv: readonly string[]): Invocation | 'help' {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      port: { type: 'string', default: '8090' },
+      'push-port': { type: 'string', default: '8443' },
+      host: { type: 'string', default: '127.0.0.1' },
+      'data-dir': { type: 'string', default: 'data/sandbox' },
+      receipts: { type: 'string' },
+      blind: { type: 'boolean', default: false },
+      history: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return 'help';
+  if (
+    values.receipts !== undefined &&
+    !/^https?:$/.test(URL.canParse(values.receipts) ? new URL(values.receipts).protocol : '')
+  ) {
+    throw new Error('--receipts must be an http or https address');
+  }
+  return {
+    sandbox: {
+      host: values.host,
+      port: parsePort('--port', values.port),
+      pushPort: parsePort('--push-port', values['push-port']),
+      // Absolute, because it ends up in OUTBOUND_CA_FILE of a program that runs elsewhere.
+      dataDir: resolve(values['data-dir']),
+      accept: values.blind ? 'blind' : 'strict',
+      keepHistory: values.history,
+      ...(values.receipts === undefined ? {} : { receiptsUrl: values.receipts }),
+    },
+    isJson: values.json,
+  };
+}
+
+function parsePort(name: string, value: string): number {
+  const port = Number(value);
+  if (!/^\d+$/.test(value) || port > 65_535) throw new Error(`${name} must be a port number, it is ${value}`);
+  return port;
+}
+
+function presentAddresses(sandbox: Sandbox): unknown {
+  return {
+    inbox: sandbox.controlUrl,
+    control: sandbox.controlUrl,
+    push_origin: sandbox.pushOrigin,
+    push_port: sandbox.pushPort,
+    certificate_file: sandbox.certificateFile,
+    environment: sandbox.environment,
+  };
+}
+
+function describe(sandbox: Sandbox): string {
+  const variables = Object.entries(sandbox.environment).map(([name, value]) => `  ${name}=${value}`);
+  return [
+    'The push sandbox is running.',
+    '',
+    `  Inbox and control   ${sandbox.controlUrl}`,
+    `  Push services       ${sandbox.pushOrigin}`,
+    `  Certificate         ${sandbox.certificateFile}`,
+    '',
+    'Start Carillon with',
+    '',
+    ...variables,
+    '',
+    'and make a browser, whose answer is a subscription to register with POST /v1/devices:',
+    '',
+    `  curl -s ${sandbox.controlUrl}/subscriptions -H 'content-type: application/json' \\`,
+    `    -d '{"vendor":"fcm","vapid_key":"YOUR_VAPID_PUBLIC_KEY"}'`,
+    '',
+    '',
+  ].join('\n');
+}

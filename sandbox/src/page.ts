@@ -1,0 +1,46 @@
+// The files of the inbox page, from `page/` beside the sources. A fixed list: no path of a request reaches the disk.
+import { readFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+
+const TYPES = {
+  html: 'text/html; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+} as const;
+
+const FILES: Readonly<Record<string, keyof typeof TYPES>> = {
+  'index.html': 'html',
+  'inbox.css': 'css',
+  'inbox.js': 'js',
+  'feed.js': 'js',
+  'entry.js': 'js',
+  'notification.js': 'js',
+  'panels.js': 'js',
+  'dom.js': 'js',
+  'bell.svg': 'svg',
+};
+
+// Senders put any address into a notification; its pictures may load, nothing else of theirs may run or phone home.
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: http: https:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const DIRECTORY = new URL('../page/', import.meta.url);
+
+/** Answers with a file of the page. False when the path names none. */
+export function servePage(path: string, response: ServerResponse): boolean {
+  const name = path === '/' ? 'index.html' : path.slice(1);
+  const type = Object.hasOwn(FILES, name) ? FILES[name] : undefined;
+  if (type === undefined) return false;
+  const body = readFileSync(new URL(name, DIRECTORY));
+  response.writeHead(200, {
+    'content-type': TYPES[type],
+    'content-length': body.length,
+    'content-security-policy': POLICY,
+    'cache-control': 'no-cache',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+  });
+  response.end(body);
+  return true;
+}

@@ -1,0 +1,75 @@
+// Records as JSON: the one place where what the sandbox knows gets its wire names. Everything a sender wrote goes out
+// as text inside JSON; nobody here makes markup of it.
+import type { InboxEntry } from './inbox.ts';
+import type { Counters, PushRecord } from './push-log.ts';
+
+export function presentRecord(record: PushRecord): Record<string, unknown> {
+  const { request, notification } = record;
+  return {
+    id: record.id,
+    at: new Date(request.at).toISOString(),
+    service: record.service,
+    vendor: record.vendor,
+    token: record.token,
+    endpoint: record.endpoint,
+    delivered: record.isDelivered,
+    fault: record.fault,
+    answer: record.answer,
+    checks: record.checks.map(({ name, verdict, detail }) => ({ name, verdict, detail })),
+    vapid: record.vapid,
+    payload: record.payload === null ? null : { text: record.payload.text, json: record.payload.json ?? null },
+    notification:
+      notification === null
+        ? null
+        : {
+            title: notification.title,
+            body: notification.body,
+            icon: notification.icon,
+            image: notification.image,
+            badge: notification.badge,
+            url: notification.url,
+            navigate: notification.navigate,
+            tag: notification.tag,
+            actions: notification.actions,
+            silent: notification.isSilent,
+            require_interaction: notification.isRequiringInteraction,
+            dir: notification.dir,
+            lang: notification.lang,
+            declarative: notification.isDeclarative,
+            receipt_token: notification.receiptToken,
+          },
+    request: {
+      protocol: request.protocol,
+      connection: request.connectionId,
+      method: request.method,
+      authority: request.authority,
+      path: request.path,
+      headers: request.headers,
+      body_bytes: request.bodyBytes,
+      body: request.body.toString('base64url'),
+    },
+  };
+}
+
+export function presentEntry(entry: InboxEntry): Record<string, unknown> {
+  return { ...presentRecord(entry.record), ...presentState(entry) };
+}
+
+/** What can change of an entry after its arrival. */
+export function presentState({ record, state, receipts }: InboxEntry): Record<string, unknown> {
+  return {
+    id: record.id,
+    state,
+    receipts: receipts.map(({ event, action, at, status, detail }) => ({
+      event,
+      action,
+      at: new Date(at).toISOString(),
+      status,
+      detail,
+    })),
+  };
+}
+
+export function presentCounters({ byStatus, byVendor, ...counters }: Counters): Record<string, unknown> {
+  return { ...counters, by_status: byStatus, by_vendor: byVendor };
+}

@@ -1,0 +1,168 @@
+// What happened: the last requests in full, counts of all of them, and on demand one short line for each, which is
+// the history that a checker compares with what the sender claims. Memory is bounded but for that history.
+import { EventEmitter } from 'node:events';
+import type { PushRequest, Reception } from './provider.ts';
+import type { Answer, VendorName } from './vendors/vendor.ts';
+
+/** One request and all that became of it. */
+export interface PushRecord extends Omit<Reception, 'answer'> {
+  /** 1, 2, 3 …, in the order in which requests were complete. */
+  readonly id: number;
+  readonly service: 'webpush';
+  readonly request: PushRequest;
+  /** What went back; null when nothing did. */
+  readonly answer: Answer | null;
+  /** The id of the rule that interfered. */
+  readonly fault: string | null;
+}
+
+/** Token, milliseconds since the epoch, status (0: not answered), Topic. */
+export type HistoryEntry = readonly [token: string, at: number, status: number, topic: string];
+
+export interface Counters {
+  readonly requests: number;
+  readonly accepted: number;
+  readonly delivered: number;
+  readonly refused: number;
+  readonly unanswered: number;
+  readonly faulted: number;
+  readonly undecryptable: number;
+  /** Opened since the start. */
+  readonly connections: { readonly h2: number; readonly http1: number };
+  readonly byStatus: Readonly<Record<string, number>>;
+  readonly byVendor: Readonly<Record<string, number>>;
+}
+
+export class PushLog {
+  readonly #entriesMax: number;
+  readonly #isHistoryKept: boolean;
+  readonly #emitter = new EventEmitter<{ record: [PushRecord]; clear: [] }>().setMaxListeners(0);
+  #records: PushRecord[] = [];
+  #history: HistoryEntry[] = [];
+  #lastId = 0;
+  #counts = emptyCounts();
+  readonly #connections = { h2: 0, http1: 0 };
+
+  constructor(entriesMax: number, isHistoryKept: boolean) {
+    this.#entriesMax = entriesMax;
+    this.#isHistoryKept = isHistoryKept;
+  }
+
+  /** The last requests, oldest first. */
+  get requests(): readonly PushRecord[] {
+    return this.#records;
+  }
+
+  get history(): readonly HistoryEntry[] {
+    return this.#history;
+  }
+
+  add(reception: Reception, request: PushRequest, answer: Answer | null, fault: string | null): PushRecord {
+    this.#lastId += 1;
+    const record: PushRecord = { ...reception, id: this.#lastId, service: 'webpush', request, answer, fault };
+    this.#records.push(record);
+    // Dropped in blocks, so that a full log does not move its whole array at every request.
+    if (this.#records.length >= this.#entriesMax * 1.25) this.#records = this.#records.slice(-this.#entriesMax);
+    this.count(record.vendor, answer?.status ?? 0, fault !== null);
+    if (record.isDelivered) this.#counts.delivered += 1;
+    if (record.checks.some((check) => check.name === 'decryption' && check.verdict === 'fail')) {
+      this.#counts.undecryptable += 1;
+    }
+    this.remember(record.token, request.at, answer?.status ?? 0, String(request.headers['topic'] ?? ''));
+    this.#emitter.emit('record', record);
+    return record;
+  }
+
+  /** Counts one request without keeping it. Status 0: it was not answered. */
+  count(vendor: VendorName, status: number, isFaulted: boolean): void {
+    const counts = this.#counts;
+    counts.requests += 1;
+    if (isFaulted) counts.faulted += 1;
+    if (status === 0) counts.unanswered += 1;
+    else {
+      if (status < 300) counts.accepted += 1;
+      else counts.refused += 1;
+      counts.byStatus[status] = (counts.byStatus[status] ?? 0) + 1;
+    }
+    counts.byVendor[vendor] = (counts.byVendor[vendor] ?? 0) + 1;
+  }
+
+  /** Adds a line to the history, where one is kept. */
+  remember(token: string, at: number, status: number, topic: string): void {
+    if (this.#isHistoryKept) this.#history.push([token, at, status, topic]);
+  }
+
+  countConnection(protocol: 'h2' | 'http1'): void {
+    this.#connections[protocol] += 1;
+  }
+
+  counters(): Counters {
+    const { byStatus, byVendor, ...counts } = this.#counts;
+    return { ...counts, connections: { ...this.#connections }, byStatus: { ...byStatus }, byVendor: { ...byVendor } };
+  }
+
+  find(id: number): PushRecord | undefined {
+    return this.#records.find((record) => record.id === id);
+  }
+
+  /** Forgets records, history and counts; ids go on. */
+  clear(): void {
+    this.#records = [];
+    this.#history = [];
+    this.#counts = emptyCounts();
+    this.#emitter.emit('clear');
+  }
+
+  /** Calls back at every request from now on; returns how to stop. */
+  subscribe(onRecord: (record: PushRecord) => void, onClear: () => void = () => {}): () => void {
+    this.#emitter.on('record', onRecord);
+    this.#emitter.on('clear', onClear);
+    return () => {
+      this.#emitter.off('record', onRecord);
+      this.#emitter.off('clear', onClear);
+    };
+  }
+
+  /**
+   * The first request with an id above `after`, past or to come, that `predicate` accepts. Rejects after `timeoutMs`
+   * with a sentence that says what came instead.
+   */
+  waitFor(
+    predicate: (record: PushRecord) => boolean,
+    { timeoutMs = 10_000, after = 0 }: { timeoutMs?: number; after?: number } = {},
+  ): Promise<PushRecord> {
+    const past = this.#records.find((record) => record.id > after && predicate(record));
+    if (past !== undefined) return Promise.resolve(past);
+    return new Promise((resolve, reject) => {
+      const stop = this.subscribe((record) => {
+        if (!predicate(record)) return;
+        stop();
+        clearTimeout(timer);
+        resolve(record);
+      });
+      const timer = setTimeout(() => {
+        stop();
+        const seen = this.#records.filter((record) => record.id > after).map(describe);
+        reject(new Error(`no such push within ${timeoutMs} ms; seen: ${seen.slice(-10).join(', ') || 'none'}`));
+      }, timeoutMs);
+    });
+  }
+}
+
+function describe(record: PushRecord): string {
+  return `#${record.id} ${record.vendor} ${record.answer?.status ?? 'unanswered'} ${record.notification?.title ?? ''}`.trim();
+}
+
+function emptyCounts() {
+  return {
+    requests: 0,
+    accepted: 0,
+    delivered: 0,
+    refused: 0,
+    unanswered: 0,
+    faulted: 0,
+    undecryptable: 0,
+    byStatus: {} as Record<string, number>,
+    byVendor: {} as Record<string, number>,
+  };
+}

@@ -1,0 +1,126 @@
+// The device's word back to whoever sent the push: what a service worker posts when it shows a notification, when it
+// is clicked or dismissed. Speaks to one address that the owner of the sandbox named, and to no other.
+import { Agent as HttpAgent, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { ShownNotification } from './notification.ts';
+import type { PushRecord } from './push-log.ts';
+
+export type ReceiptEvent = 'displayed' | 'clicked' | 'dismissed';
+
+/** One receipt and how it was taken. `status` null: nobody answered. */
+export interface Receipt {
+  readonly event: ReceiptEvent;
+  readonly action: string | null;
+  readonly at: number;
+  readonly status: number | null;
+  readonly detail: string;
+}
+
+const IN_FLIGHT_MAX = 8;
+const TIMEOUT_MS = 5000;
+const ANSWER_KEPT_CHARACTERS = 300;
+
+/** Posts receipts, a few at a time. */
+export class ReceiptSender {
+  readonly #base: URL;
+  readonly #httpAgent = new HttpAgent({ keepAlive: true, maxSockets: IN_FLIGHT_MAX });
+  readonly #httpsAgent = new HttpsAgent({ keepAlive: true, maxSockets: IN_FLIGHT_MAX });
+
+  readonly #waiting: (() => void)[] = [];
+  #inFlight = 0;
+
+  /** `base`: the service's own address, to which `/v1/receipts` is added. */
+  constructor(base: string) {
+    this.#base = new URL(base);
+  }
+
+  get base(): string {
+    return this.#base.href;
+  }
+
+  /**
+   * What the browser would send for this event, or null when it would send nothing. Safari shows and opens a
+   * declarative notification without the service worker: it reports no display, and a click is the link itself.
+   */
+  async send(record: PushRecord, event: ReceiptEvent, action: string | null): Promise<Receipt | null> {
+    const { notification } = record;
+    const token = notification?.receiptToken ?? null;
+    if (notification === null || token === null) return null;
+    const isDeclaredToSafari = record.vendor === 'apple' && notification.isDeclarative;
+    if (!isDeclaredToSafari) return this.#post({ token, event, ...(action === null ? {} : { action }) });
+    if (event !== 'clicked') return null;
+    const link = linkOf(notification, action);
+    if (link === null || !this.#isOurs(link)) return null;
+    return this.#inTurn(() => this.#exchange('GET', link, null, event, action));
+  }
+
+  close(): void {
+    this.#httpAgent.destroy();
+    this.#httpsAgent.destroy();
+  }
+
+  #post(body: { token: string; event: ReceiptEvent; action?: string }): Promise<Receipt> {
+    const url = new URL('v1/receipts', this.#base.href.endsWith('/') ? this.#base : `${this.#base.href}/`);
+    return this.#inTurn(() => this.#exchange('POST', url, JSON.stringify(body), body.event, body.action ?? null));
+  }
+
+  #isOurs(link: URL): boolean {
+    return link.origin === this.#base.origin && link.pathname.includes('/v1/r/');
+  }
+
+  /** A large send shows all its notifications at once; the service that is told of them shall not feel it. */
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#inFlight >= IN_FLIGHT_MAX) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#inFlight += 1;
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#inFlight -= 1;
+      else next();
+    }
+  }
+
+  #exchange(
+    method: string,
+    url: URL,
+    body: string | null,
+    event: ReceiptEvent,
+    action: string | null,
+  ): Promise<Receipt> {
+    const at = Date.now();
+    const isTls = url.protocol === 'https:';
+    return new Promise((resolve) => {
+      const settle = (status: number | null, detail: string): void => resolve({ event, action, at, status, detail });
+      const outgoing = (isTls ? httpsRequest : httpRequest)(
+        url,
+        {
+          method,
+          agent: isTls ? this.#httpsAgent : this.#httpAgent,
+          timeout: TIMEOUT_MS,
+          headers:
+            body === null ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+        },
+        (response) => {
+          let text = '';
+          response.setEncoding('utf8');
+          response.on('data', (chunk: string) => {
+            if (text.length < ANSWER_KEPT_CHARACTERS) text += chunk;
+          });
+          response.on('error', (error) => settle(null, error.message));
+          response.on('end', () => settle(response.statusCode ?? null, text.slice(0, ANSWER_KEPT_CHARACTERS)));
+        },
+      );
+      outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)));
+      outgoing.on('error', (error) => settle(null, error.message));
+      outgoing.end(body ?? undefined);
+    });
+  }
+}
+
+/** Where a click leads: the action's own address, or the notification's. */
+function linkOf(notification: ShownNotification, action: string | null): URL | null {
+  const chosen =
+    action === null ? notification.navigate : notification.actions.find((each) => each.action === action)?.url;
+  return typeof chosen === 'string' && URL.canParse(chosen) ? new URL(chosen) : null;
+}

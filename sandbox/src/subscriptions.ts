@@ -1,0 +1,161 @@
+// Simulated browsers. A pool of any size costs a few words of memory: every key and token of it follows from its
+// seed and an index, so a hundred thousand subscriptions need not be stored to be decrypted for.
+import { createECDH, createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { ReceiverKeys } from './decrypt.ts';
+import type { VendorName } from './vendors/vendor.ts';
+import { VENDORS } from './vendors/vendors.ts';
+
+/** What makes a pool what it is: two pools with equal options are one and the same. */
+export interface PoolOptions {
+  readonly vendor: VendorName;
+  /** base64url of the applicationServerKey the browsers subscribed with; null when they gave none. */
+  readonly vapidKey: string | null;
+  readonly seed: string;
+  /** `derived`: each browser has its own keys, as in life. `shared`: one pair for all, for benchmarks. */
+  readonly keys: 'derived' | 'shared';
+  /** Every token of the pool begins with it, so that faults can name the pool. */
+  readonly tokenPrefix: string;
+  /** `sandbox`: endpoints at the sandbox's own origin. `vendor`: at the vendor's host, for clients that route it here. */
+  readonly hosts: 'sandbox' | 'vendor';
+}
+
+/** `PushSubscription.toJSON()`, and nothing else: ready to register as it is. */
+export interface PushSubscriptionJson {
+  readonly endpoint: string;
+  readonly expirationTime: null;
+  readonly keys: { readonly p256dh: string; readonly auth: string };
+}
+
+/** One browser's subscription as its push service and the browser together know it. */
+export interface Subscription {
+  readonly token: string;
+  readonly index: number;
+  readonly pool: PoolOptions;
+  readonly origin: string;
+  readonly endpoint: string;
+}
+
+interface Pool {
+  readonly id: Buffer;
+  readonly options: PoolOptions;
+  readonly origin: string;
+}
+
+const POOL_ID_BYTES = 6;
+const INDEX_BYTES = 4;
+const MAC_BYTES = 6;
+const CORE_CHARACTERS = Math.ceil(((POOL_ID_BYTES + INDEX_BYTES + MAC_BYTES) * 4) / 3);
+export const INDEX_MAX = 0xffff_ffff;
+
+/** All the browsers of one sandbox. */
+export class Subscriptions {
+  readonly #pools = new Map<string, Pool>();
+  readonly #gone = new Set<string>();
+  readonly #origin: string;
+  #onPool: (pools: readonly PoolOptions[]) => void = () => {};
+
+  /** `kept`: the pools of an earlier run. `onPool` is called with all of them when one is added. */
+  constructor(
+    origin: string,
+    kept: readonly PoolOptions[] = [],
+    onPool: (pools: readonly PoolOptions[]) => void = () => {},
+  ) {
+    this.#origin = origin;
+    for (const options of kept) this.#open(options);
+    this.#onPool = onPool;
+  }
+
+  /** The pool's subscriptions from index `from` on, made as they are asked for. */
+  *subscribe(options: PoolOptions, count: number, from = 0): Generator<PushSubscriptionJson> {
+    const pool = this.#open(options);
+    for (let index = from; index < from + count; index += 1) {
+      const { publicKey, auth } = receiverKeys(options, index);
+      yield {
+        endpoint: endpointOf(pool, makeToken(pool, index)),
+        expirationTime: null,
+        keys: { p256dh: publicKey.toString('base64url'), auth: auth.toString('base64url') },
+      };
+    }
+  }
+
+  /** The subscription that a token names, or undefined when no pool made it. */
+  find(token: string): Subscription | undefined {
+    const core = Buffer.from(token.slice(-CORE_CHARACTERS), 'base64url');
+    const pool = this.#pools.get(core.subarray(0, POOL_ID_BYTES).toString('hex'));
+    if (pool === undefined || core.length !== POOL_ID_BYTES + INDEX_BYTES + MAC_BYTES) return undefined;
+    const index = core.readUInt32BE(POOL_ID_BYTES);
+    const expected = makeToken(pool, index);
+    const isMade = expected.length === token.length && timingSafeEqual(Buffer.from(expected), Buffer.from(token));
+    return isMade
+      ? { token, index, pool: pool.options, origin: pool.origin, endpoint: endpointOf(pool, token) }
+      : undefined;
+  }
+
+  /** The browser unsubscribes: from now on its endpoint is gone. False when no pool made the token. */
+  unsubscribe(token: string): boolean {
+    if (this.find(token) === undefined) return false;
+    this.#gone.add(token);
+    return true;
+  }
+
+  isGone(token: string): boolean {
+    return this.#gone.has(token);
+  }
+
+  pools(): PoolOptions[] {
+    return [...this.#pools.values()].map((pool) => pool.options);
+  }
+
+  #open(options: PoolOptions): Pool {
+    const id = poolId(options);
+    const known = this.#pools.get(id.toString('hex'));
+    if (known !== undefined) return known;
+    const origin = options.hosts === 'vendor' ? `https://${VENDORS[options.vendor].host}` : this.#origin;
+    const pool = { id, options, origin };
+    this.#pools.set(id.toString('hex'), pool);
+    this.#onPool(this.pools());
+    return pool;
+  }
+}
+
+/** The keys of one browser. Deterministic: the same options and index give the same keys, on any machine. */
+export function receiverKeys(options: PoolOptions, index: number): ReceiverKeys {
+  const who = options.keys === 'shared' ? 'shared' : String(index);
+  const ecdh = createECDH('prime256v1');
+  for (let attempt = 0; ; attempt += 1) {
+    const privateKey = derive(options.seed, `p256dh ${who} ${attempt}`);
+    try {
+      ecdh.setPrivateKey(privateKey);
+      return { privateKey, publicKey: ecdh.getPublicKey(), auth: derive(options.seed, `auth ${who}`).subarray(0, 16) };
+    } catch {
+      // Not below the group's order: about once in 2^32. The next attempt is as good.
+    }
+  }
+}
+
+/** A seed for a pool that was not given one. */
+export function randomSeed(): string {
+  return randomBytes(16).toString('hex');
+}
+
+function derive(seed: string, purpose: string): Buffer {
+  return createHmac('sha256', seed).update(purpose).digest();
+}
+
+function poolId(options: PoolOptions): Buffer {
+  const identity = [options.vendor, options.vapidKey, options.seed, options.keys, options.tokenPrefix, options.hosts];
+  return createHash('sha256').update(JSON.stringify(identity)).digest().subarray(0, POOL_ID_BYTES);
+}
+
+/** prefix, then base64url of pool id, index and a MAC: nobody can guess a neighbour's token. */
+function makeToken(pool: Pool, index: number): string {
+  const named = Buffer.alloc(POOL_ID_BYTES + INDEX_BYTES);
+  pool.id.copy(named);
+  named.writeUInt32BE(index, POOL_ID_BYTES);
+  const mac = createHmac('sha256', pool.options.seed).update(named).digest().subarray(0, MAC_BYTES);
+  return pool.options.tokenPrefix + Buffer.concat([named, mac]).toString('base64url');
+}
+
+function endpointOf(pool: Pool, token: string): string {
+  return pool.origin + VENDORS[pool.options.vendor].endpointPath(token, pool.options.vapidKey !== null);
+}

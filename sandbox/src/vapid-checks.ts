@@ -1,0 +1,122 @@
+// The verdicts on the Authorization header of one request, by RFC 8292 and by what the vendor asks beyond it. It
+// remembers signatures it has verified, as the RFC encourages: senders reuse one token for hours.
+import type { KeyObject } from 'node:crypto';
+import { type Check, fail, pass, skip, warn } from './check.ts';
+import type { Subscription } from './subscriptions.ts';
+import {
+  audienceFault,
+  type DecodedToken,
+  decodeToken,
+  expiryFault,
+  farExpiryFault,
+  parseVapidHeader,
+  readPublicKey,
+  signatureFault,
+  subjectFault,
+} from './vapid.ts';
+import { appleSubjectFault } from './vendors/apple.ts';
+import type { Personality } from './vendors/vendor.ts';
+
+/** What was read from the header, for a person to look at. */
+export interface VapidSeen {
+  readonly header: DecodedToken['header'];
+  readonly claims: DecodedToken['claims'];
+  readonly key: string;
+}
+
+export interface VapidVerdict {
+  readonly checks: readonly Check[];
+  readonly seen: VapidSeen | null;
+  /** The 65 octets of `k`, when they are a key. */
+  readonly publicKey: Buffer | null;
+}
+
+const REMEMBERED_MAX = 1000;
+
+/** Judges Authorization headers. One per sandbox, for the sake of its memory. */
+export class VapidJudge {
+  readonly #verified = new Map<string, string | null>();
+
+  judge(
+    authorization: string | undefined,
+    vendor: Personality,
+    subscription: Subscription | undefined,
+    origin: string,
+    nowSeconds: number,
+  ): VapidVerdict {
+    const boundKey = subscription?.pool.vapidKey ?? null;
+    if (authorization === undefined) {
+      const check =
+        boundKey === null && !vendor.isVapidRequired
+          ? warn('authorization', 'absent; only a subscription without applicationServerKey is open to anyone')
+          : fail('authorization', 'authorization_missing', 'the Authorization header is missing');
+      return { checks: [check], seen: null, publicKey: null };
+    }
+    const parameters = parseVapidHeader(authorization);
+    if (typeof parameters === 'string') {
+      return { checks: [fail('authorization', 'authorization_malformed', parameters)], seen: null, publicKey: null };
+    }
+    const key = readPublicKey(parameters.key);
+    const decoded = decodeToken(parameters.token);
+    const checks = [pass('authorization', 'vapid with t and k'), checkKey(parameters.key, key, boundKey)];
+    if (typeof decoded === 'string') checks.push(fail('vapid_signature', 'vapid_token_malformed', decoded));
+    else {
+      if (typeof key !== 'string') checks.push(this.#checkSignature(authorization, decoded, key));
+      checks.push(...checkClaims(decoded.claims, vendor, origin, nowSeconds));
+    }
+    return {
+      checks,
+      seen:
+        typeof decoded === 'string' ? null : { header: decoded.header, claims: decoded.claims, key: parameters.key },
+      publicKey: typeof key === 'string' ? null : Buffer.from(parameters.key, 'base64url'),
+    };
+  }
+
+  #checkSignature(authorization: string, decoded: DecodedToken, key: KeyObject): Check {
+    let fault = this.#verified.get(authorization);
+    if (fault === undefined) {
+      fault = signatureFault(decoded, key);
+      if (this.#verified.size >= REMEMBERED_MAX) this.#verified.clear();
+      this.#verified.set(authorization, fault);
+    }
+    return fault === null
+      ? pass('vapid_signature', 'ES256, made by the owner of k')
+      : fail('vapid_signature', 'vapid_signature', fault);
+  }
+}
+
+/** RFC 8292 section 4.2: the key that the subscription was made with, and no other. */
+function checkKey(text: string, key: KeyObject | string, boundKey: string | null): Check {
+  if (typeof key === 'string') return fail('vapid_key', 'vapid_key_invalid', key);
+  if (boundKey === null) return pass('vapid_key', 'any key: the subscription is bound to none');
+  return text === boundKey
+    ? pass('vapid_key', 'the key that the subscription was made with')
+    : fail('vapid_key', 'vapid_key_mismatch', 'not the key that the subscription was made with');
+}
+
+function checkClaims(claims: DecodedToken['claims'], vendor: Personality, origin: string, nowSeconds: number): Check[] {
+  const audience = audienceFault(claims, origin);
+  const expired = expiryFault(claims, nowSeconds);
+  const far = farExpiryFault(claims, nowSeconds);
+  const hoursLeft = ((Number(claims['exp']) - nowSeconds) / 3600).toFixed(1);
+  return [
+    audience === null ? pass('vapid_audience', origin) : fail('vapid_audience', 'vapid_audience', audience),
+    expired !== null
+      ? fail('vapid_expiry', 'vapid_expired', expired)
+      : far !== null
+        ? fail('vapid_expiry', 'vapid_expiry_far', far)
+        : pass('vapid_expiry', `${hoursLeft} hours left`),
+    checkSubject(claims, vendor),
+  ];
+}
+
+function checkSubject(claims: DecodedToken['claims'], vendor: Personality): Check {
+  const fault = subjectFault(claims);
+  if (fault !== null) return fail('vapid_subject', 'vapid_subject', fault);
+  const subject = typeof claims['sub'] === 'string' ? claims['sub'] : undefined;
+  const vendorFault = vendor.subjectFault?.(subject) ?? null;
+  if (vendorFault !== null) return fail('vapid_subject', 'vapid_subject', vendorFault);
+  const elsewhere = appleSubjectFault(subject);
+  if (elsewhere !== null) return warn('vapid_subject', `Apple would refuse it: ${elsewhere}`);
+  return subject === undefined ? skip('vapid_subject', 'absent') : pass('vapid_subject', subject);
+}

@@ -1,0 +1,138 @@
+// RFC 8292 seen from the push service: reads the Authorization header and says of each claim whether it holds.
+// It judges by the RFC alone; what a vendor demands beyond it stands in vendors.ts. It knows no secret key.
+import { createPublicKey, type KeyObject, verify } from 'node:crypto';
+
+/** The two parameters of `Authorization: vapid t=…, k=…`. */
+export interface VapidParameters {
+  readonly token: string;
+  readonly key: string;
+}
+
+/** A JWT taken apart, whether or not its signature holds. */
+export interface DecodedToken {
+  readonly header: Readonly<Record<string, unknown>>;
+  readonly claims: Readonly<Record<string, unknown>>;
+  readonly signingInput: string;
+  readonly signature: Buffer;
+}
+
+/** What was found wrong with one aspect; `null` when it holds. */
+export type Fault = string | null;
+
+/** RFC 8292 section 2: not more than 24 hours from the time of the request. */
+const EXPIRY_SECONDS_MAX = 24 * 60 * 60;
+
+const BASE64URL = /^[A-Za-z0-9_-]+$/;
+
+/** The parameters, or the sentence that says why there are none. Scheme and names in any case (RFC 7235). */
+export function parseVapidHeader(value: string): VapidParameters | string {
+  const scheme = /^vapid +/i.exec(value);
+  if (scheme === null) return 'the scheme is not vapid';
+  const parameters = new Map<string, string>();
+  for (const part of value.slice(scheme[0].length).split(',')) {
+    const at = part.indexOf('=');
+    if (at < 0) return `the parameter ${JSON.stringify(part.trim())} has no value`;
+    const name = part.slice(0, at).trim().toLowerCase();
+    if (parameters.has(name)) return `the parameter ${name} is given twice`;
+    parameters.set(name, unquoted(part.slice(at + 1).trim()));
+  }
+  const token = parameters.get('t');
+  const key = parameters.get('k');
+  if (token === undefined || token === '') return 'the parameter t is missing';
+  if (key === undefined || key === '') return 'the parameter k is missing';
+  return { token, key };
+}
+
+function unquoted(value: string): string {
+  return value.length >= 2 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value;
+}
+
+/** The parts of a compact JWS, or the sentence that says what is malformed. */
+export function decodeToken(token: string): DecodedToken | string {
+  const parts = token.split('.');
+  const [header = '', claims = '', signature = ''] = parts;
+  if (parts.length !== 3) return `a JWT has three parts, this one has ${parts.length}`;
+  if (![header, claims, signature].every((part) => BASE64URL.test(part))) return 'the JWT is not base64url';
+  const headerObject = parseObject(header);
+  const claimsObject = parseObject(claims);
+  if (headerObject === undefined) return 'the JWT header is not a JSON object';
+  if (claimsObject === undefined) return 'the JWT claims are not a JSON object';
+  return {
+    header: headerObject,
+    claims: claimsObject,
+    signingInput: `${header}.${claims}`,
+    signature: Buffer.from(signature, 'base64url'),
+  };
+}
+
+function parseObject(part: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The public key of `k`: 65 octets, uncompressed, on the curve; else the sentence that says what is wrong. */
+export function readPublicKey(key: string): KeyObject | string {
+  if (!BASE64URL.test(key)) return 'k is not base64url without padding';
+  const point = Buffer.from(key, 'base64url');
+  if (point.length !== 65 || point[0] !== 0x04) return 'k is not an uncompressed P-256 point of 65 octets';
+  try {
+    const x = point.subarray(1, 33).toString('base64url');
+    const y = point.subarray(33).toString('base64url');
+    return createPublicKey({ key: { kty: 'EC', crv: 'P-256', x, y }, format: 'jwk' });
+  } catch {
+    return 'k is not a point on P-256';
+  }
+}
+
+/** Section 2: signed with ES256 by the owner of `k`. */
+export function signatureFault(decoded: DecodedToken, key: KeyObject): Fault {
+  if (decoded.header['alg'] !== 'ES256') return `alg must be ES256, it is ${JSON.stringify(decoded.header['alg'])}`;
+  if (decoded.signature.length !== 64)
+    return `an ES256 signature has 64 octets, this one has ${decoded.signature.length}`;
+  const isSigned = verify(
+    'sha256',
+    Buffer.from(decoded.signingInput, 'ascii'),
+    { key, dsaEncoding: 'ieee-p1363' },
+    decoded.signature,
+  );
+  return isSigned ? null : 'the signature was not made by the owner of k';
+}
+
+/** Section 2: `aud` is the origin of the push resource, to the letter: no path and no trailing slash. */
+export function audienceFault(claims: DecodedToken['claims'], origin: string): Fault {
+  const audience = claims['aud'];
+  if (audience === undefined) return 'aud is missing';
+  // RFC 7519 section 4.1.3 lets aud be a list of which one is meant.
+  const isMeant = Array.isArray(audience) ? audience.includes(origin) : audience === origin;
+  return isMeant ? null : `aud must be ${origin}, it is ${JSON.stringify(audience)}`;
+}
+
+/** Section 2: `exp` is a time in the future. */
+export function expiryFault(claims: DecodedToken['claims'], nowSeconds: number): Fault {
+  const expiry = claims['exp'];
+  if (typeof expiry !== 'number' || !Number.isFinite(expiry)) return 'exp is missing or not a number';
+  return expiry > nowSeconds ? null : `exp passed ${Math.round(nowSeconds - expiry)} s ago`;
+}
+
+/** Section 2: `exp` at most 24 hours away. */
+export function farExpiryFault(claims: DecodedToken['claims'], nowSeconds: number): Fault {
+  const ahead = Number(claims['exp']) - nowSeconds;
+  return ahead > EXPIRY_SECONDS_MAX ? `exp is ${Math.round(ahead)} s away, more than 24 hours` : null;
+}
+
+/** Section 2.1: `sub`, where it is given, is a mailto: or https: URI. */
+export function subjectFault(claims: DecodedToken['claims']): Fault {
+  const subject = claims['sub'];
+  if (subject === undefined) return null;
+  if (typeof subject !== 'string') return 'sub is not a string';
+  if (/^mailto:[^@]+@[^@]+$/i.test(subject)) return null;
+  return /^https:\/\//i.test(subject) && URL.canParse(subject)
+    ? null
+    : `sub must be a mailto: or https: URI, it is ${JSON.stringify(subject)}`;
+}

@@ -1,0 +1,83 @@
+// Firefox's push service, autopush. Its errors are JSON with an `errno`, documented at
+// mozilla-services.github.io/autopush-rs/errors.html; a 410 may be cached and a 503 says when to come back.
+import { type Acceptance, type Answer, type Personality, type Problem, REASONS } from './vendor.ts';
+
+const MORE_INFO = 'http://autopush.readthedocs.io/en/latest/http.html#error-codes';
+
+const ERRNO: Readonly<Record<Problem, readonly [status: number, errno: number]>> = {
+  method_not_allowed: [405, 999],
+  endpoint_unknown: [404, 102],
+  endpoint_gone: [410, 106],
+  authorization_missing: [401, 109],
+  authorization_malformed: [401, 109],
+  vapid_key_invalid: [401, 109],
+  vapid_key_mismatch: [401, 109],
+  vapid_token_malformed: [401, 109],
+  vapid_signature: [401, 109],
+  vapid_audience: [401, 109],
+  vapid_expired: [401, 109],
+  vapid_expiry_far: [401, 109],
+  vapid_subject: [401, 109],
+  length_missing: [411, 999],
+  body_too_large: [413, 104],
+  ttl_missing: [400, 111],
+  ttl_invalid: [400, 112],
+  ttl_negative: [400, 114],
+  // autopush reads no Urgency from desktop senders; RFC 8030 section 5.3 wants 400.
+  urgency_invalid: [400, 111],
+  topic_invalid: [400, 113],
+  encoding_missing: [400, 110],
+  encoding_unknown: [400, 110],
+  keys_equal: [400, 110],
+  cache_policy_conflict: [400, 111],
+};
+
+/** The errno that a status is most often seen with. */
+const ERRNO_OF_STATUS: Readonly<Record<number, number>> = {
+  400: 110,
+  401: 109,
+  404: 102,
+  410: 106,
+  413: 104,
+  429: 201,
+  500: 999,
+  502: 902,
+  503: 201,
+};
+
+function error(status: number, errno: number, message: string): Answer {
+  const caching = status === 410 ? { 'cache-control': 'max-age=86400' } : {};
+  const comeBack = status === 503 ? { 'retry-after': '120' } : {};
+  return {
+    status,
+    headers: { 'content-type': 'application/json', ...caching, ...comeBack },
+    body: JSON.stringify({ code: status, errno, error: REASONS[status] ?? 'Error', message, more_info: MORE_INFO }),
+  };
+}
+
+function refuse(problem: Problem, detail: string): Answer {
+  const [status, errno] = ERRNO[problem];
+  const message = problem === 'vapid_key_mismatch' ? 'VAPID public key mismatch' : detail;
+  return error(status, errno, message);
+}
+
+export const mozilla: Personality = {
+  name: 'mozilla',
+  host: 'updates.push.services.mozilla.com',
+  isHost: (host) => host.endsWith('.push.services.mozilla.com'),
+  // v2 endpoints are those of subscriptions made with an applicationServerKey.
+  endpointPath: (token, isRestricted) => `/wpush/${isRestricted ? 'v2' : 'v1'}/${token}`,
+  readToken: (path) => /^\/wpush\/v[12]\/([A-Za-z0-9_-]+)$/.exec(path)?.[1],
+  bodyBytesMax: 4096,
+  ttlSecondsMax: 2_592_000,
+  isVapidRequired: false,
+  subjectFault: (subject) =>
+    subject === undefined || URL.canParse(subject) ? null : `sub is not a valid URI: ${JSON.stringify(subject)}`,
+  refuse,
+  refuseWithStatus: (status) => error(status, ERRNO_OF_STATUS[status] ?? 999, REASONS[status] ?? `Error ${status}`),
+  accept: ({ origin, messageId, ttlSeconds }: Acceptance) => ({
+    status: 201,
+    headers: { location: `${origin}/m/${messageId}`, ttl: String(ttlSeconds) },
+    body: '',
+  }),
+};

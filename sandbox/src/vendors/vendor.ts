@@ -1,0 +1,100 @@
+// What a vendor's web push service is to the sandbox: where its endpoints lie, what it asks beyond the RFCs, and how
+// it words its answers. A personality never decides whether a request is right; the checks do, and it answers them.
+
+export type VendorName = 'generic' | 'fcm' | 'mozilla' | 'apple' | 'wns';
+
+/** Everything a request can be refused for. Each vendor has an answer to each of them. */
+export type Problem =
+  | 'method_not_allowed'
+  | 'endpoint_unknown'
+  | 'endpoint_gone'
+  | 'authorization_missing'
+  | 'authorization_malformed'
+  | 'vapid_key_invalid'
+  | 'vapid_key_mismatch'
+  | 'vapid_token_malformed'
+  | 'vapid_signature'
+  | 'vapid_audience'
+  | 'vapid_expired'
+  | 'vapid_expiry_far'
+  | 'vapid_subject'
+  | 'length_missing'
+  | 'body_too_large'
+  | 'ttl_missing'
+  | 'ttl_invalid'
+  | 'ttl_negative'
+  | 'urgency_invalid'
+  | 'topic_invalid'
+  | 'encoding_missing'
+  | 'encoding_unknown'
+  | 'keys_equal'
+  | 'cache_policy_conflict';
+
+/** What goes back over the wire. Header names are lower-case. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** One acceptance: what the vendor may put into its success. */
+export interface Acceptance {
+  /** Origin of the endpoint, for `Location`. */
+  readonly origin: string;
+  readonly messageId: string;
+  /** Seconds, after the vendor's own maximum. */
+  readonly ttlSeconds: number;
+}
+
+export interface Personality {
+  readonly name: VendorName;
+  /** The host its endpoints have in the wild. */
+  readonly host: string;
+  /** Whether a host name is one of the vendor's. */
+  isHost(host: string): boolean;
+  /** Path and query of an endpoint. `isRestricted`: the subscription is bound to a VAPID key. */
+  endpointPath(token: string, isRestricted: boolean): string;
+  /** The token in a path, or undefined when the path is not one of the vendor's. */
+  readToken(path: string): string | undefined;
+  readonly bodyBytesMax: number;
+  /** Longest time it keeps a message; a larger TTL is shortened to it. */
+  readonly ttlSecondsMax: number;
+  /** Whether it refuses every request without VAPID, also for a subscription that is bound to no key. */
+  readonly isVapidRequired: boolean;
+  /** What it finds wrong with a Topic that RFC 8030 allows. */
+  topicFault?(topic: string): string | null;
+  /** What it finds wrong with a `sub` that RFC 8292 allows; undefined when the claim is absent. */
+  subjectFault?(subject: string | undefined): string | null;
+  refuse(problem: Problem, detail: string): Answer;
+  /** The vendor's own words for a status that a script asks for. */
+  refuseWithStatus(status: number): Answer;
+  accept(acceptance: Acceptance): Answer;
+}
+
+/** The reason phrase of a status, where a body repeats it. */
+export const REASONS: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  406: 'Not Acceptable',
+  410: 'Gone',
+  411: 'Length Required',
+  413: 'Payload Too Large',
+  429: 'Too Many Requests',
+  500: 'Internal Server Error',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+};
+
+/** `refuseWithStatus` for vendors that say little: the problem whose status it is, when there is one. */
+export function problemOfStatus(status: number): Problem | undefined {
+  const problems: Readonly<Record<number, Problem>> = {
+    404: 'endpoint_unknown',
+    405: 'method_not_allowed',
+    410: 'endpoint_gone',
+    413: 'body_too_large',
+  };
+  return problems[status];
+}

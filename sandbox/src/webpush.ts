@@ -1,0 +1,199 @@
+// The web push service: puts one request through every check, answers in the vendor's words with the first that
+// failed, and opens what it accepted as the browser would. It never answers by a check that a vendor cannot make:
+// what cannot be decrypted is accepted, as in life, and the log says that nobody saw it.
+import { randomUUID } from 'node:crypto';
+import {
+  type Check,
+  checkCachePolicy,
+  checkContentType,
+  checkEncoding,
+  checkLength,
+  checkSize,
+  checkTopic,
+  checkTtl,
+  checkUrgency,
+  fail,
+  grantedTtlSeconds,
+  pass,
+  skip,
+  warn,
+} from './check.ts';
+import { DecryptError, decryptPush, parseCodingHeader } from './decrypt.ts';
+import { readNotification } from './notification.ts';
+import type { Payload, Provider, PushRequest, Reception, Target } from './provider.ts';
+import { receiverKeys, type Subscription, type Subscriptions } from './subscriptions.ts';
+import { VapidJudge } from './vapid-checks.ts';
+import type { Answer, Personality } from './vendors/vendor.ts';
+import { readEndpoint, VENDORS, vendorOfHost } from './vendors/vendors.ts';
+
+export class WebPushService implements Provider {
+  readonly service = 'webpush';
+  readonly #subscriptions: Subscriptions;
+  readonly #now: () => number;
+  readonly #vapid = new VapidJudge();
+
+  /** `now`: milliseconds since the epoch, by which the expiry of VAPID tokens is judged. */
+  constructor(subscriptions: Subscriptions, now: () => number) {
+    this.#subscriptions = subscriptions;
+    this.#now = now;
+  }
+
+  /** Every address: what no other provider claims is answered as an unknown endpoint. */
+  claims(): boolean {
+    return true;
+  }
+
+  target(authority: string, path: string): Target {
+    const named = readEndpoint(path);
+    const vendor = named?.vendor ?? vendorOfHost(hostOf(authority));
+    return { vendor: vendor.name, token: named?.token ?? '' };
+  }
+
+  refuseWithStatus(target: Target, status: number): Answer {
+    return VENDORS[target.vendor].refuseWithStatus(status);
+  }
+
+  receive(request: PushRequest): Reception {
+    const target = this.target(request.authority, request.path);
+    const vendor = VENDORS[target.vendor];
+    const subscription = this.#subscriptions.find(target.token);
+    const vapid = this.#vapid.judge(
+      request.headers.authorization,
+      vendor,
+      subscription,
+      subscription?.origin ?? `https://${request.authority}`,
+      this.#now() / 1000,
+    );
+    const checks = [
+      checkEndpoint(request, vendor, subscription, this.#subscriptions.isGone(target.token)),
+      checkMethod(request.method),
+      ...vapid.checks,
+      ...checkHeaders(request, vendor),
+    ];
+    if (vapid.publicKey !== null && request.bodyBytes > 0) checks.push(checkKeysDiffer(request.body, vapid.publicKey));
+
+    const opened = subscription === undefined ? null : open(request, subscription);
+    if (opened !== null) checks.push(...opened.checks);
+    const refused = checks.find((check) => check.problem !== null);
+    return {
+      ...target,
+      endpoint: subscription?.endpoint ?? null,
+      checks,
+      vapid: vapid.seen,
+      payload: opened?.payload ?? null,
+      notification: opened?.payload ? readNotification(opened.payload.text, opened.payload.json) : null,
+      answer: refused?.problem ? vendor.refuse(refused.problem, refused.detail) : accept(request, vendor, subscription),
+      isDelivered: refused === undefined && (opened?.isOpened ?? false),
+    };
+  }
+}
+
+function accept(request: PushRequest, vendor: Personality, subscription: Subscription | undefined): Answer {
+  return vendor.accept({
+    origin: subscription?.origin ?? `https://${request.authority}`,
+    messageId: randomUUID(),
+    ttlSeconds: grantedTtlSeconds(request.headers, vendor),
+  });
+}
+
+function checkMethod(method: string): Check {
+  return method === 'POST' ? pass('method', method) : fail('method', 'method_not_allowed', `${method} instead of POST`);
+}
+
+/** The whole address must be the subscription's, to the letter: it is opaque, and a sender may not rebuild it. */
+function checkEndpoint(
+  request: PushRequest,
+  vendor: Personality,
+  subscription: Subscription | undefined,
+  isGone: boolean,
+): Check {
+  if (subscription === undefined) return fail('endpoint', 'endpoint_unknown', 'no subscription has this endpoint');
+  if (subscription.pool.vendor !== vendor.name) {
+    return fail('endpoint', 'endpoint_unknown', `the token is of a ${subscription.pool.vendor} endpoint`);
+  }
+  const asked = `https://${request.authority}`;
+  const origin = URL.canParse(asked) ? new URL(asked).origin : asked;
+  if (origin !== subscription.origin) {
+    return fail('endpoint', 'endpoint_unknown', `the endpoint is at ${subscription.origin}, not at ${origin}`);
+  }
+  return isGone
+    ? fail('endpoint', 'endpoint_gone', 'the browser has unsubscribed')
+    : pass('endpoint', subscription.endpoint);
+}
+
+function checkHeaders(request: PushRequest, vendor: Personality): Check[] {
+  const { headers, bodyBytes } = request;
+  const checks = [
+    checkLength(headers, request.protocol === 'h2', vendor),
+    checkSize(bodyBytes, vendor),
+    checkTtl(headers, vendor),
+    checkUrgency(headers),
+    checkTopic(headers, vendor),
+    checkEncoding(headers, bodyBytes),
+    checkContentType(headers, bodyBytes),
+  ];
+  if (vendor.name === 'wns') checks.push(checkCachePolicy(headers));
+  return checks;
+}
+
+/** RFC 8292 section 3.2: the key that signs must not be the key that encrypts. */
+function checkKeysDiffer(body: Buffer, publicKey: Buffer): Check {
+  try {
+    return parseCodingHeader(body).keyId.equals(publicKey)
+      ? fail('keys_differ', 'keys_equal', 'the VAPID key also encrypts the message')
+      : pass('keys_differ', 'VAPID and encryption use different keys');
+  } catch {
+    return skip('keys_differ', 'the body has no key id');
+  }
+}
+
+interface Opened {
+  readonly checks: readonly Check[];
+  readonly payload: Payload | null;
+  readonly isOpened: boolean;
+}
+
+/** What the browser does with the body: decrypts it and hands it to the service worker. */
+function open(request: PushRequest, subscription: Subscription): Opened {
+  if (request.bodyBytes === 0) {
+    return { checks: [skip('decryption', 'no payload')], payload: null, isOpened: true };
+  }
+  let text: string;
+  try {
+    text = decryptPush(request.body, receiverKeys(subscription.pool, subscription.index)).toString('utf8');
+  } catch (error) {
+    if (!(error instanceof DecryptError)) throw error;
+    return {
+      checks: [fail('decryption', null, `the browser drops it: ${error.message}`)],
+      payload: null,
+      isOpened: false,
+    };
+  }
+  const payload = { text, json: parseJson(text) };
+  return {
+    checks: [pass('decryption', `${Buffer.byteLength(text)} bytes`), checkPayload(payload)],
+    payload,
+    isOpened: true,
+  };
+}
+
+function checkPayload(payload: Payload): Check {
+  if (readNotification(payload.text, payload.json) === null) {
+    return warn('payload', 'no title and no body: the service worker has nothing to show');
+  }
+  return typeof payload.json === 'object' && payload.json !== null
+    ? pass('payload', 'JSON with a notification')
+    : warn('payload', 'not a JSON object; shown as plain text');
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function hostOf(authority: string): string {
+  return URL.canParse(`https://${authority}`) ? new URL(`https://${authority}`).hostname : '';
+}
