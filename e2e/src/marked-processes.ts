@@ -1,5 +1,5 @@
-// Finds and ends the processes of one run. Everything a run starts carries the run's mark in its environment, and so
-// do the children of children, however they detach themselves; nothing without that mark is ever touched.
+// Finds and ends the processes of one run. Everything a run starts carries the run's directory in its environment, and
+// so do the children of children, however they detach themselves; nothing without that mark is ever touched.
 
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -10,37 +10,38 @@ export interface MarkedProcess {
   command: string;
 }
 
-export function markEnvironment(mark: string): Record<string, string> {
-  return { [VARIABLE]: mark };
+export function markEnvironment(runDir: string): Record<string, string> {
+  return { [VARIABLE]: runDir };
 }
 
-/** The living processes with this mark, except the asking one. Linux only, as the browser tests are. */
-export function listMarkedProcesses(mark: string): MarkedProcess[] {
+/** The living processes of this run, except the asking one. Linux only, as the browser tests are. */
+export function listMarkedProcesses(runDir: string): MarkedProcess[] {
   const found: MarkedProcess[] = [];
   for (const entry of readdirSync('/proc')) {
     const pid = Number(entry);
     if (!Number.isInteger(pid) || pid === process.pid) continue;
-    const environment = readProcessFile(pid, 'environ');
-    if (!environment.split('\0').includes(`${VARIABLE}=${mark}`)) continue;
-    found.push({ pid, command: readProcessFile(pid, 'cmdline').replaceAll('\0', ' ').trim() });
+    const command = readProcessFile(pid, 'cmdline').replaceAll('\0', ' ').trim();
+    const isInherited = readProcessFile(pid, 'environ').split('\0').includes(`${VARIABLE}=${runDir}`);
+    // Chromium writes its title over its environment; its profile stands among its options.
+    if (isInherited || command.includes(`=${runDir}/`)) found.push({ pid, command });
   }
   return found;
 }
 
 /**
- * Ends every process with this mark: asks first, so that a database can close its files, and kills what is still there
+ * Ends every process of this run: asks first, so that a database can close its files, and kills what is still there
  * after `graceMs`.
  */
-export async function endMarkedProcesses(mark: string, graceMs: number): Promise<void> {
+export async function endMarkedProcesses(runDir: string, graceMs: number): Promise<void> {
   const endsAt = performance.now() + graceMs;
-  signalAll(mark, 'SIGTERM');
-  while (performance.now() < endsAt && listMarkedProcesses(mark).length > 0) await pause();
+  signalAll(runDir, 'SIGTERM');
+  while (performance.now() < endsAt && listMarkedProcesses(runDir).length > 0) await pause();
   // A process may be born of another while the list is read, so look again until there is none.
-  for (let round = 0; round < 20 && signalAll(mark, 'SIGKILL') > 0; round += 1) await pause();
+  for (let round = 0; round < 20 && signalAll(runDir, 'SIGKILL') > 0; round += 1) await pause();
 }
 
-function signalAll(mark: string, signal: NodeJS.Signals): number {
-  const processes = listMarkedProcesses(mark);
+function signalAll(runDir: string, signal: NodeJS.Signals): number {
+  const processes = listMarkedProcesses(runDir);
   for (const { pid } of processes) {
     try {
       process.kill(pid, signal);

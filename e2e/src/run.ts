@@ -2,7 +2,6 @@
 // ports, profiles, bus and database; nothing of it may outlive it.
 
 import { type ChildProcess, fork, spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, copyFileSync, mkdtempSync, openSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -17,7 +16,6 @@ const INHERITED = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TMPDIR', 'TZ', 'USER', 'LO
 
 export class Run {
   readonly dir: string;
-  readonly #mark = randomUUID();
   readonly #reaper: ChildProcess;
   #profiles = 0;
 
@@ -25,7 +23,7 @@ export class Run {
     this.dir = mkdtempSync(join(tmpdir(), 'carillon-e2e-'));
     // As root the database runs as another user, who must be able to pass through.
     chmodSync(this.dir, 0o755);
-    this.#reaper = fork(fileURLToPath(new URL('reaper.ts', import.meta.url)), [this.#mark, this.dir], {
+    this.#reaper = fork(fileURLToPath(new URL('reaper.ts', import.meta.url)), {
       detached: true,
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
@@ -33,7 +31,9 @@ export class Run {
 
   static async open(): Promise<Run> {
     const run = new Run();
-    await withDeadline('the reaper to be ready', 20_000, once(run.#reaper, 'message'));
+    const ready = once(run.#reaper, 'message');
+    run.#reaper.send(run.dir);
+    await withDeadline('the reaper to be ready', 20_000, ready);
     // From here on the channel alone must not keep the run alive.
     run.#reaper.unref();
     run.#reaper.channel?.unref();
@@ -50,7 +50,7 @@ export class Run {
       const value = process.env[name];
       if (value !== undefined) inherited[name] = value;
     }
-    return { ...inherited, ...markEnvironment(this.#mark), ...more };
+    return { ...inherited, ...markEnvironment(this.dir), ...more };
   }
 
   /** A path that nothing else in this run uses, for a profile or a data directory. */
@@ -77,7 +77,7 @@ export class Run {
 
   /** What this run started and has not ended. */
   listProcesses(): MarkedProcess[] {
-    return listMarkedProcesses(this.#mark);
+    return listMarkedProcesses(this.dir);
   }
 
   /** Ends everything that is left and removes the directory. */
