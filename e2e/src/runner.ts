@@ -49,6 +49,8 @@ export interface RunnerSettings {
 export interface Tally {
   passed: number;
   failed: number;
+  /** Tests that could not run for want of a browser, where that is allowed. */
+  skipped: number;
 }
 
 const TEST_TIMEOUT_MS = 60_000;
@@ -61,11 +63,12 @@ export function defineSuite<B extends Bench>(suite: Suite<B>): RunnableSuite {
 }
 
 export async function runSuites(suites: readonly RunnableSuite[], settings: RunnerSettings): Promise<Tally> {
-  const tally: Tally = { passed: 0, failed: 0 };
+  const tally: Tally = { passed: 0, failed: 0, skipped: 0 };
   for (const suite of suites) {
-    const { passed, failed } = await suite.run(settings);
+    const { passed, failed, skipped } = await suite.run(settings);
     tally.passed += passed;
     tally.failed += failed;
+    tally.skipped += skipped;
   }
   return tally;
 }
@@ -76,15 +79,16 @@ async function runSuite<B extends Bench>(suite: Suite<B>, settings: RunnerSettin
   const tests = suite.tests.filter(
     (test) => words.length === 0 || words.some((word) => title(test).toLowerCase().includes(word.toLowerCase())),
   );
-  if (tests.length === 0) return { passed: 0, failed: 0 };
+  const tally: Tally = { passed: 0, failed: 0, skipped: 0 };
+  if (tests.length === 0) return tally;
   if (suite.missing.length > 0) {
     const reason = `install ${suite.missing.join(', ')}`;
     if (settings.failsWhenMissing) {
       for (const test of tests) print(`FAIL ${title(test)} (${reason})`);
-      return { passed: 0, failed: tests.length };
+      return { ...tally, failed: tests.length };
     }
     print(`skipped: ${reason} to run the ${tests.length} tests of "${suite.name}"`);
-    return { passed: 0, failed: 0 };
+    return { ...tally, skipped: tests.length };
   }
   let bench: B;
   try {
@@ -92,9 +96,8 @@ async function runSuite<B extends Bench>(suite: Suite<B>, settings: RunnerSettin
   } catch (error) {
     for (const test of tests) print(`FAIL ${title(test)} (the suite did not start)`);
     print(indent(describeError(error)));
-    return { passed: 0, failed: tests.length };
+    return { ...tally, failed: tests.length };
   }
-  const tally: Tally = { passed: 0, failed: 0 };
   for (const test of tests) {
     const startedAt = performance.now();
     const error = await runTest(test, bench);
