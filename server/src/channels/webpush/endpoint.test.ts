@@ -1,0 +1,202 @@
+import { createECDH, randomBytes } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { refusedUrls } from '../../../test/fixtures/refused-urls.ts';
+import { noExceptions, parseOutboundExceptions } from '../../platform/address-guard.ts';
+import { checkSubscription, type EndpointRules, readSubscription, vendorOf } from './endpoint.ts';
+
+const rules: EndpointRules = { pushHosts: [], exceptions: noExceptions, ownHosts: ['push.example.com'] };
+const anyHost: EndpointRules = { ...rules, pushHosts: ['*'] };
+
+const browser = createECDH('prime256v1');
+browser.generateKeys();
+const p256dh = browser.getPublicKey('base64url');
+const auth = randomBytes(16).toString('base64url');
+const endpoint = 'https://fcm.googleapis.com/fcm/send/abc:def?x=1';
+const token = { endpoint, expirationTime: null, keys: { p256dh, auth } };
+
+function issuesOf(value: unknown, changed: EndpointRules = rules) {
+  const checked = checkSubscription(value, changed);
+  return 'issues' in checked ? checked.issues.map(({ path, code }) => [path.join('.'), code]) : 'accepted';
+}
+
+describe('a subscription as a browser gives it', () => {
+  test('as an object or as its JSON: the same subscription', () => {
+    const checked = checkSubscription(token, rules);
+    expect(checked).toEqual(checkSubscription(JSON.stringify(token), rules));
+    expect(checked).toEqual({
+      subscription: {
+        endpoint,
+        origin: 'https://fcm.googleapis.com',
+        host: 'fcm.googleapis.com',
+        port: 443,
+        path: '/fcm/send/abc:def?x=1',
+        p256dh: browser.getPublicKey(),
+        auth: Buffer.from(auth, 'base64url'),
+      },
+    });
+  });
+
+  test.each([
+    ['without expirationTime', { endpoint, keys: { p256dh, auth } }],
+    ['with one', { ...token, expirationTime: 1_795_256_130_000 }],
+    ['with padded keys', { endpoint, keys: { p256dh: `${p256dh}=`, auth: `${auth}==` } }],
+  ])('%s it is accepted', (_name, value) => {
+    expect(issuesOf(value)).toBe('accepted');
+  });
+
+  test('spellings of one endpoint are one endpoint', () => {
+    const checked = checkSubscription({ ...token, endpoint: 'HTTPS://FCM.GoogleAPIs.com:443/a?b=C' }, rules);
+    expect('subscription' in checked && checked.subscription.endpoint).toBe('https://fcm.googleapis.com/a?b=C');
+  });
+});
+
+const offCurve = Buffer.concat([Buffer.from([4]), Buffer.alloc(64, 1)]).toString('base64url');
+const compressed = browser.getPublicKey('base64url', 'compressed');
+const hybrid = Buffer.concat([Buffer.from([6]), browser.getPublicKey().subarray(1)]).toString('base64url');
+
+describe('R-36 whatever else is refused, and says where', () => {
+  test.each([
+    ['no JSON', '{', [['', 'invalid_format']]],
+    ['text that is no subscription', 'abc', [['', 'invalid_format']]],
+    ['null', 'null', [['', 'invalid_type']]],
+    ['a list', [], [['', 'invalid_type']]],
+    ['a number', 7, [['', 'invalid_type']]],
+    ['nothing', undefined, [['', 'invalid_format']]],
+    ['over 4,096 bytes', { ...token, endpoint: `${endpoint}${'ü'.repeat(2_000)}` }, [['', 'too_big']]],
+    ['over 4,096 bytes of white space', `${JSON.stringify(token)}${' '.repeat(4_096)}`, [['', 'too_big']]],
+    ['an endpoint over 2 KB', { ...token, endpoint: `${endpoint}${'a'.repeat(2_048)}` }, [['endpoint', 'too_big']]],
+    [
+      'an empty object',
+      {},
+      [
+        ['endpoint', 'required'],
+        ['keys', 'required'],
+      ],
+    ],
+    ['an unknown key', { ...token, x: 1 }, [['', 'unrecognized_keys']]],
+    ['an unknown key among the keys', { ...token, keys: { p256dh, auth, x: 1 } }, [['keys', 'unrecognized_keys']]],
+    ['__proto__', `{"__proto__":1,${JSON.stringify(token).slice(1)}`, [['', 'unrecognized_keys']]],
+    [
+      'keys missing',
+      { ...token, keys: {} },
+      [
+        ['keys.p256dh', 'required'],
+        ['keys.auth', 'required'],
+      ],
+    ],
+    ['keys null', { ...token, keys: null }, [['keys', 'invalid_type']]],
+    [
+      'wrong types',
+      { endpoint: 1, expirationTime: 'x', keys: { p256dh: 1, auth: [] } },
+      [
+        ['expirationTime', 'invalid_type'],
+        ['endpoint', 'invalid_type'],
+        ['keys.p256dh', 'invalid_type'],
+        ['keys.auth', 'invalid_type'],
+      ],
+    ],
+    ['a point off the curve', { ...token, keys: { p256dh: offCurve, auth } }, [['keys.p256dh', 'invalid_format']]],
+    ['a compressed point', { ...token, keys: { p256dh: compressed, auth } }, [['keys.p256dh', 'invalid_format']]],
+    ['a hybrid point', { ...token, keys: { p256dh: hybrid, auth } }, [['keys.p256dh', 'invalid_format']]],
+    ['a huge key', { ...token, keys: { p256dh: 'A'.repeat(1_500), auth } }, [['keys.p256dh', 'invalid_format']]],
+    [
+      'standard base64',
+      { ...token, keys: { p256dh, auth: '++//++//++//++//++//+w' } },
+      [['keys.auth', 'invalid_format']],
+    ],
+    ['a key with a space', { ...token, keys: { p256dh: ` ${p256dh}`, auth } }, [['keys.p256dh', 'invalid_format']]],
+    ['auth of 15 bytes', { ...token, keys: { p256dh, auth: auth.slice(0, 20) } }, [['keys.auth', 'invalid_format']]],
+    [
+      'auth of 17 bytes',
+      { ...token, keys: { p256dh, auth: `${auth.slice(0, 21)}AA` } },
+      [['keys.auth', 'invalid_format']],
+    ],
+    [
+      'empty keys',
+      { ...token, keys: { p256dh: '', auth: '' } },
+      [
+        ['keys.p256dh', 'invalid_format'],
+        ['keys.auth', 'invalid_format'],
+      ],
+    ],
+  ])('%s', (_name, value, issues) => {
+    expect(issuesOf(value)).toEqual(issues);
+  });
+
+  test('an unknown key is told with those that are allowed', () => {
+    const checked = checkSubscription({ ...token, x: 1 }, rules);
+    expect('issues' in checked && checked.issues[0]).toEqual({
+      path: [],
+      code: 'unrecognized_keys',
+      message: "Unknown: 'x'.",
+      allowed: ['endpoint', 'expirationTime', 'keys'],
+    });
+  });
+
+  test('at send time the curve is left to the encryption', () => {
+    expect(readSubscription({ ...token, keys: { p256dh: offCurve, auth } }, rules)).toHaveProperty('subscription');
+  });
+});
+
+describe('R-36 the hosts of the browsers, and no other', () => {
+  test.each([
+    'fcm.googleapis.com',
+    'android.googleapis.com',
+    'jmt17.google.com',
+    'updates.push.services.mozilla.com',
+    'web.push.apple.com',
+    'api.push.apple.com',
+    'wns2-by3p.notify.windows.com',
+    'a.b.notify.windows.com',
+  ])('%s is allowed', (host) => {
+    expect(issuesOf({ ...token, endpoint: `https://${host}/x` })).toBe('accepted');
+  });
+
+  test.each([
+    ...['push.apple.com', 'push.apple.com.evil.example', 'evilpush.apple.com', 'notify.windows.com', 'googleapis.com'],
+    ...['xfcm.googleapis.com', 'fcm.googleapis.com.evil.example', 'push.services.mozilla.com', 'example.com'],
+    ...['x.google.com', 'web.push.apple.com.'],
+  ])('%s is not', (host) => {
+    expect(issuesOf({ ...token, endpoint: `https://${host}/x` })).not.toBe('accepted');
+  });
+
+  test('the refusal names the token as a whole', () => {
+    expect(issuesOf({ ...token, endpoint: 'https://example.com/x' })).toEqual([['', 'host_not_allowed']]);
+    expect(issuesOf({ ...token, endpoint: 'https://127.0.0.1/x' })).toEqual([['', 'host_not_allowed']]);
+  });
+
+  test("the operator's PUSH_HOSTS add names, patterns, or every public host", () => {
+    const to = (host: string) => ({ ...token, endpoint: `https://${host}/x` });
+    const named = { ...rules, pushHosts: ['Push.Corp.Example', '*.up.example'] };
+    expect(issuesOf(to('push.corp.example'), named)).toBe('accepted');
+    expect(issuesOf(to('a.up.example'), named)).toBe('accepted');
+    expect(issuesOf(to('up.example'), named)).toEqual([['', 'host_not_allowed']]);
+    expect(issuesOf(to('example.com'), anyHost)).toBe('accepted');
+    expect(issuesOf(to('push.example.com'), anyHost)).toEqual([['', 'host_not_allowed']]);
+  });
+
+  test('port 443 alone, and what OUTBOUND_ALLOW_PORTS adds', () => {
+    const onPort = { ...token, endpoint: 'https://fcm.googleapis.com:8443/x' };
+    expect(issuesOf(onPort)).toEqual([['endpoint', 'invalid_value']]);
+    const exceptions = parseOutboundExceptions({ allowPorts: '8443' });
+    expect(issuesOf(onPort, { ...rules, exceptions })).toBe('accepted');
+  });
+});
+
+describe('R-30, R-36 with every public host allowed, what is not public is still refused', () => {
+  test.each(refusedUrls)('%j', (url) => {
+    expect(issuesOf({ ...token, endpoint: url }, anyHost)).not.toBe('accepted');
+  });
+});
+
+test.each([
+  ['fcm.googleapis.com', 'google'],
+  ['android.googleapis.com', 'google'],
+  ['jmt17.google.com', 'google'],
+  ['updates.push.services.mozilla.com', 'mozilla'],
+  ['web.push.apple.com', 'apple'],
+  ['wns2-x.notify.windows.com', 'microsoft'],
+  ['push.example.org', 'other'],
+])('%s belongs to %s', (host, vendor) => {
+  expect(vendorOf(host)).toBe(vendor);
+});

@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest';
+import { refusedUrls } from '../../test/fixtures/refused-urls.ts';
+import { noExceptions, parseOutboundExceptions } from './address-guard.ts';
+import { judgeUrl, type UrlRules } from './outbound-url.ts';
+
+const rules: UrlRules = { ports: [443], exceptions: noExceptions, ownHosts: ['push.example.com'] };
+const verdict = (text: string, changed: Partial<UrlRules> = {}) => {
+  const judged = judgeUrl(text, { ...rules, ...changed });
+  return 'url' in judged ? 'accepted' : judged.code;
+};
+
+describe('R-30 a URL that leads nowhere public is refused', () => {
+  test.each(refusedUrls)('%j', (text) => {
+    expect(verdict(text)).not.toBe('accepted');
+  });
+
+  test('the service itself, by its public name', () => {
+    expect(verdict('https://push.example.com/hook')).toBe('host_not_allowed');
+  });
+});
+
+describe('what is accepted', () => {
+  test.each([
+    'https://example.com/hook',
+    'HTTPS://EXAMPLE.COM/hook?a=1',
+    'https://sub.domain.example.com:443/',
+    'https://xn--bcher-kva.example/',
+    'https://bücher.example/',
+    `https://${'a'.repeat(63)}.example.com/`,
+    'https://localhost.example.com/',
+    'https://my.local.example/',
+  ])('%s', (text) => {
+    expect(verdict(text)).toBe('accepted');
+  });
+
+  test('host and port come as a socket needs them', () => {
+    const exceptions = parseOutboundExceptions({ allowCidrs: ['::1/128'], allowPorts: '8000-8100' });
+    expect(judgeUrl('https://[::1]:8080/x', { ...rules, exceptions })).toMatchObject({ host: '::1', port: 8080 });
+    expect(judgeUrl('https://example.com/x', rules)).toMatchObject({ host: 'example.com', port: 443 });
+  });
+
+  test('a further port where the caller of the rule has it: 8443 for a webhook, not for a web push endpoint', () => {
+    expect(verdict('https://example.com:8443/')).toBe('invalid_value');
+    expect(verdict('https://example.com:8443/', { ports: [443, 8443] })).toBe('accepted');
+  });
+});
+
+describe('which word names the fault', () => {
+  test.each([
+    [`https://example.com/${'a'.repeat(2_048)}`, 'too_big'],
+    ['http://example.com/', 'invalid_format'],
+    [' https://example.com/', 'invalid_format'],
+    ['https://user:pass@example.com/', 'invalid_value'],
+    ['https://example.com/#', 'invalid_value'],
+    ['https://example.com:22/', 'invalid_value'],
+    ['https://example..com/', 'invalid_format'],
+    ['https://1.1.1.1/', 'host_not_allowed'],
+    ['https://printer/', 'host_not_allowed'],
+  ])('%s is %s', (text, code) => {
+    expect(verdict(text)).toBe(code);
+  });
+});
+
+describe('what the operator exempts', () => {
+  const exceptions = parseOutboundExceptions({
+    allowCidrs: ['127.0.0.0/8'],
+    allowPorts: '9443',
+    resolve: 'push.invalid:443=127.0.0.1:9999',
+  });
+
+  test.each([
+    ['https://127.0.0.1/', 'accepted'],
+    ['https://2130706433/', 'accepted'],
+    ['https://localhost/', 'accepted'],
+    ['https://hooks.corp/', 'accepted'],
+    ['https://push.invalid/', 'accepted'],
+    ['https://localhost:9443/', 'accepted'],
+    ['https://10.0.0.1/', 'host_not_allowed'],
+    ['https://169.254.169.254/', 'host_not_allowed'],
+    ['https://[::1]/', 'host_not_allowed'],
+    ['https://localhost:9444/', 'invalid_value'],
+    ['http://localhost/', 'invalid_format'],
+    ['https://user@localhost/', 'invalid_value'],
+  ])('%s is %s', (text, expected) => {
+    expect(verdict(text, { exceptions })).toBe(expected);
+  });
+});
