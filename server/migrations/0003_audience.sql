@@ -1,4 +1,17 @@
 -- Who can be reached: users, devices, the property catalog, and the one narrow row per device that filters read.
+--
+-- Order of locks, in every transaction that takes more than one: property_catalogs, device_tokens, people, devices (by id),
+-- audience, properties (by id). The row of `people` serialises what is written about one user; the row of `devices` whoever
+-- writes the audience row of one device.
+
+-- One row per app that has a property: held by whoever adds keys, and it counts their numbers.
+CREATE TABLE property_catalogs (
+  app_id uuid PRIMARY KEY,
+  -- A number is never given twice, so a deleted key's values stay invisible.
+  next_property_id integer NOT NULL,
+  -- When the profiles with a value were last counted, for `properties.users_count`.
+  counted_at timestamptz
+);
 
 CREATE TABLE properties (
   app_id uuid NOT NULL,
@@ -10,13 +23,13 @@ CREATE TABLE properties (
   first_seen_at timestamptz,
   last_seen_at timestamptz,
   users_count integer NOT NULL DEFAULT 0,
-  counted_at timestamptz,
-  samples json NOT NULL DEFAULT '[]',
+  samples jsonb NOT NULL DEFAULT '[]' CHECK (jsonb_array_length(samples) <= 5),
   conflicts_count integer NOT NULL DEFAULT 0,
   last_conflict_at timestamptz,
   PRIMARY KEY (app_id, id),
   UNIQUE (app_id, key),
-  CHECK (type <> 'boolean' OR slot <= 10)
+  CHECK (type <> 'boolean' OR slot <= 10),
+  CHECK ((conflicts_count = 0) = (last_conflict_at IS NULL))
 );
 CREATE UNIQUE INDEX properties_slot ON properties (app_id, type, slot) WHERE slot IS NOT NULL;
 
@@ -52,7 +65,7 @@ CREATE TABLE devices (
   platform text COLLATE "C" NOT NULL CHECK (platform IN ('web', 'ios', 'android')),
   -- Null once erased by an opt-out; the hash stays, so the same token finds the same device.
   token text COLLATE "C",
-  token_hash bytea NOT NULL,
+  token_hash bytea NOT NULL CHECK (octet_length(token_hash) = 32),
   token_hint text COLLATE "C",
   credential_id smallint,
   environment text COLLATE "C" CHECK (environment IN ('production', 'sandbox')),
@@ -64,13 +77,18 @@ CREATE TABLE devices (
   -- Messages in a row that ended credential_mismatch while others succeeded.
   mismatches smallint NOT NULL DEFAULT 0,
   registered_at timestamptz NOT NULL,
+  -- Since when it belongs to the user that its audience row names.
+  identified_at timestamptz,
   PRIMARY KEY (app_id, id),
   CHECK ((status = 'invalid') = (status_reason IS NOT NULL)),
   CHECK (status <> 'active' OR token IS NOT NULL),
+  CHECK (status <> 'unsubscribed' OR token IS NULL),
+  CHECK ((token IS NULL) = (token_hint IS NULL)),
   CHECK (environment IS NULL OR platform = 'ios')
 );
 
--- One token, one device: written first, in the transaction that makes or moves a device.
+-- One token, one device: written first, in the transaction that makes or moves a device. A row whose device has another
+-- token by now is left over from a refresh and binds nobody.
 CREATE TABLE device_tokens (
   app_id uuid NOT NULL,
   platform text COLLATE "C" NOT NULL,
@@ -187,8 +205,15 @@ CREATE TABLE audience (
   bool_08 boolean,
   bool_09 boolean,
   bool_10 boolean,
+  -- The values of properties without a slot, by the property's number.
   overflow jsonb NOT NULL DEFAULT '{}',
-  PRIMARY KEY (app_id, device_id)
+  PRIMARY KEY (app_id, device_id),
+  CHECK (num_nulls(user_id, external_id, user_created_at) IN (0, 3)),
+  -- A device without a user has nothing of one.
+  CHECK (user_id IS NOT NULL OR num_nonnulls(first_name, country, language, user_timezone) = 0)
 );
-CREATE INDEX audience_user ON audience (app_id, user_id) WHERE user_id IS NOT NULL;
+-- The devices of a user, for the user's transaction and for audiences that name external ids.
+CREATE INDEX audience_user ON audience (app_id, external_id) WHERE external_id IS NOT NULL;
 CREATE INDEX audience_created ON audience (app_id, created_at, device_id);
+-- Lists of invalid or unsubscribed devices, which are few among many.
+CREATE INDEX audience_inactive ON audience (app_id, created_at, device_id) WHERE NOT active;

@@ -1,0 +1,35 @@
+// Whom a message is for: exactly one selector (contract 5.1). Pure; what it selects is asked in `queries.ts`.
+import { z } from 'zod';
+import { issueOf } from '../platform/validate.ts';
+
+/** Spelled as the caller wrote it, since this is stored and shown as the caller's document. */
+export type Audience =
+  | { readonly all: true }
+  | { readonly device_ids: readonly string[] }
+  | { readonly external_ids: readonly string[] };
+
+const selectors = ['all', 'device_ids', 'external_ids'] as const;
+const idsMax = 10_000;
+
+/**
+ * Duplicates and ids that match nothing are accepted: they add nothing to the audience. Without this check for exactly one, a
+ * caller who names both would reach more people than either says.
+ */
+export const audienceSchema = z
+  .strictObject({
+    all: z.literal(true).nullish(),
+    device_ids: z.array(z.string()).min(1).max(idsMax).nullish(),
+    external_ids: z.array(z.string().min(1).max(256)).min(1).max(idsMax).nullish(),
+  })
+  .transform((given, context): Audience => {
+    const { all, device_ids, external_ids } = given;
+    const audiences: Audience[] = [];
+    if (all) audiences.push({ all });
+    if (device_ids) audiences.push({ device_ids });
+    if (external_ids) audiences.push({ external_ids });
+    const [audience] = audiences;
+    if (audience && audiences.length === 1) return audience;
+    const message = `The audience must name exactly one of ${selectors.join(', ')}.`;
+    context.issues.push(issueOf({ path: [], code: 'exactly_one_required', message, allowed: selectors }, given));
+    return z.NEVER;
+  });

@@ -1,0 +1,26 @@
+// Facts about a device, as it reports them: they stand in its audience row alone, where filters read them.
+
+export const factNames = ['locale', 'timezone', 'appVersion', 'sdk', 'os', 'osVersion', 'model'] as const;
+export type FactName = (typeof factNames)[number];
+export type DeviceFacts = Readonly<Record<FactName, string | null>>;
+/** An absent fact keeps what is stored, null clears it. */
+export type FactsGiven = Readonly<Partial<Record<FactName, string | null | undefined>>>;
+
+const noFacts: DeviceFacts = {
+  locale: null,
+  timezone: null,
+  appVersion: null,
+  sdk: null,
+  os: null,
+  osVersion: null,
+  model: null,
+};
+
+export function mergeFacts(stored: DeviceFacts | undefined, given: FactsGiven): DeviceFacts {
+  const merged: Record<FactName, string | null> = { ...(stored ?? noFacts) };
+  for (const name of factNames) {
+    const fact = given[name];
+    if (fact !== undefined) merged[name] = fact;
+  }
+  return merged;
+}

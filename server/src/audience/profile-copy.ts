@@ -1,0 +1,51 @@
+// What of a user stands on the audience row of each of their devices, and the device's own properties beneath it. Pure: the
+// same profile, properties and slots give the same copy, so writing it again repairs any row.
+import type { Uuid } from '../platform/ids.ts';
+import type { Property, PropertyValue, StoredProperties } from '../properties/property.ts';
+import { slotColumn } from '../properties/slots.ts';
+
+/** A user as audiences see them. */
+export interface Profile {
+  readonly userId: Uuid;
+  readonly externalId: string;
+  readonly createdAt: Date;
+  readonly firstName: string | null;
+  readonly country: string | null;
+  readonly language: string | null;
+  readonly timezone: string | null;
+  readonly properties: StoredProperties;
+}
+
+export interface ProfileCopy {
+  /** Columns of `audience` with their values: those of the user, and every slot of the app. */
+  readonly columns: Readonly<Record<string, PropertyValue | Date | null>>;
+  /** The values of properties without a slot, by number. */
+  readonly overflow: StoredProperties;
+}
+
+/**
+ * Where both have a property, the user's value wins (contract 6, semantics 4). `slotted` are the properties of the app that
+ * have a slot; a number that is not among them goes to `overflow`, where a deleted key's value is never looked for.
+ */
+export function copyProfile(
+  profile: Profile | null,
+  ownProperties: StoredProperties,
+  slotted: readonly Property[],
+): ProfileCopy {
+  const values = new Map(Object.entries({ ...ownProperties, ...profile?.properties }));
+  const columns: Record<string, PropertyValue | Date | null> = {
+    user_id: profile?.userId ?? null,
+    external_id: profile?.externalId ?? null,
+    user_created_at: profile?.createdAt ?? null,
+    first_name: profile?.firstName ?? null,
+    country: profile?.country ?? null,
+    language: profile?.language ?? null,
+    user_timezone: profile?.timezone ?? null,
+  };
+  for (const { id, type, slot } of slotted) {
+    if (slot === null) continue;
+    columns[slotColumn(type, slot)] = values.get(String(id)) ?? null;
+    values.delete(String(id));
+  }
+  return { columns, overflow: Object.fromEntries(values) };
+}

@@ -1,0 +1,169 @@
+// SQL: the one row per device that filters read, and audiences over it.
+import type { Clock } from '../platform/clock.ts';
+import type { Fragment, Tx } from '../platform/db.ts';
+import { decodeId, type Uuid } from '../platform/ids.ts';
+import type { Audience } from './audience.ts';
+import type { DeviceFacts } from './device-facts.ts';
+import type { Profile, ProfileCopy } from './profile-copy.ts';
+
+/** A device's row without the properties on it. */
+export interface AudienceRow extends DeviceFacts {
+  readonly deviceId: Uuid;
+  readonly userId: Uuid | null;
+  readonly externalId: string | null;
+  readonly active: boolean;
+  readonly createdAt: Date;
+  readonly lastSeenAt: Date;
+}
+
+const rowColumns = (tx: Tx): Fragment => tx`
+  a.device_id, a.user_id, a.external_id, a.active, a.created_at, a.last_seen_at,
+  a.locale, a.timezone, a.app_version, a.sdk, a.os, a.os_version, a.model`;
+
+// Instants that order lists have the precision that cursors carry.
+const nowOf = (tx: Tx, clock: Clock): Fragment => tx`date_trunc('milliseconds', ${clock.now})`;
+
+/** Adds the row of a new device, which belongs to nobody yet. */
+export async function insertAudienceRow(
+  tx: Tx,
+  clock: Clock,
+  device: { appId: Uuid; deviceId: Uuid; platform: string; facts: DeviceFacts },
+): Promise<AudienceRow> {
+  const { appId, deviceId, platform, facts } = device;
+  const [row] = await tx<AudienceRow[]>`
+    INSERT INTO audience AS a (app_id, device_id, platform, active, created_at, last_seen_at,
+      locale, timezone, app_version, sdk, os, os_version, model)
+    VALUES (${appId}, ${deviceId}, ${platform}, true, ${nowOf(tx, clock)}, ${nowOf(tx, clock)},
+      ${facts.locale}, ${facts.timezone}, ${facts.appVersion}, ${facts.sdk}, ${facts.os}, ${facts.osVersion}, ${facts.model})
+    RETURNING ${rowColumns(tx)}`;
+  return found(row, deviceId);
+}
+
+/** A registration: the device is active, was seen now, and says this about itself. */
+export async function updateSeenDevice(
+  tx: Tx,
+  clock: Clock,
+  device: { appId: Uuid; deviceId: Uuid; facts: DeviceFacts },
+): Promise<AudienceRow> {
+  const { appId, deviceId, facts } = device;
+  const [row] = await tx<AudienceRow[]>`
+    UPDATE audience AS a SET active = true, last_seen_at = ${nowOf(tx, clock)},
+      locale = ${facts.locale}, timezone = ${facts.timezone}, app_version = ${facts.appVersion}, sdk = ${facts.sdk},
+      os = ${facts.os}, os_version = ${facts.osVersion}, model = ${facts.model}
+    WHERE a.app_id = ${appId} AND a.device_id = ${deviceId}
+    RETURNING ${rowColumns(tx)}`;
+  return found(row, deviceId);
+}
+
+/** One device's row. */
+export async function getAudienceRow(tx: Tx, appId: Uuid, deviceId: Uuid): Promise<AudienceRow> {
+  const [row] = await tx<AudienceRow[]>`
+    SELECT ${rowColumns(tx)} FROM audience a WHERE a.app_id = ${appId} AND a.device_id = ${deviceId}`;
+  return found(row, deviceId);
+}
+
+/** The rows of these devices. */
+export async function listAudienceRows(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[]): Promise<AudienceRow[]> {
+  return tx<AudienceRow[]>`
+    SELECT ${rowColumns(tx)} FROM audience a
+    WHERE a.app_id = ${appId} AND a.device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
+}
+
+/** Which devices belong to a user now? In the order in which they are locked. */
+export async function listDeviceIdsOfUser(tx: Tx, appId: Uuid, externalId: string): Promise<Uuid[]> {
+  const rows = await tx<{ deviceId: Uuid }[]>`
+    SELECT device_id FROM audience WHERE app_id = ${appId} AND external_id = ${externalId} ORDER BY device_id`;
+  return rows.map((row) => row.deviceId);
+}
+
+/** The active devices of a user, newest first. */
+export async function listActiveDeviceIdsOfUser(
+  tx: Tx,
+  appId: Uuid,
+  externalId: string,
+  limit: number,
+): Promise<Uuid[]> {
+  const rows = await tx<{ deviceId: Uuid }[]>`
+    SELECT device_id FROM audience WHERE app_id = ${appId} AND external_id = ${externalId} AND active
+    ORDER BY created_at DESC, device_id DESC LIMIT ${limit}`;
+  return rows.map((row) => row.deviceId);
+}
+
+/** The profile behind an external id, for the rows of its devices. */
+export async function findProfile(tx: Tx, appId: Uuid, externalId: string): Promise<Profile | undefined> {
+  const [profile] = await tx<Profile[]>`
+    SELECT id AS user_id, external_id, created_at, first_name, country, language, timezone, properties
+    FROM users WHERE app_id = ${appId} AND external_id = ${externalId}`;
+  return profile;
+}
+
+/** Writes one copy of a profile onto the rows of devices that share it. */
+export async function updateProfileCopy(
+  tx: Tx,
+  appId: Uuid,
+  deviceIds: readonly Uuid[],
+  copy: ProfileCopy,
+): Promise<void> {
+  // The column names are known words and slots (`slotColumn`), never a caller's text.
+  await tx`
+    UPDATE audience SET ${tx({ ...copy.columns, overflow: tx.json(copy.overflow) })}
+    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
+}
+
+/** Devices become reachable or cease to be. */
+export async function updateActive(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[], isActive: boolean): Promise<void> {
+  await tx`
+    UPDATE audience SET active = ${isActive}
+    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
+}
+
+/**
+ * Which active devices are in an audience: a condition over `audience` under the alias `a`. An id that is malformed, unknown
+ * or another app's simply matches nothing.
+ */
+export function audiencePredicate(tx: Tx, appId: Uuid, audience: Audience): Fragment {
+  return tx`a.app_id = ${appId} AND a.active ${selection(tx, audience)}`;
+}
+
+function selection(tx: Tx, audience: Audience): Fragment {
+  if ('device_ids' in audience) return tx`AND a.device_id = ANY(${decodeDeviceIds(audience.device_ids)}::uuid[])`;
+  if ('external_ids' in audience) return tx`AND a.external_id = ANY(${[...new Set(audience.external_ids)]}::text[])`;
+  return tx``;
+}
+
+function decodeDeviceIds(ids: readonly string[]): Uuid[] {
+  return [...new Set(ids)].flatMap((id) => decodeId('dev', id) ?? []);
+}
+
+export interface AudienceCount {
+  readonly web: number;
+  readonly ios: number;
+  readonly android: number;
+  /** Distinct users among the devices. */
+  readonly users: number;
+}
+
+/** How many devices and users would be reached now? */
+export async function countAudience(tx: Tx, appId: Uuid, audience: Audience): Promise<AudienceCount> {
+  const [row] = await tx<AudienceCount[]>`
+    SELECT count(*) FILTER (WHERE a.platform = 'web') AS web, count(*) FILTER (WHERE a.platform = 'ios') AS ios,
+      count(*) FILTER (WHERE a.platform = 'android') AS android, count(DISTINCT a.user_id) AS users
+    FROM audience a WHERE ${audiencePredicate(tx, appId, audience)}`;
+  return row ?? { web: 0, ios: 0, android: 0, users: 0 };
+}
+
+/** How many of the ids asked for, each counted once, have no active device? */
+export async function countUnmatched(tx: Tx, appId: Uuid, audience: Audience): Promise<number> {
+  if ('all' in audience) return 0;
+  const asked = new Set('device_ids' in audience ? audience.device_ids : audience.external_ids).size;
+  const id = 'device_ids' in audience ? tx`a.device_id` : tx`a.external_id`;
+  const [row] = await tx<{ matched: number }[]>`
+    SELECT count(DISTINCT ${id}) AS matched FROM audience a WHERE ${audiencePredicate(tx, appId, audience)}`;
+  return asked - (row?.matched ?? 0);
+}
+
+// Every device has its row here from the transaction that made it.
+function found(row: AudienceRow | undefined, deviceId: Uuid): AudienceRow {
+  if (!row) throw new Error(`device ${deviceId} has no audience row`);
+  return row;
+}

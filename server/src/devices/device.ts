@@ -1,0 +1,93 @@
+// A device: what a registration may say of it (contract 8), and the states it can be in. Pure.
+//
+//   new ──► active ── refused by its provider, or its token moved on ──► invalid (status_reason)
+//            ▲  ▲                                                         │   │
+//            │  └──── registered again, or the credential was at fault ───┘   │ opt-out
+//            └─────── registered again ─── unsubscribed ◄── opt-out ──────────┴── active
+import { z } from 'zod';
+import { type Platform, platforms } from '../channels/channel.ts';
+import type { EndpointRules } from '../channels/webpush/endpoint.ts';
+import { localeField } from '../content/locales.ts';
+import { decodeId, type Uuid } from '../platform/ids.ts';
+import { type TimeZones, timeZoneField } from '../platform/time-zones.ts';
+import { issueOf, validate } from '../platform/validate.ts';
+import { propertyChanges, type StoredProperties } from '../properties/property.ts';
+import { type DeviceToken, parseToken } from './token.ts';
+
+export const deviceStatuses = ['active', 'invalid', 'unsubscribed'] as const;
+export type DeviceStatus = (typeof deviceStatuses)[number];
+
+/** Why a device is invalid. */
+export type InvalidReason = 'unregistered' | 'invalid_token' | 'credential_mismatch' | 'replaced';
+
+export const environments = ['production', 'sandbox'] as const;
+export type Environment = (typeof environments)[number];
+
+/** What stands in `devices`. */
+export interface Device {
+  readonly id: Uuid;
+  readonly platform: Platform;
+  readonly tokenHash: Buffer;
+  readonly credentialId: number | null;
+  readonly environment: Environment | null;
+  readonly status: DeviceStatus;
+  /** The device's own. */
+  readonly properties: StoredProperties;
+}
+
+/** No id is minted so: what a malformed id is read as, since it behaves exactly like an unknown one (contract 1). */
+const idOfNoDevice: Uuid = '00000000-0000-0000-0000-000000000000';
+
+export function readDeviceId(text: string): Uuid {
+  return decodeId('dev', text) ?? idOfNoDevice;
+}
+
+export interface RegistrationRules {
+  readonly endpointRules: EndpointRules;
+  readonly timeZones: TimeZones;
+}
+
+/** The body of POST /v1/devices. An absent field keeps what is stored, null clears it. */
+export type Registration = z.output<ReturnType<typeof schemaOf>>;
+
+/** Builds the reader of registrations, which throws the 400: what a token must look like depends on the platform beside it. */
+export function createRegistrationParser(rules: RegistrationRules): (body: unknown) => Registration {
+  const schemas = new Map(platforms.map((platform) => [platform as unknown, schemaOf(platform, rules)]));
+  const anyPlatform = schemaOf(undefined, rules);
+  return (body) => {
+    const platform = (body as { platform?: unknown } | null | undefined)?.platform;
+    return validate(schemas.get(platform) ?? anyPlatform, body);
+  };
+}
+
+const fact = z.string().max(64).nullish();
+const environment = z.enum(environments).nullish();
+
+function schemaOf(platform: Platform | undefined, { endpointRules, timeZones }: RegistrationRules) {
+  return z.strictObject({
+    platform: z.enum(platforms),
+    token: tokenField(platform, endpointRules),
+    locale: localeField.nullish(),
+    timezone: timeZoneField(timeZones).nullish(),
+    app_version: fact,
+    sdk: fact,
+    os: fact,
+    os_version: fact,
+    model: fact,
+    properties: propertyChanges.nullish(),
+    environment:
+      platform === 'web' || platform === 'android'
+        ? environment.refine((value) => value === null || value === undefined, 'environment is for ios only.')
+        : environment,
+    device_id: z.string().nullish(),
+  });
+}
+
+function tokenField(platform: Platform | undefined, rules: EndpointRules) {
+  return z.unknown().transform((given, context): DeviceToken => {
+    const parsed = parseToken(platform, given, rules);
+    if ('token' in parsed) return parsed.token;
+    for (const issue of parsed.issues) context.issues.push(issueOf(issue, given));
+    return z.NEVER;
+  });
+}

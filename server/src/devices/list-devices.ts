@@ -1,0 +1,24 @@
+// A page of devices with the names of the properties they hold.
+import type { Sql } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { Property } from '../properties/property.ts';
+import { listSlottedAndNumbered } from '../properties/queries.ts';
+import { type DeviceFilters, type ListedDevice, listDevices } from './queries.ts';
+
+export interface DeviceOnPage extends ListedDevice {
+  readonly catalog: ReadonlyMap<number, Property>;
+}
+
+export async function listDevicePage(
+  sql: Sql,
+  appId: Uuid,
+  filters: DeviceFilters,
+  after: { createdAt: Date; id: Uuid } | null,
+  limit: number,
+): Promise<DeviceOnPage[]> {
+  const devices = await listDevices(sql, appId, filters, after, limit);
+  const numbers = new Set(devices.flatMap((device) => Object.keys(device.properties).map(Number)));
+  const properties = numbers.size === 0 ? [] : await listSlottedAndNumbered(sql, appId, [...numbers]);
+  const catalog = new Map(properties.map((property) => [property.id, property]));
+  return devices.map((device) => ({ ...device, catalog }));
+}

@@ -1,0 +1,37 @@
+// Opt-out: nothing is sent to a device any more, it belongs to nobody, and its token is erased. The hash of the token stays,
+// so that the same token registered again is the same device.
+import { updateActive } from '../audience/queries.ts';
+import { writeCopies } from '../audience/write-copies.ts';
+import type { Clock } from '../platform/clock.ts';
+import { type Sql, type Tx, transaction } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { listSlottedAndNumbered } from '../properties/queries.ts';
+import type { Device } from './device.ts';
+import { appendChanges } from './device-history.ts';
+import { lockDevice, updateUnsubscribed } from './queries.ts';
+
+/** False: there is no such device. Repeating it changes nothing. */
+export async function optOutDevice(
+  { sql, clock }: { sql: Sql; clock: Clock },
+  appId: Uuid,
+  deviceId: Uuid,
+): Promise<boolean> {
+  return transaction(sql, async (tx) => {
+    const device = await lockDevice(tx, appId, deviceId);
+    if (device) await optOutLocked(tx, clock, appId, [device]);
+    return device !== undefined;
+  });
+}
+
+/** The same for devices that the caller's transaction has locked. */
+export async function optOutLocked(tx: Tx, clock: Clock, appId: Uuid, devices: readonly Device[]): Promise<void> {
+  if (devices.length === 0) return;
+  const ids = devices.map((device) => device.id);
+  await updateUnsubscribed(tx, appId, ids);
+  await writeCopies(tx, appId, { profile: null, devices, slotted: await listSlottedAndNumbered(tx, appId, []) });
+  await updateActive(tx, appId, ids, false);
+  const changes = devices
+    .filter((device) => device.status !== 'unsubscribed')
+    .map(({ id, platform }) => ({ deviceId: id, platform, status: 'unsubscribed' as const, reason: null }));
+  await appendChanges(tx, appId, clock.date(), changes);
+}

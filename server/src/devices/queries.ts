@@ -1,0 +1,266 @@
+// SQL: devices, their tokens (one token, one device), and the history of their states.
+
+import type { DeviceFacts } from '../audience/device-facts.ts';
+import type { Platform } from '../channels/channel.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Fragment, Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { StoredProperties } from '../properties/property.ts';
+import type { Device, DeviceStatus, Environment, InvalidReason } from './device.ts';
+import type { DeviceToken } from './token.ts';
+
+const nowOf = (tx: Tx, clock: Clock): Fragment => tx`date_trunc('milliseconds', ${clock.now})`;
+
+/** Whose token is this? Locks it, so that no one moves it to another device meanwhile. */
+export async function lockToken(tx: Tx, appId: Uuid, platform: Platform, hash: Buffer): Promise<Uuid | undefined> {
+  const [row] = await tx<{ deviceId: Uuid }[]>`
+    SELECT device_id FROM device_tokens
+    WHERE app_id = ${appId} AND platform = ${platform} AND token_hash = ${hash} FOR UPDATE`;
+  return row?.deviceId;
+}
+
+/** Like `lockToken`, but passes by one that another transaction holds. */
+export async function lockTokenUnlessBusy(
+  tx: Tx,
+  appId: Uuid,
+  platform: Platform,
+  hash: Buffer,
+): Promise<Uuid | undefined> {
+  const [row] = await tx<{ deviceId: Uuid }[]>`
+    SELECT device_id FROM device_tokens
+    WHERE app_id = ${appId} AND platform = ${platform} AND token_hash = ${hash} FOR UPDATE SKIP LOCKED`;
+  return row?.deviceId;
+}
+
+/** Claims a token for a device; false when it is taken. Waits for a transaction that is just claiming it. */
+export async function insertToken(
+  tx: Tx,
+  appId: Uuid,
+  platform: Platform,
+  hash: Buffer,
+  deviceId: Uuid,
+): Promise<boolean> {
+  const result = await tx`
+    INSERT INTO device_tokens (app_id, platform, token_hash, device_id)
+    VALUES (${appId}, ${platform}, ${hash}, ${deviceId}) ON CONFLICT DO NOTHING`;
+  return result.count === 1;
+}
+
+/** Gives a locked token to a device. */
+export async function updateTokenDevice(
+  tx: Tx,
+  appId: Uuid,
+  platform: Platform,
+  hash: Buffer,
+  deviceId: Uuid,
+): Promise<void> {
+  await tx`
+    UPDATE device_tokens SET device_id = ${deviceId}
+    WHERE app_id = ${appId} AND platform = ${platform} AND token_hash = ${hash}`;
+}
+
+/** Forgets a locked token. */
+export async function deleteToken(tx: Tx, appId: Uuid, platform: Platform, hash: Buffer): Promise<void> {
+  await tx`DELETE FROM device_tokens WHERE app_id = ${appId} AND platform = ${platform} AND token_hash = ${hash}`;
+}
+
+/** Locks one device: whoever writes its audience row holds this. */
+export async function lockDevice(tx: Tx, appId: Uuid, id: Uuid): Promise<Device | undefined> {
+  const [device] = await tx<Device[]>`
+    SELECT id, platform, token_hash, credential_id, environment, status, properties FROM devices
+    WHERE app_id = ${appId} AND id = ${id} FOR UPDATE`;
+  return device;
+}
+
+export interface DeviceWrite {
+  readonly appId: Uuid;
+  readonly id: Uuid;
+  readonly token: DeviceToken;
+  readonly credentialId: number | null;
+  readonly environment: Environment | null;
+  readonly properties: StoredProperties;
+}
+
+export async function insertDevice(
+  tx: Tx,
+  clock: Clock,
+  device: DeviceWrite & { readonly platform: Platform },
+): Promise<void> {
+  const { appId, id, platform, token, credentialId, environment, properties } = device;
+  await tx`
+    INSERT INTO devices (app_id, id, platform, token, token_hash, token_hint, credential_id, environment, properties, status,
+      registered_at)
+    VALUES (${appId}, ${id}, ${platform}, ${token.text}, ${token.hash}, ${token.hint}, ${credentialId}, ${environment},
+      ${tx.json(properties)}, 'active', ${nowOf(tx, clock)})`;
+}
+
+/** A locked device registers again. What was learned of its former token or environment is forgotten when they change. */
+export async function updateRegistration(
+  tx: Tx,
+  clock: Clock,
+  device: DeviceWrite & { readonly startsAnew: boolean },
+): Promise<void> {
+  const { appId, id, token, credentialId, environment, properties, startsAnew } = device;
+  await tx`
+    UPDATE devices SET
+      token = ${token.text}, token_hash = ${token.hash}, token_hint = ${token.hint}, credential_id = ${credentialId},
+      environment = ${environment}, properties = ${tx.json(properties)},
+      status = 'active', status_reason = NULL, registered_at = ${nowOf(tx, clock)}
+      ${startsAnew ? tx`, environment_found = NULL, mismatches = 0` : tx``}
+    WHERE app_id = ${appId} AND id = ${id}`;
+}
+
+/** A locked device has lost its token to another one. */
+export async function updateReplaced(tx: Tx, appId: Uuid, id: Uuid): Promise<void> {
+  await tx`
+    UPDATE devices SET status = 'invalid', status_reason = 'replaced', token = NULL, token_hint = NULL
+    WHERE app_id = ${appId} AND id = ${id}`;
+}
+
+/** Locked devices want no more pushes. The hash of their tokens stays, so the same token finds the same device. */
+export async function updateUnsubscribed(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
+  await tx`
+    UPDATE devices SET status = 'unsubscribed', status_reason = NULL, token = NULL, token_hint = NULL, mismatches = 0,
+      identified_at = NULL
+    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])`;
+}
+
+/** A locked device belongs to a user from now on. */
+export async function updateIdentified(tx: Tx, clock: Clock, appId: Uuid, id: Uuid): Promise<void> {
+  await tx`UPDATE devices SET identified_at = ${nowOf(tx, clock)} WHERE app_id = ${appId} AND id = ${id}`;
+}
+
+export interface Refusal {
+  readonly deviceId: Uuid;
+  readonly reason: InvalidReason;
+  /** A device that registered after this instant is left alone. */
+  readonly registeredBy: Date;
+}
+
+/** A device whose status has changed, and to what. */
+export interface DeviceChange {
+  readonly deviceId: Uuid;
+  readonly platform: Platform;
+  readonly status: DeviceStatus;
+  readonly reason: InvalidReason | null;
+}
+
+/**
+ * Which of the refused devices become invalid? Those still active that have not registered since. The place in the arrays
+ * stands for a join, which a distributed database could not make with a list.
+ */
+export async function updateInvalid(tx: Tx, appId: Uuid, refusals: readonly Refusal[]): Promise<DeviceChange[]> {
+  const ids = refusals.map((refusal) => refusal.deviceId);
+  const reasons = refusals.map((refusal) => refusal.reason);
+  const limits = refusals.map((refusal) => refusal.registeredBy.toISOString());
+  return tx<DeviceChange[]>`
+    UPDATE devices SET status = 'invalid', status_reason = (${reasons}::text[])[array_position(${ids}::uuid[], id)]
+    WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND status = 'active'
+      AND registered_at <= (${limits}::timestamptz[])[array_position(${ids}::uuid[], id)]
+    RETURNING id AS device_id, platform, status, status_reason AS reason`;
+}
+
+/** Which devices did a credential's refusals retire since then? */
+export async function listRetiredByCredential(tx: Tx, appId: Uuid, credentialId: number, since: Date): Promise<Uuid[]> {
+  const rows = await tx<{ deviceId: Uuid }[]>`
+    SELECT DISTINCT device_id FROM device_changes
+    WHERE app_id = ${appId} AND credential_id = ${credentialId} AND at >= ${since} AND status = 'invalid'
+    ORDER BY device_id`;
+  return rows.map((row) => row.deviceId);
+}
+
+/** Makes those of the devices active again that are still invalid for what may be the credential's fault. */
+export async function updateRestored(
+  tx: Tx,
+  appId: Uuid,
+  credentialId: number,
+  ids: readonly Uuid[],
+): Promise<DeviceChange[]> {
+  return tx<DeviceChange[]>`
+    UPDATE devices SET status = 'active', status_reason = NULL, mismatches = 0
+    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND status = 'invalid' AND token IS NOT NULL
+      AND status_reason IN ('invalid_token', 'credential_mismatch')
+      AND (credential_id IS NULL OR credential_id = ${credentialId})
+    RETURNING id AS device_id, platform, status, status_reason AS reason`;
+}
+
+/** Counts a credential_mismatch of each device, and answers those that have reached `mismatchesMax` in a row. */
+export async function countMismatches(
+  tx: Tx,
+  appId: Uuid,
+  ids: readonly Uuid[],
+  mismatchesMax: number,
+): Promise<Set<Uuid>> {
+  const rows = await tx<{ id: Uuid; mismatches: number }[]>`
+    UPDATE devices SET mismatches = least(mismatches + 1, ${mismatchesMax}::int)
+    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND status = 'active'
+    RETURNING id, mismatches`;
+  return new Set(rows.filter((row) => row.mismatches >= mismatchesMax).map((row) => row.id));
+}
+
+/** A success ends a row of mismatches. Devices without one are read, never written. */
+export async function forgetMismatches(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
+  await tx`
+    UPDATE devices SET mismatches = 0
+    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND mismatches > 0`;
+}
+
+/** Appends changes of status to the history. */
+export async function insertDeviceChanges(
+  tx: Tx,
+  appId: Uuid,
+  at: Date,
+  changes: readonly (DeviceChange & { readonly changeId: Uuid })[],
+  credentialId: number | null,
+): Promise<void> {
+  const reasons: (string | null)[] = changes.map((change) => change.reason);
+  await tx`
+    INSERT INTO device_changes (app_id, device_id, id, at, platform, status, reason, credential_id)
+    SELECT ${appId}, c.device_id, c.id, ${at}, c.platform, c.status, c.reason, ${credentialId}::smallint
+    FROM unnest(
+      ${changes.map((change) => change.deviceId)}::uuid[], ${changes.map((change) => change.changeId)}::uuid[],
+      ${changes.map((change) => change.platform)}::text[], ${changes.map((change) => change.status)}::text[],
+      ${reasons}::text[]
+    ) AS c (device_id, id, platform, status, reason)`;
+}
+
+export interface ListedDevice extends DeviceFacts {
+  readonly id: Uuid;
+  readonly platform: Platform;
+  readonly tokenHint: string | null;
+  readonly environment: Environment | null;
+  readonly status: DeviceStatus;
+  readonly statusReason: InvalidReason | null;
+  readonly externalId: string | null;
+  readonly properties: StoredProperties;
+  readonly createdAt: Date;
+  readonly lastSeenAt: Date;
+}
+
+export interface DeviceFilters {
+  readonly platform: Platform | null;
+  readonly status: DeviceStatus | null;
+  readonly externalId: string | null;
+}
+
+/** An app's devices, newest first, after a position. */
+export async function listDevices(
+  tx: Tx,
+  appId: Uuid,
+  filters: DeviceFilters,
+  after: { createdAt: Date; id: Uuid } | null,
+  limit: number,
+): Promise<ListedDevice[]> {
+  const { platform, status, externalId } = filters;
+  // `active` says the same as the status, in the table that is walked: the index on inactive rows serves the rare ones.
+  return tx<ListedDevice[]>`
+    SELECT d.id, d.platform, d.token_hint, a.locale, a.timezone, a.app_version, a.sdk, a.os, a.os_version, a.model,
+      d.environment, d.status, d.status_reason, a.external_id, d.properties, a.created_at, a.last_seen_at
+    FROM audience a JOIN devices d ON d.app_id = a.app_id AND d.id = a.device_id
+    WHERE a.app_id = ${appId}
+      ${after ? tx`AND (a.created_at, a.device_id) < (${after.createdAt}, ${after.id})` : tx``}
+      ${platform === null ? tx`` : tx`AND a.platform = ${platform}`}
+      ${status === null ? tx`` : status === 'active' ? tx`AND a.active` : tx`AND NOT a.active AND d.status = ${status}`}
+      ${externalId === null ? tx`` : tx`AND a.external_id = ${externalId}`}
+    ORDER BY a.created_at DESC, a.device_id DESC LIMIT ${limit}`;
+}

@@ -1,0 +1,230 @@
+// A device registers: same token, same device; a refreshed token keeps its device. One transaction, and of 50 that race for
+// one token one makes the device and the others find it (R-63). Locks in the order that the migration of these tables names.
+import { findCurrentCredentialId } from '../apps/queries.ts';
+import { type FactsGiven, mergeFacts } from '../audience/device-facts.ts';
+import {
+  type AudienceRow,
+  findProfile,
+  getAudienceRow,
+  insertAudienceRow,
+  updateActive,
+  updateSeenDevice,
+} from '../audience/queries.ts';
+import { writeCopies } from '../audience/write-copies.ts';
+import { channelOfPlatform, type Platform } from '../channels/channel.ts';
+import { invalid, notFound } from '../platform/api-error.ts';
+import type { Clock } from '../platform/clock.ts';
+import { type Sql, type Tx, transaction } from '../platform/db.ts';
+import { mintUuid, type Uuid } from '../platform/ids.ts';
+import { type ChangedProperties, changeProperties } from '../properties/change-properties.ts';
+import { type LearnedProperties, learnProperties, recordSightings } from '../properties/learn-properties.ts';
+import type { PropertyChanges, PropertyConflict, StoredProperties } from '../properties/property.ts';
+import type { Device, Environment } from './device.ts';
+import { appendChanges } from './device-history.ts';
+import {
+  deleteToken,
+  insertDevice,
+  insertToken,
+  lockDevice,
+  lockToken,
+  lockTokenUnlessBusy,
+  updateRegistration,
+  updateReplaced,
+  updateTokenDevice,
+} from './queries.ts';
+import type { DeviceToken } from './token.ts';
+
+/** Absent: keep what is stored. Null: clear it. */
+export interface RegisterDevice {
+  readonly appId: Uuid;
+  readonly platform: Platform;
+  readonly token: DeviceToken;
+  readonly facts: FactsGiven;
+  readonly environment: Environment | null | undefined;
+  readonly properties: PropertyChanges | null | undefined;
+  /** A client key may use only properties that the catalog has. */
+  readonly mayAddProperties: boolean;
+  /** The device that gets this token in place of its own. */
+  readonly refreshes: Uuid | null;
+}
+
+export interface RegisteredDevice {
+  readonly platform: Platform;
+  readonly row: AudienceRow;
+  readonly environment: Environment | null;
+  readonly properties: ChangedProperties;
+  readonly conflicts: readonly PropertyConflict[];
+  readonly created: boolean;
+}
+
+/** Throws the 400s that depend on stored data, and the 404 of a refresh; then nothing is written. */
+export async function registerDevice(
+  { sql, clock }: { sql: Sql; clock: Clock },
+  request: RegisterDevice,
+): Promise<RegisteredDevice> {
+  return transaction(sql, async (tx) => {
+    const { appId, properties, mayAddProperties } = request;
+    const given = properties ?? new Map();
+    const learned = await learnProperties(tx, clock, { appId, given, mayAdd: mayAddProperties });
+    const settled =
+      request.refreshes === null
+        ? await findDeviceOfToken(tx, clock, request)
+        : await moveTokenTo(tx, clock, request, request.refreshes);
+    const registered = settled.device
+      ? await registerAgain({ tx, clock }, request, settled.device, learned)
+      : await registerNew({ tx, clock }, request, settled.id, learned);
+    await recordSightings(tx, clock, appId, learned);
+    return registered;
+  });
+}
+
+/** The id that the token leads to, and its device where there is one, locked. */
+type Settled = { readonly id: Uuid; readonly device: Device | undefined };
+
+async function findDeviceOfToken(tx: Tx, clock: Clock, request: RegisterDevice): Promise<Settled> {
+  const { appId, platform, token } = request;
+  const newId = mintUuid(clock.nowMs());
+  const holderId = await claimToken(tx, request, newId);
+  if (holderId === newId) return { id: newId, device: undefined };
+  const device = await lockDevice(tx, appId, holderId);
+  if (device?.tokenHash.equals(token.hash)) return { id: holderId, device };
+  // Left over from a refresh: that device has another token by now.
+  await updateTokenDevice(tx, appId, platform, token.hash, newId);
+  return { id: newId, device: undefined };
+}
+
+async function moveTokenTo(tx: Tx, clock: Clock, request: RegisterDevice, id: Uuid): Promise<Settled> {
+  const { appId, platform, token } = request;
+  const holderId = await claimToken(tx, request, id);
+  const locked = new Map<Uuid, Device>();
+  for (const deviceId of [...new Set([id, holderId])].sort()) {
+    const found = await lockDevice(tx, appId, deviceId);
+    if (found) locked.set(deviceId, found);
+  }
+  const device = locked.get(id);
+  if (!device) throw notFound();
+  if (device.platform !== platform) {
+    const message = `This device is registered for ${device.platform}.`;
+    throw invalid([{ path: ['device_id'], code: 'invalid_value', message, allowed: [device.platform] }]);
+  }
+  if (holderId !== id) {
+    const holder = locked.get(holderId);
+    if (holder?.tokenHash.equals(token.hash)) await retireReplaced(tx, clock, appId, holder);
+    await updateTokenDevice(tx, appId, platform, token.hash, id);
+  }
+  if (!device.tokenHash.equals(token.hash)) {
+    // Locked out of order, so without waiting: whoever holds it is registering that old token and will find it left over.
+    const owner = await lockTokenUnlessBusy(tx, appId, platform, device.tokenHash);
+    if (owner === id) await deleteToken(tx, appId, platform, device.tokenHash);
+  }
+  return { id, device };
+}
+
+// Which device has the token now? Unless another has it, `newOwner` does from here on. The row stays locked.
+async function claimToken(tx: Tx, { appId, platform, token }: RegisterDevice, newOwner: Uuid): Promise<Uuid> {
+  for (;;) {
+    const owner = await lockToken(tx, appId, platform, token.hash);
+    if (owner !== undefined) return owner;
+    if (await insertToken(tx, appId, platform, token.hash, newOwner)) return newOwner;
+    // Another transaction claimed it in between, or gave it up again: look once more.
+  }
+}
+
+async function retireReplaced(tx: Tx, clock: Clock, appId: Uuid, device: Device): Promise<void> {
+  // Who opted out stays opted out: nothing can reach that device in any case.
+  if (device.status === 'unsubscribed') return;
+  await updateReplaced(tx, appId, device.id);
+  await updateActive(tx, appId, [device.id], false);
+  const change = { deviceId: device.id, platform: device.platform, status: 'invalid', reason: 'replaced' } as const;
+  await appendChanges(tx, appId, clock.date(), [change]);
+}
+
+async function registerNew(
+  { tx, clock }: { tx: Tx; clock: Clock },
+  request: RegisterDevice,
+  id: Uuid,
+  learned: LearnedProperties,
+): Promise<RegisteredDevice> {
+  const { appId, platform, token, facts } = request;
+  const environment = request.environment ?? null;
+  const credentialId = await findCurrentCredentialId(tx, appId, channelOfPlatform[platform]);
+  const properties = await ownProperties(tx, request, {}, learned);
+  await insertDevice(tx, clock, {
+    appId,
+    id,
+    platform,
+    token,
+    credentialId,
+    environment,
+    properties: properties.stored,
+  });
+  const row = await insertAudienceRow(tx, clock, {
+    appId,
+    deviceId: id,
+    platform,
+    facts: mergeFacts(undefined, facts),
+  });
+  if (Object.keys(properties.stored).length > 0) await copyToAudience(tx, appId, row, properties);
+  await appendChanges(tx, appId, row.createdAt, [{ deviceId: id, platform, status: 'active', reason: null }]);
+  return { platform, row, environment, properties, conflicts: learned.conflicts, created: true };
+}
+
+async function registerAgain(
+  { tx, clock }: { tx: Tx; clock: Clock },
+  request: RegisterDevice,
+  device: Device,
+  learned: LearnedProperties,
+): Promise<RegisteredDevice> {
+  const { appId, platform, token, facts } = request;
+  const { id } = device;
+  const hasNewToken = !device.tokenHash.equals(token.hash);
+  const environment = request.environment === undefined ? device.environment : request.environment;
+  // A subscription belongs for life to the credential that was current when it was made.
+  const credentialId =
+    (hasNewToken ? null : device.credentialId) ??
+    (await findCurrentCredentialId(tx, appId, channelOfPlatform[platform]));
+  const properties = await ownProperties(tx, request, device.properties, learned);
+  const startsAnew = hasNewToken || device.status !== 'active' || environment !== device.environment;
+  await updateRegistration(tx, clock, {
+    appId,
+    id,
+    token,
+    credentialId,
+    environment,
+    properties: properties.stored,
+    startsAnew,
+  });
+  const former = await getAudienceRow(tx, appId, id);
+  const row = await updateSeenDevice(tx, clock, { appId, deviceId: id, facts: mergeFacts(former, facts) });
+  if (changesProperties(request, learned)) await copyToAudience(tx, appId, row, properties);
+  if (device.status !== 'active') {
+    await appendChanges(tx, appId, row.lastSeenAt, [{ deviceId: id, platform, status: 'active', reason: null }]);
+  }
+  return { platform, row, environment, properties, conflicts: learned.conflicts, created: false };
+}
+
+function changesProperties(request: RegisterDevice, learned: LearnedProperties): boolean {
+  return request.properties === null || learned.changes.size > 0;
+}
+
+async function ownProperties(
+  tx: Tx,
+  request: RegisterDevice,
+  former: StoredProperties,
+  learned: LearnedProperties,
+): Promise<ChangedProperties> {
+  // Most devices have none and name none.
+  if (!changesProperties(request, learned) && Object.keys(former).length === 0) {
+    return { stored: {}, catalog: new Map() };
+  }
+  return changeProperties(tx, request.appId, former, learned, request.properties !== null);
+}
+
+async function copyToAudience(tx: Tx, appId: Uuid, row: AudienceRow, properties: ChangedProperties): Promise<void> {
+  const profile = row.externalId === null ? undefined : await findProfile(tx, appId, row.externalId);
+  await writeCopies(tx, appId, {
+    profile: profile ?? null,
+    devices: [{ id: row.deviceId, properties: properties.stored }],
+    slotted: [...properties.catalog.values()],
+  });
+}

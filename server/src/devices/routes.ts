@@ -1,0 +1,156 @@
+// POST and GET /v1/devices, DELETE /v1/devices/{id}.
+import { z } from 'zod';
+import type { Caller } from '../apps/caller.ts';
+import type { DeviceFacts } from '../audience/device-facts.ts';
+import { channelOfPlatform, platforms } from '../channels/channel.ts';
+import { notFound } from '../platform/api-error.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Sql } from '../platform/db.ts';
+import type { Route } from '../platform/http-server.ts';
+import { encodeId } from '../platform/ids.ts';
+import { type Cursors, toPage } from '../platform/page.ts';
+import { validate } from '../platform/validate.ts';
+import { presentConflict, presentProperties } from '../properties/property.ts';
+import { createRegistrationParser, deviceStatuses, type RegistrationRules, readDeviceId } from './device.ts';
+import { type DeviceOnPage, listDevicePage } from './list-devices.ts';
+import { optOutDevice } from './opt-out-devices.ts';
+import { type RegisteredDevice, registerDevice } from './register-device.ts';
+
+export interface DeviceRouteDeps extends RegistrationRules {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly cursors: Cursors;
+}
+
+const noQuery = z.strictObject({});
+const listQuery = z.strictObject({
+  limit: z
+    .string()
+    .regex(/^\d{1,9}$/)
+    .transform(Number)
+    .pipe(z.number().min(1).max(200))
+    .default(50),
+  cursor: z.string().optional(),
+  platform: z.enum(platforms).optional(),
+  status: z.enum(deviceStatuses).optional(),
+  external_id: z.string().optional(),
+});
+
+export function deviceRoutes(deps: DeviceRouteDeps): Route<Caller>[] {
+  const { sql, clock, cursors } = deps;
+  const parseRegistration = createRegistrationParser(deps);
+  return [
+    {
+      method: 'POST',
+      path: '/v1/devices',
+      access: 'client-or-server',
+      async handle({ caller, query, body }) {
+        validate(noQuery, query);
+        const given = parseRegistration(body);
+        const registered = await registerDevice(
+          { sql, clock },
+          {
+            appId: caller.appId,
+            platform: given.platform,
+            token: given.token,
+            facts: {
+              locale: given.locale,
+              timezone: given.timezone,
+              appVersion: given.app_version,
+              sdk: given.sdk,
+              os: given.os,
+              osVersion: given.os_version,
+              model: given.model,
+            },
+            environment: given.environment,
+            properties: given.properties,
+            mayAddProperties: caller.scope === 'server',
+            refreshes: typeof given.device_id === 'string' ? readDeviceId(given.device_id) : null,
+          },
+        );
+        return presentRegistered(registered, caller.scope === 'server');
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/devices',
+      access: 'server',
+      async handle({ caller, query }) {
+        const {
+          limit,
+          cursor,
+          platform = null,
+          status = null,
+          external_id: externalId = null,
+        } = validate(listQuery, query);
+        const scope = [caller.appId, 'devices', platform, status, externalId];
+        const [createdAt, id] = cursor === undefined ? [] : cursors.read(cursor, scope);
+        const after = createdAt === undefined ? null : { createdAt: new Date(createdAt), id: String(id) };
+        const rows = await listDevicePage(sql, caller.appId, { platform, status, externalId }, after, limit + 1);
+        return toPage(rows, limit, presentListed, (last) =>
+          cursors.write([last.createdAt.toISOString(), last.id], scope),
+        );
+      },
+    },
+    {
+      method: 'DELETE',
+      path: '/v1/devices/:id',
+      access: 'client-or-server',
+      async handle({ caller, params, query }) {
+        validate(noQuery, query);
+        const id = readDeviceId(params['id'] ?? '');
+        if (!(await optOutDevice({ sql, clock }, caller.appId, id))) throw notFound();
+        return { id: encodeId('dev', id), status: 'unsubscribed' };
+      },
+    },
+  ];
+}
+
+// A client key is told nothing that was stored before: the device may be another person's by now.
+function presentRegistered(registered: RegisteredDevice, isServer: boolean): object {
+  const { platform, row, environment, properties, conflicts, created } = registered;
+  const { stored, catalog } = properties;
+  return {
+    id: encodeId('dev', row.deviceId),
+    platform,
+    channel: channelOfPlatform[platform],
+    ...presentFacts(row),
+    environment,
+    status: 'active',
+    external_id: isServer ? row.externalId : null,
+    properties: isServer ? presentProperties(stored, catalog) : null,
+    property_conflicts: conflicts.map((conflict) => presentConflict(conflict, isServer ? stored : null)),
+    created,
+    created_at: row.createdAt,
+    last_seen_at: row.lastSeenAt,
+  };
+}
+
+function presentListed(device: DeviceOnPage): object {
+  return {
+    id: encodeId('dev', device.id),
+    platform: device.platform,
+    channel: channelOfPlatform[device.platform],
+    token_hint: device.tokenHint,
+    ...presentFacts(device),
+    environment: device.environment,
+    status: device.status,
+    status_reason: device.statusReason,
+    external_id: device.externalId,
+    properties: presentProperties(device.properties, device.catalog),
+    created_at: device.createdAt,
+    last_seen_at: device.lastSeenAt,
+  };
+}
+
+function presentFacts(facts: DeviceFacts): object {
+  return {
+    locale: facts.locale,
+    timezone: facts.timezone,
+    app_version: facts.appVersion,
+    sdk: facts.sdk,
+    os: facts.os,
+    os_version: facts.osVersion,
+    model: facts.model,
+  };
+}

@@ -1,0 +1,55 @@
+// What makes a device's token valid, per platform, and what tells one token from another (contract 8, R-37). Pure.
+import { createHash } from 'node:crypto';
+import type { Platform } from '../channels/channel.ts';
+import { checkSubscription, type EndpointRules } from '../channels/webpush/endpoint.ts';
+import type { Issue } from '../platform/api-error.ts';
+
+export interface DeviceToken {
+  /** As stored and handed to the channel. */
+  readonly text: string;
+  /** SHA-256 of the token's identity: the same identity is the same device. */
+  readonly hash: Buffer;
+  /** The last characters, for people. */
+  readonly hint: string;
+}
+
+export type ParsedToken = { readonly token: DeviceToken } | { readonly issues: readonly Issue[] };
+
+const hintLength = 6;
+const androidLengthMax = 4_096;
+
+/** The paths of the issues begin inside the token. Beside a platform that there is not, only its absence is an issue. */
+export function parseToken(platform: Platform | undefined, given: unknown, rules: EndpointRules): ParsedToken {
+  if (given === undefined) return refuse('required', 'token is required.');
+  if (platform === undefined) return { issues: [] };
+  if (platform === 'web') return parseWebToken(given, rules);
+  if (typeof given !== 'string') return refuse('invalid_type', 'token must be a string.');
+  if (platform === 'ios') {
+    // The token goes into the path of a request to the provider.
+    if (!/^(?:[0-9a-fA-F]{2}){32,100}$/.test(given)) {
+      return refuse('invalid_format', 'An APNs token is 64 to 200 hexadecimal digits, an even number of them.');
+    }
+    return { token: makeToken(given.toLowerCase(), given.toLowerCase()) };
+  }
+  if (given.length > androidLengthMax)
+    return refuse('too_big', `An FCM token has at most ${androidLengthMax} characters.`);
+  if (!/^[\x21-\x7e]+$/.test(given))
+    return refuse('invalid_format', 'An FCM token is one or more visible ASCII characters.');
+  return { token: makeToken(given, given) };
+}
+
+function parseWebToken(given: unknown, rules: EndpointRules): ParsedToken {
+  const parsed = checkSubscription(given, rules);
+  if ('issues' in parsed) return parsed;
+  const { endpoint, p256dh, auth } = parsed.subscription;
+  const keys = { p256dh: p256dh.toString('base64url'), auth: auth.toString('base64url') };
+  return { token: makeToken(JSON.stringify({ endpoint, keys }), endpoint) };
+}
+
+function makeToken(text: string, identity: string): DeviceToken {
+  return { text, hash: createHash('sha256').update(identity).digest(), hint: `…${identity.slice(-hintLength)}` };
+}
+
+function refuse(code: Issue['code'], message: string): ParsedToken {
+  return { issues: [{ path: [], code, message }] };
+}

@@ -1,0 +1,34 @@
+// The properties that one owner holds, a user or a device: what they are after a request, and what of the catalog is needed
+// to show and to copy them. The caller holds the lock on the owner.
+import { invalid } from '../platform/api-error.ts';
+import type { Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { LearnedProperties } from './learn-properties.ts';
+import { mergeProperties, type Property, propertiesPerOwnerMax, type StoredProperties } from './property.ts';
+import { listSlottedAndNumbered } from './queries.ts';
+
+export interface ChangedProperties {
+  readonly stored: StoredProperties;
+  /** The properties that are stored, and those that have a slot. */
+  readonly catalog: ReadonlyMap<number, Property>;
+}
+
+/** Throws the 400 when the owner would hold too many. `keepsFormer` false: all former values go. */
+export async function changeProperties(
+  tx: Tx,
+  appId: Uuid,
+  former: StoredProperties,
+  learned: LearnedProperties,
+  keepsFormer: boolean,
+): Promise<ChangedProperties> {
+  const formerKept = keepsFormer ? former : {};
+  const numbers = [...Object.keys(formerKept).map(Number), ...learned.changes.keys()];
+  const properties = await listSlottedAndNumbered(tx, appId, numbers);
+  const catalog = new Map(properties.map((property) => [property.id, property]));
+  const stored = mergeProperties(formerKept, learned.changes, (id) => catalog.has(id));
+  if (Object.keys(stored).length > propertiesPerOwnerMax) {
+    const message = `At most ${propertiesPerOwnerMax} properties are stored for one user or device.`;
+    throw invalid([{ path: ['properties'], code: 'too_many_properties', message }]);
+  }
+  return { stored, catalog };
+}

@@ -1,0 +1,30 @@
+// A page of the catalog with what stands elsewhere: which keys an index serves now, and in apps of ordinary size how many
+// profiles have a value at this moment.
+import type { Sql } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import {
+  type CatalogRow,
+  countUsersByProperty,
+  hasMoreUsersThan,
+  listIndexedAudienceColumns,
+  listProperties,
+} from './queries.ts';
+
+/** Up to here a count takes some milliseconds; beyond, the stored one holds, which is at most an hour old. */
+const usersCountedLiveMax = 10_000;
+
+export interface CatalogPage {
+  readonly rows: readonly CatalogRow[];
+  readonly indexedColumns: ReadonlySet<string>;
+}
+
+export async function listCatalog(sql: Sql, appId: Uuid, afterKey: string | null, limit: number): Promise<CatalogPage> {
+  const [rows, indexedColumns, isLarge] = await Promise.all([
+    listProperties(sql, appId, afterKey, limit),
+    listIndexedAudienceColumns(sql),
+    hasMoreUsersThan(sql, appId, usersCountedLiveMax),
+  ]);
+  if (isLarge) return { rows, indexedColumns };
+  const counts = await countUsersByProperty(sql, appId);
+  return { rows: rows.map((row) => ({ ...row, usersCount: counts.get(row.id) ?? 0 })), indexedColumns };
+}

@@ -1,0 +1,128 @@
+// A property: a key of the app's catalog with its inferred type, and the values that users and devices hold under it.
+// Stored values are keyed by the catalog's number and never by name, so a deleted key is invisible at once.
+import { z } from 'zod';
+import type { IssueCode } from '../platform/api-error.ts';
+import { issueOf } from '../platform/validate.ts';
+
+export const propertyTypes = ['string', 'number', 'boolean'] as const;
+export type PropertyType = (typeof propertyTypes)[number];
+export type PropertyValue = string | number | boolean;
+
+/** What the catalog knows of a key. */
+export interface Property {
+  /** Its number in the app: never given twice. */
+  readonly id: number;
+  readonly key: string;
+  readonly type: PropertyType;
+  /** The typed column of `audience` that holds its values; null: they stand in `overflow`. */
+  readonly slot: number | null;
+}
+
+/** Values by catalog number, as they are stored. */
+export type StoredProperties = Readonly<Record<string, PropertyValue>>;
+
+/** What a request does to properties, by key: null deletes. */
+export type PropertyChanges = ReadonlyMap<string, PropertyValue | null>;
+
+/** A value whose type differs from the catalog's: neither written nor coerced. */
+export interface PropertyConflict {
+  readonly property: Property;
+  readonly value: PropertyValue;
+}
+
+/** Keys stored for one user, or for one device itself (contract 9). */
+export const propertiesPerOwnerMax = 100;
+/** Keys in an app's catalog. */
+export const propertiesPerAppMax = 1_000;
+
+const keyPattern = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
+const stringBytesMax = 1_024;
+const sampleLengthMax = 64;
+export const samplesMax = 5;
+
+export function typeOfValue(value: PropertyValue): PropertyType {
+  return typeof value as PropertyType;
+}
+
+/**
+ * The `properties` field of a request. A Map and not an object: `__proto__` and `constructor` are ordinary keys (R-72), and
+ * zod's records drop the former.
+ */
+export const propertyChanges: z.ZodType<PropertyChanges> = z.unknown().transform((input, context): PropertyChanges => {
+  const changes = new Map<string, PropertyValue | null>();
+  const refuse = (path: string[], code: IssueCode, message: string): void => {
+    context.issues.push(issueOf({ path, code, message }, input));
+  };
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+    refuse([], 'invalid_type', 'properties must be an object.');
+    return z.NEVER;
+  }
+  for (const [key, value] of Object.entries(input)) {
+    if (!keyPattern.test(key)) {
+      refuse([key], 'invalid_format', 'A property key has 1 to 64 of A-Z a-z 0-9 _ - and begins with a letter or _.');
+    } else if (value === null || typeof value === 'boolean') changes.set(key, value);
+    else if (typeof value === 'number') {
+      if (Number.isFinite(value)) changes.set(key, value === 0 ? 0 : value);
+      else refuse([key], 'invalid_value', 'A number must be finite.');
+    } else if (typeof value === 'string') {
+      if (Buffer.byteLength(value) <= stringBytesMax) changes.set(key, value);
+      else refuse([key], 'too_big', `A string value has at most ${stringBytesMax} bytes.`);
+    } else refuse([key], 'invalid_type', 'A property is a string, a number, a boolean or null.');
+  }
+  return changes;
+});
+
+/**
+ * The stored values after a change. Values under numbers that the catalog no longer has (`isLive`) are left behind, so they
+ * count for no limit.
+ */
+export function mergeProperties(
+  stored: StoredProperties,
+  changes: ReadonlyMap<number, PropertyValue | null>,
+  isLive: (id: number) => boolean,
+): StoredProperties {
+  const merged = new Map<string, PropertyValue>();
+  for (const [id, value] of Object.entries(stored)) {
+    if (isLive(Number(id))) merged.set(id, value);
+  }
+  for (const [id, value] of changes) {
+    if (value === null) merged.delete(String(id));
+    else merged.set(String(id), value);
+  }
+  return Object.fromEntries(merged);
+}
+
+/** Stored values by key, as an answer shows them: without a prototype, so that every key is an own one. */
+export function presentProperties(
+  stored: StoredProperties,
+  catalog: ReadonlyMap<number, Property>,
+): Record<string, PropertyValue> {
+  const shown: Record<string, PropertyValue> = Object.create(null);
+  for (const [id, value] of Object.entries(stored)) {
+    const property = catalog.get(Number(id));
+    if (property) shown[property.key] = value;
+  }
+  return shown;
+}
+
+/** An item of `property_conflicts`. `stored` is what is kept; null hides it, for client keys. */
+export function presentConflict(conflict: PropertyConflict, stored: StoredProperties | null): Record<string, unknown> {
+  const { property, value } = conflict;
+  return {
+    key: property.key,
+    expected: property.type,
+    received: typeOfValue(value),
+    value,
+    kept: stored?.[property.id] ?? null,
+  };
+}
+
+/** A value as a sample shows it: never cut inside a surrogate pair, which the database could not store. */
+export function sampleOf(value: PropertyValue): PropertyValue {
+  return typeof value === 'string' && value.length > sampleLengthMax
+    ? value
+        .slice(0, sampleLengthMax)
+        .toWellFormed()
+        .replace(/\uFFFD$/, '')
+    : value;
+}

@@ -1,0 +1,174 @@
+// SQL: the property catalog.
+import type { Clock } from '../platform/clock.ts';
+import type { Sql, Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { Property, PropertyValue } from './property.ts';
+
+/** A catalog row with what decides whether seeing its key again is worth a write. */
+export interface CatalogEntry extends Property {
+  readonly lastSeenAt: Date | null;
+  readonly samples: readonly PropertyValue[];
+}
+
+/** Which of these keys does the app know, and as what? */
+export async function findPropertiesByKeys(tx: Tx, appId: Uuid, keys: readonly string[]): Promise<CatalogEntry[]> {
+  return tx<CatalogEntry[]>`
+    SELECT id, key, type, slot, last_seen_at, samples FROM properties
+    WHERE app_id = ${appId} AND key = ANY(${keys as string[]}::text[]) ORDER BY id`;
+}
+
+/** The properties that have a slot, and beside them those with these numbers. Numbers of deleted keys are not found. */
+export async function listSlottedAndNumbered(tx: Tx, appId: Uuid, ids: readonly number[]): Promise<Property[]> {
+  return tx<Property[]>`
+    SELECT id, key, type, slot FROM properties
+    WHERE app_id = ${appId} AND (slot IS NOT NULL OR id = ANY(${ids as number[]}::int[])) ORDER BY id`;
+}
+
+/**
+ * Takes numbers for new keys and returns the first. Holds the catalog until the transaction ends, so that of two racing first
+ * values of a key the second finds the first.
+ */
+export async function takePropertyNumbers(tx: Tx, appId: Uuid, count: number): Promise<number> {
+  const [row] = await tx<{ first: number }[]>`
+    INSERT INTO property_catalogs AS c (app_id, next_property_id) VALUES (${appId}, 1 + ${count}::int)
+    ON CONFLICT (app_id) DO UPDATE SET next_property_id = c.next_property_id + ${count}::int
+    RETURNING next_property_id - ${count}::int AS first`;
+  if (!row) throw new Error('an upsert returned no row');
+  return row.first;
+}
+
+/** How many keys does the app have? */
+export async function countProperties(tx: Tx, appId: Uuid): Promise<number> {
+  const [row] = await tx<{ count: number }[]>`SELECT count(*) AS count FROM properties WHERE app_id = ${appId}`;
+  return row?.count ?? 0;
+}
+
+export interface NewProperty extends Property {
+  readonly sample: PropertyValue;
+}
+
+/** Adds keys with their first value. */
+export async function insertProperties(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  added: readonly NewProperty[],
+): Promise<void> {
+  const slots: (number | null)[] = added.map((property) => property.slot);
+  await tx`
+    INSERT INTO properties (app_id, id, key, type, slot, samples, first_seen_at, last_seen_at)
+    SELECT ${appId}, p.id, p.key, p.type, p.slot, jsonb_build_array(p.sample::jsonb), ${clock.now}, ${clock.now}
+    FROM unnest(
+      ${added.map((property) => property.id)}::int[], ${added.map((property) => property.key)}::text[],
+      ${added.map((property) => property.type)}::text[], ${slots}::smallint[],
+      ${added.map((property) => JSON.stringify(property.sample))}::text[]
+    ) AS p (id, key, type, slot, sample)`;
+}
+
+/** Notes that a key was seen: when, a sample while there are few, and whether its value was of another type. */
+export async function updateSighting(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  seen: { id: number; sample: PropertyValue | null; isConflict: boolean; samplesMax: number },
+): Promise<void> {
+  const { id, sample, isConflict, samplesMax } = seen;
+  await tx`
+    UPDATE properties SET
+      ${
+        isConflict
+          ? tx`conflicts_count = conflicts_count + 1, last_conflict_at = ${clock.now}`
+          : tx`first_seen_at = coalesce(first_seen_at, ${clock.now}), last_seen_at = ${clock.now}`
+      }
+      ${
+        sample === null
+          ? tx``
+          : tx`, samples = CASE
+              WHEN jsonb_array_length(samples) < ${samplesMax}::int AND NOT samples @> ${tx.json(sample)}::jsonb
+              THEN samples || ${tx.json([sample])}::jsonb ELSE samples END`
+      }
+    WHERE app_id = ${appId} AND id = ${id}`;
+}
+
+/** Takes a text out of a key's samples: its owner was erased, and others who have it bring it back. */
+export async function deleteSample(tx: Tx, appId: Uuid, id: number, sample: string): Promise<void> {
+  await tx`
+    UPDATE properties SET samples = samples - ${sample}::text
+    WHERE app_id = ${appId} AND id = ${id} AND samples ? ${sample}::text`;
+}
+
+export interface CatalogRow extends Property {
+  readonly usersCount: number;
+  readonly samples: readonly PropertyValue[];
+  readonly conflictsCount: number;
+  readonly lastConflictAt: Date | null;
+  readonly firstSeenAt: Date | null;
+  readonly lastSeenAt: Date | null;
+}
+
+/** The catalog from a key on, in order of keys. */
+export async function listProperties(
+  tx: Tx,
+  appId: Uuid,
+  afterKey: string | null,
+  limit: number,
+): Promise<CatalogRow[]> {
+  return tx<CatalogRow[]>`
+    SELECT id, key, type, slot, users_count, samples, conflicts_count, last_conflict_at, first_seen_at, last_seen_at
+    FROM properties
+    WHERE app_id = ${appId} ${afterKey === null ? tx`` : tx`AND key > ${afterKey}`}
+    ORDER BY key LIMIT ${limit}`;
+}
+
+/** Which columns of `audience` does a finished index serve? */
+export async function listIndexedAudienceColumns(tx: Tx): Promise<Set<string>> {
+  const rows = await tx<{ name: string }[]>`
+    SELECT DISTINCT a.attname AS name
+    FROM pg_index i
+    JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
+      AND d.refclassid = 'pg_class'::regclass AND d.refobjid = i.indrelid AND d.refobjsubid > 0
+    JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+    WHERE i.indrelid = 'audience'::regclass AND i.indisvalid AND i.indisready`;
+  return new Set(rows.map((row) => row.name));
+}
+
+/** Has the app more than this many profiles? */
+export async function hasMoreUsersThan(tx: Tx, appId: Uuid, usersMax: number): Promise<boolean> {
+  const [row] = await tx<{ count: number }[]>`
+    SELECT count(*) AS count FROM (SELECT 1 FROM users WHERE app_id = ${appId} LIMIT ${usersMax + 1}) AS some_users`;
+  return (row?.count ?? 0) > usersMax;
+}
+
+/** How many profiles have a value, by the property's number? Numbers of deleted keys are among them. */
+export async function countUsersByProperty(tx: Tx, appId: Uuid): Promise<Map<number, number>> {
+  const rows = await tx<{ id: string; count: number }[]>`
+    SELECT id, count(*) AS count
+    FROM (SELECT jsonb_object_keys(properties) AS id FROM users WHERE app_id = ${appId}) AS held
+    GROUP BY id`;
+  return new Map(rows.map((row) => [Number(row.id), row.count]));
+}
+
+/** Which catalogs were not counted within these minutes? */
+export async function listCatalogsToCount(sql: Sql, clock: Clock, minutes: number): Promise<Uuid[]> {
+  const rows = await sql<{ appId: Uuid }[]>`
+    SELECT app_id FROM property_catalogs
+    WHERE counted_at IS NULL OR counted_at < ${clock.now} - ${minutes}::float8 * interval '1 minute' ORDER BY app_id`;
+  return rows.map((row) => row.appId);
+}
+
+/** The numbers of an app's keys. */
+export async function listPropertyNumbers(sql: Sql, appId: Uuid): Promise<number[]> {
+  const rows = await sql<{ id: number }[]>`SELECT id FROM properties WHERE app_id = ${appId} ORDER BY id`;
+  return rows.map((row) => row.id);
+}
+
+/** Stores a count. A row at a time, since requests lock these rows in an order of their own. */
+export async function updateUsersCount(sql: Sql, appId: Uuid, id: number, count: number): Promise<void> {
+  await sql`
+    UPDATE properties SET users_count = ${count} WHERE app_id = ${appId} AND id = ${id} AND users_count <> ${count}`;
+}
+
+/** Notes when the profiles of an app began to be counted. */
+export async function updateCountedAt(sql: Sql, appId: Uuid, at: Date): Promise<void> {
+  await sql`UPDATE property_catalogs SET counted_at = ${at} WHERE app_id = ${appId}`;
+}

@@ -1,0 +1,48 @@
+// Counts the profiles that have a value, for the catalog of apps too large to be counted as they are asked for. One process
+// at a time does it, under an advisory lock; a count never stands in the way of a request.
+import type { Clock } from '../platform/clock.ts';
+import type { Sql } from '../platform/db.ts';
+import {
+  countUsersByProperty,
+  listCatalogsToCount,
+  listPropertyNumbers,
+  updateCountedAt,
+  updateUsersCount,
+} from './queries.ts';
+
+/** Any number that nothing else in this database locks. */
+const advisoryLock = 4_271_960_131;
+
+/** Contract 5.4 allows an hour; what is left is for the count itself. */
+const countAfterMinutes = 45;
+
+export interface PropertyCounter {
+  /** Brings every catalog up to date that is due. To be run every few minutes, by any number of processes. */
+  runOnce(): Promise<void>;
+}
+
+export function createPropertyCounter({ sql, clock }: { sql: Sql; clock: Clock }): PropertyCounter {
+  return {
+    async runOnce() {
+      const connection = await sql.reserve();
+      try {
+        const [row] = await connection<{ locked: boolean }[]>`SELECT pg_try_advisory_lock(${advisoryLock}) AS locked`;
+        if (!row?.locked) return;
+        try {
+          for (const appId of await listCatalogsToCount(sql, clock, countAfterMinutes)) await countOne(appId);
+        } finally {
+          await connection`SELECT pg_advisory_unlock(${advisoryLock})`;
+        }
+      } finally {
+        connection.release();
+      }
+    },
+  };
+
+  async function countOne(appId: string): Promise<void> {
+    const startedAt = clock.date();
+    const counts = await countUsersByProperty(sql, appId);
+    for (const id of await listPropertyNumbers(sql, appId)) await updateUsersCount(sql, appId, id, counts.get(id) ?? 0);
+    await updateCountedAt(sql, appId, startedAt);
+  }
+}

@@ -1,0 +1,62 @@
+// A user's profile comes to stand on each of their devices, and a device becomes a user's: in the transaction that holds the
+// user's row of `people`, so no device can join or miss a change meanwhile.
+import { listAudienceRows, listDeviceIdsOfUser } from '../audience/queries.ts';
+import { writeCopies } from '../audience/write-copies.ts';
+import type { Device } from '../devices/device.ts';
+import { lockDevice, updateIdentified } from '../devices/queries.ts';
+import { notFound } from '../platform/api-error.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { Property } from '../properties/property.ts';
+import type { User } from './user.ts';
+
+/**
+ * Writes the profile onto all devices of the user, and onto `aliasedId`, which belongs to them from now on and to nobody else.
+ * Throws the 404 for a device that does not exist.
+ */
+export async function copyToDevices(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  copied: { readonly user: User; readonly slotted: readonly Property[]; readonly aliasedId: Uuid | null },
+): Promise<void> {
+  const { user, slotted, aliasedId } = copied;
+  const locked = await lockDevicesOfUser(tx, appId, user.externalId, aliasedId);
+  if (aliasedId !== null) {
+    const aliased = locked.find(({ device }) => device.id === aliasedId);
+    if (!aliased) throw notFound();
+    if (aliased.externalId !== user.externalId) await updateIdentified(tx, clock, appId, aliasedId);
+  }
+  const devices = locked.map(({ device }) => device);
+  await writeCopies(tx, appId, { profile: { ...user, userId: user.id }, devices, slotted });
+}
+
+export interface LockedDevice {
+  readonly device: Device;
+  /** Whose it is, as of now. */
+  readonly externalId: string | null;
+}
+
+/** Locks a user's devices, and beside them one that may be anyone's. Devices that went to another user meanwhile are left out. */
+export async function lockDevicesOfUser(
+  tx: Tx,
+  appId: Uuid,
+  externalId: string,
+  besideId: Uuid | null = null,
+): Promise<LockedDevice[]> {
+  const ids = new Set(await listDeviceIdsOfUser(tx, appId, externalId));
+  if (besideId !== null) ids.add(besideId);
+  const devices: Device[] = [];
+  // One at a time, in the order of their ids: a distributed database locks rows on one shard only.
+  for (const id of [...ids].sort()) {
+    const device = await lockDevice(tx, appId, id);
+    if (device) devices.push(device);
+  }
+  if (devices.length === 0) return [];
+  const rows = await listAudienceRows(tx, appId, [...ids]);
+  const owners = new Map(rows.map((row) => [row.deviceId, row.externalId]));
+  return devices
+    .map((device) => ({ device, externalId: owners.get(device.id) ?? null }))
+    .filter((locked) => locked.externalId === externalId || locked.device.id === besideId);
+}

@@ -1,0 +1,27 @@
+// One user with what answers show beside the profile: the names of its properties, and its newest active devices.
+import { listActiveDeviceIdsOfUser } from '../audience/queries.ts';
+import type { Sql } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { Property } from '../properties/property.ts';
+import { listSlottedAndNumbered } from '../properties/queries.ts';
+import { findUser } from './queries.ts';
+import type { User } from './user.ts';
+
+export interface FoundUser {
+  readonly user: User;
+  readonly catalog: ReadonlyMap<number, Property>;
+  readonly deviceIds: readonly Uuid[];
+}
+
+/** An answer lists at most this many devices (contract 5.17). */
+export const devicesShownMax = 100;
+
+export async function findUserWithDevices(sql: Sql, appId: Uuid, externalId: string): Promise<FoundUser | undefined> {
+  const user = await findUser(sql, appId, externalId);
+  if (!user) return undefined;
+  const [properties, deviceIds] = await Promise.all([
+    listSlottedAndNumbered(sql, appId, Object.keys(user.properties).map(Number)),
+    listActiveDeviceIdsOfUser(sql, appId, externalId, devicesShownMax),
+  ]);
+  return { user, catalog: new Map(properties.map((property) => [property.id, property])), deviceIds };
+}

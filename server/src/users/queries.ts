@@ -1,0 +1,78 @@
+// SQL: people (external id → user id) and users.
+import type { Clock } from '../platform/clock.ts';
+import type { Fragment, Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { User } from './user.ts';
+
+// Answers show milliseconds, and what is stored is what was shown.
+const nowOf = (tx: Tx, clock: Clock): Fragment => tx`date_trunc('milliseconds', ${clock.now})`;
+
+const userColumns = (tx: Tx): Fragment => tx`
+  id, external_id, first_name, country, language, timezone, properties, created_at, updated_at`;
+
+/** Whose external id is this? Locks it: what is written about one user is written by one transaction after the other. */
+export async function lockPerson(tx: Tx, appId: Uuid, externalId: string): Promise<Uuid | undefined> {
+  const [person] = await tx<{ userId: Uuid }[]>`
+    SELECT user_id FROM people WHERE app_id = ${appId} AND external_id = ${externalId} FOR UPDATE`;
+  return person?.userId;
+}
+
+/** Gives an external id its user id; false when it has one. Waits for a transaction that is just giving it one. */
+export async function insertPerson(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  externalId: string,
+  userId: Uuid,
+): Promise<boolean> {
+  const result = await tx`
+    INSERT INTO people (app_id, external_id, user_id, created_at)
+    VALUES (${appId}, ${externalId}, ${userId}, ${clock.now}) ON CONFLICT DO NOTHING`;
+  return result.count === 1;
+}
+
+/** Forgets which user id an external id had. */
+export async function deletePerson(tx: Tx, appId: Uuid, externalId: string): Promise<void> {
+  await tx`DELETE FROM people WHERE app_id = ${appId} AND external_id = ${externalId}`;
+}
+
+/** The profile under an external id. */
+export async function findUser(tx: Tx, appId: Uuid, externalId: string): Promise<User | undefined> {
+  const [user] = await tx<User[]>`
+    SELECT ${userColumns(tx)} FROM users WHERE app_id = ${appId} AND external_id = ${externalId}`;
+  return user;
+}
+
+export type UserWrite = Omit<User, 'createdAt' | 'updatedAt'>;
+
+export async function insertUser(tx: Tx, clock: Clock, appId: Uuid, user: UserWrite): Promise<User> {
+  const { id, externalId, firstName, country, language, timezone, properties } = user;
+  const [inserted] = await tx<User[]>`
+    INSERT INTO users (app_id, external_id, id, first_name, country, language, timezone, properties, created_at, updated_at)
+    VALUES (${appId}, ${externalId}, ${id}, ${firstName}, ${country}, ${language}, ${timezone}, ${tx.json(properties)},
+      ${nowOf(tx, clock)}, ${nowOf(tx, clock)})
+    RETURNING ${userColumns(tx)}`;
+  return written(inserted);
+}
+
+export async function updateUser(tx: Tx, clock: Clock, appId: Uuid, user: UserWrite): Promise<User> {
+  const { externalId, firstName, country, language, timezone, properties } = user;
+  const [updated] = await tx<User[]>`
+    UPDATE users SET first_name = ${firstName}, country = ${country}, language = ${language}, timezone = ${timezone},
+      properties = ${tx.json(properties)}, updated_at = ${nowOf(tx, clock)}
+    WHERE app_id = ${appId} AND external_id = ${externalId}
+    RETURNING ${userColumns(tx)}`;
+  return written(updated);
+}
+
+/** Erases a profile; undefined when the external id has none. */
+export async function deleteUser(tx: Tx, appId: Uuid, externalId: string): Promise<User | undefined> {
+  const [deleted] = await tx<User[]>`
+    DELETE FROM users WHERE app_id = ${appId} AND external_id = ${externalId} RETURNING ${userColumns(tx)}`;
+  return deleted;
+}
+
+function written(user: User | undefined): User {
+  if (!user) throw new Error('a profile was written and no row came back');
+  return user;
+}

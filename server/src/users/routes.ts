@@ -1,0 +1,109 @@
+// POST /v1/users, GET and DELETE /v1/users/{external_id}.
+import { z } from 'zod';
+import type { Caller } from '../apps/caller.ts';
+import { readDeviceId } from '../devices/device.ts';
+import { notFound } from '../platform/api-error.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Sql } from '../platform/db.ts';
+import type { Route } from '../platform/http-server.ts';
+import { encodeId, type Uuid } from '../platform/ids.ts';
+import { isStorable } from '../platform/json.ts';
+import type { TimeZones } from '../platform/time-zones.ts';
+import { validate } from '../platform/validate.ts';
+import { presentConflict, presentProperties } from '../properties/property.ts';
+import { eraseUser } from './erase-user.ts';
+import { type FoundUser, findUserWithDevices } from './find-user.ts';
+import { upsertUser } from './upsert-user.ts';
+import { externalIdField, userRequestSchema } from './user.ts';
+
+export interface UserRouteDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly timeZones: TimeZones;
+}
+
+const noQuery = z.strictObject({});
+
+export function userRoutes({ sql, clock, timeZones }: UserRouteDeps): Route<Caller>[] {
+  const userRequest = userRequestSchema(timeZones);
+  return [
+    {
+      method: 'POST',
+      path: '/v1/users',
+      access: 'server',
+      async handle({ caller, query, body }) {
+        validate(noQuery, query);
+        const given = validate(userRequest, body);
+        const upserted = await upsertUser(
+          { sql, clock },
+          {
+            appId: caller.appId,
+            externalId: given.external_id,
+            firstName: given.first_name,
+            country: given.country,
+            language: given.language,
+            timezone: given.timezone,
+            properties: given.properties,
+            deviceId: typeof given.device_id === 'string' ? readDeviceId(given.device_id) : null,
+          },
+        );
+        const { user, created, conflicts } = upserted;
+        return present(upserted, {
+          created,
+          property_conflicts: conflicts.map((conflict) => presentConflict(conflict, user.properties)),
+        });
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/users/:external_id',
+      access: 'server',
+      async handle({ caller, params, query }) {
+        validate(noQuery, query);
+        const externalId = readExternalId(params);
+        const found = await findUserWithDevices(sql, caller.appId, externalId);
+        if (!found) throw notFound();
+        return present(found);
+      },
+    },
+    {
+      method: 'DELETE',
+      path: '/v1/users/:external_id',
+      access: 'server',
+      async handle({ caller, params, query }) {
+        validate(noQuery, query);
+        const externalId = readExternalId(params);
+        const erased = await eraseUser({ sql, clock }, caller.appId, externalId);
+        if (!erased) throw notFound();
+        return { external_id: externalId, deleted: true, devices_removed: erased.devicesRemoved };
+      },
+    },
+  ];
+}
+
+// What cannot be an external id belongs to nobody.
+function readExternalId(params: Readonly<Record<string, string>>): string {
+  const externalId = params['external_id'] ?? '';
+  if (!externalIdField.safeParse(externalId).success || !isStorable(externalId)) throw notFound();
+  return externalId;
+}
+
+function present(
+  { user, catalog, deviceIds }: FoundUser,
+  upserted?: { created: boolean; property_conflicts: object[] },
+) {
+  return {
+    id: encodeId('usr', user.id),
+    external_id: user.externalId,
+    ...(upserted && { created: upserted.created }),
+    first_name: user.firstName,
+    country: user.country,
+    language: user.language,
+    timezone: user.timezone,
+    properties: presentProperties(user.properties, catalog),
+    devices: deviceIds.map((id: Uuid) => encodeId('dev', id)),
+    ...(upserted && { property_conflicts: upserted.property_conflicts }),
+    created_at: user.createdAt,
+    updated_at: user.updatedAt,
+  };
+}

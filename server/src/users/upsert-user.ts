@@ -1,0 +1,77 @@
+// A profile is created or updated: catalog, profile, alias, and the copy on its devices, in one transaction. Concurrent
+// upserts of one user follow each other; per key the later one wins.
+import { listActiveDeviceIdsOfUser } from '../audience/queries.ts';
+import type { Clock } from '../platform/clock.ts';
+import { type Sql, type Tx, transaction } from '../platform/db.ts';
+import { mintUuid, type Uuid } from '../platform/ids.ts';
+import { changeProperties } from '../properties/change-properties.ts';
+import { learnProperties, recordSightings } from '../properties/learn-properties.ts';
+import type { PropertyChanges, PropertyConflict } from '../properties/property.ts';
+import { copyToDevices } from './alias-device.ts';
+import { devicesShownMax, type FoundUser } from './find-user.ts';
+import { findUser, insertPerson, insertUser, lockPerson, type UserWrite, updateUser } from './queries.ts';
+import type { User } from './user.ts';
+
+/** Absent: keep what is stored. Null: clear it. */
+export interface UpsertUser {
+  readonly appId: Uuid;
+  readonly externalId: string;
+  readonly firstName: string | null | undefined;
+  readonly country: string | null | undefined;
+  readonly language: string | null | undefined;
+  readonly timezone: string | null | undefined;
+  readonly properties: PropertyChanges | null | undefined;
+  /** A device that belongs to the user from now on. */
+  readonly deviceId: Uuid | null;
+}
+
+export interface UpsertedUser extends FoundUser {
+  readonly created: boolean;
+  readonly conflicts: readonly PropertyConflict[];
+}
+
+/** Throws the 400 for too many properties and the 404 for an unknown device; then nothing is written. */
+export async function upsertUser(
+  { sql, clock }: { sql: Sql; clock: Clock },
+  request: UpsertUser,
+): Promise<UpsertedUser> {
+  return transaction(sql, async (tx) => {
+    const { appId, externalId } = request;
+    const given = request.properties ?? new Map();
+    const learned = await learnProperties(tx, clock, { appId, given, mayAdd: true });
+    const id = await claimPerson(tx, clock, appId, externalId);
+    const former = await findUser(tx, appId, externalId);
+    const keepsFormer = request.properties !== null;
+    const { stored, catalog } = await changeProperties(tx, appId, former?.properties ?? {}, learned, keepsFormer);
+    const write: UserWrite = { id, externalId, ...mergeAttributes(former, request), properties: stored };
+    const user = former ? await updateUser(tx, clock, appId, write) : await insertUser(tx, clock, appId, write);
+    await copyToDevices(tx, clock, appId, { user, slotted: [...catalog.values()], aliasedId: request.deviceId });
+    const deviceIds = await listActiveDeviceIdsOfUser(tx, appId, externalId, devicesShownMax);
+    await recordSightings(tx, clock, appId, learned);
+    return { user, created: !former, conflicts: learned.conflicts, catalog, deviceIds };
+  });
+}
+
+// The user id behind an external id, locked; minted when it is first seen.
+async function claimPerson(tx: Tx, clock: Clock, appId: Uuid, externalId: string): Promise<Uuid> {
+  for (;;) {
+    const userId = await lockPerson(tx, appId, externalId);
+    if (userId !== undefined) return userId;
+    const newId = mintUuid(clock.nowMs());
+    if (await insertPerson(tx, clock, appId, externalId, newId)) return newId;
+    // Another transaction inserted it, or erased it again, in between: look once more.
+  }
+}
+
+function mergeAttributes(former: User | undefined, given: UpsertUser) {
+  const merge = (name: 'firstName' | 'country' | 'language' | 'timezone'): string | null => {
+    const value = given[name];
+    return value === undefined ? (former?.[name] ?? null) : value;
+  };
+  return {
+    firstName: merge('firstName'),
+    country: merge('country'),
+    language: merge('language'),
+    timezone: merge('timezone'),
+  };
+}

@@ -1,0 +1,37 @@
+// A user: the profile that a caller keeps under an external id, and its built-in attributes (contract 9). Pure.
+import { z } from 'zod';
+import { countryField } from '../content/country.ts';
+import { languageField } from '../content/locales.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { type TimeZones, timeZoneField } from '../platform/time-zones.ts';
+import { propertyChanges, type StoredProperties } from '../properties/property.ts';
+
+const externalIdLengthMax = 256;
+
+/** Compared exactly: no trim, no case folding, no normalisation. */
+export const externalIdField = z.string().min(1).max(externalIdLengthMax);
+
+export interface User {
+  readonly id: Uuid;
+  readonly externalId: string;
+  readonly firstName: string | null;
+  readonly country: string | null;
+  readonly language: string | null;
+  readonly timezone: string | null;
+  readonly properties: StoredProperties;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+/** The body of POST /v1/users. An absent field keeps what is stored, null clears it. */
+export function userRequestSchema(timeZones: TimeZones) {
+  return z.strictObject({
+    external_id: externalIdField,
+    first_name: z.string().max(128).nullish(),
+    country: countryField.nullish(),
+    language: languageField.nullish(),
+    timezone: timeZoneField(timeZones).nullish(),
+    properties: propertyChanges.nullish(),
+    device_id: z.string().nullish(),
+  });
+}
