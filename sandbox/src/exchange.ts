@@ -17,6 +17,8 @@ export interface Exchange {
   close(answer: Answer | null): void;
 }
 
+const LINGER_MS = 500;
+
 /** Timers that die with the server. */
 export class Timers {
   readonly #running = new Set<NodeJS.Timeout>();
@@ -35,21 +37,92 @@ export class Timers {
   }
 }
 
-export class Http2Exchange implements Exchange {
-  readonly #stream: ServerHttp2Stream;
+/** One HTTP/2 connection, and what it has promised about its streams. */
+export class Http2Connection {
+  readonly id: number;
   readonly #session: ServerHttp2Session;
   readonly #socket: Socket;
   readonly #timers: Timers;
+  readonly #open = new Set<number>();
+  #answeredMax = 0;
+  #lastId = Number.POSITIVE_INFINITY;
 
-  constructor(stream: ServerHttp2Stream, session: ServerHttp2Session, socket: Socket, timers: Timers) {
-    this.#stream = stream;
+  constructor(id: number, session: ServerHttp2Session, socket: Socket, timers: Timers) {
+    this.#timers = timers;
+    this.id = id;
     this.#session = session;
     this.#socket = socket;
+  }
+
+  /** Follows a stream to its end. False: it came after a GOAWAY and must not be processed. */
+  admit(stream: ServerHttp2Stream): boolean {
+    const id = stream.id ?? 0;
+    if (id > this.#lastId) return false;
+    this.#open.add(id);
+    stream.once('close', () => {
+      this.#open.delete(id);
+      if (this.#lastId !== Number.POSITIVE_INFINITY) this.#endWhenIdle();
+    });
+    return true;
+  }
+
+  /** Whether a stream admitted earlier is above the last one of a GOAWAY since. */
+  isAbandoned(stream: ServerHttp2Stream): boolean {
+    return (stream.id ?? 0) > this.#lastId;
+  }
+
+  noteAnswer(stream: ServerHttp2Stream): void {
+    this.#answeredMax = Math.max(this.#answeredMax, stream.id ?? 0);
+  }
+
+  /**
+   * RFC 9113 section 6.8: streams above the last id were not processed and will not be; those below are answered yet,
+   * and then the connection ends.
+   */
+  goaway(code: ResetCode, debug: string, stream: ServerHttp2Stream, isProcessed: boolean): void {
+    const id = stream.id ?? 1;
+    // Client streams are odd. What was answered already cannot be called unprocessed.
+    this.#lastId = Math.max(isProcessed ? id : id - 2, this.#answeredMax, 0);
+    this.#session.goaway(RESET_CODES[code], this.#lastId, Buffer.from(debug, 'utf8'));
+    if (isProcessed) return;
+    if (id <= this.#lastId) stream.close(RESET_CODES.REFUSED_STREAM);
+    this.#open.delete(id);
+    this.#endWhenIdle();
+  }
+
+  /**
+   * Ends the connection behind all that was said on it. Frames reach the socket in the turn after the one that made
+   * them; what the socket has taken is sent before its end.
+   */
+  endAfterFlush(): void {
+    setImmediate(() => setImmediate(() => this.#socket.end()));
+    // A client may keep its half open for as long as it likes; destroying at once could overtake what was written.
+    this.#timers.after(LINGER_MS, () => this.#socket.destroy());
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  #endWhenIdle(): void {
+    for (const id of this.#open) if (id <= this.#lastId) return;
+    this.endAfterFlush();
+  }
+}
+
+export class Http2Exchange implements Exchange {
+  readonly #stream: ServerHttp2Stream;
+  readonly #connection: Http2Connection;
+  readonly #timers: Timers;
+
+  constructor(stream: ServerHttp2Stream, connection: Http2Connection, timers: Timers) {
+    this.#stream = stream;
+    this.#connection = connection;
     this.#timers = timers;
   }
 
   respond({ status, headers, body }: Answer): void {
-    if (this.#stream.destroyed || this.#stream.headersSent) return;
+    if (!this.#mayAnswer()) return;
     this.#stream.respond({ ':status': status, ...headers }, { endStream: body === '' });
     if (body !== '') this.#stream.end(body);
   }
@@ -57,7 +130,7 @@ export class Http2Exchange implements Exchange {
   respondSlowly(answer: Answer, delayMs: number, byteMs: number): void {
     this.#timers.after(delayMs, () => {
       if (byteMs === 0 || answer.body === '') return this.respond(answer);
-      if (this.#stream.destroyed) return;
+      if (!this.#mayAnswer()) return;
       this.#stream.respond({ ':status': answer.status, ...answer.headers });
       drip(this.#stream, answer.body, byteMs, this.#timers);
     });
@@ -68,26 +141,23 @@ export class Http2Exchange implements Exchange {
   }
 
   goaway(code: ResetCode, debug: string, answer: Answer | null): void {
-    const id = this.#stream.id ?? 1;
-    // RFC 9113 section 6.8: streams above the id were not and will not be processed. Client streams are odd.
-    const last = answer === null ? Math.max(0, id - 2) : id;
-    this.#session.goaway(RESET_CODES[code], last, Buffer.from(debug, 'utf8'));
-    if (answer !== null) {
-      this.respond(answer);
-      this.#session.close();
-      return;
-    }
-    // The frame is on its way once the socket's write buffer is; then nothing more is said on this connection.
-    setImmediate(() => this.#socket.end());
+    this.#connection.goaway(code, debug, this.#stream, answer !== null);
+    if (answer !== null) this.respond(answer);
   }
 
   close(answer: Answer | null): void {
     if (answer === null) {
-      this.#socket.destroy();
+      this.#connection.destroy();
       return;
     }
     this.respond(answer);
-    this.#stream.once('close', () => this.#socket.end());
+    this.#stream.once('close', () => this.#connection.endAfterFlush());
+  }
+
+  #mayAnswer(): boolean {
+    if (this.#stream.destroyed || this.#stream.headersSent || this.#connection.isAbandoned(this.#stream)) return false;
+    this.#connection.noteAnswer(this.#stream);
+    return true;
   }
 }
 

@@ -1,11 +1,16 @@
 // The wire: one TLS port that speaks HTTP/2 and HTTP/1.1 as the client chooses, reads each request to its end and
 // hands it to whoever plays the provider. It never refuses by itself; it stands for the network and no more.
 import { once } from 'node:events';
-import { createServer as createHttp1Server, type IncomingMessage, type ServerResponse } from 'node:http';
-import { createServer as createHttp2Server, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import { createServer as createHttp1Server, type IncomingMessage } from 'node:http';
+import {
+  createServer as createHttp2Server,
+  type Http2Session,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
-import { type Exchange, Http1Exchange, Http2Exchange, Timers } from './exchange.ts';
+import { createServer, type TLSSocket } from 'node:tls';
+import { type Exchange, Http1Exchange, Http2Connection, Http2Exchange, Timers } from './exchange.ts';
 import type { PushRequest } from './provider.ts';
 
 export interface PushServerOptions {
@@ -39,16 +44,17 @@ const BODY_KEPT_BYTES = 64 * 1024;
 /** A body without end ends here. */
 const BODY_BYTES_MAX = 16 * 1024 * 1024;
 
+/** Takes a TLS connection whose protocol is settled. */
+type Accept = (socket: TLSSocket, connectionId: number) => void;
+
 /** Listens and resolves when it does. Rejects when the port is taken. */
 export async function listenForPushes(options: PushServerOptions): Promise<PushServer> {
   const sockets = new Set<TLSSocket>();
   const timers = new Timers();
+  const acceptHttp2 = http2Acceptor(options, timers);
+  const acceptHttp1 = http1Acceptor(options, timers);
   let connectionId = 0;
-  const identities = new WeakMap<object, { id: number; socket: TLSSocket }>();
-
-  const http2 = createHttp2Server({ settings: { maxConcurrentStreams: options.streamsMax }, maxSessionMemory: 64 });
-  const http1 = createHttp1Server({ keepAliveTimeout: 65_000, requestTimeout: 0, headersTimeout: 0 });
-  const tls = createTlsServer(
+  const tls = createServer(
     {
       key: options.keyPem,
       cert: options.certificatePem,
@@ -62,89 +68,13 @@ export async function listenForPushes(options: PushServerOptions): Promise<PushS
       socket.on('error', () => socket.destroy());
       const isHttp2 = socket.alpnProtocol === 'h2';
       options.onConnection(isHttp2 ? 'h2' : 'http1');
-      identities.set(socket, { id: connectionId, socket });
-      if (isHttp2) {
-        const identity = { id: connectionId, socket };
-        const pair = (session: ServerHttp2Session): void => void identities.set(session, identity);
-        // The session is announced before emit returns; never later, and then not for another socket.
-        http2.once('session', pair);
-        http2.emit('connection', socket);
-        http2.off('session', pair);
-      } else {
-        http1.emit('connection', socket);
-      }
+      (isHttp2 ? acceptHttp2 : acceptHttp1)(socket, connectionId);
     },
   );
   tls.on('tlsClientError', () => {});
-
-  http2.on('session', (session: ServerHttp2Session) => {
-    session.on('error', () => session.destroy());
-    // One window for all streams: room for every stream's whole body, so that none waits for another's update.
-    session.setLocalWindowSize(1 << 20);
-  });
-  http2.on('stream', (stream: ServerHttp2Stream, headers) => {
-    const session = stream.session as ServerHttp2Session | undefined;
-    const identity = session === undefined ? undefined : identities.get(session);
-    stream.on('error', () => {});
-    if (session === undefined || identity === undefined) return;
-    const blind = options.answerBlindly?.(
-      headers[':authority'] ?? '',
-      headers[':path'] ?? '',
-      topicOf(headers['topic']),
-    );
-    if (blind) {
-      stream.resume();
-      stream.once('end', () => stream.respond({ ':status': 201, ...blind }, { endStream: true }));
-      return;
-    }
-    readBody(stream, (body, bodyBytes) => {
-      const { ':method': method = '', ':path': path = '', ':authority': authority, ...rest } = headers;
-      delete rest[':scheme'];
-      const request: PushRequest = {
-        protocol: 'h2',
-        connectionId: identity.id,
-        method,
-        authority: authority ?? String(headers['host'] ?? ''),
-        path,
-        headers: rest,
-        body,
-        bodyBytes,
-        at: Date.now(),
-      };
-      options.onRequest(request, new Http2Exchange(stream, session, identity.socket, timers));
-    });
-  });
-  http1.on('request', (incoming: IncomingMessage, response: ServerResponse) => {
-    const identity = identities.get(incoming.socket);
-    response.on('error', () => {});
-    const blind = options.answerBlindly?.(
-      incoming.headers.host ?? '',
-      incoming.url ?? '',
-      topicOf(incoming.headers['topic']),
-    );
-    if (blind) {
-      incoming.resume();
-      incoming.once('end', () => response.writeHead(201, { ...blind, 'content-length': 0 }).end());
-      return;
-    }
-    readBody(incoming, (body, bodyBytes) => {
-      const request: PushRequest = {
-        protocol: 'http/1.1',
-        connectionId: identity?.id ?? 0,
-        method: incoming.method ?? '',
-        authority: incoming.headers.host ?? '',
-        path: incoming.url ?? '',
-        headers: incoming.headers,
-        body,
-        bodyBytes,
-        at: Date.now(),
-      };
-      options.onRequest(request, new Http1Exchange(response, incoming.socket, timers));
-    });
-  });
-
   tls.listen(options.port, options.host);
   await once(tls, 'listening');
+
   const dropConnections = (): void => {
     for (const socket of sockets) socket.destroy();
   };
@@ -158,6 +88,94 @@ export async function listenForPushes(options: PushServerOptions): Promise<PushS
         timers.clear();
         dropConnections();
       }),
+  };
+}
+
+function http2Acceptor(options: PushServerOptions, timers: Timers): Accept {
+  const connections = new WeakMap<Http2Session, Http2Connection>();
+  const server = createHttp2Server({ settings: { maxConcurrentStreams: options.streamsMax }, maxSessionMemory: 64 });
+  server.on('stream', (stream, headers) => {
+    stream.on('error', () => {});
+    const connection = stream.session === undefined ? undefined : connections.get(stream.session);
+    if (connection === undefined) return;
+    const authority = headers[':authority'] ?? String(headers['host'] ?? '');
+    const path = headers[':path'] ?? '';
+    const blind = options.answerBlindly?.(authority, path, topicOf(headers['topic']));
+    if (blind) {
+      stream.resume();
+      stream.once('end', () => stream.respond({ ':status': 201, ...blind }, { endStream: true }));
+      return;
+    }
+    if (!connection.admit(stream)) {
+      stream.resume();
+      return;
+    }
+    readBody(stream, (body, bodyBytes) => {
+      if (connection.isAbandoned(stream)) return;
+      const { ':method': method = '', ':path': _path, ':authority': _authority, ':scheme': _scheme, ...rest } = headers;
+      options.onRequest(
+        {
+          protocol: 'h2',
+          connectionId: connection.id,
+          method,
+          authority,
+          path,
+          headers: rest,
+          body,
+          bodyBytes,
+          at: Date.now(),
+        },
+        new Http2Exchange(stream, connection, timers),
+      );
+    });
+  });
+  return (socket, connectionId) => {
+    const begin = (session: ServerHttp2Session): void => {
+      session.on('error', () => session.destroy());
+      // Room for every stream's whole body, so that none waits for the window of another.
+      session.setLocalWindowSize(1 << 20);
+      connections.set(session, new Http2Connection(connectionId, session, socket, timers));
+    };
+    // The session is announced before emit returns; never later, and then not for another socket.
+    server.once('session', begin);
+    server.emit('connection', socket);
+    server.off('session', begin);
+  };
+}
+
+function http1Acceptor(options: PushServerOptions, timers: Timers): Accept {
+  const connectionIds = new WeakMap<object, number>();
+  const server = createHttp1Server({ keepAliveTimeout: 65_000, requestTimeout: 0, headersTimeout: 0 });
+  server.on('request', (incoming, response) => {
+    response.on('error', () => {});
+    const authority = incoming.headers.host ?? '';
+    const path = incoming.url ?? '';
+    const blind = options.answerBlindly?.(authority, path, topicOf(incoming.headers['topic']));
+    if (blind) {
+      incoming.resume();
+      incoming.once('end', () => response.writeHead(201, { ...blind, 'content-length': 0 }).end());
+      return;
+    }
+    readBody(incoming, (body, bodyBytes) => {
+      options.onRequest(
+        {
+          protocol: 'http/1.1',
+          connectionId: connectionIds.get(incoming.socket) ?? 0,
+          method: incoming.method ?? '',
+          authority,
+          path,
+          headers: incoming.headers,
+          body,
+          bodyBytes,
+          at: Date.now(),
+        },
+        new Http1Exchange(response, incoming.socket, timers),
+      );
+    });
+  });
+  return (socket, connectionId) => {
+    connectionIds.set(socket, connectionId);
+    server.emit('connection', socket);
   };
 }
 

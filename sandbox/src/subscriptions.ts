@@ -68,8 +68,9 @@ export class Subscriptions {
   /** The pool's subscriptions from index `from` on, made as they are asked for. */
   *subscribe(options: PoolOptions, count: number, from = 0): Generator<PushSubscriptionJson> {
     const pool = this.#open(options);
+    const shared = options.keys === 'shared' ? receiverKeys(options, 0) : null;
     for (let index = from; index < from + count; index += 1) {
-      const { publicKey, auth } = receiverKeys(options, index);
+      const { publicKey, auth } = shared ?? receiverKeys(options, index);
       yield {
         endpoint: endpointOf(pool, makeToken(pool, index)),
         expirationTime: null,

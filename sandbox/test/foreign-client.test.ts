@@ -1,0 +1,83 @@
+// The web-push library knows nothing of this package: what it sends must be taken and opened.
+import { Agent } from 'node:https';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import webpush from 'web-push';
+import { VENDOR_NAMES, VENDORS } from '../src/vendors/vendors.ts';
+import { start } from './setup.ts';
+
+const vapid = webpush.generateVAPIDKeys();
+const vapidDetails = { subject: 'mailto:push@example.com', ...vapid };
+
+function agentFor(options: ConstructorParameters<typeof Agent>[0]): Agent {
+  const agent = new Agent({ keepAlive: true, ...options });
+  onTestFinished(() => agent.destroy());
+  return agent;
+}
+
+describe.each(VENDOR_NAMES)('the web-push library to a %s endpoint', (vendor) => {
+  test('is accepted, decrypted and passes every check', async () => {
+    const sandbox = await start();
+    const [subscription] = sandbox.subscribe({ vendor, vapid_key: vapid.publicKey });
+    const payload = JSON.stringify({ title: 'Grüße', body: 'Ihr Paket ist da 📦' });
+    const result = await webpush.sendNotification({ ...subscription } as webpush.PushSubscription, payload, {
+      vapidDetails,
+      TTL: 60,
+      urgency: 'high',
+      topic: 'order-17',
+      agent: agentFor({ ca: sandbox.certificate }),
+    });
+    expect(result.statusCode).toBe(201);
+    expect(result.headers['location']).toMatch(/^https:\/\/localhost:/);
+    expect(result.headers['ttl']).toBe('60');
+
+    const [record] = sandbox.log.requests;
+    expect(record?.checks.filter((check) => check.verdict === 'fail' || check.verdict === 'warn')).toEqual([]);
+    expect(record).toMatchObject({ vendor, isDelivered: true, payload: { text: payload } });
+    expect(record?.notification).toMatchObject({ title: 'Grüße', body: 'Ihr Paket ist da 📦' });
+  });
+
+  test('is accepted at the real host name too, when the client is routed here', async () => {
+    const sandbox = await start();
+    const [subscription] = sandbox.subscribe({ vendor, vapid_key: vapid.publicKey, hosts: 'vendor' });
+    expect(new URL(subscription?.endpoint ?? '').host).toBe(VENDORS[vendor].host);
+    const result = await webpush
+      .sendNotification({ ...subscription } as webpush.PushSubscription, '{"title":"Hi"}', {
+        vapidDetails,
+        TTL: 60,
+        agent: agentFor({
+          ca: sandbox.certificate,
+          port: sandbox.pushPort,
+          lookup: (_name, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }]),
+        }),
+      })
+      .catch((error: unknown) => error as webpush.WebPushError);
+    expect(result.body).toBe('');
+    expect(result.statusCode).toBe(201);
+    expect(sandbox.log.requests[0]).toMatchObject({ isDelivered: true, endpoint: subscription?.endpoint });
+  });
+
+  test('is accepted without a payload', async () => {
+    const sandbox = await start();
+    const [subscription] = sandbox.subscribe({ vendor, vapid_key: vapid.publicKey });
+    await webpush.sendNotification({ ...subscription } as webpush.PushSubscription, null, {
+      vapidDetails,
+      TTL: 60,
+      agent: agentFor({ ca: sandbox.certificate }),
+    });
+    expect(sandbox.log.requests[0]).toMatchObject({ isDelivered: true, payload: null, notification: null });
+  });
+});
+
+test('the largest payload of 3,993 bytes is taken, one byte more is refused', async () => {
+  const sandbox = await start();
+  const [subscription] = sandbox.subscribe({ vendor: 'mozilla', vapid_key: vapid.publicKey });
+  const send = (bytes: number): Promise<webpush.SendResult> =>
+    webpush.sendNotification({ ...subscription } as webpush.PushSubscription, 'x'.repeat(bytes), {
+      vapidDetails,
+      TTL: 60,
+      agent: agentFor({ ca: sandbox.certificate }),
+    });
+  expect((await send(3993)).statusCode).toBe(201);
+  expect(sandbox.log.requests[0]?.request.bodyBytes).toBe(4096);
+  await expect(send(3994)).rejects.toMatchObject({ statusCode: 413 });
+});
