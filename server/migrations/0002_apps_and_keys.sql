@@ -55,14 +55,14 @@ CREATE TABLE credentials (
 );
 CREATE UNIQUE INDEX credentials_current ON credentials (app_id, channel) WHERE replaced_at IS NULL;
 
--- What the breaker looks at: outcomes of a credential by minute, kept for two hours.
+-- What the breaker looks at: refusals of a credential by minute, kept for two hours. Successes need no rows: the breaker
+-- only asks about an hour without one, which credentials.last_success_at tells.
 CREATE TABLE credential_minutes (
   app_id uuid NOT NULL,
   credential_id smallint NOT NULL,
   minute timestamptz NOT NULL,
-  attempts integer NOT NULL,
-  successes integer NOT NULL,
-  -- Attempts that ended invalid_token or credential_mismatch.
+  refused integer NOT NULL,
+  -- Of those, the ones that ended invalid_token or credential_mismatch.
   suspicious integer NOT NULL,
   PRIMARY KEY (app_id, credential_id, minute)
 );

@@ -27,8 +27,9 @@ CREATE TABLE messages (
   started_at timestamptz,
   finished_at timestamptz,
   expires_at timestamptz,
-  -- The month that was charged, for refunds.
+  -- The month that was charged, for refunds, and the units: the deliveries, or one where the plan counts messages.
   charged_month date,
+  charged_units integer NOT NULL DEFAULT 0,
   first_batch_id uuid,
   last_batch_id uuid,
   webpush_accepted integer NOT NULL DEFAULT 0,

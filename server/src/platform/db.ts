@@ -1,6 +1,7 @@
 // The one door to PostgreSQL: pools, transactions and the `sql` tag. Columns are snake_case in the database and camelCase
 // in code; the crossing is made here. Never builds SQL from text: every value is a parameter.
 import postgres from 'postgres';
+import { splitSocket } from './embedded-postgres.ts';
 
 export type Sql = postgres.Sql<{ bigint: number }>;
 /** Either the pool or a transaction on it: what a query function takes. */
@@ -21,7 +22,9 @@ export interface PoolOptions {
 
 /** Opens a pool. Connections are made when first needed and made again after a loss; nothing here ends the process. */
 export function openPool({ url, connectionsMax, name, statementTimeoutMs }: PoolOptions): Sql {
-  return postgres(url, {
+  const { address, ...socket } = splitSocket(url);
+  return postgres(address, {
+    ...socket,
     max: connectionsMax,
     connect_timeout: 5,
     // Reconnect at once at first: a restarted database is back in well under a second.

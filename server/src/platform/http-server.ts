@@ -15,6 +15,8 @@ export type Access = 'server' | 'client-or-server' | 'public';
 export interface ApiRequest<Caller> {
   /** Who is calling; on a public route there is nobody. */
   readonly caller: Caller;
+  /** `HEAD` reaches the routes of GET and is answered without a body. */
+  readonly method: string;
   readonly params: Readonly<Record<string, string>>;
   /** Query parameters; a repeated one was already refused. */
   readonly query: Readonly<Record<string, string>>;
@@ -61,6 +63,8 @@ export interface HttpServerOptions<Caller> {
   /** The caller of public routes. */
   readonly nobody: Caller;
   readonly log: Log;
+  /** Peers whose X-Forwarded-For is believed; none by default. */
+  readonly trustedProxies?: readonly string[];
   /** A body must arrive within this time. */
   readonly bodyTimeoutMs?: number;
 }
@@ -86,6 +90,7 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
     keepAliveTimeout: 75_000,
     http: { maxHeaderSize: 16 * 1024, connectionsCheckingInterval: 500 },
     genReqId: () => encodeId('req', mintUuid()),
+    trustProxy: options.trustedProxies && options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
     logger: false,
     exposeHeadRoutes: true,
     routerOptions: { maxParamLength: 1024 },
@@ -120,6 +125,7 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
         const body = readBody(request, route);
         const answer = await route.handle({
           caller: states.get(request)?.caller ?? options.nobody,
+          method: request.method,
           params: request.params as Record<string, string>,
           query: readQuery(request.raw.url ?? '', route.ignoresUnknownQuery === true),
           body,

@@ -1,5 +1,6 @@
 // Pages: keyset only, with cursors that are opaque, authenticated, and bound to app, endpoint and filters (contract 17).
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
 import { type Issue, invalid } from './api-error.ts';
 
 /** Where a walk stands: the values of the last row's sort columns. */
@@ -16,6 +17,21 @@ export interface Page<Item> {
   readonly data: readonly Item[];
   readonly has_more: boolean;
   readonly next_cursor: string | null;
+}
+
+/** The query parameter `limit`: 1 to `most`, default 50. */
+export function limitField(most: number) {
+  return z
+    .string()
+    .optional()
+    .transform((text, ctx) => {
+      if (text === undefined) return 50;
+      const value = /^\d{1,6}$/.test(text) ? Number(text) : 0;
+      if (value >= 1 && value <= most) return value;
+      const code = /^\d+$/.test(text) && !/^0+$/.test(text) ? 'too_big' : 'invalid_value';
+      ctx.addIssue({ code: 'custom', message: `limit is a whole number from 1 to ${most}.`, params: { code } });
+      return z.NEVER;
+    });
 }
 
 const invalidCursor: Issue = {

@@ -1,0 +1,79 @@
+// Sealed provider credentials, opened for the senders. An opened secret is remembered under its sealed text, so a batch
+// costs one query and no decryption; a replaced credential is seen by the next batch. Logs nothing it opens.
+import type { Clock } from '../platform/clock.ts';
+import type { Sql, Tx } from '../platform/db.ts';
+import { transaction } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { Seal, SealPlace } from '../platform/seal.ts';
+import { insertCredential, listCredentials, replaceCurrentCredential, takeCredentialId } from './queries.ts';
+
+export interface OpenCredential {
+  readonly id: number;
+  readonly channel: string;
+  readonly public: Readonly<Record<string, unknown>>;
+  /** The opened secret; null when it cannot be read, which its sender answers as `not_configured`. */
+  readonly secret: string | null;
+  readonly isCurrent: boolean;
+  /** Suspect: no device is invalidated for its refusals until it succeeds. */
+  readonly isSuspect: boolean;
+}
+
+export interface Credentials {
+  /** Every credential of an app by its number, former ones too: a device stays bound to the key it registered with. */
+  open(appId: Uuid): Promise<ReadonlyMap<number, OpenCredential>>;
+}
+
+const rememberedMax = 1000;
+
+export function createCredentials({ sql, seal }: { sql: Sql; seal: Seal }): Credentials {
+  const opened = new Map<string, string | null>();
+  return {
+    async open(appId) {
+      const credentials = new Map<number, OpenCredential>();
+      for (const record of await listCredentials(sql, appId)) {
+        let secret = opened.get(record.secret);
+        if (secret === undefined) {
+          secret = openSecret(seal, record.secret, placeOf(appId, record.id));
+          if (opened.size >= rememberedMax) opened.clear();
+          opened.set(record.secret, secret);
+        }
+        credentials.set(record.id, {
+          id: record.id,
+          channel: record.channel,
+          public: record.public,
+          secret,
+          isCurrent: record.replacedAt === null,
+          isSuspect: record.state === 'suspect',
+        });
+      }
+      return credentials;
+    },
+  };
+}
+
+/** Makes a credential the current one of its channel; the former one stays readable for devices bound to it. */
+export async function saveCredential(
+  { sql, clock, seal }: { sql: Sql; clock: Clock; seal: Seal },
+  credential: { appId: Uuid; channel: string; public: Record<string, unknown>; secret: string },
+): Promise<number> {
+  return transaction(sql, async (tx: Tx) => {
+    const { appId, channel } = credential;
+    const id = await takeCredentialId(tx, appId);
+    await replaceCurrentCredential(tx, clock, appId, channel);
+    const secret = seal.seal(credential.secret, placeOf(appId, id));
+    await insertCredential(tx, { appId, id, channel, public: credential.public, secret });
+    return id;
+  });
+}
+
+function openSecret(seal: Seal, record: string, place: SealPlace): string | null {
+  try {
+    return seal.open(record, place).toString();
+  } catch {
+    return null;
+  }
+}
+
+function placeOf(appId: Uuid, id: number): SealPlace {
+  return { table: 'credentials', column: 'secret', rowId: String(id), appId };
+}

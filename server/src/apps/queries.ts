@@ -1,0 +1,281 @@
+// SQL: apps, their keys and their provider credentials.
+import type { Clock } from '../platform/clock.ts';
+import type { Sql, Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { KeyScope } from './caller.ts';
+import type { MintedKey } from './key.ts';
+
+export interface App {
+  readonly id: Uuid;
+  readonly name: string;
+  readonly plan: string;
+  readonly defaultUrl: string | null;
+  readonly suspendedAt: Date | null;
+  readonly createdAt: Date;
+}
+
+/** Makes an app. */
+export async function insertApp(tx: Tx, app: { id: Uuid; name: string; plan: string }): Promise<void> {
+  await tx`INSERT INTO apps (id, name, plan) VALUES (${app.id}, ${app.name}, ${app.plan})`;
+}
+
+/** All apps, oldest first: a list for the operator's command line. */
+export async function listApps(tx: Tx): Promise<App[]> {
+  return tx<App[]>`SELECT id, name, plan, default_url, suspended_at, created_at FROM apps ORDER BY created_at, id`;
+}
+
+/** One app by its id. */
+export async function findApp(tx: Tx, id: Uuid): Promise<App | undefined> {
+  const [app] = await tx<App[]>`
+    SELECT id, name, plan, default_url, suspended_at, created_at FROM apps WHERE id = ${id}`;
+  return app;
+}
+
+/** Every app that bears a name. */
+export async function findAppsByName(tx: Tx, name: string): Promise<App[]> {
+  return tx<App[]>`
+    SELECT id, name, plan, default_url, suspended_at, created_at FROM apps WHERE name = ${name} ORDER BY created_at`;
+}
+
+export async function updateAppPlan(tx: Tx, id: Uuid, plan: string): Promise<void> {
+  await tx`UPDATE apps SET plan = ${plan} WHERE id = ${id}`;
+}
+
+/** Suspends or resumes; suspending twice keeps the first instant. */
+export async function updateAppSuspension(tx: Tx, clock: Clock, id: Uuid, isSuspended: boolean): Promise<void> {
+  await tx`
+    UPDATE apps SET suspended_at = ${isSuspended ? tx`coalesce(suspended_at, ${clock.now})` : tx`NULL`} WHERE id = ${id}`;
+}
+
+/** Which plans are in use: the start refuses a plans file that lacks one. */
+export async function listPlansInUse(tx: Tx): Promise<string[]> {
+  const rows = await tx<{ plan: string }[]>`SELECT DISTINCT plan FROM apps ORDER BY plan`;
+  return rows.map((row) => row.plan);
+}
+
+export interface KeyRecord {
+  readonly appId: Uuid;
+  readonly id: Uuid;
+  readonly scope: KeyScope;
+  readonly name: string;
+  readonly start: string;
+  readonly last4: string;
+  readonly createdAt: Date;
+  readonly createdBy: string;
+  readonly lastUsedAt: Date | null;
+  readonly expiresAt: Date | null;
+  readonly revokedAt: Date | null;
+}
+
+export interface KeyWithApp {
+  readonly appId: Uuid;
+  readonly id: Uuid;
+  readonly name: string;
+  readonly scope: KeyScope;
+  readonly plan: string;
+  readonly isSuspended: boolean;
+  readonly expiresAt: Date | null;
+}
+
+export async function insertKey(
+  tx: Tx,
+  key: { appId: Uuid; id: Uuid; scope: KeyScope; name: string; createdBy: string; minted: MintedKey },
+): Promise<void> {
+  const { appId, id, scope, name, createdBy, minted } = key;
+  await tx`
+    INSERT INTO keys (app_id, id, scope, name, hash, start, last4, created_by)
+    VALUES (${appId}, ${id}, ${scope}, ${name}, ${minted.hash}, ${minted.start}, ${minted.last4}, ${createdBy})`;
+}
+
+/** Whose key is this? Revoked and expired ones are not found. */
+export async function findKeyByHash(sql: Sql, clock: Clock, hash: Buffer): Promise<KeyWithApp | undefined> {
+  const [key] = await sql<KeyWithApp[]>`
+    SELECT k.app_id, k.id, k.name, k.scope, a.plan, a.suspended_at IS NOT NULL AS is_suspended, k.expires_at
+    FROM keys k JOIN apps a ON a.id = k.app_id
+    WHERE k.hash = ${hash} AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ${clock.now})`;
+  return key;
+}
+
+/** One key by its id, whoever's it is: for the command line. */
+export async function findKey(tx: Tx, id: Uuid): Promise<KeyRecord | undefined> {
+  const [key] = await tx<KeyRecord[]>`
+    SELECT app_id, id, scope, name, start, last4, created_at, created_by, last_used_at, expires_at, revoked_at
+    FROM keys WHERE id = ${id}`;
+  return key;
+}
+
+/** The keys of an app, oldest first. */
+export async function listKeys(tx: Tx, appId: Uuid): Promise<KeyRecord[]> {
+  return tx<KeyRecord[]>`
+    SELECT app_id, id, scope, name, start, last4, created_at, created_by, last_used_at, expires_at, revoked_at
+    FROM keys WHERE app_id = ${appId} ORDER BY created_at, id`;
+}
+
+/** How many keys of a scope work now; the row of the app is locked, so racing creations count each other. */
+export async function countActiveKeys(tx: Tx, clock: Clock, appId: Uuid, scope: KeyScope): Promise<number> {
+  await tx`SELECT 1 FROM apps WHERE id = ${appId} FOR UPDATE`;
+  const [row] = await tx<{ count: number }[]>`
+    SELECT count(*) AS count FROM keys
+    WHERE app_id = ${appId} AND scope = ${scope} AND revoked_at IS NULL
+      AND (expires_at IS NULL OR expires_at > ${clock.now})`;
+  return row?.count ?? 0;
+}
+
+/** Ends a key now. A second call keeps the first instant. */
+export async function revokeKey(tx: Tx, clock: Clock, appId: Uuid, id: Uuid): Promise<void> {
+  await tx`
+    UPDATE keys SET revoked_at = coalesce(revoked_at, ${clock.now}) WHERE app_id = ${appId} AND id = ${id}`;
+}
+
+/** Lets a key end after some hours, unless it ends sooner already. */
+export async function expireKey(tx: Tx, clock: Clock, appId: Uuid, id: Uuid, hours: number): Promise<void> {
+  await tx`
+    UPDATE keys SET expires_at = least(expires_at, ${clock.now} + ${hours} * interval '1 hour')
+    WHERE app_id = ${appId} AND id = ${id}`;
+}
+
+/** Notes that a key was used; callers do so at most once a minute. */
+export async function updateKeyLastUsed(sql: Sql, clock: Clock, appId: Uuid, id: Uuid): Promise<void> {
+  await sql`UPDATE keys SET last_used_at = ${clock.now} WHERE app_id = ${appId} AND id = ${id}`;
+}
+
+export interface CredentialRecord {
+  readonly id: number;
+  /** A channel's id; this room knows no channel by name. */
+  readonly channel: string;
+  readonly public: Record<string, unknown>;
+  readonly secret: string;
+  readonly state: 'ok' | 'suspect' | 'failing';
+  readonly suspectSince: Date | null;
+  readonly lastSuccessAt: Date | null;
+  readonly lastError: Record<string, unknown> | null;
+  readonly lastErrorAt: Date | null;
+  readonly createdAt: Date;
+  readonly replacedAt: Date | null;
+}
+
+/** Takes the next credential number of an app; the app's row stays locked until the transaction ends. */
+export async function takeCredentialId(tx: Tx, appId: Uuid): Promise<number> {
+  const [row] = await tx<{ id: number }[]>`
+    UPDATE apps SET next_credential_id = next_credential_id + 1 WHERE id = ${appId}
+    RETURNING next_credential_id - 1 AS id`;
+  if (!row) throw new Error('the app does not exist');
+  return row.id;
+}
+
+/** Retires the current credential of a channel, if there is one. Devices registered with it keep its number. */
+export async function replaceCurrentCredential(tx: Tx, clock: Clock, appId: Uuid, channel: string): Promise<void> {
+  await tx`
+    UPDATE credentials SET replaced_at = ${clock.now}
+    WHERE app_id = ${appId} AND channel = ${channel} AND replaced_at IS NULL`;
+}
+
+export async function insertCredential(
+  tx: Tx,
+  credential: { appId: Uuid; id: number; channel: string; public: Record<string, unknown>; secret: string },
+): Promise<void> {
+  const { appId, id, channel, secret } = credential;
+  await tx`
+    INSERT INTO credentials (app_id, id, channel, public, secret)
+    VALUES (${appId}, ${id}, ${channel}, ${tx.json(credential.public as never)}, ${secret})`;
+}
+
+/** Every credential an app ever had, newest first: senders need former VAPID keys too. */
+export async function listCredentials(tx: Tx, appId: Uuid): Promise<CredentialRecord[]> {
+  return tx<CredentialRecord[]>`
+    SELECT id, channel, public, secret, state, suspect_since, last_success_at, last_error, last_error_at, created_at, replaced_at
+    FROM credentials WHERE app_id = ${appId} ORDER BY id DESC`;
+}
+
+/** The number of the credential that new devices of a channel belong to; null where the channel is not configured. */
+export async function findCurrentCredentialId(tx: Tx, appId: Uuid, channel: string): Promise<number | null> {
+  const [row] = await tx<{ id: number }[]>`
+    SELECT id FROM credentials WHERE app_id = ${appId} AND channel = ${channel} AND replaced_at IS NULL`;
+  return row?.id ?? null;
+}
+
+/** What an app's current credentials show of themselves, in the order the contract lists channels. */
+export async function listCurrentCredentials(
+  tx: Tx,
+  appId: Uuid,
+): Promise<{ channel: string; public: Record<string, unknown> }[]> {
+  return tx<{ channel: string; public: Record<string, unknown> }[]>`
+    SELECT channel, public FROM credentials WHERE app_id = ${appId} AND replaced_at IS NULL
+    ORDER BY array_position(ARRAY['webpush', 'apns', 'fcm'], channel::text)`;
+}
+
+/** The channels that an app has a current credential for. */
+export async function findConfiguredChannels(tx: Tx, appId: Uuid): Promise<Set<string>> {
+  const rows = await tx<{ channel: string }[]>`
+    SELECT channel FROM credentials WHERE app_id = ${appId} AND replaced_at IS NULL`;
+  return new Set(rows.map((row) => row.channel));
+}
+
+/** Adds one flush's refusals to what the breaker looks at. */
+export async function addCredentialRefusals(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  counts: { credentialId: number; refused: number; suspicious: number },
+): Promise<void> {
+  await tx`
+    INSERT INTO credential_minutes (app_id, credential_id, minute, refused, suspicious)
+    VALUES (${appId}, ${counts.credentialId}, date_trunc('minute', ${clock.now}), ${counts.refused}, ${counts.suspicious})
+    ON CONFLICT (app_id, credential_id, minute) DO UPDATE SET
+      refused = credential_minutes.refused + excluded.refused,
+      suspicious = credential_minutes.suspicious + excluded.suspicious`;
+}
+
+export interface CredentialHour {
+  readonly refused: number;
+  readonly suspicious: number;
+  readonly everSucceeded: boolean;
+  readonly succeededWithinHour: boolean;
+  readonly state: CredentialRecord['state'];
+}
+
+/** How did a credential do within the last hour? Its row is locked, so that two flushes never judge it at once. */
+export async function getCredentialHour(tx: Tx, clock: Clock, appId: Uuid, credentialId: number): Promise<CredentialHour> {
+  const [credential] = await tx<Pick<CredentialHour, 'everSucceeded' | 'succeededWithinHour' | 'state'>[]>`
+    SELECT state, last_success_at IS NOT NULL AS ever_succeeded,
+      coalesce(last_success_at > ${clock.now} - interval '1 hour', false) AS succeeded_within_hour
+    FROM credentials WHERE app_id = ${appId} AND id = ${credentialId} FOR UPDATE`;
+  const [hour] = await tx<{ refused: number; suspicious: number }[]>`
+    SELECT coalesce(sum(refused), 0) AS refused, coalesce(sum(suspicious), 0) AS suspicious FROM credential_minutes
+    WHERE app_id = ${appId} AND credential_id = ${credentialId} AND minute > ${clock.now} - interval '1 hour'`;
+  return {
+    refused: hour?.refused ?? 0,
+    suspicious: hour?.suspicious ?? 0,
+    everSucceeded: credential?.everSucceeded ?? false,
+    succeededWithinHour: credential?.succeededWithinHour ?? false,
+    state: credential?.state ?? 'ok',
+  };
+}
+
+/** A success ends every suspicion. Written at most once a minute per credential, unless it changes the state. */
+export async function markCredentialOk(tx: Tx, clock: Clock, appId: Uuid, credentialId: number): Promise<void> {
+  await tx`
+    UPDATE credentials SET state = 'ok', suspect_since = NULL, last_success_at = ${clock.now}
+    WHERE app_id = ${appId} AND id = ${credentialId}
+      AND (state <> 'ok' OR last_success_at IS NULL OR last_success_at < ${clock.now} - interval '1 minute')`;
+}
+
+export async function markCredentialSuspect(tx: Tx, clock: Clock, appId: Uuid, credentialId: number): Promise<void> {
+  await tx`
+    UPDATE credentials SET state = 'suspect', suspect_since = ${clock.now}
+    WHERE app_id = ${appId} AND id = ${credentialId} AND state <> 'suspect'`;
+}
+
+/** Keeps the last refusal of a credential, for the operator; `auth_failed` also marks it failing. */
+export async function updateCredentialError(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  credentialId: number,
+  error: { code: string; reason: string | null },
+): Promise<void> {
+  await tx`
+    UPDATE credentials SET last_error = ${tx.json(error)}, last_error_at = ${clock.now},
+      state = CASE WHEN ${error.code} = 'auth_failed' AND state = 'ok' THEN 'failing' ELSE state END
+    WHERE app_id = ${appId} AND id = ${credentialId}`;
+}

@@ -1,0 +1,72 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ConfigError, loadConfig, variables } from './config.ts';
+
+const nowhere = '/nonexistent';
+const names = Object.keys(variables).sort();
+
+describe('the configuration', () => {
+  it('has its documented defaults', () => {
+    const config = loadConfig({}, nowhere);
+    expect(config).toMatchObject({
+      host: '127.0.0.1',
+      port: 8080,
+      publicUrl: 'http://127.0.0.1:8080',
+      databaseUrl: null,
+      role: 'all',
+      workers: null,
+      sendWaitMs: 20_000,
+      defaultPlan: 'free',
+    });
+    expect(Object.isFrozen(config)).toBe(true);
+  });
+
+  it.each([
+    ['PORT', '80a'],
+    ['PORT', '65536'],
+    ['PUBLIC_URL', 'shop.example'],
+    ['PUBLIC_URL', 'ftp://shop.example'],
+    ['PUBLIC_URL', 'https://shop.example/?a=1'],
+    ['DATABASE_URL', 'mysql://localhost/x'],
+    ['ROLE', 'both'],
+    ['WORKERS', '0'],
+    ['SEND_WAIT_MS', '-1'],
+    ['LOG_LEVEL', 'loud'],
+    ['ALLOW_UNSAFE_POSTGRES', 'yes'],
+  ])('stops the start and names %s for %j', (name, value) => {
+    expect(() => loadConfig({ [name]: value }, nowhere)).toThrow(ConfigError);
+    expect(() => loadConfig({ [name]: value }, nowhere)).toThrow(name);
+  });
+
+  it('has no public address by default when it listens on every interface', () => {
+    expect(loadConfig({ HOST: '0.0.0.0' }, nowhere).publicUrl).toBeNull();
+    expect(loadConfig({ HOST: '::' }, nowhere).publicUrl).toBeNull();
+    expect(loadConfig({ HOST: '::1', PORT: '90' }, nowhere).publicUrl).toBe('http://[::1]:90');
+    expect(loadConfig({ PUBLIC_URL: 'https://push.shop.example/' }, nowhere).publicUrl).toBe('https://push.shop.example');
+  });
+
+  it('reads a .env file beneath the environment', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'carillon-env-'));
+    await writeFile(join(dir, '.env'), 'PORT=9001\nHOST="0.0.0.0"\n');
+    expect(loadConfig({ PORT: '9002' }, dir)).toMatchObject({ port: 9002, host: '0.0.0.0' });
+    await rm(dir, { recursive: true });
+  });
+
+  it('is the same list in .env.example and in docs/configuration.md', () => {
+    const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+    const inExample = [...read('.env.example').matchAll(/^([A-Z_]+)=/gm)].map((match) => match[1]);
+    expect(inExample.sort()).toEqual(names);
+    const table = read('docs/configuration.md').split('\n').filter((line) => line.startsWith('| `'));
+    const inDocs = table.flatMap((line) => [...(line.split('|')[1] ?? '').matchAll(/`([A-Z_]+)`/g)].map((match) => match[1]));
+    expect(inDocs.sort()).toEqual(names);
+  });
+
+  it('has in .env.example the defaults of the code', () => {
+    const text = readFileSync(new URL('../../.env.example', import.meta.url), 'utf8');
+    const given = Object.fromEntries([...text.matchAll(/^([A-Z_]+)=(.*)$/gm)].map((match) => [match[1], match[2]]));
+    expect(given).toEqual(variables);
+  });
+});

@@ -1,0 +1,93 @@
+// The process's memory of answer forms: which success answers have a number, and which were seen once and get one when they
+// repeat (design 4).
+import { createHash } from 'node:crypto';
+import type { ProviderAnswer } from '../channels/channel.ts';
+import type { Sql } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { type FormedAnswer, fillForm, formsMax, takeForm } from './answer-form.ts';
+import { insertAnswerForm, listAnswerForms } from './queries.ts';
+
+/** What a success becomes on its row: a form's number and the reference, or the answer whole. */
+export type StoredSuccess =
+  | { readonly form: number; readonly ref: string }
+  | { readonly form: null; readonly ref: string | null };
+
+export interface AnswerForms {
+  store(appId: Uuid, credentialId: number, answer: ProviderAnswer, providerMessageId: string | null): Promise<StoredSuccess>;
+  /** The answer that a row stands for; undefined for a form that is not known. */
+  read(
+    appId: Uuid,
+    credentialId: number,
+    form: number,
+    name: ProviderAnswer['name'],
+    ref: string,
+  ): Promise<{ answer: ProviderAnswer; providerMessageId: string } | undefined>;
+}
+
+interface AppForms {
+  readonly numbers: Map<string, number>;
+  readonly texts: Map<string, string>;
+  readonly seenOnce: Set<string>;
+}
+
+const appsMax = 1000;
+const seenOnceMax = 500;
+
+export function createAnswerForms({ sql }: { sql: Sql }): AnswerForms {
+  const apps = new Map<Uuid, Promise<AppForms>>();
+
+  const load = async (appId: Uuid): Promise<AppForms> => {
+    const forms: AppForms = { numbers: new Map(), texts: new Map(), seenOnce: new Set() };
+    for (const row of await listAnswerForms(sql, appId)) {
+      forms.numbers.set(`${row.credentialId} ${row.form}`, row.id);
+      forms.texts.set(`${row.credentialId} ${row.id}`, row.form);
+    }
+    return forms;
+  };
+  const formsOf = (appId: Uuid): Promise<AppForms> => {
+    let forms = apps.get(appId);
+    if (!forms) {
+      if (apps.size >= appsMax) apps.clear();
+      forms = load(appId);
+      forms.catch(() => apps.delete(appId));
+      apps.set(appId, forms);
+    }
+    return forms;
+  };
+
+  const learn = async (appId: Uuid, credentialId: number, taken: FormedAnswer): Promise<number | undefined> => {
+    const forms = await formsOf(appId);
+    const key = `${credentialId} ${taken.form}`;
+    if (!forms.seenOnce.has(key)) {
+      if (forms.seenOnce.size >= seenOnceMax) forms.seenOnce.clear();
+      forms.seenOnce.add(key);
+      return undefined;
+    }
+    const hash = createHash('sha256').update(taken.form).digest();
+    const id = await insertAnswerForm(sql, appId, { credentialId, form: taken.form, hash, formsMax });
+    if (id === undefined) return undefined;
+    forms.numbers.set(key, id);
+    forms.texts.set(`${credentialId} ${id}`, taken.form);
+    return id;
+  };
+
+  return {
+    async store(appId, credentialId, answer, providerMessageId) {
+      const taken = takeForm(answer, providerMessageId);
+      if (!taken) return { form: null, ref: providerMessageId };
+      const forms = await formsOf(appId);
+      const known = forms.numbers.get(`${credentialId} ${taken.form}`) ?? (await learn(appId, credentialId, taken));
+      return known === undefined ? { form: null, ref: providerMessageId } : { form: known, ref: taken.ref };
+    },
+    async read(appId, credentialId, form, name, ref) {
+      const key = `${credentialId} ${form}`;
+      let text = (await formsOf(appId)).texts.get(key);
+      if (text === undefined) {
+        // Another process learned it since.
+        apps.delete(appId);
+        text = (await formsOf(appId)).texts.get(key);
+      }
+      return text === undefined ? undefined : fillForm(name, text, ref);
+    },
+  };
+}

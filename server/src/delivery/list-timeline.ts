@@ -1,0 +1,148 @@
+// One page of a message's deliveries: its batches are walked in order, and each row is told as a timeline with the provider's
+// answers as they were given.
+import type { Clock } from '../platform/clock.ts';
+import type { Sql } from '../platform/db.ts';
+import { encodeId, type Uuid } from '../platform/ids.ts';
+import type { AnswerForms } from './answer-forms.ts';
+import {
+  type Attempt,
+  channelOfNumber,
+  codeOfNumber,
+  platformOfChannel,
+  presentAnswer,
+  statusOfNumber,
+  type TimelineEntry,
+} from './delivery.ts';
+import {
+  type BatchOfMessage,
+  type DeliveryFilters,
+  listBatches,
+  listDeliveries,
+  listExternalIds,
+  listInvalidations,
+  type StoredDelivery,
+} from './queries.ts';
+
+export interface TimelineDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly forms: AnswerForms;
+}
+
+/** A row and the batch it stands in. */
+export interface PlacedDelivery {
+  readonly row: StoredDelivery;
+  readonly batch: BatchOfMessage;
+}
+
+/** Batches looked at in one statement: a page of 500 rows needs one or two, a rare filter walks on. */
+const batchesAtOnce = 50;
+
+/** Up to `limit` deliveries after a position, in the order batch, device. */
+export async function listMessageDeliveries(
+  { sql }: TimelineDeps,
+  messageId: Uuid,
+  filters: DeliveryFilters,
+  after: { batchId: Uuid; deviceId: Uuid } | null,
+  limit: number,
+): Promise<PlacedDelivery[]> {
+  const placed: PlacedDelivery[] = [];
+  let from = after?.batchId ?? null;
+  for (;;) {
+    const batches = await listBatches(sql, messageId, from, batchesAtOnce + 1);
+    const looked = batches.slice(0, batchesAtOnce);
+    const byId = new Map(looked.map((batch) => [batch.id, batch]));
+    const rows = await listDeliveries(sql, [...byId.keys()], after, filters, limit - placed.length);
+    for (const row of rows) {
+      const batch = byId.get(row.batchId);
+      if (batch) placed.push({ row, batch });
+    }
+    const next = batches[batchesAtOnce];
+    if (placed.length >= limit || !next) return placed;
+    from = next.id;
+  }
+}
+
+/** The deliveries as the API shows them, with the users and the device changes they name. */
+export async function presentDeliveries(deps: TimelineDeps, appId: Uuid, placed: readonly PlacedDelivery[]) {
+  const userIds = [...new Set(placed.flatMap(({ row }) => (row.userId ? [row.userId] : [])))];
+  const externalIds = await listExternalIds(deps.sql, appId, userIds);
+  const failed = placed.filter(({ row }) => statusOfNumber(row.status) === 'failed');
+  const invalidations = await listInvalidations(
+    deps.sql,
+    appId,
+    failed.map(({ row }) => ({ deviceId: row.deviceId, doneAt: row.doneAt })),
+  );
+  return Promise.all(
+    placed.map(async ({ row, batch }) => {
+      const channel = channelOfNumber(row.channel);
+      const status = statusOfNumber(row.status);
+      const code = codeOfNumber(row.errorCode);
+      const { attempts, providerMessageId } = await attemptsOf(deps, appId, row);
+      return {
+        device_id: encodeId('dev', row.deviceId),
+        external_id: row.userId === null ? null : (externalIds.get(row.userId) ?? null),
+        platform: platformOfChannel[channel],
+        channel,
+        status,
+        error_code: code,
+        attempts: row.attempts,
+        queued_at: batch.queuedAt,
+        sent_at: status === 'sent' ? row.doneAt : null,
+        failed_at: status === 'failed' ? row.doneAt : null,
+        displayed_at: row.displayedAt,
+        clicked_at: row.clickedAt,
+        dismissed_at: row.dismissedAt,
+        action: row.action,
+        provider_message_id: providerMessageId,
+        timeline: timelineOf(row, batch, attempts, invalidations.get(row.deviceId)),
+      };
+    }),
+  );
+}
+
+async function attemptsOf(
+  deps: TimelineDeps,
+  appId: Uuid,
+  row: StoredDelivery,
+): Promise<{ attempts: readonly Attempt[]; providerMessageId: string | null }> {
+  if (row.form === null || row.credentialId === null || row.providerRef === null) {
+    return { attempts: row.timeline ?? [], providerMessageId: row.providerRef };
+  }
+  const filled = await deps.forms.read(appId, row.credentialId, row.form, channelOfNumber(row.channel), row.providerRef);
+  const providerMessageId = filled?.providerMessageId ?? row.providerRef;
+  if (row.timeline) return { attempts: row.timeline, providerMessageId };
+  // A first-attempt success: everything about it is the form, the reference and two numbers.
+  const latencyMs = row.latencyMs ?? 0;
+  const attempt: Attempt = {
+    at: new Date(row.doneAt.getTime() - latencyMs).toISOString(),
+    type: 'attempt',
+    attempt: 1,
+    outcome: 'sent',
+    error_code: null,
+    latency_ms: latencyMs,
+    retry_at: null,
+    provider: presentAnswer(filled?.answer ?? null),
+  };
+  return { attempts: [attempt], providerMessageId };
+}
+
+function timelineOf(
+  row: StoredDelivery,
+  batch: BatchOfMessage,
+  attempts: readonly Attempt[],
+  invalidated: { at: Date; reason: string } | undefined,
+): TimelineEntry[] {
+  const entries: TimelineEntry[] = [{ at: batch.queuedAt.toISOString(), type: 'queued' }, ...attempts];
+  const status = statusOfNumber(row.status);
+  const code = codeOfNumber(row.errorCode);
+  if (status === 'skipped') entries.push({ at: row.doneAt.toISOString(), type: 'skipped', reason: code ?? '' });
+  if (status === 'failed' && code === 'expired') entries.push({ at: row.doneAt.toISOString(), type: 'expired' });
+  if (invalidated) entries.push({ at: invalidated.at.toISOString(), type: 'device_invalidated', reason: invalidated.reason });
+  if (row.displayedAt) entries.push({ at: row.displayedAt.toISOString(), type: 'displayed' });
+  if (row.clickedAt) entries.push({ at: row.clickedAt.toISOString(), type: 'clicked', action: row.action });
+  if (row.dismissedAt) entries.push({ at: row.dismissedAt.toISOString(), type: 'dismissed' });
+  // In time order; `queued` stays first, since clocks of two processes may differ by a little.
+  const [queued, ...rest] = entries;
+  return queued ? [queued, ...rest.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))] : [];
+}

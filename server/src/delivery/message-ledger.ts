@@ -1,0 +1,36 @@
+// What the send needs of a message, and how its outcomes are counted on it. The messages room stands above this one and
+// owns the table: it hands its statements in.
+import type { ChannelId } from '../channels/channel.ts';
+import type { Content } from '../content/content.ts';
+import type { Sql, Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+
+export interface MessageToSend {
+  readonly content: Content;
+  readonly status: string;
+  /** The app's, for web notifications without a url of their own. */
+  readonly defaultUrl: string | null;
+  readonly appName: string;
+}
+
+/** Newly final deliveries, to be added to the message's counters. */
+export interface OutcomeCounts {
+  readonly byChannel: ReadonlyMap<ChannelId, { sent: number; failed: number; skipped: number }>;
+  /** Final failures and skips by code. */
+  readonly byCode: Readonly<Record<string, number>>;
+}
+
+export interface MessageProgress {
+  readonly isFinished: boolean;
+  readonly chargedMonth: Date | null;
+  readonly chargedUnits: number;
+  readonly accepted: number;
+  /** Deliveries sent or failed so far: something was tried for them. */
+  readonly attempted: number;
+}
+
+export interface MessageLedger {
+  find(sql: Sql, appId: Uuid, messageId: Uuid): Promise<MessageToSend | undefined>;
+  /** Adds to the counters and ends the message when its last delivery is final; the last statement of a flush. */
+  advance(tx: Tx, appId: Uuid, messageId: Uuid, counts: OutcomeCounts): Promise<MessageProgress>;
+}

@@ -1,0 +1,109 @@
+// What outcomes say of devices and credentials: dead devices are retired, behind the breaker, and a credential's health is
+// kept (contract 7.6). Everything here may be repeated: it runs after the outcomes are committed, in transactions of its own.
+import {
+  addCredentialRefusals,
+  getCredentialHour,
+  markCredentialOk,
+  markCredentialSuspect,
+  updateCredentialError,
+} from '../apps/queries.ts';
+import type { ErrorCode } from '../channels/error-code.ts';
+import { countMismatches, forgetMismatches, invalidateDevices, restoreDevices } from '../devices/queries.ts';
+import type { Clock } from '../platform/clock.ts';
+import { type Sql, transaction } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { Log } from '../platform/log.ts';
+import { isSuspect } from './credential-health.ts';
+
+/** What one attempt showed of its device and credential; `errorCode` null: a success. */
+export interface Verdict {
+  readonly deviceId: Uuid;
+  readonly credentialId: number;
+  readonly errorCode: ErrorCode | null;
+  readonly reason: string | null;
+  /** When the provider says that the token ended; a device registered since is left alone. */
+  readonly goneAtMs: number | null;
+  /** Found here, without asking the provider: says nothing of the credential. */
+  readonly isLocal: boolean;
+}
+
+const mismatchesMax = 3;
+const hourMs = 3_600_000;
+
+export async function recordVerdicts(
+  deps: { sql: Sql; clock: Clock; log: Log },
+  appId: Uuid,
+  verdicts: readonly Verdict[],
+): Promise<void> {
+  const byCredential = new Map<number, Verdict[]>();
+  for (const verdict of verdicts) {
+    const known = byCredential.get(verdict.credentialId);
+    if (known) known.push(verdict);
+    else byCredential.set(verdict.credentialId, [verdict]);
+  }
+  for (const [credentialId, ofCredential] of byCredential) await judgeCredential(deps, appId, credentialId, ofCredential);
+}
+
+async function judgeCredential(
+  { sql, clock, log }: { sql: Sql; clock: Clock; log: Log },
+  appId: Uuid,
+  credentialId: number,
+  verdicts: readonly Verdict[],
+): Promise<void> {
+  const successes = verdicts.filter((verdict) => verdict.errorCode === null);
+  const refusals = verdicts.filter((verdict) => verdict.errorCode !== null && !verdict.isLocal);
+  const having = (code: ErrorCode): Verdict[] => verdicts.filter((verdict) => verdict.errorCode === code);
+  const suspicious = having('invalid_token').filter((verdict) => !verdict.isLocal).length + having('credential_mismatch').length;
+
+  // The common case, nothing but successes, costs one statement that writes at most once a minute.
+  if (successes.length > 0) await markCredentialOk(sql, clock, appId, credentialId);
+  if (successes.length > 0) {
+    await forgetMismatches(
+      sql,
+      appId,
+      successes.map((verdict) => verdict.deviceId),
+    );
+  }
+  if (refusals.length === 0 && having('invalid_token').length === 0) return;
+
+  await transaction(sql, async (tx) => {
+    const at = clock.date();
+    const invalidate = (of: readonly Verdict[], reason: 'unregistered' | 'invalid_token' | 'credential_mismatch') =>
+      invalidateDevices(tx, {
+        appId,
+        // Only what the credential could be at fault for is undone with it.
+        credentialId: reason === 'unregistered' ? null : credentialId,
+        at,
+        items: of.map(({ deviceId, goneAtMs }) => ({ deviceId, reason, goneAtMs })),
+      });
+    if (refusals.length > 0) await addCredentialRefusals(tx, clock, appId, { credentialId, refused: refusals.length, suspicious });
+    const hour = await getCredentialHour(tx, clock, appId, credentialId);
+    await invalidate(having('unregistered'), 'unregistered');
+    await invalidate(
+      having('invalid_token').filter((verdict) => verdict.isLocal),
+      'invalid_token',
+    );
+    const latest = refusals.at(-1);
+    if (latest?.errorCode) await updateCredentialError(tx, clock, appId, credentialId, { code: latest.errorCode, reason: latest.reason });
+
+    if (isSuspect(hour)) {
+      await markCredentialSuspect(tx, clock, appId, credentialId);
+      const restored = await restoreDevices(tx, appId, credentialId, new Date(at.getTime() - hourMs), at);
+      log.error({ app_id: appId, credential_id: credentialId, restored }, 'credential is suspect: no device is invalidated for it');
+      return;
+    }
+    if (hour.state === 'suspect') return;
+    await invalidate(
+      having('invalid_token').filter((verdict) => !verdict.isLocal),
+      'invalid_token',
+    );
+    if (hour.succeededWithinHour) {
+      const mismatched = having('credential_mismatch').map((verdict) => verdict.deviceId);
+      const stale = await countMismatches(tx, appId, mismatched, mismatchesMax);
+      await invalidate(
+        having('credential_mismatch').filter((verdict) => stale.has(verdict.deviceId)),
+        'credential_mismatch',
+      );
+    }
+  });
+}

@@ -1,0 +1,65 @@
+// Whether and when a push is tried again (contract 7.5). Pure: the time and the die are handed in.
+import type { ChannelId, Outcome } from '../channels/channel.ts';
+import type { ErrorCode } from '../channels/error-code.ts';
+
+const requestsMax = 5;
+const spanMsMax = 3_600_000;
+const timeoutRetriesMax = 2;
+const timeoutWaitMsLeast = 10_000;
+const apnsServerErrorRetriesMax = 2;
+
+/** First wait, doubled with each further attempt. */
+const rateLimitedWaitMs = 60_000;
+const unavailableWaitMs = 10_000;
+const apnsServerErrorWaitMs = 900_000;
+
+export interface PastAttempt {
+  readonly errorCode: ErrorCode | null;
+  readonly httpStatus: number | null;
+}
+
+export interface RetryQuestion {
+  readonly channel: ChannelId;
+  readonly outcome: Extract<Outcome, { kind: 'refused' }>;
+  /** The attempts before this one, oldest first. */
+  readonly before: readonly PastAttempt[];
+  readonly firstAttemptAtMs: number;
+  readonly nowMs: number;
+  /** The end of this channel's own send window. */
+  readonly windowEndsAtMs: number;
+  readonly ttlSeconds: number;
+  /** Uniform in [0, 1). */
+  readonly random: number;
+}
+
+/** The instant of the next attempt, or undefined when this one was the last: then its code stays. */
+export function retryAtMs(question: RetryQuestion): number | undefined {
+  const { channel, outcome, before, firstAttemptAtMs, nowMs, windowEndsAtMs, ttlSeconds } = question;
+  // With a ttl of 0 the push is for now or never (contract 7.1).
+  if (!outcome.retryable || ttlSeconds === 0 || before.length + 1 >= requestsMax) return undefined;
+  if (outcome.errorCode === 'timeout' && countCode(before, 'timeout') >= timeoutRetriesMax) return undefined;
+  if (isApnsServerError(channel, outcome.provider?.httpStatus ?? null)) {
+    const earlier = before.filter((attempt) => isApnsServerError(channel, attempt.httpStatus)).length;
+    if (earlier >= apnsServerErrorRetriesMax) return undefined;
+  }
+  const atMs = nowMs + waitMs(question);
+  const isTooLate = atMs >= windowEndsAtMs || atMs - firstAttemptAtMs > spanMsMax;
+  return isTooLate ? undefined : atMs;
+}
+
+function waitMs({ channel, outcome, before, random }: RetryQuestion): number {
+  if (outcome.retryAfterMs !== null) return outcome.retryAfterMs;
+  const doubled = (firstMs: number): number => firstMs * 2 ** before.length;
+  if (outcome.errorCode === 'rate_limited') return doubled(rateLimitedWaitMs) * random;
+  if (isApnsServerError(channel, outcome.provider?.httpStatus ?? null)) return doubled(apnsServerErrorWaitMs) * random;
+  const jittered = doubled(unavailableWaitMs) * random;
+  return outcome.errorCode === 'timeout' ? Math.max(timeoutWaitMsLeast, jittered) : jittered;
+}
+
+function isApnsServerError(channel: ChannelId, httpStatus: number | null): boolean {
+  return channel === 'apns' && httpStatus !== null && httpStatus >= 500;
+}
+
+function countCode(attempts: readonly PastAttempt[], code: ErrorCode): number {
+  return attempts.filter((attempt) => attempt.errorCode === code).length;
+}

@@ -1,0 +1,69 @@
+// Which channel sends for which credential: opens a stored credential in the form its channel takes, and remembers it.
+// A credential that its channel cannot read is answered as `not_configured`, never by an exception.
+import type { OpenCredential } from '../apps/credentials.ts';
+import type { Channel, ChannelId, Outcome, Push } from '../channels/channel.ts';
+import { parseVapidKeys, type WebPushCredential } from '../channels/webpush/vapid.ts';
+
+/** One push with its credential still sealed in its stored form. */
+export type SendRequest = Omit<Push<never>, 'credential'> & { readonly credential: OpenCredential };
+
+export interface Sender {
+  /** Never rejects. Undefined, at once: this credential cannot be read. */
+  send(request: SendRequest): Promise<Outcome> | undefined;
+  /** The host a token's pushes go to, where one credential serves many hosts; else null. */
+  hostOf(token: string): string | null;
+  close(): Promise<void>;
+}
+
+/** The channels that this service can send by. */
+export type Senders = Readonly<Partial<Record<ChannelId, Sender>>>;
+
+/** Puts each channel behind the stored form of its credential. */
+export function createSenders(webpush: Channel<WebPushCredential>): Senders {
+  return { webpush: senderFor(webpush, readWebPushCredential, hostOfSubscription) };
+}
+
+const rememberedMax = 1000;
+
+function senderFor<Credential>(
+  channel: Channel<Credential>,
+  read: (stored: OpenCredential) => Credential | undefined,
+  hostOf: (token: string) => string | null,
+): Sender {
+  const opened = new Map<string, Credential | undefined>();
+  const open = (stored: OpenCredential): Credential | undefined => {
+    const key = `${stored.id} ${JSON.stringify(stored.public)} ${stored.secret}`;
+    if (!opened.has(key)) {
+      if (opened.size >= rememberedMax) opened.clear();
+      opened.set(key, read(stored));
+    }
+    return opened.get(key);
+  };
+  // A batch asks with the same object a thousand times.
+  const ofBatch = new WeakMap<OpenCredential, { credential: Credential | undefined }>();
+  return {
+    send(request) {
+      let known = ofBatch.get(request.credential);
+      if (!known) {
+        known = { credential: open(request.credential) };
+        ofBatch.set(request.credential, known);
+      }
+      const { credential } = known;
+      return credential === undefined ? undefined : channel.send({ ...request, credential });
+    },
+    hostOf,
+    close: () => channel.close(),
+  };
+}
+
+function readWebPushCredential(stored: OpenCredential): WebPushCredential | undefined {
+  const { publicKey, subject } = stored.public;
+  if (stored.secret === null || typeof publicKey !== 'string' || typeof subject !== 'string') return undefined;
+  const parsed = parseVapidKeys({ id: publicKey, publicKey, privateKey: stored.secret, subject });
+  return 'credential' in parsed ? parsed.credential : undefined;
+}
+
+// Only a name for a lane, read without parsing the subscription: the channel itself judges the endpoint.
+function hostOfSubscription(token: string): string | null {
+  return /"endpoint"\s*:\s*"https:\/\/([^/?#"\\]{1,255})/.exec(token)?.[1]?.toLowerCase() ?? null;
+}

@@ -1,0 +1,45 @@
+// GET /healthz looks at the process only; GET /readyz at the database, the schema, the last poll and draining (R-86). Neither
+// names versions, hosts or secrets.
+import type { Sql } from './platform/db.ts';
+import { Answer, type Route } from './platform/http-server.ts';
+import { missingMigrations } from './platform/migrate.ts';
+
+export interface HealthDeps {
+  readonly sql: Sql;
+  readonly isStopping: () => boolean;
+  /** How long ago this process's send loop looked for work; 0 where it has none. */
+  readonly lastPollAgeMs: () => number;
+}
+
+const pollAgeMsMax = 10_000;
+const databaseAnswersWithinMs = 1500;
+
+export function healthRoutes<Caller>(deps: HealthDeps): Route<Caller>[] {
+  // The schema only moves forward: once complete, it need not be asked again.
+  let isSchemaComplete = false;
+  const isReady = async (): Promise<boolean> => {
+    if (deps.isStopping() || deps.lastPollAgeMs() > pollAgeMsMax) return false;
+    if (isSchemaComplete) await deps.sql`SELECT 1`;
+    else isSchemaComplete = (await missingMigrations(deps.sql)).length === 0;
+    return isSchemaComplete;
+  };
+  return [
+    {
+      method: 'GET',
+      path: '/healthz',
+      access: 'public',
+      handle: async () => ({ status: 'ok' }),
+    },
+    {
+      method: 'GET',
+      path: '/readyz',
+      access: 'public',
+      async handle() {
+        const tooLate = new Promise<false>((resolve) => setTimeout(() => resolve(false), databaseAnswersWithinMs).unref());
+        const ready = await Promise.race([isReady().catch(() => false), tooLate]);
+        const body = JSON.stringify({ status: ready ? 'ready' : 'not ready' });
+        return new Answer(ready ? 200 : 503, { 'content-type': 'application/json; charset=utf-8' }, body);
+      },
+    },
+  ];
+}

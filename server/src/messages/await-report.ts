@@ -1,0 +1,77 @@
+// Waits for a message's outcomes, up to SEND_WAIT_MS: a small send is worked here and now, by this process; a large one by
+// the workers, whose last commit notifies. The send goes on whatever becomes of the wait.
+import { type RunDeps, runBatch } from '../delivery/run-batch.ts';
+import { listOwnBatches } from '../delivery/queries.ts';
+import type { Sql } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { isFinalStatus, type Report, reportOf } from './message.ts';
+import { findMessageCounts } from './queries.ts';
+
+/** Hands out promises that resolve when a message ends, or is said to. */
+export interface Finishes {
+  /** The channel's listener calls it with the id that ended; '' tells everybody to look (the connection was lost). */
+  notify(messageId: Uuid | ''): void;
+  wait(messageId: Uuid, timeoutMs: number): Promise<void>;
+}
+
+export function createFinishes(): Finishes {
+  const waiting = new Map<Uuid, Set<() => void>>();
+  return {
+    notify(messageId) {
+      const woken = messageId === '' ? [...waiting.values()] : [waiting.get(messageId) ?? new Set<() => void>()];
+      for (const wakes of woken) for (const wake of wakes) wake();
+    },
+    wait(messageId, timeoutMs) {
+      return new Promise((resolve) => {
+        const wakes = waiting.get(messageId) ?? new Set();
+        waiting.set(messageId, wakes);
+        const done = (): void => {
+          clearTimeout(timer);
+          wakes.delete(done);
+          if (wakes.size === 0) waiting.delete(messageId);
+          resolve();
+        };
+        const timer = setTimeout(done, timeoutMs);
+        wakes.add(done);
+      });
+    },
+  };
+}
+
+export interface AwaitDeps {
+  readonly sql: Sql;
+  readonly finishes: Finishes;
+  readonly run: RunDeps;
+  readonly sendWaitMs: number;
+  /** Counts work under way in this process, so that a stop waits for it. */
+  readonly track: (work: Promise<unknown>) => void;
+  readonly isStopping: () => boolean;
+}
+
+/** Behind NOTIFY, in case one is lost. */
+const lookEveryMs = 1000;
+
+export async function awaitReport(deps: AwaitDeps, appId: Uuid, messageId: Uuid, claimId: Uuid | null): Promise<Report> {
+  const deadline = performance.now() + deps.sendWaitMs;
+  if (claimId !== null) {
+    const work = workOwnBatches(deps, messageId, claimId);
+    deps.track(work);
+    await Promise.race([work, new Promise((resolve) => setTimeout(resolve, deps.sendWaitMs).unref())]);
+  }
+  for (;;) {
+    const counts = await findMessageCounts(deps.sql, appId, messageId);
+    if (!counts) throw new Error('a message that was just accepted is gone');
+    const leftMs = deadline - performance.now();
+    if (isFinalStatus(counts.status) || leftMs <= 0 || deps.isStopping()) return reportOf(counts);
+    await deps.finishes.wait(messageId, Math.min(leftMs, lookEveryMs));
+  }
+}
+
+async function workOwnBatches(deps: AwaitDeps, messageId: Uuid, claimId: Uuid): Promise<void> {
+  for (const batch of await listOwnBatches(deps.sql, messageId, claimId)) {
+    // A batch that fails here is taken over by a worker when its lease ends; the caller just waits.
+    await runBatch(deps.run, batch, deps.isStopping).catch((error: unknown) =>
+      deps.run.log.error({ err: error, batch_id: batch.id }, 'a batch failed in the process that accepted it'),
+    );
+  }
+}

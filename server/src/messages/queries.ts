@@ -1,0 +1,223 @@
+// SQL: messages, their idempotency keys and their counters.
+import { type ChannelId, channelIds } from '../channels/channel.ts';
+import type { Content } from '../content/content.ts';
+import type { MessageProgress, MessageToSend, OutcomeCounts } from '../delivery/message-ledger.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Fragment, Sql, Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { MessageStatus } from './message.ts';
+
+export interface NewMessage {
+  readonly appId: Uuid;
+  readonly id: Uuid;
+  readonly idempotencyKey: string | null;
+  readonly fingerprint: Buffer;
+  readonly name: string | null;
+  readonly metadata: Record<string, unknown> | null;
+  readonly createdBy: Record<string, unknown>;
+  readonly audience: unknown;
+  readonly content: unknown;
+  readonly title: string | null;
+  readonly windowMs: number;
+}
+
+/** Stores a message that is sent now; false when its idempotency key is taken, after the one who took it has committed. */
+export async function insertSendingMessage(tx: Tx, clock: Clock, message: NewMessage): Promise<boolean> {
+  const { appId, id, idempotencyKey, fingerprint, name, metadata, createdBy, audience, content, title, windowMs } = message;
+  const result = await tx`
+    INSERT INTO messages (app_id, id, idempotency_key, fingerprint, status, name, metadata, created_by, audience, content, title,
+      created_at, started_at, expires_at)
+    VALUES (${appId}, ${id}, ${idempotencyKey}, ${fingerprint}, 'sending', ${name}, ${metadata === null ? null : tx.json(metadata as never)},
+      ${tx.json(createdBy as never)}, ${tx.json(audience as never)}, ${tx.json(content as never)}, ${title},
+      ${clock.now}, ${clock.now}, ${clock.now} + ${windowMs}::float8 * interval '1 millisecond')
+    ON CONFLICT (app_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING`;
+  return result.count === 1;
+}
+
+/** Notes what the fan-out made. An empty audience has nothing to wait for: the message is sent. */
+export async function updateFannedOut(
+  tx: Tx,
+  clock: Clock,
+  message: {
+    appId: Uuid;
+    id: Uuid;
+    byChannel: Readonly<Record<ChannelId, number>>;
+    unmatched: number;
+    firstBatchId: Uuid | null;
+    lastBatchId: Uuid | null;
+    chargedMonth: string | null;
+    chargedUnits: number;
+  },
+): Promise<void> {
+  const { byChannel } = message;
+  const isEmpty = byChannel.webpush + byChannel.apns + byChannel.fcm === 0;
+  await tx`
+    UPDATE messages SET webpush_accepted = ${byChannel.webpush}, apns_accepted = ${byChannel.apns}, fcm_accepted = ${byChannel.fcm},
+      audience_unmatched = ${message.unmatched}, first_batch_id = ${message.firstBatchId}, last_batch_id = ${message.lastBatchId},
+      charged_month = ${message.chargedMonth}::date, charged_units = ${message.chargedUnits},
+      status = ${isEmpty ? 'sent' : 'sending'}, finished_at = ${isEmpty ? clock.now : tx`NULL`}
+    WHERE app_id = ${message.appId} AND id = ${message.id}`;
+}
+
+/** Takes the right to work on an idempotency key until the transaction ends, or says at once that somebody else has it. */
+export async function tryLockIdempotencyKey(tx: Tx, appId: Uuid, key: string): Promise<boolean> {
+  const [row] = await tx<{ locked: boolean }[]>`
+    SELECT pg_try_advisory_xact_lock(hashtextextended(${appId} || ' ' || ${key}, 0)) AS locked`;
+  return row?.locked ?? false;
+}
+
+/** The message that an idempotency key belongs to, with what tells a replay from another request. */
+export async function findByIdempotencyKey(
+  sql: Sql,
+  appId: Uuid,
+  key: string,
+): Promise<{ id: Uuid; fingerprint: Buffer } | undefined> {
+  const [row] = await sql<{ id: Uuid; fingerprint: Buffer }[]>`
+    SELECT id, fingerprint FROM messages WHERE app_id = ${appId} AND idempotency_key = ${key}`;
+  return row;
+}
+
+/** What the send needs of a message. */
+export async function findMessageToSend(sql: Sql, appId: Uuid, id: Uuid): Promise<MessageToSend | undefined> {
+  const [row] = await sql<(MessageToSend & { content: Content })[]>`
+    SELECT m.content, m.status, a.default_url, a.name AS app_name
+    FROM messages m JOIN apps a ON a.id = m.app_id WHERE m.app_id = ${appId} AND m.id = ${id}`;
+  return row;
+}
+
+const doneSum = (tx: Tx): Fragment => tx`
+  webpush_sent + webpush_failed + webpush_skipped + apns_sent + apns_failed + apns_skipped + fcm_sent + fcm_failed + fcm_skipped`;
+const acceptedSum = (tx: Tx): Fragment => tx`webpush_accepted + apns_accepted + fcm_accepted`;
+const sentSum = (tx: Tx): Fragment => tx`webpush_sent + apns_sent + fcm_sent`;
+const failedSum = (tx: Tx): Fragment => tx`webpush_failed + apns_failed + fcm_failed`;
+
+/** Counts newly final deliveries and ends the message with its last one. Those who wait for its end are told at the commit. */
+export async function advanceMessage(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  id: Uuid,
+  { byChannel, byCode }: OutcomeCounts,
+): Promise<MessageProgress> {
+  const of = (channel: ChannelId) => byChannel.get(channel) ?? { sent: 0, failed: 0, skipped: 0 };
+  const [web, apns, fcm] = channelIds.map(of) as [ReturnType<typeof of>, ReturnType<typeof of>, ReturnType<typeof of>];
+  const codes = Object.keys(byCode);
+  const newCounts =
+    codes.length === 0
+      ? tx`error_counts`
+      : tx`error_counts || (
+          SELECT jsonb_object_agg(n.code, n.count + coalesce((error_counts ->> n.code)::int, 0))
+          FROM unnest(${codes}::text[], ${Object.values(byCode)}::int[]) AS n (code, count))`;
+  await tx`
+    UPDATE messages SET
+      webpush_sent = webpush_sent + ${web.sent}, webpush_failed = webpush_failed + ${web.failed}, webpush_skipped = webpush_skipped + ${web.skipped},
+      apns_sent = apns_sent + ${apns.sent}, apns_failed = apns_failed + ${apns.failed}, apns_skipped = apns_skipped + ${apns.skipped},
+      fcm_sent = fcm_sent + ${fcm.sent}, fcm_failed = fcm_failed + ${fcm.failed}, fcm_skipped = fcm_skipped + ${fcm.skipped},
+      error_counts = ${newCounts}
+    WHERE app_id = ${appId} AND id = ${id}`;
+  // Derived from the counters just written, in the same transaction; a canceled message stays what it is.
+  const finished = await tx`
+    UPDATE messages SET status = CASE WHEN ${sentSum(tx)} > 0 OR ${failedSum(tx)} = 0 THEN 'sent' ELSE 'failed' END,
+      finished_at = ${clock.now}
+    WHERE app_id = ${appId} AND id = ${id} AND status = 'sending' AND ${doneSum(tx)} = ${acceptedSum(tx)}`;
+  const [row] = await tx<Omit<MessageProgress, 'isFinished'>[]>`
+    SELECT charged_month, charged_units, ${acceptedSum(tx)} AS accepted, ${sentSum(tx)} + ${failedSum(tx)} AS attempted
+    FROM messages WHERE app_id = ${appId} AND id = ${id}`;
+  if (finished.count > 0) await tx`SELECT pg_notify(${finishedChannel}, ${id})`;
+  return {
+    isFinished: finished.count > 0,
+    chargedMonth: row?.chargedMonth ?? null,
+    chargedUnits: row?.chargedUnits ?? 0,
+    accepted: row?.accepted ?? 0,
+    attempted: row?.attempted ?? 0,
+  };
+}
+
+/** The NOTIFY channel that carries the id of every message as it ends. */
+export const finishedChannel = 'carillon_finished';
+
+export interface ChannelCounts {
+  readonly accepted: number;
+  readonly sent: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+/** A message as its page shows it. */
+export interface StoredMessage {
+  readonly id: Uuid;
+  readonly status: MessageStatus;
+  readonly statusReason: string | null;
+  readonly name: string | null;
+  readonly metadata: Record<string, unknown> | null;
+  readonly createdBy: { type: string; id: string | null; name: string };
+  readonly audience: unknown;
+  readonly audienceUnmatched: number;
+  readonly content: unknown;
+  readonly title: string | null;
+  readonly idempotencyKey: string | null;
+  readonly runAt: Date | null;
+  readonly createdAt: Date;
+  readonly startedAt: Date | null;
+  readonly finishedAt: Date | null;
+  readonly expiresAt: Date | null;
+  readonly channels: Readonly<Record<ChannelId, ChannelCounts>>;
+  readonly errorCounts: Readonly<Record<string, number>>;
+  readonly displayed: number;
+  readonly clicked: number;
+  readonly dismissed: number;
+}
+
+const counts = (tx: Tx): Fragment => tx`
+  jsonb_build_object(
+    'webpush', jsonb_build_object('accepted', m.webpush_accepted, 'sent', m.webpush_sent, 'failed', m.webpush_failed, 'skipped', m.webpush_skipped),
+    'apns', jsonb_build_object('accepted', m.apns_accepted, 'sent', m.apns_sent, 'failed', m.apns_failed, 'skipped', m.apns_skipped),
+    'fcm', jsonb_build_object('accepted', m.fcm_accepted, 'sent', m.fcm_sent, 'failed', m.fcm_failed, 'skipped', m.fcm_skipped)
+  ) AS channels`;
+
+const columns = (tx: Tx): Fragment => tx`
+  m.id, m.status, m.status_reason, m.name, m.metadata, m.created_by, m.audience, m.audience_unmatched, m.content, m.title,
+  m.idempotency_key, m.run_at, m.created_at, m.started_at, m.finished_at, m.expires_at, ${counts(tx)}, m.error_counts,
+  coalesce(e.displayed, 0) AS displayed, coalesce(e.clicked, 0) AS clicked, coalesce(e.dismissed, 0) AS dismissed`;
+
+/** Marks are counted on the batches; a message sums its own. */
+const engagement = (tx: Tx): Fragment => tx`
+  LEFT JOIN LATERAL (
+    SELECT sum(b.displayed) AS displayed, sum(b.clicked) AS clicked, sum(b.dismissed) AS dismissed
+    FROM batches b WHERE b.message_id = m.id
+  ) e ON true`;
+
+/** One message. */
+export async function findMessage(tx: Tx, appId: Uuid, id: Uuid): Promise<StoredMessage | undefined> {
+  const [row] = await tx<StoredMessage[]>`
+    SELECT ${columns(tx)} FROM messages m ${engagement(tx)} WHERE m.app_id = ${appId} AND m.id = ${id}`;
+  return row;
+}
+
+/** The messages of an app, newest first, after a position. */
+export async function listMessages(
+  tx: Tx,
+  appId: Uuid,
+  status: MessageStatus | null,
+  after: { createdAt: string; id: Uuid } | null,
+  limit: number,
+): Promise<(StoredMessage & { createdAtText: string })[]> {
+  return tx<(StoredMessage & { createdAtText: string })[]>`
+    SELECT ${columns(tx)}, m.created_at::text AS created_at_text FROM messages m ${engagement(tx)}
+    WHERE m.app_id = ${appId} ${status === null ? tx`` : tx`AND m.status = ${status}`}
+      ${after === null ? tx`` : tx`AND (m.created_at, m.id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)`}
+    ORDER BY m.created_at DESC, m.id DESC LIMIT ${limit}`;
+}
+
+export interface MessageCounts extends ChannelCounts {
+  readonly status: MessageStatus;
+}
+
+/** How far is a message? Undefined: there is none, or it is another app's. */
+export async function findMessageCounts(tx: Tx, appId: Uuid, id: Uuid): Promise<MessageCounts | undefined> {
+  const [row] = await tx<MessageCounts[]>`
+    SELECT status, ${acceptedSum(tx)} AS accepted, ${sentSum(tx)} AS sent, ${failedSum(tx)} AS failed,
+      webpush_skipped + apns_skipped + fcm_skipped AS skipped
+    FROM messages WHERE app_id = ${appId} AND id = ${id}`;
+  return row;
+}

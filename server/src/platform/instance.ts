@@ -1,0 +1,60 @@
+// The one row that all processes of a service share: the keys of receipt tokens, and whose database this is.
+import { hkdfSync, randomBytes } from 'node:crypto';
+import type { Sql } from './db.ts';
+import type { Seal, SealPlace } from './seal.ts';
+
+export interface Instance {
+  /** Newest first: the first signs, all verify. */
+  readonly receiptKeys: readonly Buffer[];
+  readonly systemIdentifier: string;
+}
+
+const place = (index: number): SealPlace => ({ table: 'instance', column: 'receipt_keys', rowId: String(index), appId: '' });
+
+/** Reads the row, making it at the very first start. Throws when its keys cannot be opened with the master key at hand. */
+export async function loadInstance(sql: Sql, seal: Seal): Promise<Instance> {
+  const first = seal.seal(randomBytes(32), place(0));
+  await sql`
+    INSERT INTO instance (id, system_identifier, receipt_keys)
+    SELECT 1, system_identifier::text, ${[first]}::text[] FROM pg_control_system()
+    ON CONFLICT (id) DO NOTHING`;
+  const [row] = await sql<{ receiptKeys: string[]; systemIdentifier: string }[]>`
+    SELECT receipt_keys, system_identifier FROM instance WHERE id = 1`;
+  if (!row) throw new Error('the instance row is missing');
+  // A key keeps the place it was sealed for: counted from the oldest, which stands last.
+  const { receiptKeys, systemIdentifier } = row;
+  return {
+    receiptKeys: receiptKeys.map((record, i) => seal.open(record, place(receiptKeys.length - 1 - i))),
+    systemIdentifier,
+  };
+}
+
+/** The key of list cursors: derived, so that every process has it and nothing is stored. */
+export function cursorKeyOf(masterKey: Buffer): Buffer {
+  return Buffer.from(hkdfSync('sha256', masterKey, '', 'carillon-cursors', 32));
+}
+
+export class UnsafeDatabaseError extends Error {
+  override readonly name = 'UnsafeDatabaseError';
+}
+
+/** Refuses a server that may lose what it acknowledged, unless the operator insists (R-19). Returns warnings for the log. */
+export async function checkDurability(sql: Sql, allowUnsafe: boolean): Promise<string[]> {
+  const rows = await sql<{ name: string; setting: string }[]>`
+    SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'server_version_num')`;
+  const setting = new Map(rows.map((row) => [row.name, row.setting]));
+  if (Number(setting.get('server_version_num')) < 150_000) {
+    throw new UnsafeDatabaseError('PostgreSQL 15 or newer is needed.');
+  }
+  const off = ['fsync', 'full_page_writes'].filter((name) => setting.get(name) === 'off');
+  if (off.length > 0 && !allowUnsafe) {
+    throw new UnsafeDatabaseError(
+      `The database runs with ${off.join(' and ')} off and could lose acknowledged messages. Turn it on, or set ALLOW_UNSAFE_POSTGRES=1.`,
+    );
+  }
+  const warnings = off.map((name) => `${name} is off: a crash of the database can lose acknowledged messages`);
+  if (setting.get('synchronous_commit') === 'off') {
+    warnings.push('synchronous_commit is off: a crash of the database can lose the last acknowledged messages');
+  }
+  return warnings;
+}

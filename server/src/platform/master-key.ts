@@ -1,0 +1,51 @@
+// Where the master key comes from: MASTER_KEY, or with the embedded database a key generated once into the data directory.
+// Without one the service refuses to start; it never falls back to plain text (R-45).
+import { randomBytes } from 'node:crypto';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseMasterKey, SealError } from './seal.ts';
+
+export interface MasterKeys {
+  readonly key: Buffer;
+  readonly previous: Buffer | undefined;
+}
+
+export interface MasterKeySettings {
+  readonly masterKey: string | null;
+  readonly masterKeyPrevious: string | null;
+  readonly dataDir: string;
+  readonly databaseUrl: string | null;
+}
+
+export async function loadMasterKey(settings: MasterKeySettings): Promise<MasterKeys> {
+  const { masterKey, masterKeyPrevious, databaseUrl } = settings;
+  const previous = masterKeyPrevious === null ? undefined : parseMasterKey(masterKeyPrevious, 'MASTER_KEY_PREVIOUS');
+  if (masterKey !== null) return { key: parseMasterKey(masterKey, 'MASTER_KEY'), previous };
+  if (databaseUrl !== null) {
+    throw new SealError('MASTER_KEY is required with DATABASE_URL: 32 bytes in base64; make one with: openssl rand -base64 32');
+  }
+  return { key: await readOrGenerate(settings.dataDir), previous };
+}
+
+async function readOrGenerate(dataDir: string): Promise<Buffer> {
+  const path = join(dataDir, 'master.key');
+  const read = async (): Promise<Buffer> => parseMasterKey(await readFile(path, 'utf8'), path);
+  try {
+    return await read();
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'ENOENT') throw error;
+  }
+  await mkdir(dataDir, { recursive: true });
+  // Written whole under another name, then linked: a process that dies here leaves no half key, and of two that start at
+  // once one wins and both read its key.
+  const draft = `${path}.${process.pid}`;
+  await writeFile(draft, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
+  try {
+    await link(draft, path);
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'EEXIST') throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+  return read();
+}

@@ -1,0 +1,61 @@
+// One process of the service, started by the supervisor (processes.ts), which tells it what to be. It serves the API or works
+// batches until it is told to drain, or until the supervisor is gone.
+import { loadConfig } from './config.ts';
+import { createLog } from './platform/log.ts';
+import { loadMasterKey } from './platform/master-key.ts';
+import type { FromProcess, ToProcess } from './processes.ts';
+import { createService, type Service } from './service.ts';
+
+const config = loadConfig();
+/** After /readyz fails, load balancers need a moment to look elsewhere (R-87). */
+const lameDuckMs = 5000;
+
+let service: Service | undefined;
+let isDraining = false;
+
+function tell(message: FromProcess): void {
+  if (process.connected) process.send?.(message);
+}
+
+async function start({ role, databaseUrl }: Extract<ToProcess, { type: 'start' }>): Promise<void> {
+  const log = createLog(config.logLevel, role);
+  process.on('uncaughtException', (error) => {
+    log.fatal({ err: error }, 'uncaught exception');
+    process.exit(1);
+  });
+  process.on('unhandledRejection', (error) => {
+    log.fatal({ err: error }, 'unhandled rejection');
+    process.exit(1);
+  });
+  service = await createService({ config, databaseUrl, masterKeys: await loadMasterKey(config), log });
+  if (role === 'worker') {
+    service.startWorkers();
+    tell({ type: 'ready', address: null });
+    return;
+  }
+  const address = await service.server.listen({ host: config.host, port: config.port });
+  tell({ type: 'ready', address });
+}
+
+async function drain(isHurried: boolean): Promise<void> {
+  if (isDraining) return;
+  isDraining = true;
+  const drained = service?.drain();
+  if (!isHurried && service?.server.server.listening) await new Promise((resolve) => setTimeout(resolve, lameDuckMs));
+  await service?.server.close();
+  await drained;
+  await service?.close();
+  process.exit(0);
+}
+
+// Ctrl-C and `kill -TERM` of the group reach every process: only the supervisor's word counts, so that the order is kept.
+process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => undefined);
+process.on('disconnect', () => void drain(true));
+process.on('message', (message: ToProcess) => {
+  if (message.type === 'drain') return void drain(message.isHurried);
+  start(message).catch((error: unknown) => {
+    tell({ type: 'failed', reason: error instanceof Error ? error.message : String(error) });
+    process.exit(1);
+  });
+});

@@ -1,0 +1,157 @@
+// The supervisor: its own database where none is given, migrations, the first start, then one API and its workers as
+// processes. It restarts one that dies, drains them in order on a stop, and does no work itself.
+import { type ChildProcess, fork } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { type Config, ConfigError, type Role } from './config.ts';
+import { firstStart } from './first-start.ts';
+import { openPool } from './platform/db.ts';
+import { type EmbeddedDatabase, startEmbeddedPostgres } from './platform/embedded-postgres.ts';
+import { createLog, type Log } from './platform/log.ts';
+import { loadMasterKey } from './platform/master-key.ts';
+import { createSeal } from './platform/seal.ts';
+import { prepareDatabase } from './prepare-database.ts';
+
+export type ToProcess =
+  | { readonly type: 'start'; readonly role: 'api' | 'worker'; readonly databaseUrl: string }
+  | { readonly type: 'drain'; readonly isHurried: boolean };
+export type FromProcess =
+  | { readonly type: 'ready'; readonly address: string | null }
+  | { readonly type: 'failed'; readonly reason: string };
+
+const drainMsMax = 23_000;
+const restartMsLeast = 200;
+const restartMsMost = 5000;
+/** A process that lived this long did not die of its start. */
+const settledMs = 10_000;
+/** A terminal and npm both deliver one Ctrl-C: only a later signal is a second one. */
+const secondSignalMs = 1000;
+
+/** Runs the service until it is told to stop. Rejects, in words for an operator, when it cannot start. */
+export async function runStart(config: Config, options: { role?: Role; workers?: number }): Promise<void> {
+  const role = options.role ?? config.role;
+  const workers = options.workers ?? config.workers ?? Math.max(1, availableParallelism() - 1);
+  const log = createLog(config.logLevel, 'supervisor');
+  const embedded =
+    config.databaseUrl === null
+      ? await startEmbeddedPostgres({ dataDir: config.dataDir, log: (line) => log.info(line) })
+      : undefined;
+  try {
+    const databaseUrl = config.databaseUrl ?? embedded?.url ?? '';
+    const notice = await prepare(config, databaseUrl, embedded, log);
+    const children = new Children(databaseUrl, log);
+    const stopped = untilStopped(children, log);
+    const addresses = await Promise.all([
+      ...(role === 'worker' ? [] : [children.keep('api')]),
+      ...(role === 'api' ? [] : Array.from({ length: workers }, () => children.keep('worker'))),
+    ]);
+    process.stdout.write(notice(addresses.find((address) => address !== null) ?? null));
+    await stopped;
+  } finally {
+    await embedded?.stop();
+  }
+}
+
+/** Schema, master key, and with an empty embedded database the first app. Returns what to print once the service answers. */
+async function prepare(
+  config: Config,
+  databaseUrl: string,
+  embedded: EmbeddedDatabase | undefined,
+  log: Log,
+): Promise<(address: string | null) => string> {
+  const sql = openPool({ url: databaseUrl, connectionsMax: 2, name: 'carillon start', statementTimeoutMs: 300_000 });
+  try {
+    for (const name of await prepareDatabase(sql)) log.info({ migration: name }, 'schema brought up to date');
+    const { key, previous } = await loadMasterKey(config);
+    return await firstStart({ sql, seal: createSeal(key, previous), config, embedded });
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+/** Resolves when a signal came and every process has ended. */
+function untilStopped(children: Children, log: Log): Promise<void> {
+  return new Promise((resolve) => {
+    let firstSignalAt: number | undefined;
+    const onSignal = (signal: NodeJS.Signals): void => {
+      if (firstSignalAt !== undefined) {
+        if (performance.now() - firstSignalAt < secondSignalMs) return;
+        children.kill();
+        process.exit(1);
+      }
+      firstSignalAt = performance.now();
+      log.info({ signal }, 'stopping');
+      // Somebody at a terminal does not wait for load balancers.
+      void children.drain(signal === 'SIGINT').then(resolve);
+    };
+    process.on('SIGTERM', onSignal);
+    process.on('SIGINT', onSignal);
+  });
+}
+
+/** The processes, each in its place; a place whose process died gets a new one. */
+class Children {
+  readonly #databaseUrl: string;
+  readonly #log: Log;
+  readonly #alive = new Set<ChildProcess>();
+  #isStopping = false;
+
+  constructor(databaseUrl: string, log: Log) {
+    this.#databaseUrl = databaseUrl;
+    this.#log = log;
+  }
+
+  /** Starts a process and keeps its place filled; resolves with its address when it is ready for the first time. */
+  keep(role: 'api' | 'worker'): Promise<string | null> {
+    return new Promise((resolve, reject) => {
+      let waitMs = restartMsLeast;
+      let wasReady = false;
+      const launch = (): void => {
+        if (this.#isStopping) return;
+        const startedAt = performance.now();
+        const child = fork(fileURLToPath(new URL(`./process${moduleExtension}`, import.meta.url)));
+        this.#alive.add(child);
+        child.send({ type: 'start', role, databaseUrl: this.#databaseUrl } satisfies ToProcess);
+        child.on('message', (message: FromProcess) => {
+          if (message.type === 'ready') {
+            wasReady = true;
+            resolve(message.address);
+          } else if (!wasReady) reject(new ConfigError(message.reason));
+          else this.#log.error({ process_role: role, reason: message.reason }, 'process could not start');
+        });
+        child.on('exit', (code, signal) => {
+          this.#alive.delete(child);
+          if (this.#isStopping) return;
+          if (!wasReady) {
+            reject(new ConfigError(`The ${role} process ended before it was ready.`));
+            return;
+          }
+          this.#log.error({ process_role: role, code, signal }, 'process died, starting another');
+          waitMs = performance.now() - startedAt > settledMs ? restartMsLeast : Math.min(waitMs * 2, restartMsMost);
+          setTimeout(launch, waitMs);
+        });
+      };
+      launch();
+    });
+  }
+
+  async drain(isHurried: boolean): Promise<void> {
+    this.#isStopping = true;
+    const ended = [...this.#alive].map((child) => {
+      const end = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+      if (child.connected) child.send({ type: 'drain', isHurried } satisfies ToProcess);
+      return end;
+    });
+    const late = setTimeout(() => this.kill(), drainMsMax);
+    await Promise.all(ended);
+    clearTimeout(late);
+  }
+
+  kill(): void {
+    this.#isStopping = true;
+    for (const child of this.#alive) child.kill('SIGKILL');
+  }
+}
+
+/** `.js` when built, `.ts` under tsx. */
+const moduleExtension = import.meta.url.slice(import.meta.url.lastIndexOf('.'));

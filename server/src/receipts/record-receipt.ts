@@ -1,0 +1,36 @@
+// Displayed, clicked, dismissed: each mark of a delivery is set once, whoever reports it and however often. A receipt may come
+// before its outcome is committed: then it waits, and the flush applies it (contract 14).
+import type { Mark } from '../delivery/delivery.ts';
+import {
+  addBatchMarks,
+  type EarlyReceipt,
+  insertEarlyReceipt,
+  lockBatchForReceipt,
+  markDelivery,
+} from '../delivery/queries.ts';
+import type { ReceiptSubject } from '../delivery/receipt-token.ts';
+import type { Clock } from '../platform/clock.ts';
+import { type Sql, type Tx, transaction } from '../platform/db.ts';
+
+/** True: the mark was set now. False: it was set before. Undefined: there is no such delivery any more. */
+export async function recordReceipt(
+  { sql, clock }: { sql: Sql; clock: Clock },
+  subject: ReceiptSubject,
+  mark: Mark,
+  action: string | null,
+): Promise<boolean | undefined> {
+  const { batchId, deviceId } = subject;
+  const receipt: EarlyReceipt = { deviceId, mark, at: clock.date(), action };
+  return transaction(sql, async (tx: Tx) => {
+    let isNew = await markDelivery(tx, batchId, receipt);
+    if (isNew === undefined) {
+      // No row: not yet, or no longer. The lock waits for a flush under way, after which its row is visible.
+      const batch = await lockBatchForReceipt(tx, batchId, deviceId);
+      if (!batch) return undefined;
+      isNew = await markDelivery(tx, batchId, receipt);
+      if (isNew === undefined) return batch.awaitsDevice ? insertEarlyReceipt(tx, batchId, receipt) : undefined;
+    }
+    if (isNew) await addBatchMarks(tx, batchId, { displayed: 0, clicked: 0, dismissed: 0, [mark]: 1 });
+    return isNew;
+  });
+}

@@ -1,0 +1,76 @@
+// POST /v1/receipts and GET /v1/r/{token}: the device answers. Public: the signed token is the credential, and it authorises
+// marks on one delivery and nothing else.
+import { z } from 'zod';
+import type { MessageLedger } from '../delivery/message-ledger.ts';
+import { openReceiptToken } from '../delivery/receipt-token.ts';
+import { type Issue, invalid, notFound } from '../platform/api-error.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Sql } from '../platform/db.ts';
+import { Answer, type Route } from '../platform/http-server.ts';
+import { validate } from '../platform/validate.ts';
+import { findTarget } from './find-target.ts';
+import { recordReceipt } from './record-receipt.ts';
+
+export interface ReceiptRouteDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly ledger: MessageLedger;
+  /** Every key that tokens may be signed with, newest first. */
+  readonly receiptKeys: readonly Buffer[];
+}
+
+const receiptSchema = z
+  .strictObject({
+    token: z.string(),
+    event: z.enum(['displayed', 'clicked', 'dismissed']),
+    action: z.string().max(64).nullish(),
+  })
+  .superRefine((receipt, ctx) => {
+    if (receipt.action === undefined || receipt.action === null || receipt.event === 'clicked') return;
+    const params = { code: 'invalid_value' };
+    ctx.addIssue({ code: 'custom', path: ['action'], params, message: 'action goes with the event clicked only.' });
+  });
+
+export function receiptRoutes<Caller>(deps: ReceiptRouteDeps): Route<Caller>[] {
+  return [
+    {
+      method: 'POST',
+      path: '/v1/receipts',
+      access: 'public',
+      // A service worker sends text/plain, which needs no preflight.
+      alsoJson: ['text/plain'],
+      async handle({ body, query }) {
+        validate(z.strictObject({}), query);
+        const receipt = validate(receiptSchema, body);
+        const subject = openReceiptToken(deps.receiptKeys, receipt.token);
+        if (!subject) throw notFound();
+        const recorded = await recordReceipt(deps, subject, receipt.event, receipt.action ?? null);
+        if (recorded === undefined) throw notFound();
+        return { recorded };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/r/:token',
+      access: 'public',
+      ignoresUnknownQuery: true,
+      async handle({ params, query, method }) {
+        const subject = openReceiptToken(deps.receiptKeys, params['token'] ?? '');
+        if (!subject) throw notFound();
+        const action = query['a'] ?? null;
+        if (action !== null && action.length > 64) throw invalid([longAction]);
+        const target = await findTarget(deps, subject, action);
+        if (target === undefined) throw notFound();
+        // HEAD asks where a click would lead; only GET is one.
+        if (method === 'GET' && (await recordReceipt(deps, subject, 'clicked', action)) === undefined) throw notFound();
+        return new Answer(302, {
+          location: new URL(target).href,
+          'cache-control': 'no-store',
+          'referrer-policy': 'no-referrer',
+        });
+      },
+    },
+  ];
+}
+
+const longAction: Issue = { path: ['a'], code: 'too_big', message: 'An action has at most 64 characters.' };

