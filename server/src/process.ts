@@ -55,7 +55,8 @@ process.on('disconnect', () => void drain(true));
 process.on('message', (message: ToProcess) => {
   if (message.type === 'drain') return void drain(message.isHurried);
   start(message).catch((error: unknown) => {
-    tell({ type: 'failed', reason: error instanceof Error ? error.message : String(error) });
-    process.exit(1);
+    // The word must have left before the process does.
+    const failed: FromProcess = { type: 'failed', reason: error instanceof Error ? error.message : String(error) };
+    process.send?.(failed, () => process.exit(1));
   });
 });

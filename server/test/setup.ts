@@ -54,6 +54,8 @@ export interface Bundle {
   readonly clock: SettableClock;
   readonly service: Service;
   readonly workers: Workers;
+  /** What the tokens inside pushes are signed with. */
+  readonly receiptKey: Buffer;
   readonly app: TestApp;
   /** Clients that use the keys of `app`. */
   readonly server: Client;
@@ -160,6 +162,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     clock: service.clock,
     service,
     workers,
+    receiptKey: service.receiptKey,
     app,
     push,
     request,

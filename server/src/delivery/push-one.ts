@@ -24,6 +24,8 @@ export interface Target {
   readonly isActive: boolean;
   readonly token: string | null;
   readonly credentialId: number | null;
+  /** When this token was registered last. */
+  readonly registeredAtMs: number;
   readonly locale: string | null;
   readonly person: Person;
 }

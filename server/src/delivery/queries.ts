@@ -396,6 +396,7 @@ export interface TargetRow {
   readonly status: string;
   readonly token: string | null;
   readonly credentialId: number | null;
+  readonly registeredAt: Date;
   readonly locale: string | null;
   readonly firstName: string | null;
   readonly externalId: string | null;
@@ -413,7 +414,7 @@ export async function selectTargets(
   properties: Fragment,
 ): Promise<(TargetRow & Record<string, unknown>)[]> {
   return sql<(TargetRow & Record<string, unknown>)[]>`
-    SELECT d.id AS device_id, a.user_id, d.platform, d.status, d.token, d.credential_id, a.locale, a.first_name, a.external_id,
+    SELECT d.id AS device_id, a.user_id, d.platform, d.status, d.token, d.credential_id, d.registered_at, a.locale, a.first_name, a.external_id,
       a.country, a.language, a.timezone, a.user_timezone ${properties}
     FROM devices d JOIN audience a ON a.app_id = d.app_id AND a.device_id = d.id
     WHERE d.app_id = ${appId} AND d.id = ANY(${deviceIds as Uuid[]}::uuid[])`;

@@ -106,6 +106,7 @@ async function toItem(
   before: readonly Attempt[],
   result: Exclude<PushResult, { kind: 'deferred' }>,
 ): Promise<Item> {
+  const judged = { deviceId: target.deviceId, registeredAtMs: target.registeredAtMs, goneAtMs: null };
   const row = {
     deviceId: target.deviceId,
     userId: target.userId,
@@ -141,7 +142,7 @@ async function toItem(
       // Keys that cannot be used are as good as a provider's word that the token is none (contract 7.6).
       verdict:
         code === 'invalid_token' && credentialId !== null
-          ? { deviceId: target.deviceId, credentialId, errorCode: code, reason: null, goneAtMs: null, isLocal: true }
+          ? { ...judged, credentialId, errorCode: code, reason: null, isLocal: true }
           : null,
     };
   }
@@ -165,7 +166,7 @@ async function toItem(
       channel,
       final: 'sent',
       code: null,
-      verdict: { deviceId: target.deviceId, credentialId, errorCode: null, reason: null, goneAtMs: null, isLocal: false },
+      verdict: { ...judged, credentialId, errorCode: null, reason: null, isLocal: false },
     };
   }
   const isRetry = attempt.outcome === 'retry';
@@ -178,14 +179,7 @@ async function toItem(
     channel,
     final: isRetry ? null : 'failed',
     code: outcome.errorCode,
-    verdict: {
-      deviceId: target.deviceId,
-      credentialId,
-      errorCode: outcome.errorCode,
-      reason: outcome.reason,
-      goneAtMs: null,
-      isLocal: false,
-    },
+    verdict: { ...judged, credentialId, errorCode: outcome.errorCode, reason: outcome.reason, isLocal: false },
   };
 }
 

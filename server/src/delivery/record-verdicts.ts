@@ -8,7 +8,8 @@ import {
   updateCredentialError,
 } from '../apps/queries.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
-import { countMismatches, forgetMismatches, invalidateDevices, restoreDevices } from '../devices/queries.ts';
+import { invalidateDevices, restoreDevices } from '../devices/device-history.ts';
+import { countMismatches, forgetMismatches } from '../devices/queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, transaction } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -23,6 +24,8 @@ export interface Verdict {
   readonly reason: string | null;
   /** When the provider says that the token ended; a device registered since is left alone. */
   readonly goneAtMs: number | null;
+  /** When the device had registered the token that was pushed to; one registered anew meanwhile is left alone. */
+  readonly registeredAtMs: number;
   /** Found here, without asking the provider: says nothing of the credential. */
   readonly isLocal: boolean;
 }
@@ -74,7 +77,7 @@ async function judgeCredential(
         // Only what the credential could be at fault for is undone with it.
         credentialId: reason === 'unregistered' ? null : credentialId,
         at,
-        items: of.map(({ deviceId, goneAtMs }) => ({ deviceId, reason, goneAtMs })),
+        items: of.map(({ deviceId, goneAtMs, registeredAtMs }) => ({ deviceId, reason, goneAtMs, registeredAtMs })),
       });
     if (refusals.length > 0) await addCredentialRefusals(tx, clock, appId, { credentialId, refused: refusals.length, suspicious });
     const hour = await getCredentialHour(tx, clock, appId, credentialId);

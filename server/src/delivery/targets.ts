@@ -21,6 +21,7 @@ export async function listTargets(
     isActive: row.status === 'active',
     token: row.token,
     credentialId: row.credentialId,
+    registeredAtMs: row.registeredAt.getTime(),
     locale: row.locale,
     person: {
       firstName: row.firstName,

@@ -1,0 +1,144 @@
+import { describe, expect, it } from 'vitest';
+import { openReceiptToken, receiptTokensOf } from '../../src/delivery/receipt-token.ts';
+import { decodeId, mintUuid } from '../../src/platform/ids.ts';
+import { setup } from '../setup.ts';
+
+const t = await setup();
+
+// The token travels inside the encrypted push; the instance's key is what mints it.
+async function tokenOf(messageId: string, deviceId: string): Promise<string> {
+  const message = decodeId('msg', messageId) ?? '';
+  const [batch] = await t.sql<{ id: string }[]>`SELECT id FROM batches WHERE message_id = ${message}`;
+  return receiptTokensOf(t.receiptKey, message, batch?.id ?? '')(decodeId('dev', deviceId) ?? '');
+}
+
+async function send(content: object = { title: 'Sale', url: 'https://shop.example/sale' }, fields: object = {}) {
+  const device = await t.registerDevice({ token: t.pushSubscription(), ...fields });
+  const { body } = await t.server.post('/v1/messages', { audience: { device_ids: [device] }, content });
+  return { message: body.id as string, device, token: await tokenOf(body.id, device) };
+}
+
+const receipt = (body: object) => t.request('POST', '/v1/receipts', { body });
+const deliveryOf = async (message: string) => (await t.server.get(`/v1/messages/${message}/deliveries`)).body.data[0];
+
+describe('POST /v1/receipts', () => {
+  it('sets each mark once, needs no key, and marks do not imply one another', async () => {
+    const { message, token } = await send();
+    expect(await receipt({ token, event: 'clicked', action: 'open' })).toMatchObject({ status: 200, body: { recorded: true } });
+    expect(await receipt({ token, event: 'clicked', action: 'other' })).toMatchObject({ status: 200, body: { recorded: false } });
+    expect(await receipt({ token, event: 'dismissed' })).toMatchObject({ body: { recorded: true } });
+    const delivery = await deliveryOf(message);
+    expect(delivery).toMatchObject({ status: 'sent', displayed_at: null, action: 'open' });
+    expect(delivery.clicked_at).not.toBeNull();
+    expect(delivery.timeline.map((entry: { type: string }) => entry.type)).toEqual(['queued', 'attempt', 'clicked', 'dismissed']);
+    const { body } = await t.server.get(`/v1/messages/${message}`);
+    expect(body.engagement).toEqual({ displayed: 0, clicked: 1, dismissed: 1 });
+  });
+
+  it('R-49 100 concurrent clicks are one click', async () => {
+    const { message, token } = await send();
+    const answers = await Promise.all(Array.from({ length: 100 }, () => receipt({ token, event: 'clicked' })));
+    expect(answers.filter(({ body }) => body.recorded === true)).toHaveLength(1);
+    expect(answers.every(({ status }) => status === 200)).toBe(true);
+    expect((await t.server.get(`/v1/messages/${message}`)).body.engagement.clicked).toBe(1);
+  });
+
+  it('R-49 a receipt that comes before the outcome is committed is kept and applied', async () => {
+    let release: (() => void) | undefined;
+    const sent = new Promise<void>((resolve) => {
+      t.push.script('early', (_request, response) => {
+        release = () => {
+          response.writeHead(201, { location: 'https://push.test.example/m/early-1' });
+          response.end();
+        };
+        resolve();
+      });
+    });
+    const device = await t.registerDevice({ token: t.pushSubscription('early') });
+    const answer = t.server.post('/v1/messages', { audience: { device_ids: [device] }, content: { title: 'Early' } });
+    await sent;
+    const [batch] = await t.sql<{ id: string; messageId: string }[]>`SELECT id, message_id FROM batches ORDER BY id DESC LIMIT 1`;
+    const token = receiptTokensOf(t.receiptKey, batch?.messageId ?? '', batch?.id ?? '')(decodeId('dev', device) ?? '');
+    expect(await receipt({ token, event: 'displayed' })).toMatchObject({ status: 200, body: { recorded: true } });
+    expect(await receipt({ token, event: 'displayed' })).toMatchObject({ status: 200, body: { recorded: false } });
+    release?.();
+    const { body } = await answer;
+    expect((await deliveryOf(body.id)).displayed_at).not.toBeNull();
+    expect((await t.server.get(`/v1/messages/${body.id}`)).body.engagement.displayed).toBe(1);
+    expect(await t.sql`SELECT 1 FROM early_receipts`).toHaveLength(0);
+  });
+
+  it('takes text/plain, which a service worker sends without a preflight, and answers any origin', async () => {
+    const { token } = await send();
+    const raw = JSON.stringify({ token, event: 'displayed' });
+    const answer = await t.request('POST', '/v1/receipts', { raw, headers: { 'content-type': 'text/plain;charset=UTF-8', origin: 'https://shop.example' } });
+    expect(answer).toMatchObject({ status: 200, body: { recorded: true } });
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+    expect(answer.headers.get('access-control-allow-credentials')).toBeNull();
+  });
+
+  it.each<[string, object, unknown[]]>([
+    ['an unknown event', { token: 'x', event: 'opened' }, ['event']],
+    ['no token', { event: 'clicked' }, ['token']],
+    ['an action that was not clicked', { token: 'x', event: 'displayed', action: 'a' }, ['action']],
+    ['an action that is too long', { token: 'x', event: 'clicked', action: 'a'.repeat(65) }, ['action']],
+    ['an unknown field', { token: 'x', event: 'clicked', url: 'https://evil.example' }, ['url']],
+  ])('400 for %s', async (_what, body, path) => {
+    const answer = await receipt(body);
+    expect(answer.status).toBe(400);
+    expect(answer.body.issues[0].path).toEqual(path);
+  });
+
+  it('R-48 an altered, truncated, foreign or removed token is 404, and nothing is recorded', async () => {
+    const { message, device, token } = await send();
+    const elsewhere = receiptTokensOf(t.receiptKey, mintUuid(), mintUuid())(decodeId('dev', device) ?? '');
+    for (const bad of [`${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`, token.slice(1), `${token}A`, elsewhere, '']) {
+      expect(await receipt({ token: bad, event: 'clicked' })).toMatchObject({ status: 404, body: { error: 'not_found' } });
+      expect(await t.request('GET', `/v1/r/${bad || 'x'}`)).toMatchObject({ status: 404 });
+    }
+    expect((await deliveryOf(message)).clicked_at).toBeNull();
+    expect(openReceiptToken([t.receiptKey], token)).toBeDefined();
+  });
+});
+
+describe('GET /v1/r/{token}', () => {
+  it('counts a click and leads to the stored url, whatever else the request says', async () => {
+    const { message, token } = await send();
+    const { status, headers } = await t.request('GET', `/v1/r/${token}?url=https://evil.example&to=x`);
+    expect(status).toBe(302);
+    expect(headers.get('location')).toBe('https://shop.example/sale');
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect((await deliveryOf(message)).clicked_at).not.toBeNull();
+  });
+
+  it('leads to the url as it was rendered for this person, in their language, and to that of an action', async () => {
+    const content = {
+      title: 'Sale',
+      url: 'https://shop.example/sale?who={{external_id}}',
+      locales: { de: { url: 'https://shop.example/de?who={{external_id}}' } },
+      webpush: { actions: [{ action: 'cart', title: 'Cart', url: 'https://shop.example/cart' }, { action: 'later', title: 'Later' }] },
+    };
+    const device = await t.registerDevice({ locale: 'de-AT' });
+    await t.server.post('/v1/users', { external_id: 'ada & bob', device_id: device });
+    const { body } = await t.server.post('/v1/messages', { audience: { device_ids: [device] }, content });
+    const token = await tokenOf(body.id, device);
+    const locationOf = async (query: string) => (await t.request('GET', `/v1/r/${token}${query}`)).headers.get('location');
+    expect(await locationOf('')).toBe('https://shop.example/de?who=ada%20%26%20bob');
+    expect(await locationOf('?a=cart')).toBe('https://shop.example/cart');
+    expect((await t.request('GET', `/v1/r/${token}?a=unknown`)).status).toBe(404);
+  });
+
+  it('HEAD says where a click would lead, and counts none', async () => {
+    const { message, token } = await send();
+    const { status, headers } = await t.request('HEAD', `/v1/r/${token}`);
+    expect([status, headers.get('location')]).toEqual([302, 'https://shop.example/sale']);
+    expect((await deliveryOf(message)).clicked_at).toBeNull();
+  });
+
+  it('is 404 for a message without a url, and counts nothing', async () => {
+    const { message, token } = await send({ title: 'No link' });
+    expect((await t.request('GET', `/v1/r/${token}`)).status).toBe(404);
+    expect((await deliveryOf(message)).clicked_at).toBeNull();
+  });
+});
