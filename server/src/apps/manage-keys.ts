@@ -6,7 +6,7 @@ import { type Sql, type Tx, transaction } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
 import type { KeyScope } from './caller.ts';
 import { mintKey } from './key.ts';
-import { countActiveKeys, expireKey, findKey, insertKey, type KeyRecord, revokeKey as endKey } from './queries.ts';
+import { countActiveKeys, revokeKey as endKey, expireKey, findKey, insertKey, type KeyRecord } from './queries.ts';
 
 /** Keys of one scope that work at the same time. */
 export const activeKeysMax = 20;

@@ -1,0 +1,126 @@
+// `app …`: apps, their plans and their suspension. The keys of a new app are printed once, here.
+import type { Command } from 'commander';
+import { createApp } from '../apps/create-app.ts';
+import { type App, findApp, listApps, updateAppPlan, updateAppSuspension } from '../apps/queries.ts';
+import { type Config, loadConfig } from '../config.ts';
+import { notFound } from '../platform/api-error.ts';
+import type { Sql } from '../platform/db.ts';
+import { encodeId, type Uuid } from '../platform/ids.ts';
+import { loadPlans } from '../quotas/plan.ts';
+import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
+import { CommandError } from './command-error.ts';
+import { madeBy, withDatabase } from './context.ts';
+import { getApp } from './find-app.ts';
+
+export function addAppCommands(program: Command): void {
+  const app = program.command('app').description('apps, their plans and their suspension');
+  withJson(app.command('create <NAME>'))
+    .description('make an app with one key of each scope')
+    .option('--plan <PLAN>', 'its plan; without it DEFAULT_PLAN')
+    .action((name: string, options: AnswerOptions & { plan?: string }) =>
+      answer(options, () => create(name, options.plan)),
+    );
+  withJson(app.command('list'))
+    .description('list the apps')
+    .action((options: AnswerOptions) => answer(options, list));
+  withJson(app.command('plan <APP> <PLAN>'))
+    .description('change the plan of an app')
+    .action((name: string, plan: string, options: AnswerOptions) => answer(options, () => changePlan(name, plan)));
+  withJson(app.command('suspend <APP>'))
+    .description('refuse every request of an app and stop its sends')
+    .action((name: string, options: AnswerOptions) => answer(options, () => suspend(name, true)));
+  withJson(app.command('resume <APP>'))
+    .description('end the suspension of an app')
+    .action((name: string, options: AnswerOptions) => answer(options, () => suspend(name, false)));
+}
+
+async function create(name: string, planName: string | undefined): Promise<Answer> {
+  const config = loadConfig();
+  const plan = checkPlan(config, planName ?? config.defaultPlan);
+  return withDatabase(config, async ({ sql, clock }) => {
+    const made = await createApp({ sql, clock }, { name, plan, createdBy: madeBy });
+    const app = await getAppById(sql, made.id);
+    return {
+      document: { ...presentApp(app), server_key: made.serverKey, client_key: made.clientKey },
+      text: `${describe(app)}\n\n${describeKeys(made)}`,
+    };
+  });
+}
+
+/** The keys of a new app, for a person: nobody ever sees them again. */
+export function describeKeys({ serverKey, clientKey }: { serverKey: string; clientKey: string }): string {
+  return [
+    `  server key  ${serverKey}  for your servers: it may do everything`,
+    `  client key  ${clientKey}  for apps and web pages`,
+    '',
+    'The keys are shown this once.',
+  ].join('\n');
+}
+
+async function list(): Promise<Answer> {
+  return withDatabase(loadConfig(), async ({ sql }) => {
+    const apps = await listApps(sql);
+    const rows = apps.map((app) => [
+      encodeId('app', app.id),
+      app.name,
+      app.plan,
+      app.suspendedAt ? `suspended since ${app.suspendedAt.toISOString()}` : 'active',
+      app.createdAt.toISOString(),
+    ]);
+    return {
+      document: { apps: apps.map(presentApp) },
+      text: apps.length === 0 ? 'There is no app yet.' : table(['ID', 'NAME', 'PLAN', 'STATE', 'CREATED'], rows),
+    };
+  });
+}
+
+async function changePlan(name: string, planName: string): Promise<Answer> {
+  const config = loadConfig();
+  const plan = checkPlan(config, planName);
+  return withDatabase(config, async ({ sql }) => {
+    const { id } = await getApp(sql, name);
+    await updateAppPlan(sql, id, plan);
+    return describeNow(sql, id);
+  });
+}
+
+async function suspend(name: string, isSuspended: boolean): Promise<Answer> {
+  return withDatabase(loadConfig(), async ({ sql, clock }) => {
+    const { id } = await getApp(sql, name);
+    await updateAppSuspension(sql, clock, id, isSuspended);
+    return describeNow(sql, id);
+  });
+}
+
+// A plan that the service does not know would be found out at its next start, which it would stop.
+function checkPlan(config: Config, name: string): string {
+  const plans = loadPlans(config.plansFile, []);
+  if (plans.has(name)) return name;
+  throw new CommandError(`There is no plan '${printable(name)}'; there are ${[...plans.keys()].join(', ')}`);
+}
+
+async function describeNow(sql: Sql, id: Uuid): Promise<Answer> {
+  const app = await getAppById(sql, id);
+  return { document: presentApp(app), text: describe(app) };
+}
+
+async function getAppById(sql: Sql, id: Uuid): Promise<App> {
+  const app = await findApp(sql, id);
+  if (!app) throw notFound();
+  return app;
+}
+
+export function presentApp(app: App): Record<string, unknown> {
+  return {
+    id: encodeId('app', app.id),
+    name: app.name,
+    plan: app.plan,
+    suspended_at: app.suspendedAt,
+    created_at: app.createdAt,
+  };
+}
+
+export function describe(app: App): string {
+  const state = app.suspendedAt ? `, suspended since ${app.suspendedAt.toISOString()}` : '';
+  return `${printable(app.name)}  ${encodeId('app', app.id)}  plan ${app.plan}${state}`;
+}

@@ -1,0 +1,74 @@
+// What a command works with: the database that the service uses, found as the service finds it, and its clock. Never changes
+// the schema of a database that somebody else operates, and never leaves a server running that it started.
+import type { Config } from '../config.ts';
+import { type Clock, createClock } from '../platform/clock.ts';
+import { openPool, type Sql } from '../platform/db.ts';
+import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
+import { loadMasterKey } from '../platform/master-key.ts';
+import { listMigrations, missingMigrations } from '../platform/migrate.ts';
+import { createSeal, type Seal } from '../platform/seal.ts';
+import { prepareDatabase } from '../prepare-database.ts';
+import { CommandError } from './command-error.ts';
+
+export interface CommandContext {
+  readonly config: Config;
+  readonly sql: Sql;
+  readonly clock: Clock;
+  /** Opens and seals stored secrets. Throws, in words, where the master key is not at hand. */
+  loadSeal(): Promise<Seal>;
+}
+
+/** Who made what a command makes, in the records that name it. */
+export const madeBy = 'command line';
+
+const connectionsMax = 4;
+const statementTimeoutMs = 60_000;
+
+/** Runs `work` on a database whose schema is up to date, and gives it back. */
+export async function withDatabase<Result>(
+  config: Config,
+  work: (context: CommandContext) => Promise<Result>,
+): Promise<Result> {
+  return withAnySchema(config, statementTimeoutMs, async (sql) => {
+    await checkSchema(config, sql);
+    const clock = await createClock(sql);
+    const loadSeal = async (): Promise<Seal> => {
+      const keys = await loadMasterKey(config);
+      return createSeal(keys.key, keys.previous);
+    };
+    return work({ config, sql, clock, loadSeal });
+  });
+}
+
+/** The same whatever the schema, for `migrate`. `limitMs` 0: a statement may take as long as it takes. */
+export async function withAnySchema<Result>(
+  config: Config,
+  limitMs: number,
+  work: (sql: Sql) => Promise<Result>,
+): Promise<Result> {
+  // A running server is joined and outlives the command; one that the command had to start ends with it.
+  const embedded =
+    config.databaseUrl === null
+      ? await startEmbeddedPostgres({ dataDir: config.dataDir, log: () => undefined, purpose: 'command' })
+      : undefined;
+  const url = embedded?.url ?? config.databaseUrl ?? '';
+  const sql = openPool({ url, connectionsMax, name: 'carillon command', statementTimeoutMs: limitMs });
+  try {
+    return await work(sql);
+  } finally {
+    await sql.end({ timeout: 5 });
+    await embedded?.stop();
+  }
+}
+
+// An empty embedded database is ours to fill. Any other may belong to a service that runs, whose operator decides when.
+async function checkSchema(config: Config, sql: Sql): Promise<void> {
+  const missing = await missingMigrations(sql);
+  if (missing.length === 0) return;
+  const isEmpty = missing.length === (await listMigrations()).length;
+  if (config.databaseUrl !== null || !isEmpty) {
+    const what = isEmpty ? 'The database is empty' : `The database lacks ${missing.join(', ')}`;
+    throw new CommandError(`${what}: bring it up to date first, with: carillon migrate`);
+  }
+  await prepareDatabase(sql);
+}

@@ -1,0 +1,23 @@
+// Which push endpoints the service accepts and may reach, by the operator's settings and, for a sandbox that is not part of
+// them yet, by the variables it asks to be started with.
+import { readFileSync } from 'node:fs';
+import type { EndpointRules } from '../channels/webpush/endpoint.ts';
+import type { Config } from '../config.ts';
+import { parseOutboundExceptions } from '../platform/address-guard.ts';
+
+export function endpointRulesOf(config: Config, more: Readonly<Record<string, string>> = {}): EndpointRules {
+  return {
+    pushHosts: both(config.pushHosts, more['PUSH_HOSTS']),
+    exceptions: parseOutboundExceptions({
+      allowCidrs: both(config.outboundAllowCidrs, more['OUTBOUND_ALLOW_CIDRS']),
+      allowPorts: both([config.outboundAllowPorts], more['OUTBOUND_ALLOW_PORTS']).join(','),
+      resolve: config.outboundResolve,
+      ca: config.outboundCaFile === null ? undefined : readFileSync(config.outboundCaFile, 'utf8'),
+    }),
+    ownHosts: config.publicUrl === null ? [] : [new URL(config.publicUrl).hostname],
+  };
+}
+
+function both(items: readonly string[], list: string | undefined): string[] {
+  return [...items, ...(list ?? '').split(',')].filter((item) => item !== '');
+}

@@ -1,0 +1,151 @@
+// `key …`: API keys. The text of a new key is printed once, by the command that makes it, and stored nowhere.
+import { type Command, Option } from 'commander';
+import type { KeyScope } from '../apps/caller.ts';
+import { findNameIssue } from '../apps/create-app.ts';
+import {
+  createKey,
+  isEnded,
+  type NewKey,
+  overlapHoursDefault,
+  overlapHoursMax,
+  revokeKey,
+  rotateKey,
+} from '../apps/manage-keys.ts';
+import { findKey, type KeyRecord, listKeys } from '../apps/queries.ts';
+import { loadConfig } from '../config.ts';
+import { invalid } from '../platform/api-error.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Sql } from '../platform/db.ts';
+import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
+import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
+import { CommandError } from './command-error.ts';
+import { madeBy, withDatabase } from './context.ts';
+import { getApp } from './find-app.ts';
+import { wholeNumber } from './whole-number.ts';
+
+export function addKeyCommands(program: Command): void {
+  const key = program.command('key').description('API keys');
+  withJson(key.command('create <APP>'))
+    .description('make a key')
+    .addOption(new Option('--scope <SCOPE>', 'what it may do').choices(['server', 'client']).makeOptionMandatory())
+    .option('--name <NAME>', 'for people')
+    .action((app: string, options: AnswerOptions & { scope: KeyScope; name?: string }) =>
+      answer(options, () => create(app, options.scope, options.name)),
+    );
+  withJson(key.command('list <APP>'))
+    .description('list the keys of an app')
+    .action((app: string, options: AnswerOptions) => answer(options, () => list(app)));
+  withJson(key.command('rotate <KEY>'))
+    .description('make a new key in place of one, which ends later')
+    .option(
+      '--overlap <HOURS>',
+      `how long the old one goes on, 0 to ${overlapHoursMax}`,
+      wholeNumber('--overlap', 0, overlapHoursMax),
+      overlapHoursDefault,
+    )
+    .action((id: string, options: AnswerOptions & { overlap: number }) =>
+      answer(options, () => rotate(id, options.overlap)),
+    );
+  withJson(key.command('revoke <KEY>'))
+    .description('end a key now')
+    .action((id: string, options: AnswerOptions) => answer(options, () => revoke(id)));
+}
+
+async function create(appName: string, scope: KeyScope, name: string | undefined): Promise<Answer> {
+  const keyName = name ?? (scope === 'server' ? 'Server key' : 'Client key');
+  const issue = findNameIssue(keyName);
+  if (issue) throw invalid([issue]);
+  return withDatabase(loadConfig(), async ({ sql, clock }) => {
+    const app = await getApp(sql, appName);
+    const made = await createKey({ sql, clock }, { appId: app.id, scope, name: keyName, createdBy: madeBy });
+    return presentNew(await getKey(sql, made.id), made);
+  });
+}
+
+async function rotate(text: string, overlapHours: number): Promise<Answer> {
+  const id = readKeyId(text);
+  return withDatabase(loadConfig(), async ({ sql, clock }) => {
+    await getKey(sql, id);
+    const { key, former } = await rotateKey({ sql, clock }, { id, overlapHours, createdBy: madeBy });
+    const { document, text: shown } = presentNew(await getKey(sql, key.id), key);
+    const endsAt = former.expiresAt?.toISOString() ?? '';
+    return {
+      document: { ...document, replaces: presentKey(former) },
+      text: `${shown}\n${encodeId('key', former.id)} ${isEnded(former, clock) ? 'has ended' : `ends at ${endsAt}`}.`,
+    };
+  });
+}
+
+async function revoke(text: string): Promise<Answer> {
+  const id = readKeyId(text);
+  return withDatabase(loadConfig(), async ({ sql, clock }) => {
+    await getKey(sql, id);
+    const key = await revokeKey({ sql, clock }, id);
+    const at = key.revokedAt?.toISOString() ?? '';
+    return { document: presentKey(key), text: `${encodeId('key', key.id)} was revoked at ${at}.` };
+  });
+}
+
+async function list(appName: string): Promise<Answer> {
+  return withDatabase(loadConfig(), async ({ sql, clock }) => {
+    const app = await getApp(sql, appName);
+    const keys = await listKeys(sql, app.id);
+    const rows = keys.map((key) => [
+      encodeId('key', key.id),
+      key.scope,
+      key.name,
+      `${key.start}…${key.last4}`,
+      stateOf(key, clock),
+      key.createdAt.toISOString(),
+      key.lastUsedAt?.toISOString() ?? 'never',
+    ]);
+    const headings = ['ID', 'SCOPE', 'NAME', 'KEY', 'STATE', 'CREATED', 'LAST USED'];
+    return {
+      document: { keys: keys.map(presentKey) },
+      text: keys.length === 0 ? 'The app has no key.' : table(headings, rows),
+    };
+  });
+}
+
+function presentNew(record: KeyRecord, made: NewKey): Answer {
+  const { id, scope, name } = record;
+  return {
+    document: { ...presentKey(record), key: made.text },
+    text: `${printable(name)}  ${encodeId('key', id)}  ${scope}\n\n  ${made.text}\n\nThe key is shown this once.`,
+  };
+}
+
+function presentKey(key: KeyRecord): Record<string, unknown> {
+  return {
+    id: encodeId('key', key.id),
+    app_id: encodeId('app', key.appId),
+    scope: key.scope,
+    name: key.name,
+    start: key.start,
+    last4: key.last4,
+    created_at: key.createdAt,
+    created_by: key.createdBy,
+    last_used_at: key.lastUsedAt,
+    expires_at: key.expiresAt,
+    revoked_at: key.revokedAt,
+  };
+}
+
+function stateOf(key: KeyRecord, clock: Clock): string {
+  if (key.revokedAt) return `revoked ${key.revokedAt.toISOString()}`;
+  if (!key.expiresAt) return 'active';
+  return `${isEnded(key, clock) ? 'ended' : 'ends'} ${key.expiresAt.toISOString()}`;
+}
+
+// A command line stays in the shell's history and is seen by `ps`: a key is named by its id, never by itself.
+function readKeyId(text: string): Uuid {
+  const id = decodeId('key', text);
+  if (id) return id;
+  throw new CommandError('A key is named by its id, key_…; see them with: carillon key list APP');
+}
+
+async function getKey(sql: Sql, id: Uuid): Promise<KeyRecord> {
+  const key = await findKey(sql, id);
+  if (key) return key;
+  throw new CommandError(`There is no key ${encodeId('key', id)}; see them with: carillon key list APP`);
+}

@@ -1,0 +1,215 @@
+// The people of a seeded app and their devices. Pure and deterministic: the same seed gives the same person at the same number,
+// however many are asked for, so a larger population begins with the smaller one.
+import { createECDH, createHash } from 'node:crypto';
+import type { DeviceFacts } from '../audience/device-facts.ts';
+import type { Platform } from '../channels/channel.ts';
+import type { PropertyValue } from '../properties/property.ts';
+import { type Place, places } from './seed-places.ts';
+
+export interface SeededPerson {
+  /** Null: nobody has logged in on these devices. */
+  readonly user: SeededUser | null;
+  readonly devices: readonly SeededDevice[];
+}
+
+export interface SeededUser {
+  readonly externalId: string;
+  readonly firstName: string | null;
+  readonly country: string | null;
+  readonly language: string | null;
+  readonly timezone: string | null;
+  readonly properties: ReadonlyMap<string, PropertyValue>;
+}
+
+export interface SeededDevice {
+  readonly platform: Platform;
+  /** Of a browser: whose push service it uses. */
+  readonly vendor: Vendor | null;
+  readonly facts: DeviceFacts;
+  readonly properties: ReadonlyMap<string, PropertyValue>;
+  /** How long ago it was first and last seen, in days. */
+  readonly ageDays: number;
+  readonly idleDays: number;
+  /** Names its token: 32 bytes that no other device of this seed has. */
+  readonly tokenSeed: Buffer;
+}
+
+export type Vendor = 'fcm' | 'mozilla' | 'apple' | 'wns';
+
+/** One value of each property that seeded people and devices have: what the catalog has to know. */
+export const sampleProperties: readonly ReadonlyMap<string, PropertyValue>[] = ['free', 'pro', 'team'].map(
+  (plan, i) =>
+    new Map<string, PropertyValue>([
+      ['plan', plan],
+      ['age', 24 + 9 * i],
+      ['orders', 3 * i],
+      ['spent', 59.7 * i],
+      ['newsletter', i === 0],
+      ['favorite', ['shoes', 'books', 'garden'][i] ?? ''],
+      ['source', ['search', 'friend', 'advert'][i] ?? ''],
+      ['topic', ['news', 'sport', 'offers'][i] ?? ''],
+    ]),
+);
+
+/** The person with a number, from 0 on. */
+export function personAt(seed: string, number: number): SeededPerson {
+  const random = randomOf(`${seed} ${number}`);
+  const home = pickWeighted(random, places);
+  const count = random() < 0.72 ? 1 : random() < 0.8 ? 2 : 3;
+  const devices = Array.from({ length: count }, (_, i) => makeDevice(random, home, `${seed} ${number} ${i}`));
+  return { user: random() < 0.78 ? makeUser(random, home, number) : null, devices };
+}
+
+function makeUser(random: Random, home: Place, number: number): SeededUser {
+  const plan = pick(random, ['free', 'free', 'free', 'free', 'free', 'pro', 'pro', 'pro', 'team']);
+  const orders = plan === 'free' ? Math.floor(random() * 4) : Math.floor(random() ** 2 * 40);
+  const properties = new Map<string, PropertyValue>([
+    ['plan', plan],
+    ['orders', orders],
+    // Cents, as shops count: exact in two decimals.
+    ['spent', Math.round(orders * (8 + random() * 90) * 100) / 100],
+    ['newsletter', random() < 0.41],
+    ['source', pick(random, ['search', 'search', 'friend', 'advert', 'shop'])],
+  ]);
+  // Not everybody says everything of themselves: filters must see missing values too.
+  if (random() < 0.6) properties.set('age', 16 + Math.floor((random() + random()) * 32));
+  if (orders > 0) properties.set('favorite', pick(random, ['shoes', 'books', 'garden', 'music', 'kitchen', 'games']));
+  return {
+    externalId: `user-${String(number + 1).padStart(7, '0')}`,
+    firstName: random() < 0.93 ? pick(random, home.names) : null,
+    country: random() < 0.95 ? home.country : null,
+    language: random() < 0.88 ? home.language : null,
+    timezone: random() < 0.5 ? pickFirst(random, home.zones) : null,
+    properties,
+  };
+}
+
+function makeDevice(random: Random, home: Place, name: string): SeededDevice {
+  const model = pickWeighted(random, models);
+  const ageDays = random() ** 1.6 * 400;
+  return {
+    platform: model.platform,
+    vendor: model.vendor ?? null,
+    facts: {
+      locale: random() < 0.96 ? home.locale : null,
+      timezone: random() < 0.97 ? pickFirst(random, home.zones) : null,
+      appVersion: pick(random, ['4.2.0', '4.2.0', '4.2.0', '4.1.3', '4.1.3', '4.0.0', '3.9.2', '4.3.0-beta.1']),
+      sdk: model.platform === 'web' ? 'carillon-web 0.1.0' : `carillon-${model.platform} 0.1.0`,
+      os: model.os,
+      osVersion: pick(random, model.osVersions),
+      model: model.model,
+    },
+    properties:
+      random() < 0.15 ? new Map([['topic', pick(random, ['news', 'sport', 'offers', 'weather'])]]) : noProperties,
+    ageDays,
+    // Most are used every few days; some lie in a drawer.
+    idleDays: ageDays * random() ** 4,
+    tokenSeed: createHash('sha256').update(name).digest(),
+  };
+}
+
+const noProperties: ReadonlyMap<string, PropertyValue> = new Map();
+
+interface Model {
+  readonly platform: Platform;
+  readonly vendor?: Vendor;
+  readonly model: string;
+  readonly os: string;
+  readonly osVersions: readonly string[];
+  readonly weight: number;
+}
+
+const models: readonly Model[] = [
+  { platform: 'web', vendor: 'fcm', model: 'Chrome', os: 'Windows', osVersions: ['10', '11', '11'], weight: 15 },
+  { platform: 'web', vendor: 'fcm', model: 'Chrome', os: 'Android', osVersions: ['13', '14', '15'], weight: 8 },
+  { platform: 'web', vendor: 'fcm', model: 'Chrome', os: 'macOS', osVersions: ['14.7', '15.6'], weight: 4 },
+  { platform: 'web', vendor: 'mozilla', model: 'Firefox', os: 'Linux', osVersions: ['6.12'], weight: 3 },
+  { platform: 'web', vendor: 'mozilla', model: 'Firefox', os: 'Windows', osVersions: ['10', '11'], weight: 4 },
+  { platform: 'web', vendor: 'apple', model: 'Safari', os: 'macOS', osVersions: ['15.6', '26.0'], weight: 5 },
+  { platform: 'web', vendor: 'apple', model: 'Safari', os: 'iOS', osVersions: ['18.6', '26.0'], weight: 3 },
+  { platform: 'web', vendor: 'wns', model: 'Edge', os: 'Windows', osVersions: ['11'], weight: 4 },
+  { platform: 'ios', model: 'iPhone 15', os: 'iOS', osVersions: ['17.6', '18.6', '26.0'], weight: 9 },
+  { platform: 'ios', model: 'iPhone 16 Pro', os: 'iOS', osVersions: ['18.6', '26.0'], weight: 8 },
+  { platform: 'ios', model: 'iPhone SE', os: 'iOS', osVersions: ['16.7', '17.6'], weight: 3 },
+  { platform: 'ios', model: 'iPad Air', os: 'iPadOS', osVersions: ['18.6', '26.0'], weight: 2 },
+  { platform: 'android', model: 'Galaxy S24', os: 'Android', osVersions: ['14', '15'], weight: 10 },
+  { platform: 'android', model: 'Galaxy A54', os: 'Android', osVersions: ['13', '14'], weight: 8 },
+  { platform: 'android', model: 'Pixel 8', os: 'Android', osVersions: ['15', '16'], weight: 7 },
+  { platform: 'android', model: 'Redmi Note 13', os: 'Android', osVersions: ['13', '14'], weight: 7 },
+];
+
+/** A token as its platform has them, valid in form and known to nobody. Of a browser: a subscription with keys on the curve. */
+export function makeToken({ platform, vendor, tokenSeed }: SeededDevice): string {
+  const more = (purpose: string): Buffer => createHash('sha512').update(tokenSeed).update(purpose).digest();
+  if (platform === 'ios') return tokenSeed.toString('hex');
+  const long = Buffer.concat([more('1'), more('2')])
+    .toString('base64url')
+    .slice(0, 134);
+  if (platform === 'android') return `${tokenSeed.toString('base64url').slice(0, 22)}:APA91b${long}`;
+  const endpoint = endpointOf[vendor ?? 'fcm'](tokenSeed.toString('base64url'));
+  return JSON.stringify({
+    endpoint,
+    keys: { p256dh: publicKeyOf(tokenSeed), auth: more('auth').subarray(0, 16).toString('base64url') },
+  });
+}
+
+const endpointOf: Readonly<Record<Vendor, (token: string) => string>> = {
+  fcm: (token) => `https://fcm.googleapis.com/fcm/send/${token}`,
+  mozilla: (token) => `https://updates.push.services.mozilla.com/wpush/v2/${token}`,
+  apple: (token) => `https://web.push.apple.com/${token}`,
+  wns: (token) => `https://wns2-db5p.notify.windows.com/w/?token=${token}`,
+};
+
+const curve = createECDH('prime256v1');
+
+function publicKeyOf(seed: Buffer): string {
+  for (
+    let scalar = createHash('sha256').update(seed).digest();
+    ;
+    scalar = createHash('sha256').update(scalar).digest()
+  ) {
+    try {
+      curve.setPrivateKey(scalar);
+      return curve.getPublicKey('base64url');
+    } catch {
+      // Not below the order of the group: once in 2^32.
+    }
+  }
+}
+
+type Random = () => number;
+
+/** sfc32, seeded with a hash: fast, and the same on every machine. Not for secrets. */
+function randomOf(seed: string): Random {
+  const state = createHash('sha256').update(seed).digest();
+  let a = state.readInt32LE(0);
+  let b = state.readInt32LE(4);
+  let c = state.readInt32LE(8);
+  let counter = 1;
+  return () => {
+    const sum = (a + b + counter) | 0;
+    counter = (counter + 1) | 0;
+    a = b ^ (b >>> 9);
+    b = (c + (c << 3)) | 0;
+    c = ((c << 21) | (c >>> 11)) + sum;
+    return (sum >>> 0) / 2 ** 32;
+  };
+}
+
+function pick<Item>(random: Random, items: readonly Item[]): Item {
+  return items[Math.floor(random() * items.length)] as Item;
+}
+
+// The first one half of the time, the rest by chance.
+function pickFirst<Item>(random: Random, items: readonly Item[]): Item {
+  return random() < 0.5 ? (items[0] as Item) : pick(random, items);
+}
+
+function pickWeighted<Item extends { readonly weight: number }>(random: Random, items: readonly Item[]): Item {
+  let left = random() * items.reduce((sum, item) => sum + item.weight, 0);
+  for (const item of items) {
+    left -= item.weight;
+    if (left < 0) return item;
+  }
+  return items.at(-1) as Item;
+}

@@ -1,0 +1,100 @@
+// `channel test`: one push to one device by the normal path. It is accepted, charged, sent and recorded as any message, by this
+// very process, so it works whether the service runs or not.
+import type { App } from '../apps/queries.ts';
+import { type ChannelId, channelOfPlatform } from '../channels/channel.ts';
+import { loadConfig } from '../config.ts';
+import type { Attempt } from '../delivery/delivery.ts';
+import { listMessageDeliveries, presentDeliveries } from '../delivery/list-timeline.ts';
+import { listTargets } from '../delivery/targets.ts';
+import { parseToken } from '../devices/token.ts';
+import { createAcceptMessage } from '../messages/accept-message.ts';
+import { awaitReport, createFinishes } from '../messages/await-report.ts';
+import { type MessageRequest, messageRequestSchema } from '../messages/message.ts';
+import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
+import { validate } from '../platform/validate.ts';
+import { loadPlans } from '../quotas/plan.ts';
+import { type Answer, printable } from './answer.ts';
+import { CommandError } from './command-error.ts';
+import { type CommandContext, madeBy, withDatabase } from './context.ts';
+import { endpointRulesOf } from './endpoint-rules.ts';
+import { getApp } from './find-app.ts';
+import { createSending } from './sending.ts';
+
+type Delivery = Awaited<ReturnType<typeof presentDeliveries>>[number];
+
+export async function testChannel(appName: string, channel: ChannelId, deviceText: string): Promise<Answer> {
+  return withDatabase(loadConfig(), async (context) => {
+    const app = await getApp(context.sql, appName);
+    if (app.suspendedAt) throw new CommandError(`${printable(app.name)} is suspended: carillon app resume APP`);
+    const deviceId = await getDeviceOf(context, app, channel, deviceText);
+    const { messageId, delivery } = await send(context, app, deviceId);
+    return present(messageId, delivery);
+  });
+}
+
+async function getDeviceOf({ sql, config }: CommandContext, app: App, channel: ChannelId, text: string): Promise<Uuid> {
+  const id = decodeId('dev', text);
+  const [device] = id === undefined ? [] : await listTargets(sql, app.id, [id], []);
+  if (!device) throw new CommandError(`${printable(app.name)} has no device '${printable(text)}'`);
+  if (channelOfPlatform[device.platform] !== channel) {
+    throw new CommandError(`The device ${text} is reached by ${channelOfPlatform[device.platform]}, not by ${channel}`);
+  }
+  if (!device.isActive) throw new CommandError(`The device ${text} is not active: it has to register again`);
+  // Settings that this shell lacks and the service has would end as the device's fault, and retire it.
+  const parsed = parseToken(device.platform, device.token, endpointRulesOf(config));
+  if ('issues' in parsed) {
+    throw new CommandError(`By the settings of this shell the device cannot be reached: ${parsed.issues[0]?.message}`);
+  }
+  return device.deviceId;
+}
+
+async function send(
+  context: CommandContext,
+  app: App,
+  deviceId: Uuid,
+): Promise<{ messageId: Uuid; delivery: Delivery | undefined }> {
+  const { config, sql, clock } = context;
+  const request: MessageRequest = validate(messageRequestSchema, {
+    audience: { device_ids: [encodeId('dev', deviceId)] },
+    content: { title: 'Carillon rings', body: 'A test push from the command line has arrived.' },
+    name: 'Channel test',
+  });
+  const plan = loadPlans(config.plansFile, [app.plan]).get(app.plan);
+  if (!plan) throw new Error(`no plan for ${app.plan}`);
+  const caller = { appId: app.id, keyId: '', keyName: madeBy, scope: 'server', plan: app.plan } as const;
+  const sending = await createSending(context);
+  try {
+    const accepted = await createAcceptMessage({ sql, workSql: sql, clock })(caller, plan, request, null);
+    const { run } = sending;
+    const wait = {
+      sql,
+      finishes: createFinishes(),
+      run,
+      sendWaitMs: config.sendWaitMs,
+      track: () => undefined,
+      isStopping: () => false,
+    };
+    await awaitReport(wait, app.id, accepted.id, accepted.claimId);
+    const placed = await listMessageDeliveries(run, accepted.id, everyDelivery, null, 1);
+    const [delivery] = await presentDeliveries(run, app.id, placed);
+    return { messageId: accepted.id, delivery };
+  } finally {
+    await sending.close();
+  }
+}
+
+const everyDelivery = { status: null, channel: null, deviceId: null, errorNumbers: null };
+
+function present(messageUuid: Uuid, delivery: Delivery | undefined): Answer {
+  const messageId = encodeId('msg', messageUuid);
+  const document = { message_id: messageId, delivery: delivery ?? null };
+  if (!delivery) return { document, text: messageId, problem: 'The push has no outcome yet; its message goes on' };
+  const attempts = delivery.timeline.filter((entry): entry is Attempt => entry.type === 'attempt');
+  const answered = attempts.map(({ provider, latency_ms }) => {
+    const words = provider?.http_status ?? provider?.transport_error ?? 'no answer';
+    return `  ${words} after ${latency_ms} ms ${printable((provider?.body ?? '').slice(0, 200))}`.trimEnd();
+  });
+  const text = [`${messageId}  ${delivery.status}`, ...answered].join('\n');
+  if (delivery.status === 'sent') return { document, text };
+  return { document, text, problem: `The push is ${delivery.status}: ${delivery.error_code ?? 'unknown'}` };
+}

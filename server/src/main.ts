@@ -1,0 +1,68 @@
+// The command line's door: reads what is asked, runs one command, and says in one line why it could not.
+import { Command, CommanderError } from 'commander';
+import { addAppCommands } from './cli/app.ts';
+import { addChannelCommands } from './cli/channel.ts';
+import { CommandError } from './cli/command-error.ts';
+import { addKeyCommands } from './cli/key.ts';
+import { addMigrateCommand } from './cli/migrate.ts';
+import { addSandboxCommand } from './cli/sandbox.ts';
+import { addSeedCommand } from './cli/seed.ts';
+import { addStartCommand } from './cli/start.ts';
+import { ApiError } from './platform/api-error.ts';
+import { isDatabaseDown } from './platform/db.ts';
+
+function buildProgram(): Command {
+  const program = new Command('carillon')
+    .description('One API that rings every device: a self-hosted push notification service.')
+    .exitOverride()
+    // Errors are printed in `main`, all alike and on one line.
+    .configureOutput({ outputError: () => undefined })
+    .showSuggestionAfterError(false);
+  // The service is loaded only where it runs: a command that lists apps is quick.
+  addStartCommand(program, async (config, options) => (await import('./processes.ts')).runStart(config, options));
+  addMigrateCommand(program);
+  addAppCommands(program);
+  addKeyCommands(program);
+  addChannelCommands(program);
+  addSeedCommand(program);
+  addSandboxCommand(program);
+  // A noun alone is half a command: say what it lacks instead of printing a page.
+  for (const command of [program, ...program.commands]) {
+    if (command.commands.length === 0) continue;
+    command.allowExcessArguments().action((_options, self: Command) => sayWhatIsMissing(self));
+  }
+  return program;
+}
+
+function sayWhatIsMissing(command: Command): never {
+  const [unknown] = command.args;
+  const given = unknown === undefined ? 'Say what to do' : `There is no command '${unknown}'`;
+  throw new CommandError(`${given}: ${command.commands.map((each) => each.name()).join(', ')} (or --help)`);
+}
+
+/** Runs one command and resolves with its exit status. */
+async function main(argv: readonly string[]): Promise<number> {
+  try {
+    await buildProgram().parseAsync([...argv], { from: 'user' });
+    return Number(process.exitCode ?? 0);
+  } catch (error) {
+    // Commander ends `--help` this way.
+    if (error instanceof CommanderError && error.exitCode === 0) return 0;
+    process.stderr.write(`carillon: ${explain(error).replaceAll(/\s*\n\s*/g, ' ')}\n`);
+    return 1;
+  }
+}
+
+function explain(error: unknown): string {
+  if (error instanceof CommanderError) return error.message.replace(/^error: /, '');
+  if (error instanceof ApiError) return (error.details.issues ?? [error]).map((each) => each.message).join(' ');
+  if (isDatabaseDown(error)) return `The database cannot be reached (${(error as { code: string }).code})`;
+  return error instanceof Error ? error.message : String(error);
+}
+
+// A reader that has seen enough, such as `head`, is no error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
+
+process.exitCode = await main(process.argv.slice(2));
