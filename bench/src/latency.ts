@@ -1,0 +1,75 @@
+// `latency`: one device on an idle service. How long from a backend's request until the push is at the provider, and until
+// the answer with its outcome is back.
+import { setTimeout as pause } from 'node:timers/promises';
+import { callForJson } from './call-api.ts';
+import { content } from './content.ts';
+import { percentile, rounded } from './measure.ts';
+import { makeApp } from './own-app.ts';
+import { startReceiver, subscribe } from './receiver.ts';
+import { completeResult, type LatencyMeasured, type Result } from './results.ts';
+import { openDatabase, startService } from './service.ts';
+import { BenchError, progress, type Workbench } from './workbench.ts';
+
+const sends = { full: 200, quick: 20 };
+/** Between an answer and the next request, so that every send finds the service idle. */
+const pauseMs = 100;
+
+export async function measureLatency(
+  workbench: Workbench,
+  { isQuick }: { readonly isQuick: boolean },
+): Promise<Result<LatencyMeasured>> {
+  const count = isQuick ? sends.quick : sends.full;
+  const receiver = await startReceiver(workbench, { keepsHistory: true });
+  const service = await startService(workbench, await workbench.makeDirectory('data'), receiver.environment);
+  const app = await makeApp(service);
+  const subscriptions = subscribe(receiver.address, { count: 1, vapidKey: app.vapidKey, seed: 'latency' });
+  const { value: subscription } = await subscriptions.next();
+  const device = await callForJson<{ id: string }>({
+    method: 'POST',
+    url: `${service.url}/v1/devices`,
+    key: app.clientKey,
+    body: { platform: 'web', token: JSON.stringify(subscription) },
+  });
+
+  const startedAtMs = new Map<string, number>();
+  const responseMs: number[] = [];
+  for (let i = 0; i < count; i++) {
+    await pause(pauseMs);
+    const from = performance.now();
+    const answer = await callForJson<{ id: string; report: { sent: number } }>({
+      method: 'POST',
+      url: `${service.url}/v1/messages`,
+      key: app.serverKey,
+      body: { audience: { device_ids: [device.id] }, content },
+    });
+    responseMs.push(performance.now() - from);
+    if (answer.report.sent !== 1) throw new BenchError(`a send came to ${JSON.stringify(answer)}`);
+    startedAtMs.set(answer.id, performance.timeOrigin + from);
+  }
+
+  const toProviderMs = (await receiver.arrivals()).flatMap(({ at, topic }) => {
+    // A push without a collapse key carries its message's id as its Topic.
+    const from = startedAtMs.get(topic);
+    // The receiver notes whole milliseconds, rounded down: on average half of one is missing.
+    return from === undefined ? [] : [at + 0.5 - from];
+  });
+  if (toProviderMs.length !== count) {
+    throw new BenchError(`the receiver saw ${toProviderMs.length} of ${count} messages once`);
+  }
+  const sql = await openDatabase(workbench, service);
+  const [server] = await sql<{ version: string }[]>`SELECT current_setting('server_version') AS version`;
+  progress(`${count} sends, one after the other`);
+  return completeResult(
+    {
+      work: 'latency',
+      params: { channel: 'webpush', sends: count, pause_ms: pauseMs, quick: isQuick },
+      ours: {
+        ms_p50_to_provider: rounded(percentile(toProviderMs, 0.5)),
+        ms_p99_to_provider: rounded(percentile(toProviderMs, 0.99)),
+        ms_p50_response: rounded(percentile(responseMs, 0.5)),
+        ms_p99_response: rounded(percentile(responseMs, 0.99)),
+      },
+    },
+    server?.version ?? 'unknown',
+  );
+}

@@ -1,0 +1,105 @@
+// `npm run bench -- WORK`: runs one work, prints its result and keeps it. Ends with 0 when the work ran to its end, whatever
+// the figures are: they are for people to judge.
+import { parseArgs } from 'node:util';
+import { describeLatency, describeSend, describeStart } from './describe.ts';
+import { measureLatency } from './latency.ts';
+import { keepResult, type Result } from './results.ts';
+import { measureSend } from './send.ts';
+import { measureStart } from './start.ts';
+import { BenchError, progress, Workbench } from './workbench.ts';
+
+const usage = `npm run bench -- WORK [options]
+
+  send      one message to many devices, against library peers and a bare loop
+              --channel webpush     the way it goes
+              --devices N           how many (default 100000)
+  latency   one device, idle service
+  start     launch to ready
+
+  --quick   a smoke run of seconds; its figures mean nothing
+  --json    one JSON document on standard output
+`;
+
+interface Invocation {
+  readonly work: string;
+  readonly channel: string | undefined;
+  readonly devices: number | undefined;
+  readonly isQuick: boolean;
+  readonly isJson: boolean;
+}
+
+interface Outcome {
+  /** Of the file that it is kept in. */
+  readonly name: string;
+  readonly result: Result;
+  readonly text: string;
+}
+
+function parseInvocation(argv: readonly string[]): Invocation | 'help' {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    allowPositionals: true,
+    options: {
+      channel: { type: 'string' },
+      devices: { type: 'string' },
+      quick: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return 'help';
+  const [work, ...more] = positionals;
+  if (work === undefined || more.length > 0) throw new BenchError(`Name one work.\n\n${usage}`);
+  if (work !== 'send' && (values.channel ?? values.devices) !== undefined) {
+    throw new BenchError(`--channel and --devices are options of 'send'.`);
+  }
+  const devices = values.devices === undefined ? undefined : Number(values.devices);
+  if (devices !== undefined && !(Number.isInteger(devices) && devices >= 1 && devices <= 10_000_000)) {
+    throw new BenchError(`--devices must be a whole number from 1 to 10000000, not '${values.devices}'.`);
+  }
+  return { work, channel: values.channel, devices, isQuick: values.quick, isJson: values.json };
+}
+
+async function run(workbench: Workbench, { work, channel, devices, isQuick }: Invocation): Promise<Outcome> {
+  switch (work) {
+    case 'send': {
+      if (channel === undefined) throw new BenchError('Say which way: --channel webpush.');
+      if (channel !== 'webpush') throw new BenchError(`Carillon sends by 'webpush' only, not by '${channel}'.`);
+      const result = await measureSend(workbench, { devices: devices ?? (isQuick ? 2_000 : 100_000), isQuick });
+      return { name: `send-${channel}`, result, text: describeSend(result) };
+    }
+    case 'latency': {
+      const result = await measureLatency(workbench, { isQuick });
+      return { name: 'latency-webpush', result, text: describeLatency(result) };
+    }
+    case 'start': {
+      const result = await measureStart(workbench, { isQuick });
+      return { name: 'start', result, text: describeStart(result) };
+    }
+    default:
+      throw new BenchError(`There is no work '${work}'.\n\n${usage}`);
+  }
+}
+
+const workbench = new Workbench();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => void workbench.close().finally(() => process.exit(130)));
+}
+
+try {
+  const invocation = parseInvocation(process.argv.slice(2));
+  if (invocation === 'help') process.stdout.write(usage);
+  else {
+    const { name, result, text } = await run(workbench, invocation);
+    await workbench.close();
+    keepResult(name, invocation.isQuick, result);
+    process.stdout.write(invocation.isJson ? `${JSON.stringify(result)}\n` : `\n${text}\n`);
+  }
+  process.exitCode = 0;
+} catch (error) {
+  const isForPeople = error instanceof BenchError || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS');
+  progress(`bench: ${isForPeople ? (error as Error).message : ((error as Error).stack ?? String(error))}`);
+  process.exitCode = 1;
+} finally {
+  await workbench.close();
+}

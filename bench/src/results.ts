@@ -1,0 +1,113 @@
+// A result as it is printed and kept: its shape, and where it was measured. Kept results are read by people and compared by
+// programs, so a smoke run is never among them.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism, cpus } from 'node:os';
+import { join } from 'node:path';
+import { progress, repository } from './workbench.ts';
+
+interface Machine {
+  readonly cores: number;
+  readonly cpu: string;
+  readonly node: string;
+  readonly postgres: string;
+}
+
+interface PeerResult {
+  readonly name: string;
+  readonly version: string;
+  readonly per_second: number;
+  readonly processes: number;
+  readonly cpu_seconds_per_1000: number;
+  readonly receiver_cpu_seconds_per_1000: number;
+  readonly note: string;
+}
+
+/** Every kind of process of ours with a number. */
+export type ByProcess = Readonly<Record<'api' | 'worker' | 'supervisor' | 'postgres', number>>;
+
+export interface SendFigures {
+  readonly per_second: number;
+  readonly processes: { readonly api: number; readonly worker: number };
+  /** All of ours together, the database included. */
+  readonly cpu_seconds_per_1000: number;
+  readonly cpu_seconds_per_1000_by_process: ByProcess;
+  readonly receiver_cpu_seconds_per_1000: number;
+  /** The most that one process of the kind ever had resident; a connection's share of the database's buffers included. */
+  readonly rss_mb: ByProcess;
+  readonly bytes_per_delivery: { readonly row_and_key: number; readonly with_person_index: number };
+  /** From the request to the commit of the last delivery. */
+  readonly seconds: number;
+}
+
+interface LatencyFigures {
+  /** From the request's first byte to the arrival of the push at the provider. */
+  readonly ms_p50_to_provider: number;
+  readonly ms_p99_to_provider: number;
+  readonly ms_p50_response: number;
+  readonly ms_p99_response: number;
+}
+
+interface StartFigures {
+  readonly first_seconds: number;
+  readonly later_seconds: number;
+}
+
+interface Measured<Work extends string, Figures> {
+  readonly work: Work;
+  readonly params: Readonly<Record<string, string | number | boolean>>;
+  readonly ours: Figures;
+}
+
+export interface SendMeasured extends Measured<'send', SendFigures> {
+  readonly peers: readonly PeerResult[];
+  readonly limit: Omit<PeerResult, 'version' | 'processes' | 'note'>;
+  readonly ratio_best_peer: number;
+  readonly ratio_best_peer_cpu: number;
+  readonly ratio_limit: number;
+  /** CPU seconds a second that others spent on this machine while ours was measured: what made it slower than it is. */
+  readonly foreign_cpu: number;
+}
+export type LatencyMeasured = Measured<'latency', LatencyFigures>;
+export type StartMeasured = Measured<'start', StartFigures>;
+
+/** What a work hands over; the name of the database is the one thing of the machine that only it knows. */
+export type AnyMeasured = SendMeasured | LatencyMeasured | StartMeasured;
+
+export type Result<Any extends AnyMeasured = AnyMeasured> = Any & {
+  readonly machine: Machine;
+  readonly commit: string;
+};
+
+export function completeResult<Any extends AnyMeasured>(measured: Any, postgres: string): Result<Any> {
+  const machine = {
+    cores: availableParallelism(),
+    cpu: cpus()[0]?.model.trim() ?? 'unknown',
+    node: process.version,
+    postgres,
+  };
+  return { ...measured, machine, commit: findCommit() };
+}
+
+/** Short hash of the commit, with `-dirty` where the working tree differs from it. */
+function findCommit(): string {
+  try {
+    return execFileSync('git', ['describe', '--always', '--dirty', '--exclude', '*'], {
+      cwd: repository,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
+  } catch {
+    // A copy without its history.
+    return 'unknown';
+  }
+}
+
+/** Writes `bench/results/NAME.json`; a smoke run is written beside it, under a name that git ignores. */
+export function keepResult(name: string, isQuick: boolean, result: Result): void {
+  const directory = join(repository, 'bench/results');
+  mkdirSync(directory, { recursive: true });
+  const file = join(directory, isQuick ? `${name}.quick.json` : `${name}.json`);
+  writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`);
+  progress(`kept in ${file}`);
+}

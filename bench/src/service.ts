@@ -1,0 +1,145 @@
+// Carillon as an operator runs it: the built service, started by its command with its own embedded database, and worked with
+// by its command line and its API.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { openPool, type Sql } from '../../server/src/platform/db.ts';
+import { findEmbeddedPostgres } from '../../server/src/platform/embedded-postgres.ts';
+import { isListeningOn, listChildren, parentOf } from './measure.ts';
+import { BenchError, type Program, plainEnvironment, repository, startProgram, type Workbench } from './workbench.ts';
+
+const carillon = join(repository, 'server/bin/carillon.mjs');
+const readyWithinMs = 60_000;
+/** How exactly a start is measured. */
+const readyPollMs = 5;
+
+export interface Service {
+  readonly url: string;
+  readonly dataDir: string;
+  readonly supervisorPid: number;
+  readonly port: number;
+  /** From the launch of the command to the first 200 of /readyz. */
+  readonly startedInSeconds: number;
+  /** Runs one command of the command line against this service, and returns the JSON that it prints. */
+  run<Json>(...parameters: string[]): Promise<Json>;
+  stop(): Promise<void>;
+}
+
+/** Starts the service on a data directory, old or new, and resolves when it is ready. */
+export async function startService(
+  workbench: Workbench,
+  dataDir: string,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Service> {
+  const port = await findFreePort();
+  const url = `http://127.0.0.1:${port}`;
+  const variables = { ...environment, DATA_DIR: dataDir, PORT: String(port) };
+  const launchedAt = performance.now();
+  const program = await startProgram({
+    parameters: [carillon, 'start'],
+    workingDir: dataDir,
+    environment: variables,
+    logFile: join(dataDir, 'service.log'),
+  });
+  // SIGINT is a person at a terminal: the stop that waits for no load balancer.
+  const stop = (): Promise<void> => program.stop('SIGINT');
+  workbench.onClose(stop);
+  await untilReady(program, url);
+  return {
+    url,
+    port,
+    dataDir,
+    supervisorPid: program.pid,
+    startedInSeconds: (performance.now() - launchedAt) / 1000,
+    run: (...parameters) => runCommand(parameters, dataDir, variables),
+    stop,
+  };
+}
+
+async function untilReady(program: Program, url: string): Promise<void> {
+  const deadline = performance.now() + readyWithinMs;
+  while (!(await isReady(url))) {
+    const hasEnded = program.child.exitCode !== null || program.child.signalCode !== null;
+    if (hasEnded || performance.now() > deadline) {
+      throw new BenchError(`the service ${hasEnded ? 'ended' : 'is not ready'}:\n${await program.lastWords()}`);
+    }
+    await pause(readyPollMs);
+  }
+}
+
+function isReady(url: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const asked = request(`${url}/readyz`, { agent: false, timeout: 2000 }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    asked.on('timeout', () => asked.destroy());
+    asked.on('error', () => resolve(false));
+    asked.end();
+  });
+}
+
+async function runCommand<Json>(
+  parameters: readonly string[],
+  workingDir: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<Json> {
+  const child = spawn(process.execPath, [carillon, ...parameters, '--json'], {
+    cwd: workingDir,
+    env: { ...plainEnvironment(), ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  let words = '';
+  child.stdout.on('data', (chunk) => {
+    output += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    words += chunk;
+  });
+  const [status] = await once(child, 'close');
+  if (status !== 0) throw new BenchError(`carillon ${parameters.join(' ')}: ${words.trim()}`);
+  return JSON.parse(output) as Json;
+}
+
+/** A port that was free a moment ago. */
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new BenchError('no free port');
+  return address.port;
+}
+
+/** The service's own database, for what a benchmark must read or fill. */
+export async function openDatabase(workbench: Workbench, { dataDir }: Service): Promise<Sql> {
+  const found = await findEmbeddedPostgres(dataDir);
+  if (found === undefined) throw new BenchError(`no database runs on ${dataDir}`);
+  const sql = openPool({ url: found.url, connectionsMax: 1, name: 'carillon bench', statementTimeoutMs: 600_000 });
+  workbench.onClose(() => sql.end({ timeout: 1 }));
+  return sql;
+}
+
+/** The processes of a service by what they do; `postgres` is the server, whose children are its connections. */
+export interface ServiceProcesses {
+  readonly api: readonly number[];
+  readonly worker: readonly number[];
+  readonly supervisor: readonly number[];
+  readonly postgres: readonly number[];
+}
+
+export async function findProcesses({ supervisorPid, port }: Service, sql: Sql): Promise<ServiceProcesses> {
+  const [row] = await sql<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
+  const postgres = row && (await parentOf(row.pid));
+  if (postgres === undefined) throw new BenchError('the database has no process here');
+  const children = (await listChildren(supervisorPid)).filter((pid) => pid !== postgres);
+  const api: number[] = [];
+  const worker: number[] = [];
+  for (const pid of children) ((await isListeningOn(pid, port)) ? api : worker).push(pid);
+  return { api, worker, supervisor: [supervisorPid], postgres: [postgres] };
+}

@@ -1,0 +1,41 @@
+// `start`: from the launch of the built service until it is ready, on an empty data directory and on one that it knows.
+import { median, rounded } from './measure.ts';
+import { completeResult, type Result, type StartMeasured } from './results.ts';
+import { openDatabase, startService } from './service.ts';
+import { progress, type Workbench } from './workbench.ts';
+
+const rounds = { full: 3, quick: 1 };
+
+export async function measureStart(
+  workbench: Workbench,
+  { isQuick }: { readonly isQuick: boolean },
+): Promise<Result<StartMeasured>> {
+  const count = isQuick ? rounds.quick : rounds.full;
+  const first: number[] = [];
+  const later: number[] = [];
+  let postgres = 'unknown';
+  for (let round = 1; round <= count; round++) {
+    const dataDir = await workbench.makeDirectory('data');
+    const made = await startService(workbench, dataDir);
+    await made.stop();
+    const again = await startService(workbench, dataDir);
+    const sql = await openDatabase(workbench, again);
+    const [server] = await sql<{ version: string }[]>`SELECT current_setting('server_version') AS version`;
+    postgres = server?.version ?? postgres;
+    await sql.end({ timeout: 1 });
+    await again.stop();
+    first.push(made.startedInSeconds);
+    later.push(again.startedInSeconds);
+    progress(
+      `round ${round}: first ${made.startedInSeconds.toFixed(2)} s, later ${again.startedInSeconds.toFixed(2)} s`,
+    );
+  }
+  return completeResult(
+    {
+      work: 'start',
+      params: { rounds: count, quick: isQuick },
+      ours: { first_seconds: rounded(median(first)), later_seconds: rounded(median(later)) },
+    },
+    postgres,
+  );
+}
