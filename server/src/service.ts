@@ -48,8 +48,8 @@ export interface Service {
   readonly sql: Sql;
   readonly clock: SettableClock;
   readonly server: FastifyInstance;
-  /** The key that receipt tokens are signed with: for tests that play a device. */
-  readonly receiptKey: Buffer;
+  /** What batches are worked with. */
+  readonly run: RunDeps;
   /** Starts the loops of a worker. */
   startWorkers(): Workers;
   /** From now on no new work is begun; what is under way ends. */
@@ -158,7 +158,7 @@ export async function createService({ config, databaseUrl, masterKeys, log }: Se
     sql,
     clock,
     server,
-    receiptKey,
+    run,
     startWorkers() {
       workers ??= startWorkers({ run, sql: workSql, clock, log });
       return workers;

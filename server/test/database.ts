@@ -1,8 +1,14 @@
 // A database of its own for each test file, made from the run's migrated template.
-import { afterAll, inject } from 'vitest';
+import { afterAll, expect, inject, onTestFinished } from 'vitest';
 import { openPool, type Sql } from '../src/platform/db.ts';
 
 let databases = 0;
+
+/** Runs when the calling test is done, or its file when called outside a test; in reverse order, as things were opened. */
+export function whenDone(work: () => Promise<unknown>): void {
+  if (expect.getState().currentTestName === undefined) afterAll(async () => void (await work()));
+  else onTestFinished(async () => void (await work()));
+}
 
 /** The address of another database on the same server. */
 export function databaseUrlFor(serverUrl: string, name: string): string {
@@ -24,7 +30,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   await admin.unsafe(`CREATE DATABASE ${name} TEMPLATE ${inject('templateName')}`);
   const url = databaseUrlFor(serverUrl, name);
   const sql = openPool({ url, connectionsMax: 4, name: 'tests', statementTimeoutMs: 60_000 });
-  afterAll(async () => {
+  whenDone(async () => {
     await sql.end({ timeout: 5 });
     await admin.unsafe(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
     await admin.end();

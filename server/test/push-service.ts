@@ -23,6 +23,8 @@ export interface TestPushService {
   scriptAll(script: Script | undefined): void;
   /** Resolves with the first request that fits, past or to come. */
   waitFor(fits: (request: PushRequest) => boolean): Promise<PushRequest>;
+  /** Resolves when so many requests have come in all. */
+  waitForCount(count: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -82,6 +84,16 @@ export async function startPushService(): Promise<TestPushService> {
           if (!fits(request)) return;
           waiting.delete(wake);
           resolve(request);
+        };
+        waiting.add(wake);
+      }),
+    waitForCount: (count) =>
+      new Promise((resolve) => {
+        if (requests.length >= count) return resolve();
+        const wake = (): void => {
+          if (requests.length < count) return;
+          waiting.delete(wake);
+          resolve();
         };
         waiting.add(wake);
       }),

@@ -2,22 +2,30 @@
 // and a push service that speaks the real protocol over TLS. Nothing in it is shared between test files.
 import { createECDH, randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { type PushRequest, startPushService, type TestPushService } from './push-service.ts';
-import { afterAll } from 'vitest';
+import { copyProfile } from '../src/audience/profile-copy.ts';
+import { insertAudienceRows } from '../src/audience/insert-many.ts';
+import { insertDevices, insertTokens } from '../src/devices/insert-many.ts';
+import { parseToken } from '../src/devices/token.ts';
+import { type Tx, transaction } from '../src/platform/db.ts';
+import { noExceptions } from '../src/platform/address-guard.ts';
 import { createApp } from '../src/apps/create-app.ts';
 import { saveCredential } from '../src/apps/credentials.ts';
 import { generateVapidKeys } from '../src/channels/webpush/vapid.ts';
 import { type Config, loadConfig } from '../src/config.ts';
 import type { SettableClock } from '../src/platform/clock.ts';
 import type { Sql } from '../src/platform/db.ts';
-import { type Uuid, encodeId } from '../src/platform/ids.ts';
+import { encodeId, mintUuid, type Uuid } from '../src/platform/ids.ts';
 import { createLog } from '../src/platform/log.ts';
+import type { ClaimedBatch } from '../src/delivery/batch.ts';
+import { createRecorder } from '../src/delivery/record-outcomes.ts';
+import { listTargets } from '../src/delivery/targets.ts';
 import { createSeal } from '../src/platform/seal.ts';
 import { createService, type Service } from '../src/service.ts';
-import type { Workers } from '../src/workers.ts';
-import { createTestDatabase } from './database.ts';
+import { startWorkers, type Workers } from '../src/workers.ts';
+import { createTestDatabase, whenDone } from './database.ts';
+import { startPushService, type TestPushService } from './push-service.ts';
 
-export type { PushRequest };
+export { accept } from './push-service.ts';
 
 export interface TestApp {
   readonly id: Uuid;
@@ -37,7 +45,7 @@ export interface RequestOptions {
   readonly key?: string | null;
   readonly body?: unknown;
   /** Sent as it is, in place of `body`. */
-  readonly raw?: string | Buffer;
+  readonly raw?: string | Uint8Array<ArrayBuffer>;
   readonly headers?: Record<string, string>;
 }
 
@@ -67,6 +75,12 @@ export interface Bundle {
   clientOf(key: string): Client;
   /** A valid web push subscription with fresh keys, as a browser would give it; `token` names it at the push service. */
   pushSubscription(token?: string): { endpoint: string; keys: { p256dh: string; auth: string } };
+  /** A further set of loops, as another process would run them. */
+  startWorkers(): Workers;
+  /** Records devices of a claimed batch as sent, as a flush does. */
+  recordSent(batch: ClaimedBatch, deviceIds: readonly Uuid[]): Promise<void>;
+  /** Registers web devices in bulk. */
+  registerMany(count: number, app?: TestApp): Promise<void>;
   /** Registers a web device and returns its id. */
   registerDevice(fields?: Record<string, unknown>, app?: TestApp): Promise<string>;
 }
@@ -107,7 +121,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
   });
   const url = await service.server.listen({ host: '127.0.0.1', port: 0 });
   const workers = options.workers === false ? idleWorkers : service.startWorkers();
-  afterAll(async () => {
+  whenDone(async () => {
     await service.drain();
     await service.server.close();
     await service.close();
@@ -117,7 +131,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
   const request = async (method: string, path: string, given: RequestOptions = {}): Promise<Response> => {
     const headers: Record<string, string> = { ...given.headers };
     if (given.key) headers['authorization'] = `Bearer ${given.key}`;
-    let body: string | Buffer | undefined = given.raw;
+    let body = given.raw;
     if (given.body !== undefined) {
       body = JSON.stringify(given.body);
       headers['content-type'] ??= 'application/json';
@@ -155,14 +169,14 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     };
   };
 
-  return {
+  const bundle: Bundle = {
     url,
     sql: database.sql,
     databaseUrl: database.url,
     clock: service.clock,
     service,
     workers,
-    receiptKey: service.receiptKey,
+    receiptKey: service.run.receiptKey,
     app,
     push,
     request,
@@ -171,6 +185,57 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     server: clientOf(app.serverKey),
     client: clientOf(app.clientKey),
     pushSubscription,
+    startWorkers() {
+      const started = startWorkers({ run: service.run, sql: database.sql, clock: service.clock, log: service.run.log });
+      whenDone(() => started.stop());
+      return started;
+    },
+    async recordSent(batch, deviceIds) {
+      const { run } = service;
+      const lease = run.leases.hold(batch.claimId);
+      const recorder = createRecorder(run, batch, lease);
+      for (const target of await listTargets(run.sql, batch.appId, deviceIds, [])) {
+        const provider = { name: 'webpush', httpStatus: 201, headers: {}, body: null, truncated: false, transportError: null } as const;
+        await recorder.add(target, 'webpush', [], {
+          kind: 'attempted',
+          outcome: { kind: 'sent', providerMessageId: null, provider, latencyMs: 1 },
+          attempt: {
+            at: service.clock.date().toISOString(), type: 'attempt', attempt: 1, outcome: 'sent', error_code: null,
+            latency_ms: 1, retry_at: null, provider: null,
+          },
+          credentialId: 1,
+          urls: null,
+        });
+      }
+      await recorder.close();
+      lease.release();
+    },
+    async registerMany(count, ofApp = app) {
+      const rules = { pushHosts: [pushHost], exceptions: noExceptions, ownHosts: [] };
+      const now = service.clock.date();
+      const devices = Array.from({ length: count }, () => {
+        const parsed = parseToken('web', JSON.stringify(pushSubscription()), rules);
+        if (!('token' in parsed)) throw new Error('a test subscription is not valid');
+        const id = mintUuid(service.clock.nowMs());
+        const common = { platform: 'web' as const, credentialId: 1, properties: {}, createdAt: now, registeredAt: now };
+        return { ...common, id, token: parsed.token, identifiedAt: null };
+      });
+      const noFacts = { locale: null, timezone: null, appVersion: null, sdk: null, os: null, osVersion: null, model: null };
+      const copy = copyProfile(null, {}, []);
+      await transaction(database.sql, async (tx: Tx) => {
+        await insertTokens(tx, ofApp.id, devices);
+        await insertDevices(tx, ofApp.id, devices);
+        const rows = devices.map(({ id, platform }) => ({
+          deviceId: id,
+          platform,
+          facts: noFacts,
+          copy,
+          createdAt: now,
+          lastSeenAt: now,
+        }));
+        await insertAudienceRows(tx, ofApp.id, rows);
+      });
+    },
     async registerDevice(fields = {}, ofApp = app) {
       const body = { platform: 'web', token: JSON.stringify(pushSubscription()), ...fields };
       const response = await request('POST', '/v1/devices', { key: ofApp.serverKey, body });
@@ -178,6 +243,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
       return response.body.id;
     },
   };
+  return bundle;
 }
 
 const idleWorkers: Workers = { lastLookedAt: 0, idle: async () => undefined, stop: async () => undefined };

@@ -50,9 +50,13 @@ async function pushAll(
   recorder: Recorder,
   isStopping: () => boolean,
 ): Promise<number | undefined> {
-  const message = await deps.compiled.get(batch.appId, batch.messageId);
   const before = await loadBefore(deps, batch);
   const pending = batch.deviceIds.filter((deviceId) => before.get(deviceId) !== 'final');
+  if (batch.claims > claimsMax) {
+    await failAll(deps, batch, recorder, pending, before);
+    return undefined;
+  }
+  const message = await deps.compiled.get(batch.appId, batch.messageId);
   const targets = await listTargets(deps.sql, batch.appId, pending, message.columns);
   const context: BatchContext = {
     batch,
@@ -87,12 +91,6 @@ async function pushAll(
       lookAgainAt(Date.parse(retryAt));
       continue;
     }
-    if (batch.claims > claimsMax) {
-      // Claimed again and again without an orderly end: the batch itself must be what ends its workers.
-      const code = attempts.at(-1)?.error_code ?? 'unknown_error';
-      await recorder.add(target, channelOfPlatform[target.platform], attempts, { kind: 'failed', code, credentialId: null });
-      continue;
-    }
     const wait = deps.slots.take();
     if (wait) await wait;
     underWay.push(
@@ -103,6 +101,25 @@ async function pushAll(
   }
   await Promise.all(underWay);
   return nextAtMs;
+}
+
+// Claimed again and again without an orderly end: the batch itself must be what ends its workers. It is not read any
+// further than needed to say so.
+async function failAll(
+  deps: RunDeps,
+  batch: ClaimedBatch,
+  recorder: Recorder,
+  pending: readonly Uuid[],
+  before: Before,
+): Promise<void> {
+  deps.log.error({ batch_id: batch.id, message_id: batch.messageId, claims: batch.claims }, 'batch given up');
+  for (const target of await listTargets(deps.sql, batch.appId, pending, [])) {
+    const known = before.get(target.deviceId);
+    const attempts = known === undefined || known === 'final' ? [] : known;
+    const code = attempts.at(-1)?.error_code ?? 'unknown_error';
+    const failed = { kind: 'failed', code, credentialId: null } as const;
+    await recorder.add(target, channelOfPlatform[target.platform], attempts, failed);
+  }
 }
 
 type Before = ReadonlyMap<Uuid, 'final' | readonly Attempt[]>;

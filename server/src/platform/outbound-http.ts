@@ -122,7 +122,8 @@ function exchange(agent: GuardedAgent, request: Http1Request, resolve: (result: 
     return;
   }
   call.once('socket', (socket: TLSSocket) => {
-    if (call.reusedSocket) isWritten = true;
+    // Verified already: a socket that served another request before.
+    if (socket.authorized) isWritten = true;
     else socket.once('secureConnect', () => (isWritten = true));
     startedAt = performance.now();
     timer = setTimeout(() => {

@@ -292,7 +292,7 @@ describe('400', () => {
     ['no JSON', '{', 'application/json'],
     ['another content type', '{}', 'text/xml'],
     ['JSON nested deeper than 32', '['.repeat(33) + ']'.repeat(33), 'application/json'],
-    ['bytes that are not UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'application/json'],
+    ['bytes that are not UTF-8', new Uint8Array([0x22, 0xff, 0x22]), 'application/json'],
   ])('R-70 %s', async (_what, raw, type) => {
     const answer = await t.request('POST', '/v1/messages', { key: t.app.serverKey, raw, headers: { 'content-type': type } });
     expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_json', issues: [{ path: [], code: 'invalid_json' }] } });

@@ -108,7 +108,8 @@ const rows: Row[] = [
 ];
 
 describe('every row of the error tables of web push', () => {
-  test.each(rows)('%s %i %j is %s', (...[host, status, body, code, headers]: Row) => {
+  const cases = rows.map(([host, status, body, code, headers]) => ({ host, status, body, code, headers }));
+  test.each(cases)('$host $status $body is $code', ({ host, status, body, code, headers }) => {
     expect(read(host, status, body, headers)).toMatchObject({ kind: 'refused', errorCode: code });
   });
 });

@@ -63,6 +63,8 @@ export class Http2Pool {
   #connectedAt = 0;
   #nextConnectAt = 0;
   #isPumping = false;
+  /** Connections closed in a row that never brought an answer. */
+  #fruitless = 0;
   #connectTimer: NodeJS.Timeout | undefined;
   #onEmpty: (() => void) | undefined;
 
@@ -122,6 +124,7 @@ export class Http2Pool {
       if ('status' in result) {
         slot.hasAnswered = true;
         slot.isRefusing = false;
+        this.#fruitless = 0;
       }
       this.#resolve(waiter, result);
       return;
@@ -259,8 +262,10 @@ export class Http2Pool {
   #onClosed(slot: Slot, error: unknown): void {
     clearTimeout(slot.idleTimer);
     this.#slots.delete(slot);
-    // A connection that broke before it was of any use counts as a failed one, or a sick peer would be stormed.
-    if (error !== undefined || !slot.hasAnswered) this.#postponeConnecting();
+    // A connection that broke counts as a failed one, and so do several in a row that were of no use, or a sick peer
+    // would be stormed. A few are free: a refused request is to be sent again at once.
+    this.#fruitless = slot.hasAnswered ? 0 : this.#fruitless + 1;
+    if (error !== undefined || this.#fruitless > replaysMax) this.#postponeConnecting();
     this.#pump();
     this.#closeIfAsked();
   }

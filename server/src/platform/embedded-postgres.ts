@@ -1,0 +1,176 @@
+// Carillon's own PostgreSQL, for those who give no DATABASE_URL: takes over the server that a killed process left behind or
+// starts one, and stops it with its last user. Never refuses a healthy data directory, never serves one to two services.
+import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import type postgres from 'postgres';
+import { CARILLON, findCluster, makeCluster } from './embedded-postgres/cluster.ts';
+import type { Connection } from './embedded-postgres/postmaster.ts';
+import { EmbeddedServer } from './embedded-postgres/server.ts';
+
+/**
+ * Advisory locks in the database `postgres`, where no other part of Carillon connects. They end with the process that holds
+ * them, however it ends, so that no process id has to be believed. `inUse` is shared by all users of the server, and held
+ * alone by the one that stops it.
+ */
+const LOCK = { inUse: 1, service: 2 };
+
+/** A killed service is gone for the database within milliseconds. */
+const LOCK_WAIT_MS = 2_000;
+
+export interface EmbeddedOptions {
+  readonly dataDir: string;
+  readonly log: (line: string) => void;
+  /** One service at most uses a data directory. Commands join it, or are there without one. */
+  readonly purpose?: 'service' | 'command';
+  /** A port on 127.0.0.1 too, for tools that speak no unix sockets. */
+  readonly listenPort?: number;
+}
+
+export interface EmbeddedDatabase {
+  /** `postgres://carillon@localhost:5432/carillon?host=/directory`, as libpq reads it; for the driver, see `splitSocket`. */
+  readonly url: string;
+  /** The same by TCP, with a password that ends with this run, where a port was asked for. */
+  readonly loopbackUrl: string | undefined;
+  readonly clusterDir: string;
+  /** There was no cluster before. No set-up may rest on it alone: the start that made it may have been killed. */
+  readonly isNew: boolean;
+  /** Leaves the server. The last to leave stops it, and waits until it is down. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Resolves when the database answers. A service then keeps it alive: a server that dies is started again at the same
+ * address. Rejects, with a sentence for the operator, where another service uses the directory or where it cannot run.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
+  const { log, listenPort, purpose = 'service' } = options;
+  const found = await findCluster(options.dataDir);
+  const cluster = found ?? (await makeCluster(options.dataDir));
+  const server = new EmbeddedServer(cluster, log, listenPort);
+  const password = randomBytes(24).toString('hex');
+  let stopped: Promise<void> | undefined;
+
+  /** Connects, takes the locks, and starts anew what a killed service left on another port. */
+  async function join(): Promise<Connection> {
+    for (;;) {
+      const connection = await server.start();
+      try {
+        await connection.sql`SELECT pg_advisory_lock_shared(${LOCK.inUse})`;
+        if (purpose === 'service') await becomeTheService(connection.sql, cluster.dataDir);
+        await createDatabase(connection.sql);
+        if (listenPort !== undefined) await connection.sql.unsafe(`ALTER ROLE ${CARILLON} PASSWORD '${password}'`);
+        if (purpose === 'command' || connection.tcpPort === listenPort) return connection;
+        await server.stop();
+        await connection.sql.end({ timeout: 0 });
+      } catch (error) {
+        await connection.sql.end({ timeout: 0 });
+        // Else the last user was just stopping it.
+        if (!isConnectionLost(error)) throw error;
+      }
+    }
+  }
+
+  async function rejoin(): Promise<Connection | undefined> {
+    while (!stopped) {
+      const connection = await join().catch((error: Error) => log(error.message));
+      if (connection) return keep(connection);
+      await pause(1_000);
+    }
+    return undefined;
+  }
+
+  function keep(connection: Connection): Connection {
+    void connection.lost.then(() => {
+      if (stopped || purpose === 'command') return;
+      log('The connection to PostgreSQL was lost: going back to it, or starting it again');
+      current = rejoin();
+    });
+    return connection;
+  }
+
+  async function leave(): Promise<void> {
+    const connection = await current;
+    if (!connection) return;
+    const { sql } = connection;
+    try {
+      await sql`SELECT pg_advisory_unlock_shared(${LOCK.inUse})`;
+      const [row] = await sql<{ isLast: boolean }[]>`SELECT pg_try_advisory_lock(${LOCK.inUse}) AS "isLast"`;
+      if (row?.isLast) await server.stop();
+    } catch (error) {
+      if (!isConnectionLost(error)) throw error;
+    } finally {
+      await sql.end({ timeout: 0 });
+    }
+  }
+
+  const first = await join();
+  let current: Promise<Connection | undefined> = Promise.resolve(first);
+  keep(first);
+  return {
+    url: socketUrl(first),
+    loopbackUrl:
+      listenPort === undefined ? undefined : `postgres://${CARILLON}:${password}@127.0.0.1:${listenPort}/${CARILLON}`,
+    clusterDir: cluster.directory,
+    isNew: found === undefined,
+    stop: () => {
+      stopped ??= leave();
+      return stopped;
+    },
+  };
+}
+
+/** The address of the server that runs on a data directory, if one does. It may stop at any time: see `purpose: 'command'`. */
+export async function findEmbeddedPostgres(dataDir: string): Promise<{ readonly url: string } | undefined> {
+  const cluster = await findCluster(dataDir);
+  const connection = cluster && (await new EmbeddedServer(cluster, () => undefined).find());
+  await connection?.sql.end({ timeout: 0 });
+  return connection && { url: socketUrl(connection) };
+}
+
+/**
+ * An address in two parts for the `postgres` driver, which would send `?host=/directory` to the server as a setting:
+ * `const { address, ...socket } = splitSocket(url)`, then `postgres(address, { ...socket })`.
+ */
+export function splitSocket(url: string): { address: string; host?: string } {
+  if (!url.includes('host=')) return { address: url };
+  const address = new URL(url);
+  const host = address.searchParams.get('host');
+  address.searchParams.delete('host');
+  return host ? { address: address.href, host } : { address: url };
+}
+
+function socketUrl({ host, port }: Connection): string {
+  return `postgres://${CARILLON}@localhost:${port}/${CARILLON}?host=${encodeURIComponent(host).replaceAll('%2F', '/')}`;
+}
+
+async function becomeTheService(sql: postgres.Sql, dataDir: string): Promise<void> {
+  try {
+    await sql`SELECT set_config('lock_timeout', ${String(LOCK_WAIT_MS)}, false)`;
+    await sql`SELECT pg_advisory_lock(${LOCK.service})`;
+  } catch (error) {
+    if (!hasCode(error, /^55P03$/)) throw error;
+    const [holder] = await sql<{ name: string }[]>`
+      SELECT application_name AS name FROM pg_locks JOIN pg_stat_activity USING (pid)
+      WHERE locktype = 'advisory' AND objid = ${LOCK.service} AND granted`;
+    throw new Error(
+      `Another service (${holder?.name ?? 'just gone'}) uses ${dataDir}: stop it, or give this one a DATA_DIR of its own.`,
+    );
+  }
+}
+
+async function createDatabase(sql: postgres.Sql): Promise<void> {
+  const [found] = await sql`SELECT FROM pg_database WHERE datname = ${CARILLON}`;
+  if (found) return;
+  await sql.unsafe(`CREATE DATABASE ${CARILLON}`).catch((error: unknown) => {
+    // Two came at once: 42P04 duplicate_database, 23505 from the catalog's own index.
+    if (!hasCode(error, /^(42P04|23505)$/)) throw error;
+  });
+}
+
+function isConnectionLost(error: unknown): boolean {
+  return hasCode(error, /^(57P|CONNECTION_|ECONN|EPIPE|ENOENT)/);
+}
+
+function hasCode(error: unknown, pattern: RegExp): boolean {
+  return pattern.test(String((error as { code?: unknown } | null)?.code));
+}

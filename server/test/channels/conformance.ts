@@ -1,0 +1,312 @@
+// What every channel must do alike, whatever its provider's dialect (house rule: one suite for all channels). Run by the
+// test file of each channel, against real TLS servers that do what a case says.
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Channel, Outcome, Push } from '../../src/channels/channel.ts';
+import type { ChannelContent } from '../../src/content/content.ts';
+import { type Protocol, type PushServer, type Served, startPushServer } from './push-server.ts';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+export interface ChannelUnderTest<Credential> {
+  /** As the names of the tests show it. */
+  readonly name: string;
+  readonly protocol: Protocol;
+  /** A channel that takes `server` for its provider. */
+  create(server: PushServer, timeoutMs: number): Channel<Credential>;
+  /** A push to the device of this number that a provider accepts. */
+  push(device: number, content?: Partial<ChannelContent>): Push<Credential>;
+  /** A token that no provider could be asked about. */
+  readonly malformedToken: string;
+  /** The title of the notification in a request. */
+  titleOf(request: Served): string;
+  /** What the provider says in its own words. */
+  readonly answers: {
+    readonly accepted: Answer;
+    /** The token is dead. */
+    readonly gone: Answer;
+    /** A field is refused. */
+    readonly invalid: Answer;
+    /** Too many requests, without Retry-After. */
+    readonly throttled: Answer;
+    /** Its own trouble, without Retry-After. */
+    readonly unavailable: Answer;
+  };
+}
+
+function answer(request: Served, { status, headers = {}, body = '' }: Answer, more: Record<string, string> = {}): void {
+  request.answer(status, { ...headers, ...more }, body);
+}
+
+/** Freezes a value and all in it, but for bytes, which cannot be frozen. */
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
+  for (const inner of Object.values(value)) deepFreeze(inner);
+  return Object.freeze(value);
+}
+
+const refusal = (outcome: Outcome) => {
+  if (outcome.kind !== 'refused') throw new Error('It was sent.');
+  return outcome;
+};
+
+export function describeChannel<Credential>(under: ChannelUnderTest<Credential>): void {
+  const setup = async ({ timeoutMs = 10_000 } = {}) => {
+    const server = await startPushServer({ protocol: under.protocol });
+    const channel = under.create(server, timeoutMs);
+    onTestFinished(async () => {
+      await server.close();
+      await channel.close();
+    });
+    server.handle = (request) => answer(request, under.answers.accepted);
+    const send = (device: number, content?: Partial<ChannelContent>) => channel.send(under.push(device, content));
+    return { server, channel, send };
+  };
+
+  describe(`${under.name}: what every channel does`, () => {
+    test('accepts: one request, and the outcome is sent', async () => {
+      const t = await setup();
+      expect(await t.send(1)).toMatchObject({ kind: 'sent', provider: { httpStatus: under.answers.accepted.status } });
+      expect(t.server.seen).toHaveLength(1);
+    });
+
+    test('a field the provider refuses is final', async () => {
+      const t = await setup();
+      t.server.handle = (request) => answer(request, under.answers.invalid);
+      expect(await t.send(1)).toMatchObject({ kind: 'refused', errorCode: 'invalid_payload', retryable: false });
+    });
+
+    test('a dead token is unregistered, and final', async () => {
+      const t = await setup();
+      t.server.handle = (request) => answer(request, under.answers.gone);
+      expect(await t.send(1)).toMatchObject({ kind: 'refused', errorCode: 'unregistered', retryable: false });
+    });
+
+    test.each([
+      ['throttled', 'rate_limited'],
+      ['unavailable', 'provider_unavailable'],
+    ] as const)('%s: %s, to be tried again when Retry-After says', async (kind, errorCode) => {
+      const t = await setup();
+      t.server.handle = (request) => answer(request, under.answers[kind]);
+      expect(await t.send(1)).toMatchObject({ errorCode, retryable: true, retryAfterMs: null });
+      t.server.handle = (request) => answer(request, under.answers[kind], { 'retry-after': '7' });
+      expect(await t.send(1)).toMatchObject({
+        errorCode,
+        retryAfterMs: 7_000,
+        provider: { headers: { 'retry-after': '7' } },
+      });
+      t.server.handle = (request) => answer(request, under.answers[kind], { 'retry-after': '86400' });
+      expect(await t.send(1)).toMatchObject({ retryAfterMs: 3_600_000 });
+    });
+
+    test('a lost connection is told as it is, not repeated in secret, and the next push has a new one', async () => {
+      const t = await setup();
+      await t.send(1);
+      t.server.handle = (request) => request.cut();
+      expect(await t.send(2)).toMatchObject({
+        errorCode: 'provider_unavailable',
+        retryable: true,
+        provider: { httpStatus: null, transportError: 'reset' },
+      });
+      expect(t.server.seen).toHaveLength(2);
+      t.server.handle = (request) => answer(request, under.answers.accepted);
+      expect(await t.send(3)).toMatchObject({ kind: 'sent' });
+      expect(t.server.seen[2]?.connection).not.toBe(t.server.seen[1]?.connection);
+    });
+
+    test('a silent provider is a timeout, and other pushes go on', async () => {
+      const t = await setup({ timeoutMs: 300 });
+      t.server.handle = (request) => {
+        if (under.titleOf(request) !== 'silence') answer(request, under.answers.accepted);
+      };
+      const [silent, ...others] = await Promise.all([t.send(1, { title: 'silence' }), t.send(2), t.send(3)]);
+      expect(silent).toMatchObject({ errorCode: 'timeout', retryable: true, provider: { transportError: 'timeout' } });
+      expect(others.map(({ kind }) => kind)).toEqual(['sent', 'sent']);
+    });
+
+    test('nobody listens: provider_unavailable', async () => {
+      const t = await setup();
+      await t.server.close();
+      expect(await t.send(1)).toMatchObject({
+        errorCode: 'provider_unavailable',
+        retryable: true,
+        provider: { transportError: 'connect_error' },
+      });
+    });
+
+    test('many pushes at once: each arrives once, with its own content', async () => {
+      const t = await setup();
+      const titles = Array.from({ length: 300 }, (_, i) => `title ${i}`);
+      const outcomes = await Promise.all(titles.map((title, i) => t.send(i, { title })));
+      expect(outcomes.every(({ kind }) => kind === 'sent')).toBe(true);
+      expect(t.server.seen.map(under.titleOf).toSorted()).toEqual(titles.toSorted());
+    });
+
+    test('nothing it was handed is changed', async () => {
+      const t = await setup();
+      const push = under.push(1, { title: 'kept', data: { a: 1 }, collapse_key: 'k' });
+      const before = JSON.stringify(push);
+      const frozen = deepFreeze(push);
+      expect(await t.channel.send(frozen)).toMatchObject({ kind: 'sent' });
+      expect(await t.channel.send(frozen)).toMatchObject({ kind: 'sent' });
+      expect(JSON.stringify(frozen)).toBe(before);
+      expect(t.server.seen.map(under.titleOf)).toEqual(['kept', 'kept']);
+    });
+
+    test('a malformed token is refused here, and asks nobody', async () => {
+      const t = await setup();
+      const outcome = await t.channel.send({ ...under.push(1), token: under.malformedToken });
+      expect(outcome).toMatchObject({ errorCode: 'invalid_token', retryable: false, provider: null, latencyMs: 0 });
+      expect(t.server.connections).toBe(0);
+    });
+
+    test.each([
+      ['a page', { status: 502, headers: { 'content-type': 'text/html' }, body: '<html><h1>Bad gateway</h1></html>' }],
+      ['JSON cut in half', { status: 400, body: '{"error":{"code":40' }],
+      ['JSON of another shape', { status: 400, body: '[[{"reason":{}}],null]' }],
+      ['a megabyte', { status: 500, body: 'x'.repeat(1_000_000) }],
+      ['more than the content-length', { status: 500, headers: { 'content-length': '3' }, body: 'abcdef' }],
+      ['no text', { status: 500, body: '\u0000\u0001\ufffd' }],
+      ['a status nobody uses', { status: 599 }],
+    ])('rubbish for an answer (%s) is an outcome, and the next push goes through', async (_name, rubbish: Answer) => {
+      const t = await setup();
+      t.server.handle = (request) => answer(request, rubbish);
+      const { provider } = refusal(await t.send(1));
+      expect(provider?.httpStatus).toBe(rubbish.status);
+      expect(Buffer.byteLength(provider?.body ?? '')).toBeLessThanOrEqual(4_096);
+      expect(provider?.body ?? '').not.toContain('\u0000');
+      t.server.handle = (request) => answer(request, under.answers.accepted);
+      expect(await t.send(2)).toMatchObject({ kind: 'sent' });
+    });
+
+    test('what is kept of an answer is text, short, and from the allow-list of headers', async () => {
+      const t = await setup();
+      const headers = { 'set-cookie': 'session=secret', 'x-internal': 'yes', 'content-type': 'text/plain' };
+      t.server.handle = (request) => request.answer(400, headers, `${'é'.repeat(2_047)}a😀`);
+      const { provider } = refusal(await t.send(1));
+      expect(provider).toMatchObject({ headers: { 'content-type': 'text/plain' }, truncated: true });
+      expect(Object.keys(provider?.headers ?? {})).toEqual(['content-type']);
+      expect(provider?.body).toBe(`${'é'.repeat(2_047)}a`);
+    });
+
+    test('closing ends its connections', async () => {
+      const t = await setup();
+      await t.send(1);
+      await t.channel.close();
+      await t.server.emptied();
+    });
+  });
+
+  if (under.protocol === 'h2') describeReplays(under, setup);
+  else describeHttp1(under, setup);
+}
+
+type Setup = () => Promise<{
+  server: PushServer;
+  send(device: number, content?: Partial<ChannelContent>): Promise<Outcome>;
+}>;
+
+function describeReplays<Credential>(under: ChannelUnderTest<Credential>, setup: Setup): void {
+  describe(`${under.name}: requests that HTTP/2 says were not acted upon`, () => {
+    test('refused three times, it is sent again at once, each time on another connection, as one attempt', async () => {
+      const t = await setup();
+      t.server.handle = (request) => {
+        if (t.server.seen.length <= 3) request.refuse();
+        else answer(request, under.answers.accepted);
+      };
+      expect(await t.send(1, { title: 'again' })).toMatchObject({ kind: 'sent' });
+      expect(t.server.seen.map(under.titleOf)).toEqual(['again', 'again', 'again', 'again']);
+      const connections = t.server.seen.map(({ connection }) => connection);
+      expect(connections.filter((number, i) => number === connections[i - 1])).toEqual([]);
+    });
+
+    test('refused a fourth time, it is an attempt that failed', async () => {
+      const t = await setup();
+      t.server.handle = (request) => request.refuse();
+      expect(await t.send(1)).toMatchObject({
+        errorCode: 'provider_unavailable',
+        retryable: true,
+        provider: { httpStatus: null, transportError: 'reset' },
+      });
+      expect(t.server.seen).toHaveLength(4);
+    });
+
+    test('GOAWAY: what it covers is finished there, the rest goes elsewhere, and nothing is lost or doubled', async () => {
+      const t = await setup();
+      await t.send(0);
+      const held: Served[] = [];
+      t.server.handle = (request) => {
+        if (request.connection > 0) {
+          answer(request, under.answers.accepted);
+          return;
+        }
+        held.push(request);
+        if (held.length < 10) return;
+        held[4]?.goAway();
+        for (const covered of held.slice(0, 5)) answer(covered, under.answers.accepted);
+      };
+      const outcomes = await Promise.all(Array.from({ length: 10 }, (_, i) => t.send(i + 1, { title: `title ${i}` })));
+      expect(outcomes.map(({ kind }) => kind)).toEqual(Array(10).fill('sent'));
+      const elsewhere = t.server.seen.filter(({ connection }) => connection > 0).map(under.titleOf);
+      expect(elsewhere.toSorted()).toEqual(held.slice(5).map(under.titleOf).toSorted());
+    });
+
+    test('an answer that breaks off counts by its status, and is marked as cut', async () => {
+      const t = await setup();
+      t.server.handle = (request) => request.answer(500, { 'content-length': '99' }, 'abc');
+      const { provider } = refusal(await t.send(1));
+      expect(provider).toMatchObject({ httpStatus: 500, truncated: true, transportError: null });
+    });
+
+    test('GOAWAY on a connection at rest: the next push has a new one', async () => {
+      const t = await setup();
+      t.server.handle = (request) => {
+        answer(request, under.answers.accepted);
+        request.goAway();
+      };
+      expect(await t.send(1)).toMatchObject({ kind: 'sent' });
+      await t.server.emptied();
+      expect(await t.send(2)).toMatchObject({ kind: 'sent' });
+      expect(t.server.seen.map(({ connection }) => connection)).toEqual([0, 1]);
+    });
+  });
+}
+
+function describeHttp1<Credential>(under: ChannelUnderTest<Credential>, setup: Setup): void {
+  describe(`${under.name}: HTTP/1.1`, () => {
+    test('one connection serves one push after the other', async () => {
+      const t = await setup();
+      await t.send(0);
+      const { connections } = t.server;
+      for (let i = 1; i < 5; i += 1) await t.send(i);
+      expect(t.server.connections).toBe(connections);
+    });
+
+    test('an answer that breaks off counts by its status, and is marked as cut', async () => {
+      const t = await setup();
+      t.server.handle = (request) => request.write('HTTP/1.1 500 Oops\r\ncontent-length: 99\r\n\r\nabc');
+      const { provider } = refusal(await t.send(1));
+      expect(provider).toMatchObject({ httpStatus: 500, body: 'abc', truncated: true, transportError: null });
+    });
+
+    test.each([
+      ['no HTTP at all', 'hello\r\n\r\n'],
+      ['a header without end', `HTTP/1.1 200 OK\r\nx: ${'a'.repeat(100_000)}`],
+      ['a length that is none', 'HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n'],
+      ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab'],
+      ['only an informational answer', 'HTTP/1.1 103 Early Hints\r\n\r\n'],
+      ['a change of protocol', 'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'],
+      ['nothing', ''],
+    ])('rubbish instead of HTTP (%s) is a lost connection', async (_name, raw) => {
+      const t = await setup();
+      t.server.handle = (request) => request.write(raw);
+      expect(await t.send(1)).toMatchObject({
+        errorCode: 'provider_unavailable',
+        provider: { httpStatus: null, transportError: 'reset' },
+      });
+    });
+  });
+}

@@ -1,0 +1,209 @@
+// A small push service under the test's control: a real TLS server, HTTP/2 or HTTP/1.1, that shows each request to the
+// test and does with it what the test says. Knows nothing of any channel, and checks nothing by itself.
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createSecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+
+const fixture = (name: string) => readFileSync(new URL(`../fixtures/${name}.pem`, import.meta.url), 'utf8');
+
+/** Self-signed, so that it is the authority to trust as well. Its names: see the fixture. */
+export const certificate = fixture('cert');
+export const certificateKey = fixture('key');
+
+export type Protocol = 'h2' | 'http/1.1';
+
+export interface Served {
+  readonly method: string;
+  readonly path: string;
+  /** Lower-case names; of HTTP/2 the authority stands as `host`. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+  /** From 0, in the order they were opened. */
+  readonly connection: number;
+  answer(status: number, headers?: Readonly<Record<string, string>>, body?: string | Buffer): void;
+  /** Ends the connection without a word. */
+  cut(): void;
+  /** Writes these bytes as they are (HTTP/1.1 only) and ends the connection. */
+  write(raw: string): void;
+  /** Says that this request was not acted upon (HTTP/2 only). */
+  refuse(): void;
+  /** Says that no request after this one will be acted upon, nor any new one (HTTP/2 only). */
+  goAway(code?: number): void;
+}
+
+export interface PushServer {
+  readonly port: number;
+  /** What is done with the requests from now on. Accepts with 201 unless a test says otherwise. */
+  handle: (request: Served) => void;
+  /** Every request seen, in order of arrival. */
+  readonly seen: readonly Served[];
+  /** TCP connections ever made, with or without a request. */
+  readonly connections: number;
+  /** Waits until so many requests have been seen. */
+  received(count: number): Promise<void>;
+  /** Waits until no connection is open. */
+  emptied(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface PushServerOptions {
+  readonly protocol: Protocol;
+  readonly settings?: { readonly maxConcurrentStreams: number };
+  readonly cert?: string;
+  readonly key?: string;
+  readonly maxVersion?: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
+  /** Without TLS: for a server that stands behind another. */
+  readonly plain?: boolean;
+}
+
+export async function startPushServer(options: PushServerOptions): Promise<PushServer> {
+  const seen: Served[] = [];
+  const sockets = new Map<number | undefined, Socket>();
+  const waiting = new Set<() => void>();
+  const wake = () => {
+    for (const check of waiting) check();
+  };
+  const until = (holds: () => boolean) =>
+    new Promise<void>((resolve) => {
+      const check = () => {
+        if (!holds()) return;
+        waiting.delete(check);
+        resolve();
+      };
+      waiting.add(check);
+      check();
+    });
+  let connections = 0;
+  const server = listenFor(options, sockets, (request) => {
+    seen.push(request);
+    pushServer.handle(request);
+    wake();
+  });
+  server.on('connection', (socket: Socket) => {
+    connections += 1;
+    sockets.set(socket.remotePort, socket);
+    const { remotePort } = socket;
+    socket.once('close', () => {
+      sockets.delete(remotePort);
+      wake();
+    });
+    socket.on('error', () => {});
+  });
+  server.on('tlsClientError', () => {});
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+
+  const pushServer: PushServer = {
+    port: (server.address() as AddressInfo).port,
+    handle: (request) => request.answer(201),
+    seen,
+    get connections() {
+      return connections;
+    },
+    received: (count) => until(() => seen.length >= count),
+    emptied: () => until(() => sockets.size === 0),
+    async close() {
+      if (!server.listening) return;
+      for (const socket of sockets.values()) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+  return pushServer;
+}
+
+type Sockets = ReadonlyMap<number | undefined, Socket>;
+type OnRequest = (request: Served) => void;
+
+function listenFor(options: PushServerOptions, sockets: Sockets, onRequest: OnRequest): Server {
+  const { protocol, settings, cert = certificate, key = certificateKey, maxVersion, plain = false } = options;
+  const numbers = new Map<object, number>();
+  const numberOf = (connection: object) => {
+    const number = numbers.get(connection) ?? numbers.size;
+    numbers.set(connection, number);
+    return number;
+  };
+  const tls = { cert, key, ...(maxVersion && { minVersion: maxVersion, maxVersion }) };
+  if (protocol === 'http/1.1') {
+    const serve = (request: IncomingMessage, response: ServerResponse) => serveHttp1(request, response, numberOf, onRequest);
+    return plain ? createServer(serve) : (createTlsServer(tls, serve) as Server);
+  }
+  const server = createSecureServer({ ...tls, ...(settings && { settings }) });
+  server.on('session', (session) => {
+    numberOf(session);
+    session.on('error', () => {});
+  });
+  server.on('stream', (stream, headers) => serveHttp2(stream, headers, { numberOf, sockets, onRequest }));
+  return server as unknown as Server;
+}
+
+function collect(stream: NodeJS.ReadableStream, onBody: (body: Buffer) => void): void {
+  const chunks: Buffer[] = [];
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  stream.on('end', () => onBody(Buffer.concat(chunks)));
+  stream.on('error', () => {});
+}
+
+function textHeaders(headers: Readonly<Record<string, unknown>>): Record<string, string> {
+  const entries = Object.entries(headers).map(([name, value]) => [name === ':authority' ? 'host' : name, String(value)]);
+  return Object.fromEntries(entries);
+}
+
+const notSpoken = () => {
+  throw new Error('not in this protocol');
+};
+
+function serveHttp1(
+  request: IncomingMessage,
+  response: ServerResponse,
+  numberOf: (connection: object) => number,
+  onRequest: OnRequest,
+): void {
+  const { method = '', url: path = '', socket } = request;
+  collect(request, (body) => {
+    onRequest({
+      method,
+      path,
+      headers: textHeaders(request.headers),
+      body,
+      connection: numberOf(socket),
+      answer: (status, headers = {}, content = '') => response.writeHead(status, headers).end(content),
+      cut: () => socket.destroy(),
+      write: (raw) => socket.end(raw),
+      refuse: notSpoken,
+      goAway: notSpoken,
+    });
+  });
+}
+
+const refusedStream = 7;
+
+function serveHttp2(
+  stream: ServerHttp2Stream,
+  headers: Readonly<Record<string, unknown>>,
+  { numberOf, sockets, onRequest }: { numberOf: (connection: object) => number; sockets: Sockets; onRequest: OnRequest },
+): void {
+  const session = stream.session as ServerHttp2Session;
+  collect(stream, (body) => {
+    onRequest({
+      method: String(headers[':method']),
+      path: String(headers[':path']),
+      headers: textHeaders(headers),
+      body,
+      connection: numberOf(session),
+      answer(status, answered = {}, content = '') {
+        if (stream.closed) return;
+        stream.respond({ ':status': status, ...answered }, { endStream: content.length === 0 });
+        if (content.length > 0) stream.end(content);
+      },
+      // The session's own `destroy` would say goodbye first.
+      cut: () => sockets.get(session.socket.remotePort)?.destroy(),
+      write: notSpoken,
+      refuse: () => stream.close(refusedStream),
+      goAway: (code = 0) => session.goaway(code, stream.id),
+    });
+  });
+}

@@ -1,0 +1,88 @@
+// What the tests of web push share: a browser that can read what is sent to it, and a channel whose push services are
+// servers on this machine. The browser decrypts with `http_ece`, which nobody here wrote.
+import { createECDH, randomBytes } from 'node:crypto';
+import { createRequire } from 'node:module';
+import type { Channel, Push } from '../../src/channels/channel.ts';
+import type { EndpointRules } from '../../src/channels/webpush/endpoint.ts';
+import { createWebPush, transportSettings } from '../../src/channels/webpush/send.ts';
+import { generateVapidKeys, parseVapidKeys, type WebPushCredential } from '../../src/channels/webpush/vapid.ts';
+import type { ChannelContent } from '../../src/content/content.ts';
+import { createAddressGuard, parseOutboundExceptions, type Resolver } from '../../src/platform/address-guard.ts';
+import { nodeEngine } from '../../src/platform/http2/node-session.ts';
+import { createOutboundHttp } from '../../src/platform/outbound-http.ts';
+import { createOutboundSockets } from '../../src/platform/outbound-socket.ts';
+import { createOutboundTransport } from '../../src/platform/outbound-transport.ts';
+import { certificate } from './push-server.ts';
+
+const foreign: {
+  decrypt(body: Buffer, keys: { version: string; privateKey: unknown; authSecret: Buffer }): Buffer;
+} = createRequire(import.meta.url)('http_ece');
+
+/** One browser for all subscriptions: whatever is sent to it can be read. */
+const keys = createECDH('prime256v1');
+keys.generateKeys();
+const auth = randomBytes(16);
+
+export function subscriptionTo(endpoint: string): string {
+  return JSON.stringify({
+    endpoint,
+    expirationTime: null,
+    keys: { p256dh: keys.getPublicKey('base64url'), auth: auth.toString('base64url') },
+  });
+}
+
+/** What the service worker would be handed. */
+export function readPayload(body: Buffer): { web_push: number; notification: Record<string, unknown> } {
+  const plaintext = foreign.decrypt(body, { version: 'aes128gcm', privateKey: keys, authSecret: auth });
+  return JSON.parse(plaintext.toString());
+}
+
+export const vapidKeys = generateVapidKeys();
+
+export const credential: WebPushCredential = (() => {
+  const parsed = parseVapidKeys({ id: 'key-1', subject: 'mailto:ops@example.com', ...vapidKeys });
+  if ('issues' in parsed) throw new Error(JSON.stringify(parsed.issues));
+  return parsed.credential;
+})();
+
+export function pushTo(
+  token: string,
+  content: Partial<ChannelContent> = {},
+  changed: Partial<Push<WebPushCredential>> = {},
+): Push<WebPushCredential> {
+  return {
+    credential,
+    token,
+    messageId: 'msg_02y9GVDsTuJUi2BOoCH5G3',
+    deviceId: 'dev_4r4tgBwaHmRyQNukgzmqsi',
+    receiptToken: 'AQGS86R7bE1ej5AaKzxNXm-fjn1sW0o5KBcG9eTTwrGgABEiM0RVZneImaq7zN3u_5iN-uWC-pFKDKtNztO8AqE',
+    clickUrl: 'https://push.example.com/v1/r/AQGS',
+    content: { title: 'Sale', body: 'Now on', ttl: 3_600, priority: 'high', ...content },
+    ttlSeconds: 3_600,
+    ...changed,
+  };
+}
+
+export interface ChannelSettings {
+  /** Host and port of a URL → the port on this machine where it leads. */
+  readonly leads?: Readonly<Record<string, number>>;
+  readonly allowCidrs?: readonly string[];
+  readonly pushHosts?: readonly string[];
+  readonly resolver?: Resolver;
+  readonly ca?: string;
+  readonly timeoutMs?: number;
+  readonly clock?: { nowMs(): number };
+}
+
+export function createTestChannel(settings: ChannelSettings = {}): Channel<WebPushCredential> {
+  const { leads = {}, allowCidrs = ['127.0.0.0/8'], pushHosts = [], resolver, ca = certificate } = settings;
+  const resolve = Object.entries(leads).map(([from, port]) => `${from}=127.0.0.1:${port}`);
+  const exceptions = parseOutboundExceptions({ allowCidrs, resolve: resolve.join(), ca });
+  const guard = createAddressGuard({ exceptions, ...(resolver && { resolver }) });
+  const sockets = createOutboundSockets(guard);
+  const http1 = createOutboundHttp(sockets);
+  const rules: EndpointRules = { pushHosts, exceptions, ownHosts: ['push.example.com'] };
+  const { clock = { nowMs: () => Date.now() }, timeoutMs = 10_000 } = settings;
+  const transport = createOutboundTransport({ sockets, http1, engine: nodeEngine, ...transportSettings });
+  return createWebPush({ transport, rules, clock, timeoutMs });
+}

@@ -1,0 +1,219 @@
+import { describe, expect, it } from 'vitest';
+import { leaseMs } from '../../src/delivery/batch.ts';
+import { advanceBatch, claimNextBatch, handBackBatch, renewClaims } from '../../src/delivery/queries.ts';
+import { transaction } from '../../src/platform/db.ts';
+import { mintUuid, type Uuid } from '../../src/platform/ids.ts';
+import { accept, type Bundle, setup } from '../setup.ts';
+
+const firstApp = '00000000-0000-0000-0000-000000000000';
+const content = { title: 'Sale' };
+
+const claim = (t: Bundle, after: Uuid = firstApp) => claimNextBatch(t.sql, t.clock, after, mintUuid());
+
+/** A message that no process works yet: more devices than its acceptor takes itself, and no workers. */
+async function queueMessage(t: Bundle, devices: number, app = t.app) {
+  await t.registerMany(devices, app);
+  const { body } = await t.clientOf(app.serverKey).post('/v1/messages', { audience: { all: true }, content });
+  expect(body.report).toEqual({ accepted: devices, sent: 0, failed: 0, skipped: 0, pending: devices });
+  return body.id as string;
+}
+
+describe('claims', () => {
+  it('R-17 of 200 concurrent claimers each batch has one holder, and no claim takes more than one', async () => {
+    const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
+    await queueMessage(t, 1100);
+    const apps = await Promise.all(Array.from({ length: 8 }, () => t.newApp()));
+    for (const app of apps) await queueMessage(t, 60, app);
+    const claims = await Promise.all(Array.from({ length: 200 }, () => claim(t)));
+    const held = claims.flatMap((batch) => (batch ? [batch.id] : []));
+    expect(held).toHaveLength(10);
+    expect(new Set(held).size).toBe(10);
+  });
+
+  it('R-62 go round the apps: one app\'s many batches do not delay another app\'s one', async () => {
+    const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
+    await queueMessage(t, 3100);
+    const small = await t.newApp();
+    await queueMessage(t, 60, small);
+    const first = await claim(t);
+    const second = await claim(t, first?.appId);
+    const third = await claim(t, second?.appId);
+    expect(new Set([first?.appId, second?.appId])).toEqual(new Set([t.app.id, small.id]));
+    expect(third?.appId).toBe(t.app.id);
+  });
+
+  it('R-03 a batch whose lease ran out is taken over, a renewed one is not, one handed back is due when it says', async () => {
+    const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
+    await queueMessage(t, 60);
+    const held = await claim(t);
+    expect(await claim(t)).toBeUndefined();
+    t.clock.advance(leaseMs - 1000);
+    expect(await renewClaims(t.sql, t.clock, [held?.claimId ?? ''])).toEqual(new Set([held?.claimId]));
+    t.clock.advance(leaseMs - 1000);
+    expect(await claim(t)).toBeUndefined();
+    t.clock.advance(1001);
+    const taken = await claim(t);
+    expect(taken).toMatchObject({ id: held?.id, claims: 2 });
+    if (!taken) throw new Error('nothing claimed');
+    expect(await handBackBatch(t.sql, taken, new Date(t.clock.nowMs() + 5000))).toBe(true);
+    expect(await claim(t)).toBeUndefined();
+    t.clock.advance(5001);
+    expect(await claim(t)).toMatchObject({ id: held?.id, claims: 1 });
+  });
+
+  it('R-04 a worker that lost its claim changes nothing', async () => {
+    const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
+    await queueMessage(t, 60);
+    const stale = await claim(t);
+    t.clock.advance(leaseMs + 1);
+    const current = await claim(t);
+    if (!stale || !current) throw new Error('nothing claimed');
+    expect(await renewClaims(t.sql, t.clock, [stale.claimId])).toEqual(new Set());
+    expect(await handBackBatch(t.sql, stale, new Date())).toBe(false);
+    const counts = { sent: 5, failed: 0, skipped: 0 };
+    expect(await transaction(t.sql, (tx) => advanceBatch(tx, t.clock, stale, counts))).toBe(false);
+    const [row] = await t.sql`SELECT sent, state, claim_id FROM batches WHERE id = ${current.id}`;
+    expect(row).toMatchObject({ sent: 0, state: 'claimed', claimId: current.claimId });
+  });
+});
+
+describe('the send worker', () => {
+  it('R-01 takes over after a crash and pushes to nobody who has an outcome already', async () => {
+    const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
+    const id = await queueMessage(t, 60);
+    const crashed = await claim(t);
+    if (!crashed) throw new Error('nothing claimed');
+    // The crashed worker had committed the outcomes of ten devices, as a flush does.
+    await t.recordSent(crashed, crashed.deviceIds.slice(0, 10));
+    t.clock.advance(leaseMs + 1);
+    await t.service.startWorkers().idle();
+    expect(t.push.requests).toHaveLength(50);
+    const { body } = await t.server.get(`/v1/messages/${id}`);
+    expect(body).toMatchObject({ status: 'sent', report: { accepted: 60, sent: 60, failed: 0, skipped: 0 } });
+    const rows = await t.sql`SELECT status, count(*) FROM deliveries GROUP BY status`;
+    expect(rows.map((row) => ({ ...row }))).toEqual([{ status: 1, count: 60 }]);
+    expect(await t.sql`SELECT 1 FROM batches WHERE state <> 'done'`).toHaveLength(0);
+  });
+
+  it('R-18 a batch that ends its workers again and again fails its own deliveries and holds up nothing else', async () => {
+    const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
+    const poisoned = await queueMessage(t, 60);
+    const healthyApp = await t.newApp();
+    const healthy = await queueMessage(t, 60, healthyApp);
+    await t.sql`UPDATE batches SET claims = 5 WHERE app_id = ${t.app.id}`;
+    await t.service.startWorkers().idle();
+    expect((await t.server.get(`/v1/messages/${poisoned}`)).body).toMatchObject({
+      status: 'failed',
+      report: { accepted: 60, sent: 0, failed: 60 },
+      error_counts: { unknown_error: 60 },
+    });
+    const other = await t.clientOf(healthyApp.serverKey).get(`/v1/messages/${healthy}`);
+    expect(other.body).toMatchObject({ status: 'sent', report: { sent: 60 } });
+  });
+
+  it('R-18 content that can no longer be read fails its deliveries after five claims, not the worker', async () => {
+    const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
+    const id = await queueMessage(t, 60);
+    await t.sql`UPDATE messages SET content = '{"title": "{{ broken"}'`;
+    const workers = t.service.startWorkers();
+    for (let turn = 0; turn < 7; turn++) {
+      await workers.idle();
+      t.clock.advance(leaseMs + 1);
+    }
+    await workers.idle();
+    expect((await t.server.get(`/v1/messages/${id}`)).body).toMatchObject({ status: 'failed', error_counts: { unknown_error: 60 } });
+    expect(t.push.requests).toHaveLength(0);
+  });
+
+  it('R-91 what is left after its send window fails as expired, without a request', async () => {
+    const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
+    await t.registerMany(60);
+    const { body } = await t.server.post('/v1/messages', { audience: { all: true }, content: { ...content, ttl: 30 } });
+    t.clock.advance(60_001);
+    await t.service.startWorkers().idle();
+    const message = (await t.server.get(`/v1/messages/${body.id}`)).body;
+    expect(message).toMatchObject({ status: 'failed', error_counts: { expired: 60 } });
+    expect(t.push.requests).toHaveLength(0);
+    const [delivery] = (await t.server.get(`/v1/messages/${body.id}/deliveries?limit=1`)).body.data;
+    expect(delivery.timeline.map((entry: { type: string }) => entry.type)).toEqual(['queued', 'expired']);
+  });
+
+  it('R-05 a stop finishes what is on the wire, hands the rest back, and the next worker sends each of them once', async () => {
+    const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
+    const id = await queueMessage(t, 900);
+    const open: (() => void)[] = [];
+    t.push.scriptAll((request, response, count) => void open.push(() => accept(request, response, count)));
+    const first = t.startWorkers();
+    await t.push.waitForCount(100);
+    const stopped = first.stop();
+    for (const answer of open) answer();
+    t.push.scriptAll((request, response, count) => accept(request, response, count));
+    await stopped;
+    const sentBefore = t.push.requests.length;
+    expect(sentBefore).toBeLessThan(900);
+    const [batch] = await t.sql`SELECT state, claims, sent FROM batches`;
+    expect(batch).toMatchObject({ state: 'waiting', claims: 0, sent: sentBefore });
+    await t.startWorkers().idle();
+    expect((await t.server.get(`/v1/messages/${id}`)).body.report).toEqual({ accepted: 900, sent: 900, failed: 0, skipped: 0 });
+    expect(new Set(t.push.requests.map((request) => request.token)).size).toBe(900);
+    expect(t.push.requests).toHaveLength(900);
+  });
+
+  it('a Retry-After pauses the lane: nobody else is sent to there meanwhile, and nobody is charged an attempt', async () => {
+    const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
+    const id = await queueMessage(t, 300);
+    t.push.scriptAll((_request, response) => {
+      response.writeHead(429, { 'retry-after': '30' });
+      response.end();
+    });
+    const workers = t.service.startWorkers();
+    await workers.idle();
+    const asked = t.push.requests.length;
+    expect(asked).toBeLessThan(300);
+    const rows = await t.sql`SELECT status, attempts FROM deliveries`;
+    expect(rows).toHaveLength(asked);
+    t.push.scriptAll(undefined);
+    t.clock.advance(31_000);
+    await workers.idle();
+    expect((await t.server.get(`/v1/messages/${id}`)).body.report).toEqual({ accepted: 300, sent: 300, failed: 0, skipped: 0 });
+    expect(t.push.requests).toHaveLength(300 + asked);
+  });
+});
+
+describe('the breaker', () => {
+  it('a credential that never worked and is refused for three tokens is suspect, and no device is lost for it', async () => {
+    const t = await setup();
+    const devices = [await t.registerDevice(), await t.registerDevice(), await t.registerDevice()];
+    t.push.scriptAll((_request, response) => {
+      response.writeHead(403, { 'content-type': 'application/json' });
+      response.end('{"reason":"VapidPkHashMismatch"}');
+    });
+    const { body } = await t.server.post('/v1/messages', { audience: { device_ids: devices }, content });
+    expect(body.report).toEqual({ accepted: 3, sent: 0, failed: 3, skipped: 0 });
+    const [credential] = await t.sql`SELECT state FROM credentials WHERE app_id = ${t.app.id}`;
+    expect(credential).toMatchObject({ state: 'suspect' });
+    const listed = (await t.server.get('/v1/devices?status=active')).body.data;
+    expect(listed).toHaveLength(3);
+    t.push.scriptAll(undefined);
+    await t.server.post('/v1/messages', { audience: { device_ids: devices }, content });
+    const [healed] = await t.sql`SELECT state FROM credentials WHERE app_id = ${t.app.id}`;
+    expect(healed).toMatchObject({ state: 'ok' });
+  });
+
+  it('one device that mismatches three messages in a row, while others succeed, is retired', async () => {
+    const t = await setup();
+    const stale = await t.registerDevice({ token: t.pushSubscription('stale') });
+    await t.registerDevice({ token: t.pushSubscription('fresh') });
+    t.push.script('stale', (_request, response) => {
+      response.writeHead(403, { 'content-type': 'application/json' });
+      response.end('{"reason":"VapidPkHashMismatch"}');
+    });
+    const statusOf = async () => (await t.server.get('/v1/devices?status=invalid')).body.data;
+    for (let message = 1; message <= 3; message++) {
+      expect(await statusOf()).toEqual([]);
+      const { body } = await t.server.post('/v1/messages', { audience: { all: true }, content });
+      expect(body.report).toEqual({ accepted: 2, sent: 1, failed: 1, skipped: 0 });
+    }
+    expect(await statusOf()).toMatchObject([{ id: stale, status_reason: 'credential_mismatch' }]);
+  });
+});
