@@ -111,7 +111,7 @@ class ChromiumPage implements DrivenPage {
   }
 
   async fill(label: string, text: string): Promise<void> {
-    await this.#page.getByLabel(label, { exact: true }).fill(text);
+    await this.#page.getByRole('textbox', { name: label, exact: true }).fill(text);
   }
 
   async waitForRole(role: string, name?: string): Promise<string> {
@@ -121,7 +121,9 @@ class ChromiumPage implements DrivenPage {
   }
 
   async waitForText(text: string): Promise<void> {
-    await this.#page.getByText(text).first().waitFor();
+    // Text alone would ignore case and find what is hidden.
+    const pattern = new RegExp(text.replaceAll(/[^\w\s]/g, '\\$&'));
+    await this.#page.getByText(pattern).filter({ visible: true }).first().waitFor();
   }
 
   url(): string {

@@ -8,7 +8,7 @@ export interface DrivenPage {
   fill(label: string, text: string): Promise<void>;
   /** Waits until an element of this role and accessible name is on the page; its text content. */
   waitForRole(role: string, name?: string): Promise<string>;
-  /** Waits until this text stands somewhere on the page. */
+  /** Waits until this text, in this case, can be seen somewhere on the page. */
   waitForText(text: string): Promise<void>;
   url(): string;
   close(): Promise<void>;

@@ -150,7 +150,7 @@ class FirefoxPage implements DrivenPage {
   }
 
   async fill(label: string, text: string): Promise<void> {
-    await this.#page.locator(`::-p-aria([name="${label}"])`).fill(text);
+    await this.#page.locator(ariaSelector('textbox', label)).fill(text);
   }
 
   async waitForRole(role: string, name?: string): Promise<string> {
@@ -159,7 +159,7 @@ class FirefoxPage implements DrivenPage {
   }
 
   async waitForText(text: string): Promise<void> {
-    await this.#page.waitForSelector(`::-p-text(${text})`);
+    await this.#page.waitForSelector(`::-p-text(${text})`, { visible: true });
   }
 
   url(): string {

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { CarillonBench } from './carillon-bench.ts';
 import { carillonFirefoxTests } from './carillon-firefox-tests.ts';
 import { carillonActionTests, carillonTests } from './carillon-tests.ts';
+import { demoPageTests } from './demo-page-tests.ts';
 import { firefoxTests } from './firefox-tests.ts';
 import { harnessTests } from './harness-tests.ts';
 import { ChromiumBench, FirefoxBench } from './push-bench.ts';
@@ -56,7 +57,7 @@ const suites = [
     name: 'Carillon in Firefox',
     missing: listMissing(['firefox-esr']),
     start: async () => await CarillonBench.start(FirefoxBench.start(run, 'own windows')),
-    tests: [...carillonTests, ...carillonFirefoxTests],
+    tests: [...carillonTests, ...demoPageTests, ...carillonFirefoxTests],
   }),
   defineSuite({
     name: 'Carillon in Firefox over D-Bus',
@@ -68,7 +69,7 @@ const suites = [
     name: 'Carillon in Chromium',
     missing: listMissing(['chromium', 'dbus']),
     start: async () => await CarillonBench.start(ChromiumBench.start(run)),
-    tests: [...carillonTests, ...carillonActionTests],
+    tests: [...carillonTests, ...demoPageTests, ...carillonActionTests],
   }),
 ];
 
