@@ -1,24 +1,19 @@
 // Fills an app with web devices, each of a person of its own, as their registration would have left them: faster than a
-// hundred thousand requests. The one place outside the server that writes its tables; migration 0003 says what they hold.
-import { parseToken } from '../../server/src/devices/token.ts';
+// hundred thousand requests. Knows no table: it writes through the server's own bulk inserts.
+import { insertAudienceRows } from '../../server/src/audience/insert-many.ts';
+import { copyProfile } from '../../server/src/audience/profile-copy.ts';
+import { insertDevices, insertTokens } from '../../server/src/devices/insert-many.ts';
+import { type DeviceToken, parseToken } from '../../server/src/devices/token.ts';
 import { parseOutboundExceptions } from '../../server/src/platform/address-guard.ts';
-import type { Sql } from '../../server/src/platform/db.ts';
-import { decodeId, mintUuid } from '../../server/src/platform/ids.ts';
+import { type Sql, transaction } from '../../server/src/platform/db.ts';
+import { decodeId, mintUuid, type Uuid } from '../../server/src/platform/ids.ts';
+import { insertUsers } from '../../server/src/users/insert-many.ts';
 import { firstName } from './content.ts';
 import type { OwnApp } from './own-app.ts';
-import { type PushSubscriptionJson, type Receiver, subscribe } from './receiver.ts';
+import { type Receiver, subscribe } from './receiver.ts';
 import { BenchError } from './workbench.ts';
 
-const devicesPerStatement = 2000;
-
-interface Row {
-  readonly deviceId: string;
-  readonly userId: string;
-  readonly externalId: string;
-  readonly token: string;
-  readonly hash: Buffer;
-  readonly hint: string;
-}
+const devicesPerTransaction = 2_000;
 
 /** Adds `count` devices subscribed at the receiver, and leaves the tables as a database at rest has them. */
 export async function fillAudience(sql: Sql, app: OwnApp, receiver: Receiver, count: number): Promise<void> {
@@ -27,23 +22,24 @@ export async function fillAudience(sql: Sql, app: OwnApp, receiver: Receiver, co
     SELECT id FROM credentials WHERE app_id = ${appId ?? null} AND channel = 'webpush' AND replaced_at IS NULL`;
   if (appId === undefined || credential === undefined) throw new BenchError('the app has no credential for web push');
 
-  let rows: Row[] = [];
+  const readToken = tokenReader(receiver);
+  let tokens: DeviceToken[] = [];
   let made = 0;
-  const toRow = rowMaker(receiver);
   for await (const each of subscribe(receiver.address, { count, vapidKey: app.vapidKey, seed: 'audience' })) {
-    rows.push(toRow(each, made));
-    made += 1;
-    if (rows.length < devicesPerStatement && made < count) continue;
-    await insertRows(sql, appId, credential.id, rows);
-    rows = [];
+    tokens.push(readToken(each));
+    if (tokens.length < devicesPerTransaction && made + tokens.length < count) continue;
+    await insert(sql, appId, credential.id, tokens, made);
+    made += tokens.length;
+    tokens = [];
   }
   if (made !== count) throw new BenchError(`the receiver made ${made} browsers of ${count}`);
   // Else autovacuum would do so in the middle of the measurement, and the first send pay for the writes of the filling.
-  await sql`VACUUM (ANALYZE) people, users, device_tokens, devices, audience`;
+  await sql`VACUUM (ANALYZE) people, users, device_tokens, devices, device_changes, audience`;
   await sql`CHECKPOINT`;
 }
 
-function rowMaker({ environment }: Receiver): (subscription: PushSubscriptionJson, index: number) => Row {
+/** The judgement of a registration by a service that may reach the receiver. */
+function tokenReader({ environment }: Receiver): (subscription: unknown) => DeviceToken {
   const list = (name: string): string[] => (environment[name] ?? '').split(',');
   const rules = {
     pushHosts: list('PUSH_HOSTS'),
@@ -53,48 +49,71 @@ function rowMaker({ environment }: Receiver): (subscription: PushSubscriptionJso
     }),
     ownHosts: [],
   };
-  return (subscription, index) => {
+  return (subscription) => {
     const parsed = parseToken('web', subscription, rules);
-    if (!('token' in parsed)) throw new BenchError(`the receiver's subscription is refused: ${JSON.stringify(parsed)}`);
-    const { text, hash, hint } = parsed.token;
-    return {
-      deviceId: mintUuid(),
-      userId: mintUuid(),
-      externalId: `person-${index}`,
-      token: text,
-      hash,
-      hint,
-    };
+    if ('token' in parsed) return parsed.token;
+    throw new BenchError(`a browser of the receiver would be refused: ${JSON.stringify(parsed.issues)}`);
   };
 }
 
-async function insertRows(sql: Sql, appId: string, credentialId: number, rows: readonly Row[]): Promise<void> {
-  const column = <Key extends keyof Row>(key: Key): Row[Key][] => rows.map((row) => row[key]);
-  const deviceIds = column('deviceId');
-  const userIds = column('userId');
-  const externalIds = column('externalId');
-  const hashes = column('hash');
-  await sql`
-    WITH given AS (
-      SELECT * FROM unnest(
-        ${deviceIds}::uuid[], ${userIds}::uuid[], ${externalIds}::text[], ${column('token')}::text[], ${hashes}::bytea[],
-        ${column('hint')}::text[]
-      ) AS r (device_id, user_id, external_id, token, hash, hint)
-    ), tokens AS (
-      INSERT INTO device_tokens (app_id, platform, token_hash, device_id) SELECT ${appId}, 'web', hash, device_id FROM given
-    ), persons AS (
-      INSERT INTO people (app_id, external_id, user_id) SELECT ${appId}, external_id, user_id FROM given
-    ), profiles AS (
-      INSERT INTO users (app_id, external_id, id, first_name, country, language, timezone)
-      SELECT ${appId}, external_id, user_id, ${firstName}, 'DE', 'de', 'Europe/Berlin' FROM given
-    ), made AS (
-      INSERT INTO devices (app_id, id, platform, token, token_hash, token_hint, credential_id, status, registered_at,
-        identified_at)
-      SELECT ${appId}, device_id, 'web', token, hash, hint, ${credentialId}, 'active', now(), now() FROM given
-    )
-    INSERT INTO audience (app_id, device_id, user_id, created_at, user_created_at, last_seen_at, active, platform, locale,
-      timezone, user_timezone, os, country, language, first_name, external_id)
-    SELECT ${appId}, device_id, user_id, now(), now(), now(), true, 'web', 'de-DE', 'Europe/Berlin', 'Europe/Berlin',
-      'Windows', 'DE', 'de', ${firstName}, external_id
-    FROM given`;
+async function insert(
+  sql: Sql,
+  appId: Uuid,
+  credentialId: number,
+  tokens: readonly DeviceToken[],
+  firstNumber: number,
+): Promise<void> {
+  const now = new Date();
+  const people = tokens.map((token, index) => makePerson(token, firstNumber + index, credentialId, now));
+  // In the order of locks that migration 0003 names.
+  await transaction(sql, async (tx) => {
+    const devices = people.map(({ device }) => device);
+    await insertTokens(tx, appId, devices);
+    await insertUsers(
+      tx,
+      appId,
+      people.map(({ user }) => user),
+    );
+    await insertDevices(tx, appId, devices);
+    await insertAudienceRows(
+      tx,
+      appId,
+      people.map(({ audience }) => audience),
+    );
+  });
+}
+
+function makePerson(token: DeviceToken, number: number, credentialId: number, now: Date) {
+  const user = {
+    id: mintUuid(now.getTime()),
+    externalId: `person-${number}`,
+    firstName,
+    country: 'DE',
+    language: 'de',
+    timezone: 'Europe/Berlin',
+    properties: {},
+    createdAt: now,
+  };
+  const device = {
+    id: mintUuid(now.getTime()),
+    platform: 'web' as const,
+    token,
+    credentialId,
+    properties: {},
+    createdAt: now,
+    registeredAt: now,
+    identifiedAt: now,
+  };
+  const facts = {
+    locale: 'de-DE',
+    timezone: 'Europe/Berlin',
+    appVersion: null,
+    sdk: 'web/1.0.0',
+    os: 'Windows',
+    osVersion: '11',
+    model: null,
+  };
+  const copy = copyProfile({ ...user, userId: user.id }, {}, []);
+  const audience = { deviceId: device.id, platform: device.platform, facts, copy, createdAt: now, lastSeenAt: now };
+  return { user, device, audience };
 }

@@ -141,12 +141,12 @@ async function measureOurs(workbench: Workbench, receiver: Receiver, { devices }
 async function listSome(service: Service, app: OwnApp, count: number): Promise<{ device_ids: string[] }> {
   const ids: string[] = [];
   for (let cursor = ''; ids.length < count; ) {
-    const page: { devices: { id: string }[]; next_cursor: string | null } = await callForJson({
+    const page: { data: { id: string }[]; next_cursor: string | null } = await callForJson({
       method: 'GET',
       url: `${service.url}/v1/devices?limit=200${cursor}`,
       key: app.serverKey,
     });
-    ids.push(...page.devices.map((device) => device.id));
+    ids.push(...page.data.map((device) => device.id));
     if (page.next_cursor === null) break;
     cursor = `&cursor=${encodeURIComponent(page.next_cursor)}`;
   }
