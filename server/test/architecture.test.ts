@@ -18,7 +18,19 @@ const rows: readonly (readonly string[])[] = [
   ['users'],
   ['delivery', 'segments', 'events'],
   ['messages', 'receipts', 'reports'],
-  ['http', 'workers', 'console-api', 'cli', 'processes', 'prepare-database', 'first-start', 'health-routes', 'demo-routes', 'service', 'process'],
+  [
+    'http',
+    'workers',
+    'console-api',
+    'cli',
+    'processes',
+    'prepare-database',
+    'first-start',
+    'health-routes',
+    'demo-routes',
+    'service',
+    'process',
+  ],
   ['main'],
 ];
 const rowOf = new Map(rows.flatMap((rooms, row) => rooms.map((room) => [room, row] as const)));
@@ -70,15 +82,17 @@ describe('the house', () => {
   it('keeps server and sandbox strangers to each other, and the SDK to both', () => {
     const packages = { server: src, sandbox: join(root, 'sandbox/src'), web: join(root, 'web/src') };
     const strangers = Object.entries(packages).flatMap(([name, dir]) =>
-      filesIn(dir).flatMap((path) =>
-        [...readFileSync(path, 'utf8').matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)]
-          .map((match) => match[1] ?? '')
-          .filter((target) => {
-            const inside = target.startsWith('.') ? resolve(dirname(path), target).startsWith(dir) : true;
-            return !inside || /^@carillon\//.test(target);
-          })
-          .map((target) => `${name}: ${relative(root, path)} → ${target}`),
-      ),
+      filesIn(dir)
+        .filter((path) => !path.endsWith('.test.ts'))
+        .flatMap((path) =>
+          [...readFileSync(path, 'utf8').matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)]
+            .map((match) => match[1] ?? '')
+            .filter((target) => {
+              const inside = target.startsWith('.') ? resolve(dirname(path), target).startsWith(dir) : true;
+              return !inside || /^@carillon\//.test(target);
+            })
+            .map((target) => `${name}: ${relative(root, path)} → ${target}`),
+        ),
     );
     expect(strangers).toEqual([]);
   });
@@ -97,7 +111,8 @@ describe('the house', () => {
   it('holds no SQL statement outside queries.ts, migrations and the platform', () => {
     const statement = /`\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b/;
     const loose = sources.filter(
-      (path) => !/(queries|insert-many)\.ts$/.test(path) && roomOf(path) !== 'platform' && statement.test(text.get(path) ?? ''),
+      (path) =>
+        !/(queries|insert-many)\.ts$/.test(path) && roomOf(path) !== 'platform' && statement.test(text.get(path) ?? ''),
     );
     // Said, not enforced: a lock or a NOTIFY inside an operation may read better where it is.
     if (loose.length > 0) console.info('SQL outside queries.ts:', loose.map((path) => relative(src, path)).join(', '));

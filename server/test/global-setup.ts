@@ -1,6 +1,6 @@
 // One PostgreSQL and one migrated template per run; each test file gets a database of its own from it. Uses DATABASE_URL
 // where it is set (its user must be allowed to create databases), else the embedded server.
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
@@ -19,6 +19,8 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const external = process.env['DATABASE_URL'];
   const dataDir = external ? undefined : await mkdtemp(join(tmpdir(), 'carillon-test-'));
+  // As root the cluster runs as another user, who must be able to walk in; else it would lie elsewhere.
+  if (dataDir) await chmod(dataDir, 0o755);
   const embedded = dataDir ? await startEmbeddedPostgres({ dataDir, log: () => undefined }) : undefined;
   const serverUrl = external ?? embedded?.url ?? '';
   const templateName = `carillon_template_${process.pid}`;
@@ -41,6 +43,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await admin.unsafe(`DROP DATABASE IF EXISTS ${templateName} WITH (FORCE)`);
     await admin.end();
     await embedded?.stop();
+    if (embedded) await rm(embedded.clusterDir, { recursive: true, force: true });
     if (dataDir) await rm(dataDir, { recursive: true, force: true });
   };
 }
