@@ -154,7 +154,7 @@ describe('the audience row of a device', () => {
         }
         await expectInStep(app);
       }),
-      { numRuns: 25, seed: 20261121, endOnFailure: true },
+      { numRuns: 15, seed: 20261121, endOnFailure: true },
     );
   });
 });

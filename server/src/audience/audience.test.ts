@@ -47,7 +47,7 @@ describe('an audience', () => {
     [{ device_ids: ['a', 7] }, ['audience.device_ids.1 invalid_type']],
     [{ external_ids: [''] }, ['audience.external_ids.0 too_small']],
     [{ external_ids: ['x'.repeat(257)] }, ['audience.external_ids.0 too_big']],
-    [{ everyone: true }, ['audience exactly_one_required', 'audience.everyone unrecognized_keys']],
+    [{ everyone: true }, ['audience.everyone unrecognized_keys', 'audience exactly_one_required']],
     [{ all: true, segment: 'x' }, ['audience.segment unrecognized_keys']],
   ])('refuses %j', (audience, expected) => {
     expect(issuesOf(audience)).toEqual(expected);

@@ -52,6 +52,7 @@ describe('200', () => {
 
   it('is 200 again when repeated, and changes nothing', async () => {
     const id = await t.registerDevice();
+    t.clock.advance(1000);
     await t.server.delete(`/v1/devices/${id}`);
     expect(await t.server.delete(`/v1/devices/${id}`)).toMatchObject({
       status: 200,

@@ -284,7 +284,9 @@ describe('200, one token is one device', () => {
     const device = android();
     const { body: first } = await t.server.post('/v1/devices', device);
     await t.server.post('/v1/users', { external_id: 'opted-out', device_id: first.id });
+    t.clock.advance(1000);
     await t.server.delete(`/v1/devices/${first.id}`);
+    t.clock.advance(1000);
     const { body } = await t.server.post('/v1/devices', device);
     expect(body).toMatchObject({ id: first.id, created: false, status: 'active', external_id: null });
     expect(await historyOf(first.id)).toEqual(['active', 'unsubscribed', 'active']);
@@ -328,6 +330,7 @@ describe('200, a refresh', () => {
     const theirs = android();
     const { body: me } = await t.server.post('/v1/devices', mine);
     const { body: them } = await t.server.post('/v1/devices', theirs);
+    t.clock.advance(1000);
     const { body } = await t.server.post('/v1/devices', { ...theirs, device_id: me.id });
     expect(body).toMatchObject({ id: me.id, status: 'active' });
     expect(await statusOf(them.id)).toMatchObject({ status: 'invalid', status_reason: 'replaced', token_hint: null });

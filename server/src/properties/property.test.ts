@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import { mergeProperties, type Property, presentConflict, presentProperties, sampleOf } from './property.ts';
+
+const property = (id: number, key: string): Property => ({ id, key, type: 'string', slot: null });
+
+describe('stored values after a change', () => {
+  it.each<
+    [string, Record<string, string | number>, [number, string | number | null][], Record<string, string | number>]
+  >([
+    ['keep what is not named', { 1: 'a', 2: 'b' }, [], { 1: 'a', 2: 'b' }],
+    [
+      'take new values',
+      { 1: 'a' },
+      [
+        [1, 'z'],
+        [2, 5],
+      ],
+      { 1: 'z', 2: 5 },
+    ],
+    [
+      'lose what is null',
+      { 1: 'a', 2: 'b' },
+      [
+        [1, null],
+        [3, null],
+      ],
+      { 2: 'b' },
+    ],
+    ['leave the values of deleted keys behind', { 1: 'a', 9: 'dead' }, [], { 1: 'a' }],
+  ])('%s', (_name, stored, changes, expected) => {
+    expect(mergeProperties(stored, new Map(changes), (id) => id < 9)).toEqual(expected);
+  });
+});
+
+describe('stored values in an answer', () => {
+  it('stand under their keys, and those of deleted keys are invisible', () => {
+    const catalog = new Map([[1, property(1, 'plan')]]);
+    expect({ ...presentProperties({ 1: 'pro', 2: 'gone' }, catalog) }).toEqual({ plan: 'pro' });
+  });
+
+  it('R-72 have no prototype, so that __proto__ is a key like any other', () => {
+    const shown = presentProperties({ 1: 'x' }, new Map([[1, property(1, '__proto__')]]));
+    expect(JSON.stringify(shown)).toBe('{"__proto__":"x"}');
+    expect(Object.getPrototypeOf(shown)).toBeNull();
+  });
+});
+
+describe('a conflict in an answer', () => {
+  const conflict = { property: property(1, 'plan'), value: 7 };
+
+  it('says what was kept', () => {
+    expect(presentConflict(conflict, { 1: 'pro' })).toEqual({
+      key: 'plan',
+      expected: 'string',
+      received: 'number',
+      value: 7,
+      kept: 'pro',
+    });
+  });
+
+  it('hides what was kept from a client key, and has null where nothing was', () => {
+    expect(presentConflict(conflict, null)).toMatchObject({ kept: null });
+    expect(presentConflict(conflict, {})).toMatchObject({ kept: null });
+  });
+
+  it('keeps false and zero, which are values', () => {
+    expect(presentConflict(conflict, { 1: false })).toMatchObject({ kept: false });
+    expect(presentConflict(conflict, { 1: 0 })).toMatchObject({ kept: 0 });
+  });
+});
+
+describe('a sample', () => {
+  it.each([
+    ['short', 'short'],
+    ['x'.repeat(64), 'x'.repeat(64)],
+    ['x'.repeat(65), 'x'.repeat(64)],
+    [`${'x'.repeat(63)}🔔`, 'x'.repeat(63)],
+    [`${'x'.repeat(62)}🔔y`, `${'x'.repeat(62)}🔔`],
+    [1.5, 1.5],
+    [false, false],
+  ])('of %j is %j', (value, sample) => {
+    expect(sampleOf(value)).toBe(sample);
+  });
+});

@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import type { PropertyType } from './property.ts';
+import { assignSlots, slotColumn } from './slots.ts';
+
+describe('slots', () => {
+  it.each<[PropertyType, number, string]>([
+    ['string', 1, 'text_01'],
+    ['string', 30, 'text_30'],
+    ['number', 7, 'number_07'],
+    ['boolean', 10, 'bool_10'],
+  ])('of a %s, number %i, are the column %s', (type, slot, column) => {
+    expect(slotColumn(type, slot)).toBe(column);
+  });
+
+  it('are given out from the lowest free one of each type', () => {
+    const taken = [
+      { type: 'string', slot: 1 },
+      { type: 'string', slot: 3 },
+      { type: 'number', slot: null },
+    ] as const;
+    expect(assignSlots(taken, ['string', 'string', 'number', 'boolean', 'number'])).toEqual([2, 4, 1, 1, 2]);
+  });
+
+  it('end at thirty, thirty and ten', () => {
+    const types = (type: PropertyType, count: number): PropertyType[] => Array(count).fill(type);
+    expect(assignSlots([], types('string', 31)).slice(29)).toEqual([30, null]);
+    expect(assignSlots([], types('number', 31)).slice(29)).toEqual([30, null]);
+    expect(assignSlots([], types('boolean', 11)).slice(9)).toEqual([10, null]);
+  });
+});

@@ -1,0 +1,215 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { invalidateDevices, type RefusedDevice, restoreDevices } from '../src/devices/device-history.ts';
+import { countMismatches, forgetMismatches } from '../src/devices/queries.ts';
+import { transaction } from '../src/platform/db.ts';
+import { decodeId, type Uuid } from '../src/platform/ids.ts';
+import { type Client, setup, type TestApp } from './setup.ts';
+
+const t = await setup({ workers: false });
+const credentialId = 1;
+const minute = 60_000;
+
+let app: TestApp;
+let server: Client;
+beforeEach(async () => {
+  app = await t.newApp();
+  server = t.clientOf(app.serverKey);
+});
+
+const register = (token: string, fields: object = {}) =>
+  server.post('/v1/devices', { platform: 'android', token, ...fields });
+
+async function newDevice(token: string): Promise<Uuid> {
+  return decodeId('dev', (await register(token)).body.id) ?? '';
+}
+
+async function refuse(items: RefusedDevice[], options: { credentialId?: number | null } = {}): Promise<number> {
+  const refused = { appId: app.id, credentialId, at: t.clock.date(), ...options, items };
+  const changed = await transaction(t.sql, (tx) => invalidateDevices(tx, refused));
+  // The history is in order of time: what follows is later.
+  t.clock.advance(minute);
+  return changed;
+}
+
+const restore = (since: Date) =>
+  transaction(t.sql, (tx) => restoreDevices(tx, app.id, credentialId, since, t.clock.date()));
+
+async function stateOf(id: Uuid): Promise<{ status: string; active: boolean; history: string[] }> {
+  const [row] = await t.sql<{ status: string; statusReason: string | null; active: boolean }[]>`
+    SELECT d.status, d.status_reason, a.active FROM devices d JOIN audience a ON a.app_id = d.app_id AND a.device_id = d.id
+    WHERE d.app_id = ${app.id} AND d.id = ${id}`;
+  const changes = await t.sql<{ status: string; reason: string | null }[]>`
+    SELECT status, reason FROM device_changes WHERE app_id = ${app.id} AND device_id = ${id} ORDER BY id`;
+  const spell = (status: string, reason: string | null): string => (reason === null ? status : `${status} ${reason}`);
+  return {
+    status: spell(row?.status ?? '', row?.statusReason ?? null),
+    active: row?.active ?? false,
+    history: changes.map((change) => spell(change.status, change.reason)),
+  };
+}
+
+describe('devices that a provider refused', () => {
+  it('become invalid, each for its reason, leave the audience, and stay in the history', async () => {
+    const [gone, wrong, fine] = [await newDevice('gone'), await newDevice('wrong'), await newDevice('fine')];
+    t.clock.advance(minute);
+    const items: RefusedDevice[] = [
+      { deviceId: wrong, reason: 'invalid_token' },
+      { deviceId: gone, reason: 'unregistered' },
+    ];
+    expect(await refuse(items)).toBe(2);
+    expect(await stateOf(gone)).toEqual({
+      status: 'invalid unregistered',
+      active: false,
+      history: ['active', 'invalid unregistered'],
+    });
+    expect(await stateOf(wrong)).toMatchObject({ status: 'invalid invalid_token', active: false });
+    expect(await stateOf(fine)).toMatchObject({ status: 'active', active: true });
+  });
+
+  it('change once, however often it is repeated, and never back from an opt-out', async () => {
+    const device = await newDevice('repeated');
+    const gone = await newDevice('opted-out');
+    const { body } = await register('opted-out');
+    await server.delete(`/v1/devices/${body.id}`);
+    t.clock.advance(minute);
+    const items: RefusedDevice[] = [device, gone].map((deviceId) => ({ deviceId, reason: 'unregistered' }));
+    expect(await refuse(items)).toBe(1);
+    expect(await refuse(items)).toBe(0);
+    expect(await stateOf(device)).toMatchObject({ history: ['active', 'invalid unregistered'] });
+    expect(await stateOf(gone)).toMatchObject({ status: 'unsubscribed', history: ['active', 'unsubscribed'] });
+  });
+
+  it('are left alone when they registered after the instant that the provider names', async () => {
+    const device = await newDevice('came-back');
+    const goneAtMs = t.clock.nowMs() + 30_000;
+    t.clock.advance(minute);
+    await register('came-back');
+    t.clock.advance(minute);
+    expect(await refuse([{ deviceId: device, reason: 'unregistered', goneAtMs }])).toBe(0);
+    expect(await stateOf(device)).toMatchObject({ status: 'active', active: true });
+    const later = t.clock.nowMs();
+    expect(await refuse([{ deviceId: device, reason: 'unregistered', goneAtMs: later }])).toBe(1);
+  });
+
+  it('are left alone when they got another token after the refused one was read', async () => {
+    const device = await newDevice('old-token');
+    const [row] = await t.sql`SELECT registered_at FROM devices WHERE app_id = ${app.id} AND id = ${device}`;
+    const registeredAtMs = row?.['registeredAt'].getTime();
+    const { body } = await register('old-token');
+    t.clock.advance(minute);
+    await register('new-token', { device_id: body.id });
+    t.clock.advance(minute);
+    const refused: RefusedDevice = { deviceId: device, reason: 'unregistered', registeredAtMs };
+    expect(await refuse([refused])).toBe(0);
+    expect(await stateOf(device)).toMatchObject({ status: 'active', active: true });
+  });
+
+  it("of another app are not touched by this one's refusals (R-60)", async () => {
+    const device = await newDevice('mine');
+    t.clock.advance(minute);
+    const other = await t.newApp();
+    const items: RefusedDevice[] = [{ deviceId: device, reason: 'unregistered' }];
+    const changed = await transaction(t.sql, (tx) =>
+      invalidateDevices(tx, { appId: other.id, credentialId, at: t.clock.date(), items }),
+    );
+    expect(changed).toBe(0);
+    expect(await stateOf(device)).toMatchObject({ status: 'active', active: true });
+  });
+
+  it('come back with their next registration', async () => {
+    const device = await newDevice('returns');
+    t.clock.advance(minute);
+    await refuse([{ deviceId: device, reason: 'unregistered' }]);
+    const { body } = await register('returns');
+    expect(body).toMatchObject({ status: 'active', created: false });
+    expect(await stateOf(device)).toEqual({
+      status: 'active',
+      active: true,
+      history: ['active', 'invalid unregistered', 'active'],
+    });
+  });
+
+  it('retired by two racing flushes, in opposite orders, change once and nobody is turned away', async () => {
+    const devices = await Promise.all(Array.from({ length: 60 }, (_, i) => newDevice(`crowd-${i}`)));
+    t.clock.advance(minute);
+    const items = devices.map((deviceId): RefusedDevice => ({ deviceId, reason: 'invalid_token' }));
+    const counts = await Promise.all([
+      refuse(items),
+      refuse(items.toReversed()),
+      refuse(items),
+      refuse(items.toReversed()),
+    ]);
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(60);
+    const [changes] = await t.sql`
+      SELECT count(*) AS count FROM device_changes WHERE app_id = ${app.id} AND status = 'invalid'`;
+    expect(changes).toEqual({ count: 60 });
+  });
+});
+
+describe('devices that a credential at fault had retired', () => {
+  it('are active again, and both changes stay in the history', async () => {
+    const [first, second] = [await newDevice('first'), await newDevice('second')];
+    t.clock.advance(minute);
+    const since = t.clock.date();
+    await refuse([
+      { deviceId: first, reason: 'invalid_token' },
+      { deviceId: second, reason: 'credential_mismatch' },
+    ]);
+    expect(await restore(since)).toBe(2);
+    expect(await stateOf(first)).toEqual({
+      status: 'active',
+      active: true,
+      history: ['active', 'invalid invalid_token', 'active'],
+    });
+    expect(await stateOf(second)).toMatchObject({ status: 'active', active: true });
+    expect(await restore(since)).toBe(0);
+  });
+
+  it('are only those of that credential, since that instant, and not those whose token is gone', async () => {
+    const names = ['early', 'other-credential', 'unregistered', 'opted-out', 'moved'];
+    const [early = '', other = '', gone = '', out = '', moved = ''] = await Promise.all(names.map(newDevice));
+    t.clock.advance(minute);
+    await refuse([{ deviceId: early, reason: 'invalid_token' }]);
+    t.clock.advance(minute);
+    const since = t.clock.date();
+    await refuse([{ deviceId: other, reason: 'invalid_token' }], { credentialId: 2 });
+    await refuse([{ deviceId: gone, reason: 'unregistered' }], { credentialId: null });
+    await refuse([
+      { deviceId: out, reason: 'invalid_token' },
+      { deviceId: moved, reason: 'invalid_token' },
+    ]);
+    const { body: opted } = await register('opted-out');
+    await server.delete(`/v1/devices/${opted.id}`);
+    const { body: keeper } = await register('keeper');
+    await register('moved', { device_id: keeper.id });
+    expect(await restore(since)).toBe(0);
+    expect(await stateOf(early)).toMatchObject({ status: 'invalid invalid_token' });
+    expect(await stateOf(other)).toMatchObject({ status: 'invalid invalid_token' });
+    expect(await stateOf(gone)).toMatchObject({ status: 'invalid unregistered' });
+    expect(await stateOf(out)).toMatchObject({ status: 'unsubscribed' });
+    expect(await stateOf(moved)).toMatchObject({ status: 'invalid replaced', active: false });
+  });
+});
+
+describe('mismatches in a row', () => {
+  it('name a device at the third, and a success or a new token begins anew', async () => {
+    const [steady, lucky] = [await newDevice('steady'), await newDevice('lucky')];
+    const count = () => countMismatches(t.sql, app.id, [steady, lucky], 3);
+    expect(await count()).toEqual(new Set());
+    expect(await count()).toEqual(new Set());
+    await forgetMismatches(t.sql, app.id, [lucky]);
+    expect(await count()).toEqual(new Set([steady]));
+    expect(await count()).toEqual(new Set([steady]));
+    expect(await count()).toEqual(new Set([steady, lucky]));
+    const { body } = await register('steady');
+    await register('steady-anew', { device_id: body.id });
+    expect(await count()).toEqual(new Set([lucky]));
+  });
+
+  it('are not counted for a device that is not active', async () => {
+    const device = await newDevice('inactive');
+    t.clock.advance(minute);
+    await refuse([{ deviceId: device, reason: 'unregistered' }]);
+    expect(await countMismatches(t.sql, app.id, [device], 1)).toEqual(new Set());
+  });
+});
