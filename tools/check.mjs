@@ -16,7 +16,10 @@ process.exitCode = failed === 0 ? 0 : 1;
 
 function check(name, parameters) {
   const [program, ...rest] = parameters;
-  const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, program), ...rest], { cwd: root, encoding: 'utf8' });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, program), ...rest], {
+    cwd: root,
+    encoding: 'utf8',
+  });
   report(name, status === 0, `${stdout}${stderr}`);
 }
 

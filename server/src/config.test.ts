@@ -45,7 +45,9 @@ describe('the configuration', () => {
     expect(loadConfig({ HOST: '0.0.0.0' }, nowhere).publicUrl).toBeNull();
     expect(loadConfig({ HOST: '::' }, nowhere).publicUrl).toBeNull();
     expect(loadConfig({ HOST: '::1', PORT: '90' }, nowhere).publicUrl).toBe('http://[::1]:90');
-    expect(loadConfig({ PUBLIC_URL: 'https://push.shop.example/' }, nowhere).publicUrl).toBe('https://push.shop.example');
+    expect(loadConfig({ PUBLIC_URL: 'https://push.shop.example/' }, nowhere).publicUrl).toBe(
+      'https://push.shop.example',
+    );
   });
 
   it('reads a .env file beneath the environment', async () => {
@@ -59,8 +61,12 @@ describe('the configuration', () => {
     const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
     const inExample = [...read('.env.example').matchAll(/^([A-Z_]+)=/gm)].map((match) => match[1]);
     expect(inExample.sort()).toEqual(names);
-    const table = read('docs/configuration.md').split('\n').filter((line) => line.startsWith('| `'));
-    const inDocs = table.flatMap((line) => [...(line.split('|')[1] ?? '').matchAll(/`([A-Z_]+)`/g)].map((match) => match[1]));
+    const table = read('docs/configuration.md')
+      .split('\n')
+      .filter((line) => line.startsWith('| `'));
+    const inDocs = table.flatMap((line) =>
+      [...(line.split('|')[1] ?? '').matchAll(/`([A-Z_]+)`/g)].map((match) => match[1]),
+    );
     expect(inDocs.sort()).toEqual(names);
   });
 

@@ -67,7 +67,10 @@ interface DemoKeys {
 
 async function makeDemoApp({ sql, seal, config }: FirstStartDeps): Promise<DemoKeys> {
   const clock = await createClock(sql);
-  const app = await createApp({ sql, clock }, { name: demoAppName, plan: config.defaultPlan, createdBy: 'first start' });
+  const app = await createApp(
+    { sql, clock },
+    { name: demoAppName, plan: config.defaultPlan, createdBy: 'first start' },
+  );
   const vapid = generateVapidKeys();
   await saveCredential(
     { sql, clock, seal },
@@ -84,4 +87,3 @@ async function makeDemoApp({ sql, seal, config }: FirstStartDeps): Promise<DemoK
   await writeFile(file, text, { mode: 0o600 });
   return { serverKey: app.serverKey, clientKey: app.clientKey, file };
 }
-

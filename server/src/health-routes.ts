@@ -35,7 +35,9 @@ export function healthRoutes<Caller>(deps: HealthDeps): Route<Caller>[] {
       path: '/readyz',
       access: 'public',
       async handle() {
-        const tooLate = new Promise<false>((resolve) => setTimeout(() => resolve(false), databaseAnswersWithinMs).unref());
+        const tooLate = new Promise<false>((resolve) =>
+          setTimeout(() => resolve(false), databaseAnswersWithinMs).unref(),
+        );
         const ready = await Promise.race([isReady().catch(() => false), tooLate]);
         const body = JSON.stringify({ status: ready ? 'ready' : 'not ready' });
         return new Answer(ready ? 200 : 503, { 'content-type': 'application/json; charset=utf-8' }, body);

@@ -3,18 +3,18 @@ import type { Caller } from './apps/caller.ts';
 import { configRoutes } from './apps/routes.ts';
 import { channelRoutes } from './channels/routes.ts';
 import { deliveryRoutes } from './delivery/routes.ts';
+import { demoRoutes } from './demo-routes.ts';
 import { type DeviceRouteDeps, deviceRoutes } from './devices/routes.ts';
+import { type HealthDeps, healthRoutes } from './health-routes.ts';
 import { createAcceptMessage } from './messages/accept-message.ts';
 import type { AwaitDeps } from './messages/await-report.ts';
 import { reportOf } from './messages/message.ts';
 import { findMessageCounts } from './messages/queries.ts';
 import { type MessageRouteDeps, messageRoutes } from './messages/routes.ts';
-import { demoRoutes } from './demo-routes.ts';
-import { type HealthDeps, healthRoutes } from './health-routes.ts';
 import type { Route } from './platform/http-server.ts';
 import { propertyRoutes } from './properties/routes.ts';
 import { type ReceiptRouteDeps, receiptRoutes } from './receipts/routes.ts';
-import { userRoutes, type UserRouteDeps } from './users/routes.ts';
+import { type UserRouteDeps, userRoutes } from './users/routes.ts';
 
 export interface HttpDeps
   extends Omit<MessageRouteDeps, 'accept' | 'wait'>,

@@ -22,8 +22,8 @@ import { advanceMessage, findMessageToSend, finishedChannel } from './messages/q
 import { createAddressGuard, parseOutboundExceptions } from './platform/address-guard.ts';
 import { createClock, type SettableClock } from './platform/clock.ts';
 import { openPool, type Sql } from './platform/db.ts';
-import { nodeEngine } from './platform/http2/node-session.ts';
 import { createHttpServer } from './platform/http-server.ts';
+import { nodeEngine } from './platform/http2/node-session.ts';
 import { checkDurability, cursorKeyOf, loadInstance } from './platform/instance.ts';
 import type { Log } from './platform/log.ts';
 import type { MasterKeys } from './platform/master-key.ts';
@@ -120,7 +120,11 @@ export async function createService({ config, databaseUrl, masterKeys, log }: Se
   };
 
   const finishes = createFinishes();
-  const listening = await workSql.listen(finishedChannel, (id) => finishes.notify(id), () => finishes.notify(''));
+  const listening = await workSql.listen(
+    finishedChannel,
+    (id) => finishes.notify(id),
+    () => finishes.notify(''),
+  );
 
   let isStopping = false;
   let workers: Workers | undefined;
@@ -182,9 +186,13 @@ export async function createService({ config, databaseUrl, masterKeys, log }: Se
 // Widened outbound rules are an operator's deliberate act: each start says so.
 function logExceptions(config: Config, log: Log): void {
   const { outboundAllowCidrs, outboundAllowPorts, outboundResolve, outboundCaFile, pushHosts } = config;
-  if (outboundAllowCidrs.length > 0) log.warn({ cidrs: outboundAllowCidrs }, 'outbound requests may reach these private ranges');
-  if (outboundAllowPorts !== '') log.warn({ ports: outboundAllowPorts }, 'outbound requests may use these further ports');
-  if (outboundResolve !== '') log.warn({ resolve: outboundResolve }, 'outbound connections of these hosts go elsewhere');
-  if (outboundCaFile !== null) log.warn({ file: outboundCaFile }, 'outbound TLS trusts a further certificate authority');
+  if (outboundAllowCidrs.length > 0)
+    log.warn({ cidrs: outboundAllowCidrs }, 'outbound requests may reach these private ranges');
+  if (outboundAllowPorts !== '')
+    log.warn({ ports: outboundAllowPorts }, 'outbound requests may use these further ports');
+  if (outboundResolve !== '')
+    log.warn({ resolve: outboundResolve }, 'outbound connections of these hosts go elsewhere');
+  if (outboundCaFile !== null)
+    log.warn({ file: outboundCaFile }, 'outbound TLS trusts a further certificate authority');
   if (pushHosts.length > 0) log.info({ hosts: pushHosts }, 'further web push hosts are allowed');
 }

@@ -1,6 +1,7 @@
 // Every loop of a worker process.
-import { batchesChannel, startPartitionUpkeep, startSendWorker } from './delivery/worker.ts';
+
 import type { RunDeps } from './delivery/run-batch.ts';
+import { batchesChannel, startPartitionUpkeep, startSendWorker } from './delivery/worker.ts';
 import type { Clock } from './platform/clock.ts';
 import type { Sql } from './platform/db.ts';
 import type { Log } from './platform/log.ts';

@@ -1,9 +1,13 @@
 // A web push service for the server's tests: HTTP/2 over TLS, records every request and answers what a test scripts for the
 // subscription's token. It judges nothing: the sandbox and real browsers do.
 import { readFileSync } from 'node:fs';
-import { createSecureServer, type Http2SecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
-import type { AddressInfo } from 'node:net';
-import type { Socket } from 'node:net';
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+} from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
 
 export interface PushRequest {
   readonly token: string;
@@ -57,7 +61,9 @@ export async function startPushService(): Promise<TestPushService> {
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
     incoming.on('end', () => {
       const token = incoming.url.split('/').at(-1) ?? '';
-      const headers = Object.fromEntries(Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]));
+      const headers = Object.fromEntries(
+        Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]),
+      );
       const request = { token, headers, body: Buffer.concat(chunks) };
       requests.push(request);
       const count = (counts.get(token) ?? 0) + 1;

@@ -2,30 +2,28 @@
 // and a push service that speaks the real protocol over TLS. Nothing in it is shared between test files.
 import { createECDH, randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { copyProfile } from '../src/audience/profile-copy.ts';
-import { insertAudienceRows } from '../src/audience/insert-many.ts';
-import { insertDevices, insertTokens } from '../src/devices/insert-many.ts';
-import { parseToken } from '../src/devices/token.ts';
-import { type Tx, transaction } from '../src/platform/db.ts';
-import { noExceptions } from '../src/platform/address-guard.ts';
 import { createApp } from '../src/apps/create-app.ts';
 import { saveCredential } from '../src/apps/credentials.ts';
+import { insertAudienceRows } from '../src/audience/insert-many.ts';
+import { copyProfile } from '../src/audience/profile-copy.ts';
 import { generateVapidKeys } from '../src/channels/webpush/vapid.ts';
 import { type Config, loadConfig } from '../src/config.ts';
-import type { SettableClock } from '../src/platform/clock.ts';
-import type { Sql } from '../src/platform/db.ts';
-import { encodeId, mintUuid, type Uuid } from '../src/platform/ids.ts';
-import { createLog } from '../src/platform/log.ts';
 import type { ClaimedBatch } from '../src/delivery/batch.ts';
 import { createRecorder } from '../src/delivery/record-outcomes.ts';
 import { listTargets } from '../src/delivery/targets.ts';
+import { insertDevices, insertTokens } from '../src/devices/insert-many.ts';
+import { parseToken } from '../src/devices/token.ts';
+import { noExceptions } from '../src/platform/address-guard.ts';
+import type { SettableClock } from '../src/platform/clock.ts';
+import type { Sql } from '../src/platform/db.ts';
+import { type Tx, transaction } from '../src/platform/db.ts';
+import { encodeId, mintUuid, type Uuid } from '../src/platform/ids.ts';
+import { createLog } from '../src/platform/log.ts';
 import { createSeal } from '../src/platform/seal.ts';
 import { createService, type Service } from '../src/service.ts';
 import { startWorkers, type Workers } from '../src/workers.ts';
 import { createTestDatabase, whenDone } from './database.ts';
 import { startPushService, type TestPushService } from './push-service.ts';
-
-export { accept } from './push-service.ts';
 
 export interface TestApp {
   readonly id: Uuid;
@@ -136,7 +134,12 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
       body = JSON.stringify(given.body);
       headers['content-type'] ??= 'application/json';
     }
-    const response = await fetch(url + path, { method, headers, redirect: 'manual', ...(body !== undefined && { body }) });
+    const response = await fetch(url + path, {
+      method,
+      headers,
+      redirect: 'manual',
+      ...(body !== undefined && { body }),
+    });
     const text = await response.text();
     const isJson = response.headers.get('content-type')?.startsWith('application/json') && text !== '';
     return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
@@ -195,13 +198,26 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
       const lease = run.leases.hold(batch.claimId);
       const recorder = createRecorder(run, batch, lease);
       for (const target of await listTargets(run.sql, batch.appId, deviceIds, [])) {
-        const provider = { name: 'webpush', httpStatus: 201, headers: {}, body: null, truncated: false, transportError: null } as const;
+        const provider = {
+          name: 'webpush',
+          httpStatus: 201,
+          headers: {},
+          body: null,
+          truncated: false,
+          transportError: null,
+        } as const;
         await recorder.add(target, 'webpush', [], {
           kind: 'attempted',
           outcome: { kind: 'sent', providerMessageId: null, provider, latencyMs: 1 },
           attempt: {
-            at: service.clock.date().toISOString(), type: 'attempt', attempt: 1, outcome: 'sent', error_code: null,
-            latency_ms: 1, retry_at: null, provider: null,
+            at: service.clock.date().toISOString(),
+            type: 'attempt',
+            attempt: 1,
+            outcome: 'sent',
+            error_code: null,
+            latency_ms: 1,
+            retry_at: null,
+            provider: null,
           },
           credentialId: 1,
           urls: null,
@@ -220,7 +236,15 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
         const common = { platform: 'web' as const, credentialId: 1, properties: {}, createdAt: now, registeredAt: now };
         return { ...common, id, token: parsed.token, identifiedAt: null };
       });
-      const noFacts = { locale: null, timezone: null, appVersion: null, sdk: null, os: null, osVersion: null, model: null };
+      const noFacts = {
+        locale: null,
+        timezone: null,
+        appVersion: null,
+        sdk: null,
+        os: null,
+        osVersion: null,
+        model: null,
+      };
       const copy = copyProfile(null, {}, []);
       await transaction(database.sql, async (tx: Tx) => {
         await insertTokens(tx, ofApp.id, devices);

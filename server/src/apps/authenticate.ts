@@ -12,10 +12,7 @@ const rememberedMs = 1000;
 const rememberedMax = 10_000;
 const lastUsedEveryMs = 60_000;
 
-export type Authenticate = (
-  authorization: readonly string[],
-  access: 'server' | 'client-or-server',
-) => Promise<Caller>;
+export type Authenticate = (authorization: readonly string[], access: 'server' | 'client-or-server') => Promise<Caller>;
 
 export function createAuthenticate({ sql, clock, log }: { sql: Sql; clock: Clock; log: Log }): Authenticate {
   const remembered = new Map<string, { key: KeyWithApp; until: number }>();
@@ -42,7 +39,9 @@ export function createAuthenticate({ sql, clock, log }: { sql: Sql; clock: Clock
     if (lastUsedNotedAt.size >= rememberedMax) lastUsedNotedAt.clear();
     lastUsedNotedAt.set(key.id, nowMs);
     // Nobody waits for it and nothing depends on it: a lost note is made up for by the next request.
-    updateKeyLastUsed(sql, clock, key.appId, key.id).catch((error: unknown) => log.warn({ err: error }, 'key use not noted'));
+    updateKeyLastUsed(sql, clock, key.appId, key.id).catch((error: unknown) =>
+      log.warn({ err: error }, 'key use not noted'),
+    );
   };
 
   return async (authorization, access) => {

@@ -235,7 +235,12 @@ export interface CredentialHour {
 }
 
 /** How did a credential do within the last hour? Its row is locked, so that two flushes never judge it at once. */
-export async function getCredentialHour(tx: Tx, clock: Clock, appId: Uuid, credentialId: number): Promise<CredentialHour> {
+export async function getCredentialHour(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  credentialId: number,
+): Promise<CredentialHour> {
   const [credential] = await tx<Pick<CredentialHour, 'everSucceeded' | 'succeededWithinHour' | 'state'>[]>`
     SELECT state, last_success_at IS NOT NULL AS ever_succeeded,
       coalesce(last_success_at > ${clock.now} - interval '1 hour', false) AS succeeded_within_hour

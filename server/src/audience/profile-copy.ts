@@ -2,7 +2,7 @@
 // same profile, properties and slots give the same copy, so writing it again repairs any row.
 import type { Uuid } from '../platform/ids.ts';
 import type { Property, PropertyValue, StoredProperties } from '../properties/property.ts';
-import { slotColumn } from '../properties/slots.ts';
+import { slotColumn, slotColumnsOf } from '../properties/slots.ts';
 
 /** A user as audiences see them. */
 export interface Profile {
@@ -17,7 +17,7 @@ export interface Profile {
 }
 
 export interface ProfileCopy {
-  /** Columns of `audience` with their values: those of the user, and every slot of the app. */
+  /** Columns of `audience` with their values: those of the user, and the slots. */
   readonly columns: Readonly<Record<string, PropertyValue | Date | null>>;
   /** The values of properties without a slot, by number. */
   readonly overflow: StoredProperties;
@@ -42,6 +42,7 @@ export function copyProfile(
     language: profile?.language ?? null,
     user_timezone: profile?.timezone ?? null,
   };
+  for (const column of slotColumnsOf(slotted)) columns[column] = null;
   for (const { id, type, slot } of slotted) {
     if (slot === null) continue;
     columns[slotColumn(type, slot)] = values.get(String(id)) ?? null;

@@ -1,6 +1,7 @@
 // GET /v1/channels: public, the channels the service supports.
-import type { Route } from '../platform/http-server.ts';
+
 import { z } from 'zod';
+import type { Route } from '../platform/http-server.ts';
 import { validate } from '../platform/validate.ts';
 import { channels } from './channels.ts';
 

@@ -26,7 +26,11 @@ describe('a success answer', () => {
   });
 
   it('of FCM keeps its white space byte for byte', () => {
-    const given = answer({ name: 'fcm', httpStatus: 200, body: '{\n  "name" : "projects/x/messages/0:17%ab\\"c"\n}\n' });
+    const given = answer({
+      name: 'fcm',
+      httpStatus: 200,
+      body: '{\n  "name" : "projects/x/messages/0:17%ab\\"c"\n}\n',
+    });
     const id = 'projects/x/messages/0:17%ab\\"c';
     const taken = takeForm(given, id);
     expect(taken && fillForm('fcm', taken.form, taken.ref)).toEqual({ answer: given, providerMessageId: id });

@@ -13,7 +13,12 @@ export type StoredSuccess =
   | { readonly form: null; readonly ref: string | null };
 
 export interface AnswerForms {
-  store(appId: Uuid, credentialId: number, answer: ProviderAnswer, providerMessageId: string | null): Promise<StoredSuccess>;
+  store(
+    appId: Uuid,
+    credentialId: number,
+    answer: ProviderAnswer,
+    providerMessageId: string | null,
+  ): Promise<StoredSuccess>;
   /** The answer that a row stands for; undefined for a form that is not known. */
   read(
     appId: Uuid,

@@ -43,7 +43,8 @@ export async function fanOut(
     await tx`ROLLBACK TO SAVEPOINT fan_out`;
     claimId = null;
     made = await insert(Math.ceil(made.accepted / batchSizeMax) + 1, null);
-    if (made.accepted > made.batchIds.length * batchSizeMax) throw new Error('the audience grew between two statements');
+    if (made.accepted > made.batchIds.length * batchSizeMax)
+      throw new Error('the audience grew between two statements');
   }
   return {
     accepted: made.accepted,

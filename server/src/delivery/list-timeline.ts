@@ -109,7 +109,13 @@ async function attemptsOf(
   if (row.form === null || row.credentialId === null || row.providerRef === null) {
     return { attempts: row.timeline ?? [], providerMessageId: row.providerRef };
   }
-  const filled = await deps.forms.read(appId, row.credentialId, row.form, channelOfNumber(row.channel), row.providerRef);
+  const filled = await deps.forms.read(
+    appId,
+    row.credentialId,
+    row.form,
+    channelOfNumber(row.channel),
+    row.providerRef,
+  );
   const providerMessageId = filled?.providerMessageId ?? row.providerRef;
   if (row.timeline) return { attempts: row.timeline, providerMessageId };
   // A first-attempt success: everything about it is the form, the reference and two numbers.
@@ -138,7 +144,8 @@ function timelineOf(
   const code = codeOfNumber(row.errorCode);
   if (status === 'skipped') entries.push({ at: row.doneAt.toISOString(), type: 'skipped', reason: code ?? '' });
   if (status === 'failed' && code === 'expired') entries.push({ at: row.doneAt.toISOString(), type: 'expired' });
-  if (invalidated) entries.push({ at: invalidated.at.toISOString(), type: 'device_invalidated', reason: invalidated.reason });
+  if (invalidated)
+    entries.push({ at: invalidated.at.toISOString(), type: 'device_invalidated', reason: invalidated.reason });
   if (row.displayedAt) entries.push({ at: row.displayedAt.toISOString(), type: 'displayed' });
   if (row.clickedAt) entries.push({ at: row.clickedAt.toISOString(), type: 'clicked', action: row.action });
   if (row.dismissedAt) entries.push({ at: row.dismissedAt.toISOString(), type: 'dismissed' });

@@ -136,7 +136,9 @@ function credentialFor(context: BatchContext, channel: ChannelId, target: Target
 }
 
 function withDefaultUrl(channel: ChannelId, content: ChannelContent, defaultUrl: string | null): ChannelContent {
-  return channel === 'webpush' && content.url === undefined && defaultUrl !== null ? { ...content, url: defaultUrl } : content;
+  return channel === 'webpush' && content.url === undefined && defaultUrl !== null
+    ? { ...content, url: defaultUrl }
+    : content;
 }
 
 function retryOf(

@@ -121,12 +121,6 @@ export async function handBackBatch(sql: Sql, batch: ClaimedBatch, availableAt: 
   return result.count === 1;
 }
 
-/** Is there work that no process holds? When is the next due? Null: none. */
-export async function findNextDue(sql: Sql): Promise<Date | null> {
-  const [row] = await sql<{ at: Date | null }[]>`SELECT min(available_at) AS at FROM batches WHERE state = 'waiting'`;
-  return row?.at ?? null;
-}
-
 export interface RecordedDelivery {
   readonly deviceId: Uuid;
   readonly status: number;
@@ -223,11 +217,7 @@ export async function takeEarlyReceipts(tx: Tx, batchId: Uuid, deviceIds: readon
 }
 
 /** Sets one mark of one delivery, unless it is set; says whether it was set now, and undefined when there is no such row. */
-export async function markDelivery(
-  tx: Tx,
-  batchId: Uuid,
-  receipt: EarlyReceipt,
-): Promise<boolean | undefined> {
+export async function markDelivery(tx: Tx, batchId: Uuid, receipt: EarlyReceipt): Promise<boolean | undefined> {
   const column = tx(`${receipt.mark}_at`);
   const [row] = await tx<{ isNew: boolean }[]>`
     WITH found AS (
@@ -321,7 +311,12 @@ export interface BatchOfMessage {
 }
 
 /** The batches of a message in order, from a batch on: pages walk them. */
-export async function listBatches(tx: Tx, messageId: Uuid, fromId: Uuid | null, limit: number): Promise<BatchOfMessage[]> {
+export async function listBatches(
+  tx: Tx,
+  messageId: Uuid,
+  fromId: Uuid | null,
+  limit: number,
+): Promise<BatchOfMessage[]> {
   return tx<BatchOfMessage[]>`
     SELECT id, queued_at, sent, failed, skipped, state = 'done' AS is_done FROM batches
     WHERE message_id = ${messageId} AND (${fromId}::uuid IS NULL OR id >= ${fromId}::uuid)

@@ -30,7 +30,8 @@ export function openReceiptToken(keys: readonly Buffer[], token: string): Receip
   if (token.length !== tokenLength || !/^[A-Za-z0-9_-]+$/.test(token)) return undefined;
   const bytes = Buffer.from(token, 'base64url');
   // 65 bytes leave two spare bits in the last character: only the canonical spelling is the token.
-  if (bytes.length !== signedBytes + macBytes || bytes.toString('base64url') !== token || bytes[0] !== version) return undefined;
+  if (bytes.length !== signedBytes + macBytes || bytes.toString('base64url') !== token || bytes[0] !== version)
+    return undefined;
   const signed = bytes.subarray(0, signedBytes);
   const mac = bytes.subarray(signedBytes);
   if (!keys.some((key) => timingSafeEqual(macOf(key, signed), mac))) return undefined;

@@ -44,7 +44,12 @@ interface Item {
 
 export interface Recorder {
   /** Takes a result; `deferred` ones leave no trace. */
-  add(target: Target, channel: ChannelId, before: readonly Attempt[], result: Exclude<PushResult, { kind: 'deferred' }>): Promise<void>;
+  add(
+    target: Target,
+    channel: ChannelId,
+    before: readonly Attempt[],
+    result: Exclude<PushResult, { kind: 'deferred' }>,
+  ): Promise<void>;
   /** Writes what is left. False: the claim was lost, and what had not been written is dropped. */
   close(): Promise<boolean>;
 }
@@ -70,7 +75,10 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
           if (!(await commit(deps, batch, items, attempt > 1))) isLost = true;
           break;
         } catch (error) {
-          deps.log.warn({ err: error, batch_id: batch.id, items: items.length }, 'outcomes not committed, trying again');
+          deps.log.warn(
+            { err: error, batch_id: batch.id, items: items.length },
+            'outcomes not committed, trying again',
+          );
           if (!lease.isHeld()) {
             isLost = true;
             break;
@@ -184,7 +192,12 @@ async function toItem(
 }
 
 // The one transaction. False: the claim is another's, and nothing was written.
-async function commit(deps: RecorderDeps, batch: ClaimedBatch, given: readonly Item[], isRepeat: boolean): Promise<boolean> {
+async function commit(
+  deps: RecorderDeps,
+  batch: ClaimedBatch,
+  given: readonly Item[],
+  isRepeat: boolean,
+): Promise<boolean> {
   const { sql, clock, ledger } = deps;
   return transaction<boolean>(sql, async (tx, rollback) => {
     const items = isRepeat ? await leaveOutCommitted(tx, batch, given) : given;
@@ -221,9 +234,9 @@ function countOutcomes(items: readonly Item[]) {
   const byCode: Record<string, number> = {};
   for (const { channel, final, code } of items) {
     if (!final) continue;
-    let counts = byChannel.get(channel);
-    if (!counts) byChannel.set(channel, (counts = { sent: 0, failed: 0, skipped: 0 }));
+    const counts = byChannel.get(channel) ?? { sent: 0, failed: 0, skipped: 0 };
     counts[final]++;
+    byChannel.set(channel, counts);
     if (code !== null) byCode[code] = (byCode[code] ?? 0) + 1;
   }
   return { byChannel, byCode };

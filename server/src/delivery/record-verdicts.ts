@@ -44,7 +44,8 @@ export async function recordVerdicts(
     if (known) known.push(verdict);
     else byCredential.set(verdict.credentialId, [verdict]);
   }
-  for (const [credentialId, ofCredential] of byCredential) await judgeCredential(deps, appId, credentialId, ofCredential);
+  for (const [credentialId, ofCredential] of byCredential)
+    await judgeCredential(deps, appId, credentialId, ofCredential);
 }
 
 async function judgeCredential(
@@ -56,7 +57,8 @@ async function judgeCredential(
   const successes = verdicts.filter((verdict) => verdict.errorCode === null);
   const refusals = verdicts.filter((verdict) => verdict.errorCode !== null && !verdict.isLocal);
   const having = (code: ErrorCode): Verdict[] => verdicts.filter((verdict) => verdict.errorCode === code);
-  const suspicious = having('invalid_token').filter((verdict) => !verdict.isLocal).length + having('credential_mismatch').length;
+  const suspicious =
+    having('invalid_token').filter((verdict) => !verdict.isLocal).length + having('credential_mismatch').length;
 
   // The common case, nothing but successes, costs one statement that writes at most once a minute.
   if (successes.length > 0) await markCredentialOk(sql, clock, appId, credentialId);
@@ -79,7 +81,8 @@ async function judgeCredential(
         at,
         items: of.map(({ deviceId, goneAtMs, registeredAtMs }) => ({ deviceId, reason, goneAtMs, registeredAtMs })),
       });
-    if (refusals.length > 0) await addCredentialRefusals(tx, clock, appId, { credentialId, refused: refusals.length, suspicious });
+    if (refusals.length > 0)
+      await addCredentialRefusals(tx, clock, appId, { credentialId, refused: refusals.length, suspicious });
     const hour = await getCredentialHour(tx, clock, appId, credentialId);
     await invalidate(having('unregistered'), 'unregistered');
     await invalidate(
@@ -87,12 +90,16 @@ async function judgeCredential(
       'invalid_token',
     );
     const latest = refusals.at(-1);
-    if (latest?.errorCode) await updateCredentialError(tx, clock, appId, credentialId, { code: latest.errorCode, reason: latest.reason });
+    if (latest?.errorCode)
+      await updateCredentialError(tx, clock, appId, credentialId, { code: latest.errorCode, reason: latest.reason });
 
     if (isSuspect(hour)) {
       await markCredentialSuspect(tx, clock, appId, credentialId);
       const restored = await restoreDevices(tx, appId, credentialId, new Date(at.getTime() - hourMs), at);
-      log.error({ app_id: appId, credential_id: credentialId, restored }, 'credential is suspect: no device is invalidated for it');
+      log.error(
+        { app_id: appId, credential_id: credentialId, restored },
+        'credential is suspect: no device is invalidated for it',
+      );
       return;
     }
     if (hour.state === 'suspect') return;

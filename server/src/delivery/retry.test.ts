@@ -42,11 +42,19 @@ describe('a retry waits', () => {
     ['up to 20 s after the second', { before: past(1), random: 0.999 }, 19_980],
     ['up to 80 s after the fourth', { before: past(3), random: 0.5 }, 40_000],
     ['up to 60 s when rate limited', { outcome: refusal('rate_limited', null, 429), random: 0.999 }, 59_940],
-    ['up to 120 s when rate limited again', { outcome: refusal('rate_limited', null, 429), before: past(1), random: 0.5 }, 60_000],
+    [
+      'up to 120 s when rate limited again',
+      { outcome: refusal('rate_limited', null, 429), before: past(1), random: 0.5 },
+      60_000,
+    ],
     ['exactly what Retry-After says', { outcome: refusal('rate_limited', 7000, 429) }, 7000],
     ['at least 10 s after a timeout', { outcome: refusal('timeout', null, null), random: 0 }, 10_000],
     ['up to 15 min after an APNs 5xx', { channel: 'apns' as ChannelId, random: 0.5 }, 450_000],
-    ['10 s after an APNs connection loss', { channel: 'apns' as ChannelId, outcome: refusal('provider_unavailable', null, null), random: 0.5 }, 5000],
+    [
+      '10 s after an APNs connection loss',
+      { channel: 'apns' as ChannelId, outcome: refusal('provider_unavailable', null, null), random: 0.5 },
+      5000,
+    ],
   ])('%s', (_what, question, expected) => {
     expect(wait(question)).toBe(expected);
   });
@@ -60,7 +68,10 @@ describe('there is no retry', () => {
     ['of a third APNs 5xx', { channel: 'apns', before: past(2) }],
     ['with a ttl of 0', { ttlSeconds: 0 }],
     ['that would fall after the send window', { windowEndsAtMs: 5000 }],
-    ['more than 60 minutes after the first attempt', { nowMs: 3_590_000, outcome: refusal('rate_limited', 20_000, 429) }],
+    [
+      'more than 60 minutes after the first attempt',
+      { nowMs: 3_590_000, outcome: refusal('rate_limited', 20_000, 429) },
+    ],
   ])('%s', (_what, question) => {
     expect(wait(question)).toBeUndefined();
   });

@@ -18,7 +18,12 @@ import { type Sql, type Tx, transaction } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
 import { type ChangedProperties, changeProperties } from '../properties/change-properties.ts';
 import { type LearnedProperties, learnProperties, recordSightings } from '../properties/learn-properties.ts';
-import type { PropertyChanges, PropertyConflict, StoredProperties } from '../properties/property.ts';
+import {
+  noChanges,
+  type PropertyChanges,
+  type PropertyConflict,
+  type StoredProperties,
+} from '../properties/property.ts';
 import type { Device, Environment } from './device.ts';
 import { appendChanges } from './device-history.ts';
 import {
@@ -64,7 +69,7 @@ export async function registerDevice(
 ): Promise<RegisteredDevice> {
   return transaction(sql, async (tx) => {
     const { appId, properties, mayAddProperties } = request;
-    const given = properties ?? new Map();
+    const given = properties ?? noChanges;
     const learned = await learnProperties(tx, clock, { appId, given, mayAdd: mayAddProperties });
     const settled =
       request.refreshes === null

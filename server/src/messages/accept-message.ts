@@ -102,7 +102,8 @@ async function store(
   const claimId = mintUuid(clock.nowMs());
   const windowMs = sendWindowMs(compileContent(request.content).largestTtlSeconds);
   return transaction<Accepted | 'busy' | 'taken'>(workSql, async (tx, rollback) => {
-    if (idempotencyKey !== null && !(await tryLockIdempotencyKey(tx, caller.appId, idempotencyKey))) return rollback('busy');
+    if (idempotencyKey !== null && !(await tryLockIdempotencyKey(tx, caller.appId, idempotencyKey)))
+      return rollback('busy');
     const isNew = await insertSendingMessage(tx, clock, {
       appId: caller.appId,
       id,

@@ -1,7 +1,8 @@
 // Waits for a message's outcomes, up to SEND_WAIT_MS: a small send is worked here and now, by this process; a large one by
 // the workers, whose last commit notifies. The send goes on whatever becomes of the wait.
-import { type RunDeps, runBatch } from '../delivery/run-batch.ts';
+
 import { listOwnBatches } from '../delivery/queries.ts';
+import { type RunDeps, runBatch } from '../delivery/run-batch.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { isFinalStatus, type Report, reportOf } from './message.ts';
@@ -51,7 +52,12 @@ export interface AwaitDeps {
 /** Behind NOTIFY, in case one is lost. */
 const lookEveryMs = 1000;
 
-export async function awaitReport(deps: AwaitDeps, appId: Uuid, messageId: Uuid, claimId: Uuid | null): Promise<Report> {
+export async function awaitReport(
+  deps: AwaitDeps,
+  appId: Uuid,
+  messageId: Uuid,
+  claimId: Uuid | null,
+): Promise<Report> {
   const deadline = performance.now() + deps.sendWaitMs;
   if (claimId !== null) {
     const work = workOwnBatches(deps, messageId, claimId);

@@ -1,9 +1,10 @@
 // Everything a send would check and count, with nothing sent and nothing stored (contract 5.1).
+
+import { findConfiguredChannels } from '../apps/queries.ts';
 import { countAudience } from '../audience/queries.ts';
 import { type ChannelId, channelIds } from '../channels/channel.ts';
 import { channels } from '../channels/channels.ts';
 import { buildPayload } from '../channels/webpush/payload.ts';
-import { findConfiguredChannels } from '../apps/queries.ts';
 import { compileContent } from '../content/compile-content.ts';
 import { localesOf } from '../content/content.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -61,7 +62,10 @@ export async function dryRun(
   }
   if (quota && !quota.fits) {
     const left = Math.max(0, quota.limit - quota.used);
-    warnings.push({ code: 'quota_exceeded', message: `This message needs ${quota.requested}; ${left} are left this month.` });
+    warnings.push({
+      code: 'quota_exceeded',
+      message: `This message needs ${quota.requested}; ${left} are left this month.`,
+    });
   }
   return { dry_run: true, count, users, by_channel: byChannel, quota, warnings };
 }
@@ -72,7 +76,14 @@ function nameOf(channel: ChannelId): string {
 
 /** The largest web push payload over all languages, for a person without values. */
 function payloadBytes(request: MessageRequest, content: ReturnType<typeof compileContent>): number {
-  const nobody = { firstName: null, externalId: null, country: null, language: null, timezone: null, properties: new Map() };
+  const nobody = {
+    firstName: null,
+    externalId: null,
+    country: null,
+    language: null,
+    timezone: null,
+    properties: new Map(),
+  };
   const sizes = localesOf(request.content).map((locale) => {
     const rendered = content.render('webpush', nobody, locale);
     if (rendered.kind !== 'content') return 0;

@@ -34,9 +34,7 @@ export const messageRequestSchema = z.strictObject({
   name: z.string().max(128).nullish(),
   metadata: metadataSchema.nullish(),
   dry_run: z.boolean().nullish(),
-  send_at: z
-    .null({ error: () => 'This version sends at once: leave send_at out.' })
-    .optional(),
+  send_at: z.null({ error: () => 'This version sends at once: leave send_at out.' }).optional(),
 });
 export type MessageRequest = z.output<typeof messageRequestSchema>;
 
@@ -48,7 +46,9 @@ export function fingerprintOf(request: MessageRequest): Buffer {
   const given = Object.entries(request).filter(
     ([name, value]) => value !== null && value !== undefined && !(name === 'dry_run' && value === false),
   );
-  return createHash('sha256').update(canonicalize(Object.fromEntries(given)) ?? '').digest();
+  return createHash('sha256')
+    .update(canonicalize(Object.fromEntries(given)) ?? '')
+    .digest();
 }
 
 /** The four numbers of contract 5.1; `pending` only while some delivery is not final. */

@@ -23,7 +23,8 @@ export interface NewMessage {
 
 /** Stores a message that is sent now; false when its idempotency key is taken, after the one who took it has committed. */
 export async function insertSendingMessage(tx: Tx, clock: Clock, message: NewMessage): Promise<boolean> {
-  const { appId, id, idempotencyKey, fingerprint, name, metadata, createdBy, audience, content, title, windowMs } = message;
+  const { appId, id, idempotencyKey, fingerprint, name, metadata, createdBy, audience, content, title, windowMs } =
+    message;
   const result = await tx`
     INSERT INTO messages (app_id, id, idempotency_key, fingerprint, status, name, metadata, created_by, audience, content, title,
       created_at, started_at, expires_at)

@@ -9,7 +9,7 @@ import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
 import { type Cursors, limitField, toPage } from '../platform/page.ts';
 import { validate } from '../platform/validate.ts';
 import { builtInPlans, type Plan, type Plans } from '../quotas/plan.ts';
-import { type AcceptMessage } from './accept-message.ts';
+import type { AcceptMessage } from './accept-message.ts';
 import { type AwaitDeps, awaitReport } from './await-report.ts';
 import { type DryRunDeps, dryRun } from './dry-run.ts';
 import { messageRequestSchema, messageStatuses, reportOf } from './message.ts';
@@ -113,7 +113,8 @@ async function getMessages(deps: MessageRouteDeps, { caller, query }: ApiRequest
 function presentMessage(message: StoredMessage) {
   const total = { accepted: 0, sent: 0, failed: 0, skipped: 0 };
   for (const channel of channelIds) {
-    for (const name of ['accepted', 'sent', 'failed', 'skipped'] as const) total[name] += message.channels[channel][name];
+    for (const name of ['accepted', 'sent', 'failed', 'skipped'] as const)
+      total[name] += message.channels[channel][name];
   }
   return {
     id: encodeId('msg', message.id),

@@ -1,6 +1,7 @@
 // A message starts: its audience becomes batches and its quota is charged, in the caller's transaction: all or nothing.
-import { audiencePredicate, countUnmatched } from '../audience/queries.ts';
+
 import type { Audience } from '../audience/audience.ts';
+import { audiencePredicate, countUnmatched } from '../audience/queries.ts';
 import { fanOut } from '../delivery/fan-out.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';

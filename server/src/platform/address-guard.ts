@@ -35,6 +35,9 @@ export class BlockedAddressError extends Error {
   }
 }
 
+/** The code of a lookup that failed without saying how. */
+const lookupFailed = 'EAI_FAIL';
+
 /** All addresses of a name. Rejects when there is none. Tests bring their own. */
 export type Resolver = (host: string) => Promise<readonly { readonly address: string; readonly family: number }[]>;
 
@@ -168,7 +171,8 @@ export function createAddressGuard(
         if (all) callback(null, found);
         else callback(null, first?.address ?? '', first?.family);
       },
-      (error: Error) => callback(error, ''),
+      // Whatever goes wrong in here is a name that could not be resolved, never the end of a process.
+      (error: Error) => callback(Object.assign(error, { code: (error as { code?: string }).code ?? lookupFailed }), ''),
     );
   };
 

@@ -81,8 +81,3 @@ export function isDatabaseDown(error: unknown): boolean {
 export function isStatementTimeout(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === '57014';
 }
-
-/** Class 23505: a unique index refused the row. */
-export function isUniqueViolation(error: unknown): boolean {
-  return (error as { code?: unknown } | null)?.code === '23505';
-}

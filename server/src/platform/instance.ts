@@ -9,7 +9,12 @@ export interface Instance {
   readonly systemIdentifier: string;
 }
 
-const place = (index: number): SealPlace => ({ table: 'instance', column: 'receipt_keys', rowId: String(index), appId: '' });
+const place = (index: number): SealPlace => ({
+  table: 'instance',
+  column: 'receipt_keys',
+  rowId: String(index),
+  appId: '',
+});
 
 /** Reads the row, making it at the very first start. Throws when its keys cannot be opened with the master key at hand. */
 export async function loadInstance(sql: Sql, seal: Seal): Promise<Instance> {

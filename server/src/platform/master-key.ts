@@ -22,7 +22,9 @@ export async function loadMasterKey(settings: MasterKeySettings): Promise<Master
   const previous = masterKeyPrevious === null ? undefined : parseMasterKey(masterKeyPrevious, 'MASTER_KEY_PREVIOUS');
   if (masterKey !== null) return { key: parseMasterKey(masterKey, 'MASTER_KEY'), previous };
   if (databaseUrl !== null) {
-    throw new SealError('MASTER_KEY is required with DATABASE_URL: 32 bytes in base64; make one with: openssl rand -base64 32');
+    throw new SealError(
+      'MASTER_KEY is required with DATABASE_URL: 32 bytes in base64; make one with: openssl rand -base64 32',
+    );
   }
   return { key: await readOrGenerate(settings.dataDir), previous };
 }

@@ -23,6 +23,7 @@ export type StoredProperties = Readonly<Record<string, PropertyValue>>;
 
 /** What a request does to properties, by key: null deletes. */
 export type PropertyChanges = ReadonlyMap<string, PropertyValue | null>;
+export const noChanges: PropertyChanges = new Map();
 
 /** A value whose type differs from the catalog's: neither written nor coerced. */
 export interface PropertyConflict {

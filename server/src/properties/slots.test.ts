@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PropertyType } from './property.ts';
-import { assignSlots, slotColumn } from './slots.ts';
+import { assignSlots, slotColumn, slotColumnsOf } from './slots.ts';
 
 describe('slots', () => {
   it.each<[PropertyType, number, string]>([
@@ -26,5 +26,18 @@ describe('slots', () => {
     expect(assignSlots([], types('string', 31)).slice(29)).toEqual([30, null]);
     expect(assignSlots([], types('number', 31)).slice(29)).toEqual([30, null]);
     expect(assignSlots([], types('boolean', 11)).slice(9)).toEqual([10, null]);
+  });
+
+  it('are written in whole blocks of ten', () => {
+    const used = [
+      { type: 'string', slot: 3 },
+      { type: 'boolean', slot: null },
+      { type: 'number', slot: 11 },
+    ] as const;
+    const columns = slotColumnsOf(used);
+    expect(columns).toHaveLength(30);
+    expect(columns).toEqual(expect.arrayContaining(['text_01', 'text_10', 'number_01', 'number_20']));
+    expect(slotColumnsOf([{ type: 'boolean', slot: 10 }])).toHaveLength(10);
+    expect(slotColumnsOf([])).toEqual([]);
   });
 });

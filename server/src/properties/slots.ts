@@ -1,6 +1,6 @@
 // Slots: the typed columns of `audience` that hold the values of catalogued properties. Which columns there are, and which
 // one a new key gets. Pure.
-import type { Property, PropertyType } from './property.ts';
+import { type Property, type PropertyType, propertyTypes } from './property.ts';
 
 const slotsOfType: Readonly<Record<PropertyType, { readonly column: string; readonly count: number }>> = {
   string: { column: 'text', count: 30 },
@@ -11,6 +11,22 @@ const slotsOfType: Readonly<Record<PropertyType, { readonly column: string; read
 /** The column of a slot, such as `text_01`: made of known words and a number, so it is safe as an identifier. */
 export function slotColumn(type: PropertyType, slot: number): string {
   return `${slotsOfType[type].column}_${String(slot).padStart(2, '0')}`;
+}
+
+const blockLength = 10;
+
+/**
+ * The columns that a copy of values writes: each block of ten in which a property has its slot, whole. A statement that names
+ * exactly the slots in use would have thousands of forms over all apps, and the database keeps each form prepared.
+ */
+export function slotColumnsOf(properties: readonly Pick<Property, 'type' | 'slot'>[]): string[] {
+  const columns: string[] = [];
+  for (const type of propertyTypes) {
+    const last = Math.max(0, ...properties.filter((one) => one.type === type).map((one) => one.slot ?? 0));
+    const end = Math.ceil(last / blockLength) * blockLength;
+    for (let slot = 1; slot <= end; slot++) columns.push(slotColumn(type, slot));
+  }
+  return columns;
 }
 
 /** The lowest free slot for each new key in turn; null where its type has none left. */

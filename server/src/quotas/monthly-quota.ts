@@ -66,7 +66,13 @@ export async function chargeQuota(
   throw new ApiError('quota_exceeded', {
     message: `This message needs ${units} ${unit}; ${left} are left this month.`,
     extra: {
-      quota: state && { plan: state.plan, limit: state.limit, used: state.used, requested: state.requested, resets_at: state.resets_at },
+      quota: state && {
+        plan: state.plan,
+        limit: state.limit,
+        used: state.used,
+        requested: state.requested,
+        resets_at: state.resets_at,
+      },
       upgrade: 'Upgrade the plan of this app to send more this month.',
     },
   });

@@ -16,7 +16,10 @@ const planSchema = z.strictObject({
   sk_per_second: z.number().int().positive().nullable(),
   ck_per_second: z.number().int().positive().nullable(),
   quota: z
-    .strictObject({ per_month: z.number().int().nonnegative(), unit: z.enum(['delivery', 'message']).default('delivery') })
+    .strictObject({
+      per_month: z.number().int().nonnegative(),
+      unit: z.enum(['delivery', 'message']).default('delivery'),
+    })
     .nullable(),
 });
 const fileSchema = z.strictObject({ plans: z.record(z.string().min(1).max(64), planSchema) });

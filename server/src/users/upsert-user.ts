@@ -6,7 +6,7 @@ import { type Sql, type Tx, transaction } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
 import { changeProperties } from '../properties/change-properties.ts';
 import { learnProperties, recordSightings } from '../properties/learn-properties.ts';
-import type { PropertyChanges, PropertyConflict } from '../properties/property.ts';
+import { noChanges, type PropertyChanges, type PropertyConflict } from '../properties/property.ts';
 import { copyToDevices } from './alias-device.ts';
 import { devicesShownMax, type FoundUser } from './find-user.ts';
 import { findUser, insertPerson, insertUser, lockPerson, type UserWrite, updateUser } from './queries.ts';
@@ -37,7 +37,7 @@ export async function upsertUser(
 ): Promise<UpsertedUser> {
   return transaction(sql, async (tx) => {
     const { appId, externalId } = request;
-    const given = request.properties ?? new Map();
+    const given = request.properties ?? noChanges;
     const learned = await learnProperties(tx, clock, { appId, given, mayAdd: true });
     const id = await claimPerson(tx, clock, appId, externalId);
     const former = await findUser(tx, appId, externalId);

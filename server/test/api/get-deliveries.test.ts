@@ -13,35 +13,67 @@ async function sendTo(tokens: readonly string[], app = t.app) {
 }
 
 describe('200', () => {
-  it('tells a success with the provider\'s raw answer, byte for byte, on the first send and when it has become a form', async () => {
+  it("tells a success with the provider's raw answer, byte for byte, on the first send and when it has become a form", async () => {
     const { id, devices, server } = await sendTo(['ok-1']);
     // The third answer of the same shape is stored as a form; it must read the same.
     await sendTo(['ok-2']);
     const formed = await sendTo(['ok-3']);
-    const [row] = await t.sql`SELECT form, timeline FROM deliveries d JOIN batches b ON b.id = d.batch_id ORDER BY d.done_at DESC LIMIT 1`;
+    const [row] =
+      await t.sql`SELECT form, timeline FROM deliveries d JOIN batches b ON b.id = d.batch_id ORDER BY d.done_at DESC LIMIT 1`;
     expect(row).toMatchObject({ timeline: null });
     expect(row?.['form']).not.toBeNull();
 
-    for (const [message, device, token] of [[id, devices[0], 'ok-1'], [formed.id, formed.devices[0], 'ok-3']]) {
+    for (const [message, device, token] of [
+      [id, devices[0], 'ok-1'],
+      [formed.id, formed.devices[0], 'ok-3'],
+    ]) {
       const { status, body } = await server.get(`/v1/messages/${message}/deliveries`);
       expect(status).toBe(200);
       expect(Object.keys(body)).toEqual(['message_id', 'status', 'report', 'data', 'has_more', 'next_cursor']);
       const [delivery] = body.data;
       expect(Object.keys(delivery)).toEqual([
-        'device_id', 'external_id', 'platform', 'channel', 'status', 'error_code', 'attempts', 'queued_at', 'sent_at', 'failed_at',
-        'displayed_at', 'clicked_at', 'dismissed_at', 'action', 'provider_message_id', 'timeline',
+        'device_id',
+        'external_id',
+        'platform',
+        'channel',
+        'status',
+        'error_code',
+        'attempts',
+        'queued_at',
+        'sent_at',
+        'failed_at',
+        'displayed_at',
+        'clicked_at',
+        'dismissed_at',
+        'action',
+        'provider_message_id',
+        'timeline',
       ]);
       expect(delivery).toMatchObject({
-        device_id: device, platform: 'web', channel: 'webpush', status: 'sent', error_code: null, attempts: 1, failed_at: null,
+        device_id: device,
+        platform: 'web',
+        channel: 'webpush',
+        status: 'sent',
+        error_code: null,
+        attempts: 1,
+        failed_at: null,
         provider_message_id: `https://push.test.example/m/${token}-1`,
       });
       expect(delivery.timeline).toMatchObject([
         { type: 'queued' },
         {
-          type: 'attempt', attempt: 1, outcome: 'sent', error_code: null, retry_at: null,
+          type: 'attempt',
+          attempt: 1,
+          outcome: 'sent',
+          error_code: null,
+          retry_at: null,
           provider: {
-            name: 'webpush', http_status: 201, headers: { location: `https://push.test.example/m/${token}-1` },
-            body: null, truncated: false, transport_error: null,
+            name: 'webpush',
+            http_status: 201,
+            headers: { location: `https://push.test.example/m/${token}-1` },
+            body: null,
+            truncated: false,
+            transport_error: null,
           },
         },
       ]);
@@ -58,11 +90,25 @@ describe('200', () => {
     expect(report).toEqual({ accepted: 2, sent: 1, failed: 1, skipped: 0 });
     const { body } = await server.get(`/v1/messages/${id}/deliveries?status=failed`);
     expect(body.data).toHaveLength(1);
-    expect(body.data[0]).toMatchObject({ device_id: devices[0], error_code: 'unregistered', attempts: 1, sent_at: null });
+    expect(body.data[0]).toMatchObject({
+      device_id: devices[0],
+      error_code: 'unregistered',
+      attempts: 1,
+      sent_at: null,
+    });
     expect(body.data[0].failed_at).not.toBeNull();
-    expect(body.data[0].timeline.map((entry: { type: string }) => entry.type)).toEqual(['queued', 'attempt', 'device_invalidated']);
-    expect(body.data[0].timeline[1].provider).toMatchObject({ http_status: 410, body: '{"code":410,"errno":106,"message":"gone"}' });
-    expect((await server.get('/v1/devices?status=invalid')).body.data).toMatchObject([{ id: devices[0], status_reason: 'unregistered' }]);
+    expect(body.data[0].timeline.map((entry: { type: string }) => entry.type)).toEqual([
+      'queued',
+      'attempt',
+      'device_invalidated',
+    ]);
+    expect(body.data[0].timeline[1].provider).toMatchObject({
+      http_status: 410,
+      body: '{"code":410,"errno":106,"message":"gone"}',
+    });
+    expect((await server.get('/v1/devices?status=invalid')).body.data).toMatchObject([
+      { id: devices[0], status_reason: 'unregistered' },
+    ]);
     const again = await server.post('/v1/messages', { audience: { all: true }, content });
     expect(again.body.report).toEqual({ accepted: 1, sent: 1, failed: 0, skipped: 0 });
   });
@@ -84,7 +130,13 @@ describe('200', () => {
     const flaky = body.data.find((delivery: { attempts: number }) => delivery.attempts === 2);
     expect(flaky.timeline).toMatchObject([
       { type: 'queued' },
-      { type: 'attempt', attempt: 1, outcome: 'retry', error_code: 'provider_unavailable', provider: { http_status: 503, body: 'busy', headers: { 'retry-after': '1' } } },
+      {
+        type: 'attempt',
+        attempt: 1,
+        outcome: 'retry',
+        error_code: 'provider_unavailable',
+        provider: { http_status: 503, body: 'busy', headers: { 'retry-after': '1' } },
+      },
       { type: 'attempt', attempt: 2, outcome: 'sent', error_code: null, provider: { http_status: 201 } },
     ]);
     expect(flaky.timeline[1].retry_at).not.toBeNull();
@@ -95,7 +147,10 @@ describe('200', () => {
 
   it('is a whole walk in pages, each delivery exactly once, in a stable order', async () => {
     const app = await t.newApp();
-    const { id, devices, server } = await sendTo(Array.from({ length: 7 }, (_, i) => `page-${i}`), app);
+    const { id, devices, server } = await sendTo(
+      Array.from({ length: 7 }, (_, i) => `page-${i}`),
+      app,
+    );
     const seen: string[] = [];
     let cursor: string | null = null;
     do {
@@ -115,7 +170,9 @@ describe('200', () => {
     const phone = await t.registerDevice({ platform: 'ios', token: 'cd'.repeat(32) }, app);
     const { body } = await server.post('/v1/messages', { audience: { all: true }, content });
     const ids = async (query: string) =>
-      (await server.get(`/v1/messages/${body.id}/deliveries?${query}`)).body.data.map((one: { device_id: string }) => one.device_id);
+      (await server.get(`/v1/messages/${body.id}/deliveries?${query}`)).body.data.map(
+        (one: { device_id: string }) => one.device_id,
+      );
     expect(await ids('status=skipped')).toEqual([phone]);
     expect(await ids('error_code=not_configured')).toEqual([phone]);
     expect(await ids('channel=webpush')).toEqual([web]);
@@ -186,7 +243,11 @@ describe('403 and 404', () => {
     );
     for (const { status, body } of answers) {
       expect(status).toBe(404);
-      expect({ ...body, request_id: '' }).toEqual({ error: 'not_found', message: 'There is no such resource.', request_id: '' });
+      expect({ ...body, request_id: '' }).toEqual({
+        error: 'not_found',
+        message: 'There is no such resource.',
+        request_id: '',
+      });
     }
   });
 });

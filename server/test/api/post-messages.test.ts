@@ -3,7 +3,8 @@ import { setup, unknownId } from '../setup.ts';
 
 const t = await setup();
 const content = { title: 'Sale', body: 'Now on', url: 'https://shop.example/sale' };
-const issuesOf = (body: { issues: { path: unknown[]; code: string }[] }) => body.issues.map(({ path, code }) => [path, code]);
+const issuesOf = (body: { issues: { path: unknown[]; code: string }[] }) =>
+  body.issues.map(({ path, code }) => [path, code]);
 
 describe('200', () => {
   it('an immediate message reaches its device and reports it', async () => {
@@ -185,10 +186,14 @@ describe('Idempotency-Key', () => {
     expect(second.body).toEqual({ ...first.body, replayed: true });
   });
 
-  it('R-12 is the app\'s: another app\'s same key is independent', async () => {
+  it("R-12 is the app's: another app's same key is independent", async () => {
     const app = await t.newApp();
     const request = { audience: { all: true }, content };
-    const mine = await t.server.post('/v1/messages', { audience: { device_ids: ['x'] }, content }, { 'idempotency-key': 'mine' });
+    const mine = await t.server.post(
+      '/v1/messages',
+      { audience: { device_ids: ['x'] }, content },
+      { 'idempotency-key': 'mine' },
+    );
     const theirs = await t.clientOf(app.serverKey).post('/v1/messages', request, { 'idempotency-key': 'mine' });
     expect(theirs.body).toMatchObject({ replayed: false });
     expect(theirs.body.id).not.toBe(mine.body.id);
@@ -239,9 +244,16 @@ describe('personalization', () => {
   it('R-74 a template that comes out too long fails that delivery alone', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
-    for (const [externalId, size] of [['short', 3], ['long', 1000]] as const) {
+    for (const [externalId, size] of [
+      ['short', 3],
+      ['long', 1000],
+    ] as const) {
       const device = await t.registerDevice({}, app);
-      await server.post('/v1/users', { external_id: externalId, device_id: device, properties: { word: 'x'.repeat(size) } });
+      await server.post('/v1/users', {
+        external_id: externalId,
+        device_id: device,
+        properties: { word: 'x'.repeat(size) },
+      });
     }
     const title = '{{properties.word}}'.repeat(5);
     const { body } = await server.post('/v1/messages', { audience: { all: true }, content: { title } });
@@ -263,17 +275,42 @@ describe('400', () => {
     ['no content', { audience }, ['content'], 'required'],
     ['empty content', { audience, content: {} }, ['content'], 'empty_content'],
     ['an unknown field', { audience, content, colour: 'red' }, ['colour'], 'unrecognized_keys'],
-    ['an unknown channel field', { audience, content: { ...content, apns: { ttl: 5, bell: 1 } } }, ['content', 'apns', 'bell'], 'unrecognized_keys'],
+    [
+      'an unknown channel field',
+      { audience, content: { ...content, apns: { ttl: 5, bell: 1 } } },
+      ['content', 'apns', 'bell'],
+      'unrecognized_keys',
+    ],
     ['a broken template', { audience, content: { title: '{{ first_name' } }, ['content', 'title'], 'template_syntax'],
-    ['an unknown variable', { audience, content: { title: '{{ password }}' } }, ['content', 'title'], 'template_syntax'],
+    [
+      'an unknown variable',
+      { audience, content: { title: '{{ password }}' } },
+      ['content', 'title'],
+      'template_syntax',
+    ],
     ['a forbidden tag', { audience, content: { title: "{% include 'x' %}" } }, ['content', 'title'], 'template_syntax'],
-    ['a dangerous url', { audience, content: { ...content, url: 'javascript:alert(1)' } }, ['content', 'url'], 'invalid_format'],
+    [
+      'a dangerous url',
+      { audience, content: { ...content, url: 'javascript:alert(1)' } },
+      ['content', 'url'],
+      'invalid_format',
+    ],
     ['a title of the wrong type', { audience, content: { title: 7 } }, ['content', 'title'], 'invalid_type'],
-    ['a reserved data key', { audience, content: { ...content, data: { aps: '1' } } }, ['content', 'data', 'aps'], 'reserved_key'],
+    [
+      'a reserved data key',
+      { audience, content: { ...content, data: { aps: '1' } } },
+      ['content', 'data', 'aps'],
+      'reserved_key',
+    ],
     ['U+0000', { audience, content: { title: 'a\u0000b' } }, ['content', 'title'], 'invalid_format'],
     ['an unpaired surrogate', { audience, content: { title: 'a\ud800' } }, ['content', 'title'], 'invalid_format'],
     ['a name too long', { audience, content, name: 'x'.repeat(129) }, ['name'], 'too_big'],
-    ['a metadata value of the wrong type', { audience, content, metadata: { a: {} } }, ['metadata', 'a'], 'invalid_type'],
+    [
+      'a metadata value of the wrong type',
+      { audience, content, metadata: { a: {} } },
+      ['metadata', 'a'],
+      'invalid_type',
+    ],
     ['no object', [], [], 'invalid_type'],
   ])('%s', async (_what, body, path, code) => {
     const answer = await t.server.post('/v1/messages', body);
@@ -294,19 +331,31 @@ describe('400', () => {
     ['JSON nested deeper than 32', '['.repeat(33) + ']'.repeat(33), 'application/json'],
     ['bytes that are not UTF-8', new Uint8Array([0x22, 0xff, 0x22]), 'application/json'],
   ])('R-70 %s', async (_what, raw, type) => {
-    const answer = await t.request('POST', '/v1/messages', { key: t.app.serverKey, raw, headers: { 'content-type': type } });
-    expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_json', issues: [{ path: [], code: 'invalid_json' }] } });
+    const answer = await t.request('POST', '/v1/messages', {
+      key: t.app.serverKey,
+      raw,
+      headers: { 'content-type': type },
+    });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { error: 'invalid_json', issues: [{ path: [], code: 'invalid_json' }] },
+    });
   });
 
   it('R-70 more than 1 MiB', async () => {
     const raw = JSON.stringify({ audience, content: { title: 'x'.repeat(1024 * 1024) } });
     const answer = await t.request('POST', '/v1/messages', { key: t.app.serverKey, raw });
-    expect(answer).toMatchObject({ status: 400, body: { error: 'body_too_large', issues: [{ code: 'body_too_large' }] } });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { error: 'body_too_large', issues: [{ code: 'body_too_large' }] },
+    });
   });
 
   it('stores nothing', async () => {
     const app = await t.newApp();
-    await t.clientOf(app.serverKey).post('/v1/messages', { audience, content: { title: '{{' } }, { 'idempotency-key': 'n' });
+    await t
+      .clientOf(app.serverKey)
+      .post('/v1/messages', { audience, content: { title: '{{' } }, { 'idempotency-key': 'n' });
     const [count] = await t.sql`SELECT count(*) AS messages FROM messages WHERE app_id = ${app.id}`;
     expect(count?.['messages']).toBe(0);
   });
@@ -320,7 +369,10 @@ describe('401 and 403', () => {
   });
 
   it('no key, and a key that is none', async () => {
-    expect(await t.request('POST', '/v1/messages', { body: request })).toMatchObject({ status: 401, body: { error: 'missing_key' } });
+    expect(await t.request('POST', '/v1/messages', { body: request })).toMatchObject({
+      status: 401,
+      body: { error: 'missing_key' },
+    });
     const bad = await t.request('POST', '/v1/messages', { key: `${t.app.serverKey.slice(0, -1)}!`, body: request });
     expect(bad).toMatchObject({ status: 401, body: { error: 'invalid_key' } });
   });

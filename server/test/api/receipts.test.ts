@@ -24,13 +24,24 @@ const deliveryOf = async (message: string) => (await t.server.get(`/v1/messages/
 describe('POST /v1/receipts', () => {
   it('sets each mark once, needs no key, and marks do not imply one another', async () => {
     const { message, token } = await send();
-    expect(await receipt({ token, event: 'clicked', action: 'open' })).toMatchObject({ status: 200, body: { recorded: true } });
-    expect(await receipt({ token, event: 'clicked', action: 'other' })).toMatchObject({ status: 200, body: { recorded: false } });
+    expect(await receipt({ token, event: 'clicked', action: 'open' })).toMatchObject({
+      status: 200,
+      body: { recorded: true },
+    });
+    expect(await receipt({ token, event: 'clicked', action: 'other' })).toMatchObject({
+      status: 200,
+      body: { recorded: false },
+    });
     expect(await receipt({ token, event: 'dismissed' })).toMatchObject({ body: { recorded: true } });
     const delivery = await deliveryOf(message);
     expect(delivery).toMatchObject({ status: 'sent', displayed_at: null, action: 'open' });
     expect(delivery.clicked_at).not.toBeNull();
-    expect(delivery.timeline.map((entry: { type: string }) => entry.type)).toEqual(['queued', 'attempt', 'clicked', 'dismissed']);
+    expect(delivery.timeline.map((entry: { type: string }) => entry.type)).toEqual([
+      'queued',
+      'attempt',
+      'clicked',
+      'dismissed',
+    ]);
     const { body } = await t.server.get(`/v1/messages/${message}`);
     expect(body.engagement).toEqual({ displayed: 0, clicked: 1, dismissed: 1 });
   });
@@ -57,7 +68,9 @@ describe('POST /v1/receipts', () => {
     const device = await t.registerDevice({ token: t.pushSubscription('early') });
     const answer = t.server.post('/v1/messages', { audience: { device_ids: [device] }, content: { title: 'Early' } });
     await sent;
-    const [batch] = await t.sql<{ id: string; messageId: string }[]>`SELECT id, message_id FROM batches ORDER BY id DESC LIMIT 1`;
+    const [batch] = await t.sql<
+      { id: string; messageId: string }[]
+    >`SELECT id, message_id FROM batches ORDER BY id DESC LIMIT 1`;
     const token = receiptTokensOf(t.receiptKey, batch?.messageId ?? '', batch?.id ?? '')(decodeId('dev', device) ?? '');
     expect(await receipt({ token, event: 'displayed' })).toMatchObject({ status: 200, body: { recorded: true } });
     expect(await receipt({ token, event: 'displayed' })).toMatchObject({ status: 200, body: { recorded: false } });
@@ -71,7 +84,10 @@ describe('POST /v1/receipts', () => {
   it('takes text/plain, which a service worker sends without a preflight, and answers any origin', async () => {
     const { token } = await send();
     const raw = JSON.stringify({ token, event: 'displayed' });
-    const answer = await t.request('POST', '/v1/receipts', { raw, headers: { 'content-type': 'text/plain;charset=UTF-8', origin: 'https://shop.example' } });
+    const answer = await t.request('POST', '/v1/receipts', {
+      raw,
+      headers: { 'content-type': 'text/plain;charset=UTF-8', origin: 'https://shop.example' },
+    });
     expect(answer).toMatchObject({ status: 200, body: { recorded: true } });
     expect(answer.headers.get('access-control-allow-origin')).toBe('*');
     expect(answer.headers.get('access-control-allow-credentials')).toBeNull();
@@ -92,8 +108,17 @@ describe('POST /v1/receipts', () => {
   it('R-48 an altered, truncated, foreign or removed token is 404, and nothing is recorded', async () => {
     const { message, device, token } = await send();
     const elsewhere = receiptTokensOf(t.receiptKey, mintUuid(), mintUuid())(decodeId('dev', device) ?? '');
-    for (const bad of [`${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`, token.slice(1), `${token}A`, elsewhere, '']) {
-      expect(await receipt({ token: bad, event: 'clicked' })).toMatchObject({ status: 404, body: { error: 'not_found' } });
+    for (const bad of [
+      `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`,
+      token.slice(1),
+      `${token}A`,
+      elsewhere,
+      '',
+    ]) {
+      expect(await receipt({ token: bad, event: 'clicked' })).toMatchObject({
+        status: 404,
+        body: { error: 'not_found' },
+      });
       expect(await t.request('GET', `/v1/r/${bad || 'x'}`)).toMatchObject({ status: 404 });
     }
     expect((await deliveryOf(message)).clicked_at).toBeNull();
@@ -117,13 +142,19 @@ describe('GET /v1/r/{token}', () => {
       title: 'Sale',
       url: 'https://shop.example/sale?who={{external_id}}',
       locales: { de: { url: 'https://shop.example/de?who={{external_id}}' } },
-      webpush: { actions: [{ action: 'cart', title: 'Cart', url: 'https://shop.example/cart' }, { action: 'later', title: 'Later' }] },
+      webpush: {
+        actions: [
+          { action: 'cart', title: 'Cart', url: 'https://shop.example/cart' },
+          { action: 'later', title: 'Later' },
+        ],
+      },
     };
     const device = await t.registerDevice({ locale: 'de-AT' });
     await t.server.post('/v1/users', { external_id: 'ada & bob', device_id: device });
     const { body } = await t.server.post('/v1/messages', { audience: { device_ids: [device] }, content });
     const token = await tokenOf(body.id, device);
-    const locationOf = async (query: string) => (await t.request('GET', `/v1/r/${token}${query}`)).headers.get('location');
+    const locationOf = async (query: string) =>
+      (await t.request('GET', `/v1/r/${token}${query}`)).headers.get('location');
     expect(await locationOf('')).toBe('https://shop.example/de?who=ada%20%26%20bob');
     expect(await locationOf('?a=cart')).toBe('https://shop.example/cart');
     expect((await t.request('GET', `/v1/r/${token}?a=unknown`)).status).toBe(404);

@@ -67,22 +67,26 @@ export interface ChannelSettings {
   /** Host and port of a URL → the port on this machine where it leads. */
   readonly leads?: Readonly<Record<string, number>>;
   readonly allowCidrs?: readonly string[];
+  readonly allowPorts?: string;
   readonly pushHosts?: readonly string[];
   readonly resolver?: Resolver;
-  readonly ca?: string;
+  /** Undefined: none but those of the system. */
+  readonly ca?: string | undefined;
   readonly timeoutMs?: number;
   readonly clock?: { nowMs(): number };
 }
 
 export function createTestChannel(settings: ChannelSettings = {}): Channel<WebPushCredential> {
-  const { leads = {}, allowCidrs = ['127.0.0.0/8'], pushHosts = [], resolver, ca = certificate } = settings;
+  const { leads = {}, allowCidrs = ['127.0.0.0/8'], allowPorts, pushHosts = [], resolver } = settings;
+  const ca = 'ca' in settings ? settings.ca : certificate;
   const resolve = Object.entries(leads).map(([from, port]) => `${from}=127.0.0.1:${port}`);
-  const exceptions = parseOutboundExceptions({ allowCidrs, resolve: resolve.join(), ca });
+  const exceptions = parseOutboundExceptions({ allowCidrs, allowPorts, resolve: resolve.join(), ca });
   const guard = createAddressGuard({ exceptions, ...(resolver && { resolver }) });
   const sockets = createOutboundSockets(guard);
   const http1 = createOutboundHttp(sockets);
   const rules: EndpointRules = { pushHosts, exceptions, ownHosts: ['push.example.com'] };
   const { clock = { nowMs: () => Date.now() }, timeoutMs = 10_000 } = settings;
-  const transport = createOutboundTransport({ sockets, http1, engine: nodeEngine, ...transportSettings });
+  const http2 = { connectTimeoutMs: timeoutMs };
+  const transport = createOutboundTransport({ sockets, http1, engine: nodeEngine, ...transportSettings, http2 });
   return createWebPush({ transport, rules, clock, timeoutMs });
 }

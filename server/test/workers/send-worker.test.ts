@@ -3,7 +3,8 @@ import { leaseMs } from '../../src/delivery/batch.ts';
 import { advanceBatch, claimNextBatch, handBackBatch, renewClaims } from '../../src/delivery/queries.ts';
 import { transaction } from '../../src/platform/db.ts';
 import { mintUuid, type Uuid } from '../../src/platform/ids.ts';
-import { accept, type Bundle, setup } from '../setup.ts';
+import { accept } from '../push-service.ts';
+import { type Bundle, setup } from '../setup.ts';
 
 const firstApp = '00000000-0000-0000-0000-000000000000';
 const content = { title: 'Sale' };
@@ -30,7 +31,7 @@ describe('claims', () => {
     expect(new Set(held).size).toBe(10);
   });
 
-  it('R-62 go round the apps: one app\'s many batches do not delay another app\'s one', async () => {
+  it("R-62 go round the apps: one app's many batches do not delay another app's one", async () => {
     const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
     await queueMessage(t, 3100);
     const small = await t.newApp();
@@ -121,7 +122,10 @@ describe('the send worker', () => {
       t.clock.advance(leaseMs + 1);
     }
     await workers.idle();
-    expect((await t.server.get(`/v1/messages/${id}`)).body).toMatchObject({ status: 'failed', error_counts: { unknown_error: 60 } });
+    expect((await t.server.get(`/v1/messages/${id}`)).body).toMatchObject({
+      status: 'failed',
+      error_counts: { unknown_error: 60 },
+    });
     expect(t.push.requests).toHaveLength(0);
   });
 
@@ -154,7 +158,12 @@ describe('the send worker', () => {
     const [batch] = await t.sql`SELECT state, claims, sent FROM batches`;
     expect(batch).toMatchObject({ state: 'waiting', claims: 0, sent: sentBefore });
     await t.startWorkers().idle();
-    expect((await t.server.get(`/v1/messages/${id}`)).body.report).toEqual({ accepted: 900, sent: 900, failed: 0, skipped: 0 });
+    expect((await t.server.get(`/v1/messages/${id}`)).body.report).toEqual({
+      accepted: 900,
+      sent: 900,
+      failed: 0,
+      skipped: 0,
+    });
     expect(new Set(t.push.requests.map((request) => request.token)).size).toBe(900);
     expect(t.push.requests).toHaveLength(900);
   });
@@ -175,7 +184,12 @@ describe('the send worker', () => {
     t.push.scriptAll(undefined);
     t.clock.advance(31_000);
     await workers.idle();
-    expect((await t.server.get(`/v1/messages/${id}`)).body.report).toEqual({ accepted: 300, sent: 300, failed: 0, skipped: 0 });
+    expect((await t.server.get(`/v1/messages/${id}`)).body.report).toEqual({
+      accepted: 300,
+      sent: 300,
+      failed: 0,
+      skipped: 0,
+    });
     expect(t.push.requests).toHaveLength(300 + asked);
   });
 });
