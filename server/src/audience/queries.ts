@@ -127,7 +127,10 @@ export function audiencePredicate(tx: Tx, appId: Uuid, audience: Audience): Frag
 
 function selection(tx: Tx, audience: Audience): Fragment {
   if ('device_ids' in audience) return tx`AND a.device_id = ANY(${decodeDeviceIds(audience.device_ids)}::uuid[])`;
-  if ('external_ids' in audience) return tx`AND a.external_id = ANY(${[...new Set(audience.external_ids)]}::text[])`;
+  if ('external_ids' in audience) {
+    // Not null is said aloud: of a list that may be empty the planner would not conclude it, and the index is partial.
+    return tx`AND a.external_id IS NOT NULL AND a.external_id = ANY(${[...new Set(audience.external_ids)]}::text[])`;
+  }
   return tx``;
 }
 
