@@ -12,6 +12,7 @@ import { CommandError } from './command-error.ts';
 
 export interface CommandContext {
   readonly config: Config;
+  readonly databaseUrl: string;
   readonly sql: Sql;
   readonly clock: Clock;
   /** Opens and seals stored secrets. Throws, in words, where the master key is not at hand. */
@@ -29,14 +30,14 @@ export async function withDatabase<Result>(
   config: Config,
   work: (context: CommandContext) => Promise<Result>,
 ): Promise<Result> {
-  return withAnySchema(config, statementTimeoutMs, async (sql) => {
+  return withAnySchema(config, statementTimeoutMs, async (sql, databaseUrl) => {
     await checkSchema(config, sql);
     const clock = await createClock(sql);
     const loadSeal = async (): Promise<Seal> => {
       const keys = await loadMasterKey(config);
       return createSeal(keys.key, keys.previous);
     };
-    return work({ config, sql, clock, loadSeal });
+    return work({ config, databaseUrl, sql, clock, loadSeal });
   });
 }
 
@@ -44,7 +45,7 @@ export async function withDatabase<Result>(
 export async function withAnySchema<Result>(
   config: Config,
   limitMs: number,
-  work: (sql: Sql) => Promise<Result>,
+  work: (sql: Sql, databaseUrl: string) => Promise<Result>,
 ): Promise<Result> {
   // A running server is joined and outlives the command; one that the command had to start ends with it.
   const embedded =
@@ -54,7 +55,7 @@ export async function withAnySchema<Result>(
   const url = embedded?.url ?? config.databaseUrl ?? '';
   const sql = openPool({ url, connectionsMax, name: 'carillon command', statementTimeoutMs: limitMs });
   try {
-    return await work(sql);
+    return await work(sql, url);
   } finally {
     await sql.end({ timeout: 5 });
     await embedded?.stop();

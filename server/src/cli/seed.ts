@@ -73,15 +73,16 @@ async function seed(appName: string | undefined, options: SeedOptions): Promise<
   });
 }
 
-async function makeApp({ sql, clock, loadSeal }: CommandContext, name: string): Promise<{ app: App; keys: NewApp }> {
-  const keys = await createApp({ sql, clock }, { name: `Seed ${name}`, plan: 'unlimited', createdBy: madeBy });
-  await setWebPush({ sql, clock, loadSeal }, keys.id);
+async function makeApp(context: CommandContext, seedName: string): Promise<{ app: App; keys: NewApp }> {
+  const { sql, clock } = context;
+  const keys = await createApp({ sql, clock }, { name: `Seed ${seedName}`, plan: 'unlimited', createdBy: madeBy });
+  await setWebPush(context, keys.id);
   const app = await findApp(sql, keys.id);
   if (!app) throw new Error('an app that was just made is gone');
   return { app, keys };
 }
 
-async function setWebPush({ sql, clock, loadSeal }: Omit<CommandContext, 'config'>, appId: Uuid): Promise<void> {
+async function setWebPush({ sql, clock, loadSeal }: CommandContext, appId: Uuid): Promise<void> {
   const { publicKey, privateKey } = generateVapidKeys();
   const seal = await loadSeal();
   const shown = { publicKey, subject: defaultVapidSubject };

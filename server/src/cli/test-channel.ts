@@ -11,14 +11,17 @@ import { createAcceptMessage } from '../messages/accept-message.ts';
 import { awaitReport, createFinishes } from '../messages/await-report.ts';
 import { type MessageRequest, messageRequestSchema } from '../messages/message.ts';
 import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
+import { loadInstance } from '../platform/instance.ts';
+import { createLog } from '../platform/log.ts';
+import { loadMasterKey } from '../platform/master-key.ts';
 import { validate } from '../platform/validate.ts';
 import { loadPlans } from '../quotas/plan.ts';
+import { createService, type Service } from '../service.ts';
 import { type Answer, printable } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { type CommandContext, madeBy, withDatabase } from './context.ts';
 import { endpointRulesOf } from './endpoint-rules.ts';
 import { getApp } from './find-app.ts';
-import { createSending } from './sending.ts';
 
 type Delivery = Awaited<ReturnType<typeof presentDeliveries>>[number];
 
@@ -62,10 +65,10 @@ async function send(
   const plan = loadPlans(config.plansFile, [app.plan]).get(app.plan);
   if (!plan) throw new Error(`no plan for ${app.plan}`);
   const caller = { appId: app.id, keyId: '', keyName: madeBy, scope: 'server', plan: app.plan } as const;
-  const sending = await createSending(context);
+  const service = await openService(context);
   try {
+    const { run } = service;
     const accepted = await createAcceptMessage({ sql, workSql: sql, clock })(caller, plan, request, null);
-    const { run } = sending;
     const wait = {
       sql,
       finishes: createFinishes(),
@@ -79,8 +82,16 @@ async function send(
     const [delivery] = await presentDeliveries(run, app.id, placed);
     return { messageId: accepted.id, delivery };
   } finally {
-    await sending.close();
+    await service.close();
   }
+}
+
+// All that a process of the service is made of; nothing in it listens or loops.
+async function openService({ config, databaseUrl, sql, loadSeal }: CommandContext): Promise<Service> {
+  // A master key that does not fit is found out before anything is opened.
+  await loadInstance(sql, await loadSeal());
+  const masterKeys = await loadMasterKey(config);
+  return createService({ config, databaseUrl, masterKeys, log: createLog(config.logLevel, 'command') });
 }
 
 const everyDelivery = { status: null, channel: null, deviceId: null, errorNumbers: null };
