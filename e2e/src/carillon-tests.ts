@@ -142,7 +142,7 @@ export const carillonTests: readonly Test<CarillonBench>[] = [
     },
   },
   {
-    name: 'a device whose permission was taken away fails as unregistered, and comes back under the same id',
+    name: 'a device whose permission was taken away fails as unregistered, and its worker brings it back under the same id',
     async run(bench, context) {
       const { carillon, push } = bench;
       const { page, deviceId } = await visitDemo(bench, context);
@@ -157,6 +157,8 @@ export const carillonTests: readonly Test<CarillonBench>[] = [
       equal(failed?.timeline.find(({ type }) => type === 'attempt')?.provider?.http_status, 410);
       const isInvalid = async () => ((await carillon.findDevice(deviceId))?.status === 'invalid' ? true : undefined);
       await untilDefined('the device to be invalid', isInvalid);
+      // Without its page the worker alone can renew the subscription.
+      await page.close();
       await push.browser.setNotificationPermission(origin, 'allow');
       const isActive = async () => ((await carillon.findDevice(deviceId))?.status === 'active' ? true : undefined);
       await untilDefined('the worker to renew the subscription', isActive, 45_000);
