@@ -6,12 +6,11 @@ import {
   countUsersByProperty,
   listCatalogsToCount,
   listPropertyNumbers,
+  tryLockCounting,
+  unlockCounting,
   updateCountedAt,
   updateUsersCount,
 } from './queries.ts';
-
-/** Any number that nothing else in this database locks. */
-const advisoryLock = 4_271_960_131;
 
 /** Contract 5.4 allows an hour; what is left is for the count itself. */
 const countAfterMinutes = 45;
@@ -26,12 +25,11 @@ export function createPropertyCounter({ sql, clock }: { sql: Sql; clock: Clock }
     async runOnce() {
       const connection = await sql.reserve();
       try {
-        const [row] = await connection<{ locked: boolean }[]>`SELECT pg_try_advisory_lock(${advisoryLock}) AS locked`;
-        if (!row?.locked) return;
+        if (!(await tryLockCounting(connection))) return;
         try {
           for (const appId of await listCatalogsToCount(sql, clock, countAfterMinutes)) await countOne(appId);
         } finally {
-          await connection`SELECT pg_advisory_unlock(${advisoryLock})`;
+          await unlockCounting(connection);
         }
       } finally {
         connection.release();
