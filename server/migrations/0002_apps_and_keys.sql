@@ -7,8 +7,6 @@ CREATE TABLE apps (
   plan text COLLATE "C" NOT NULL,
   default_url text COLLATE "C",
   attribution_window_hours integer NOT NULL DEFAULT 24 CHECK (attribution_window_hours BETWEEN 1 AND 720),
-  -- The next number of a property; a number is never given twice, so a deleted key's values stay invisible.
-  next_property_id integer NOT NULL DEFAULT 1,
   -- The next number of a credential: a small integer that devices and deliveries carry.
   next_credential_id smallint NOT NULL DEFAULT 1,
   suspended_at timestamptz,

@@ -6,7 +6,8 @@ import { missingMigrations } from './platform/migrate.ts';
 
 export interface HealthDeps {
   readonly sql: Sql;
-  readonly isStopping: () => boolean;
+  /** The process is going away: it still serves, and wants no new callers. */
+  readonly isLeaving: () => boolean;
   /** How long ago this process's send loop looked for work; 0 where it has none. */
   readonly lastPollAgeMs: () => number;
 }
@@ -18,7 +19,7 @@ export function healthRoutes<Caller>(deps: HealthDeps): Route<Caller>[] {
   // The schema only moves forward: once complete, it need not be asked again.
   let isSchemaComplete = false;
   const isReady = async (): Promise<boolean> => {
-    if (deps.isStopping() || deps.lastPollAgeMs() > pollAgeMsMax) return false;
+    if (deps.isLeaving() || deps.lastPollAgeMs() > pollAgeMsMax) return false;
     if (isSchemaComplete) await deps.sql`SELECT 1`;
     else isSchemaComplete = (await missingMigrations(deps.sql)).length === 0;
     return isSchemaComplete;

@@ -40,11 +40,15 @@ async function start({ role, databaseUrl }: Extract<ToProcess, { type: 'start' }
 async function drain(isHurried: boolean): Promise<void> {
   if (isDraining) return;
   isDraining = true;
-  const drained = service?.drain();
-  if (!isHurried && service?.server.server.listening) await new Promise((resolve) => setTimeout(resolve, lameDuckMs));
-  await service?.server.close();
-  await drained;
-  await service?.close();
+  if (service) {
+    service.leave();
+    const isApi = service.server.server.listening;
+    if (isApi && !isHurried) await new Promise((resolve) => setTimeout(resolve, lameDuckMs));
+    const drained = service.drain();
+    await service.server.close();
+    await drained;
+    await service.close();
+  }
   process.exit(0);
 }
 

@@ -16,6 +16,7 @@ import type { MessageLedger } from './delivery/message-ledger.ts';
 import { createPushSlots } from './delivery/push-slots.ts';
 import { createCompiledMessages, type RunDeps } from './delivery/run-batch.ts';
 import { createSenders } from './delivery/senders.ts';
+import { batchesChannel } from './delivery/worker.ts';
 import { type HttpDeps, routesOf } from './http.ts';
 import { createFinishes } from './messages/await-report.ts';
 import { advanceMessage, findMessageToSend, finishedChannel } from './messages/queries.ts';
@@ -25,6 +26,7 @@ import { openPool, type Sql } from './platform/db.ts';
 import { createHttpServer } from './platform/http-server.ts';
 import { nodeEngine } from './platform/http2/node-session.ts';
 import { checkDurability, cursorKeyOf, loadInstance } from './platform/instance.ts';
+import { startListener } from './platform/listener.ts';
 import type { Log } from './platform/log.ts';
 import type { MasterKeys } from './platform/master-key.ts';
 import { createOutboundHttp } from './platform/outbound-http.ts';
@@ -52,6 +54,8 @@ export interface Service {
   readonly run: RunDeps;
   /** Starts the loops of a worker. */
   startWorkers(): Workers;
+  /** From now on /readyz fails, so that load balancers look elsewhere; everything else goes on. */
+  leave(): void;
   /** From now on no new work is begun; what is under way ends. */
   drain(): Promise<void>;
   /** Closes pools and connections. */
@@ -120,14 +124,20 @@ export async function createService({ config, databaseUrl, masterKeys, log }: Se
   };
 
   const finishes = createFinishes();
-  const listening = await workSql.listen(
-    finishedChannel,
-    (id) => finishes.notify(id),
-    () => finishes.notify(''),
-  );
+  let workers: Workers | undefined;
+  const listener = await startListener({
+    open: () => openPool({ url: databaseUrl, connectionsMax: 1, name: 'carillon listen', statementTimeoutMs: 10_000 }),
+    sql: workSql,
+    hear: { [finishedChannel]: (id) => finishes.notify(id), [batchesChannel]: () => workers?.wake() },
+    onGap() {
+      finishes.notify('');
+      workers?.wake();
+    },
+    log,
+  });
 
   let isStopping = false;
-  let workers: Workers | undefined;
+  let isLeaving = false;
   const underWay = new Set<Promise<unknown>>();
   const http: HttpDeps = {
     sql,
@@ -147,6 +157,7 @@ export async function createService({ config, databaseUrl, masterKeys, log }: Se
       void work.finally(() => underWay.delete(work));
     },
     isStopping: () => isStopping,
+    isLeaving: () => isLeaving || isStopping,
     lastPollAgeMs: () => (workers ? performance.now() - workers.lastLookedAt : 0),
   };
   const authenticate: Authenticate = createAuthenticate({ sql, clock, log });
@@ -167,6 +178,9 @@ export async function createService({ config, databaseUrl, masterKeys, log }: Se
       workers ??= startWorkers({ run, sql: workSql, clock, log });
       return workers;
     },
+    leave() {
+      isLeaving = true;
+    },
     async drain() {
       isStopping = true;
       finishes.notify('');
@@ -176,7 +190,7 @@ export async function createService({ config, databaseUrl, masterKeys, log }: Se
     async close() {
       clearInterval(clockTimer);
       leases.stop();
-      await listening.unlisten().catch(() => undefined);
+      await listener.stop();
       await senders.webpush?.close();
       await Promise.all([sql.end({ timeout: 5 }), workSql.end({ timeout: 5 })]);
     },

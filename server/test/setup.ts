@@ -270,7 +270,12 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
   return bundle;
 }
 
-const idleWorkers: Workers = { lastLookedAt: 0, idle: async () => undefined, stop: async () => undefined };
+const idleWorkers: Workers = {
+  wake: () => undefined,
+  lastLookedAt: 0,
+  idle: async () => undefined,
+  stop: async () => undefined,
+};
 
 /** An id that was never given to anything. */
 export function unknownId(prefix: 'msg' | 'dev' | 'usr' | 'app' | 'key'): string {

@@ -7,7 +7,7 @@ import { type App, findApp, findCurrentCredentialId, listCredentials } from '../
 import { generateVapidKeys } from '../channels/webpush/vapid.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { defaultVapidSubject } from '../first-start.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { encodeId, type Uuid } from '../platform/ids.ts';
 import { type Answer, type AnswerOptions, answer, note, printable, withJson } from './answer.ts';
 import { describe, describeKeys, presentApp } from './app.ts';
 import { CommandError } from './command-error.ts';
@@ -77,6 +77,8 @@ async function makeApp(context: CommandContext, seedName: string): Promise<{ app
   const { sql, clock } = context;
   const keys = await createApp({ sql, clock }, { name: `Seed ${seedName}`, plan: 'unlimited', createdBy: madeBy });
   await setWebPush(context, keys.id);
+  // Said before the work begins: should it fail, the app is there and has a name.
+  note(`Made the app ${encodeId('app', keys.id)}`);
   const app = await findApp(sql, keys.id);
   if (!app) throw new Error('an app that was just made is gone');
   return { app, keys };

@@ -4,7 +4,7 @@
 import type { ChannelId } from '../channels/channel.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
 import type { Clock } from '../platform/clock.ts';
-import { type Sql, type Tx, transaction } from '../platform/db.ts';
+import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
 import { refundUsage } from '../quotas/queries.ts';
@@ -264,7 +264,7 @@ async function applyEarlyReceipts(tx: Tx, batchId: Uuid, items: readonly Item[])
 async function judge(deps: RecorderDeps, batch: ClaimedBatch, items: readonly Item[]): Promise<void> {
   const verdicts = items.flatMap((item) => (item.verdict ? [item.verdict] : []));
   try {
-    await recordVerdicts(deps, batch.appId, verdicts);
+    await repeatOnDeadlock(() => recordVerdicts(deps, batch.appId, verdicts));
   } catch (error) {
     // Not lost for good: a dead device is found dead again by the next message.
     deps.log.error({ err: error, batch_id: batch.id }, 'devices and credentials not judged');

@@ -8,7 +8,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Route } from '../platform/http-server.ts';
 import { encodeId } from '../platform/ids.ts';
-import { type Cursors, toPage } from '../platform/page.ts';
+import { type Cursors, limitField, toPage } from '../platform/page.ts';
 import { validate } from '../platform/validate.ts';
 import { presentConflict, presentProperties } from '../properties/property.ts';
 import { createRegistrationParser, deviceStatuses, type RegistrationRules, readDeviceId } from './device.ts';
@@ -24,12 +24,7 @@ export interface DeviceRouteDeps extends RegistrationRules {
 
 const noQuery = z.strictObject({});
 const listQuery = z.strictObject({
-  limit: z
-    .string()
-    .regex(/^\d{1,9}$/)
-    .transform(Number)
-    .pipe(z.number().min(1).max(200))
-    .default(50),
+  limit: limitField(200),
   cursor: z.string().optional(),
   platform: z.enum(platforms).optional(),
   status: z.enum(deviceStatuses).optional(),

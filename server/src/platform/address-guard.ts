@@ -35,8 +35,11 @@ export class BlockedAddressError extends Error {
   }
 }
 
-/** The code of a lookup that failed without saying how. */
-const lookupFailed = 'EAI_FAIL';
+/** Whatever goes wrong in a lookup is a name that could not be resolved, never the end of a process. */
+function lookupError(error: unknown): NodeJS.ErrnoException {
+  if (error instanceof Error && typeof (error as NodeJS.ErrnoException).code === 'string') return error;
+  return Object.assign(new Error('The name could not be resolved.', { cause: error }), { code: 'EAI_FAIL' });
+}
 
 /** All addresses of a name. Rejects when there is none. Tests bring their own. */
 export type Resolver = (host: string) => Promise<readonly { readonly address: string; readonly family: number }[]>;
@@ -171,8 +174,7 @@ export function createAddressGuard(
         if (all) callback(null, found);
         else callback(null, first?.address ?? '', first?.family);
       },
-      // Whatever goes wrong in here is a name that could not be resolved, never the end of a process.
-      (error: Error) => callback(Object.assign(error, { code: (error as { code?: string }).code ?? lookupFailed }), ''),
+      (error: unknown) => callback(lookupError(error), ''),
     );
   };
 

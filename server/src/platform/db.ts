@@ -77,6 +77,19 @@ export function isDatabaseDown(error: unknown): boolean {
   return /^(08|53|57P|ECONN|ENOENT|EPIPE|ETIMEDOUT|CONNECT|CONNECTION_)/.test(code);
 }
 
+const repeatsMax = 5;
+
+/** Runs work that may be repeated again when the database ended it to resolve a deadlock. */
+export async function repeatOnDeadlock<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let repeat = 1; ; repeat++) {
+    try {
+      return await work();
+    } catch (error) {
+      if ((error as { code?: unknown } | null)?.code !== '40P01' || repeat === repeatsMax) throw error;
+    }
+  }
+}
+
 /** Class 57014: a statement ran over its time limit. */
 export function isStatementTimeout(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === '57014';

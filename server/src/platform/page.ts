@@ -23,15 +23,10 @@ export interface Page<Item> {
 export function limitField(most: number) {
   return z
     .string()
-    .optional()
-    .transform((text, ctx) => {
-      if (text === undefined) return 50;
-      const value = /^\d{1,6}$/.test(text) ? Number(text) : 0;
-      if (value >= 1 && value <= most) return value;
-      const code = /^\d+$/.test(text) && !/^0+$/.test(text) ? 'too_big' : 'invalid_value';
-      ctx.addIssue({ code: 'custom', message: `limit is a whole number from 1 to ${most}.`, params: { code } });
-      return z.NEVER;
-    });
+    .regex(/^\d{1,9}$/)
+    .transform(Number)
+    .pipe(z.number().min(1).max(most))
+    .default(50);
 }
 
 const invalidCursor: Issue = {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Route } from '../platform/http-server.ts';
-import { type Cursors, toPage } from '../platform/page.ts';
+import { type Cursors, limitField, toPage } from '../platform/page.ts';
 import { validate } from '../platform/validate.ts';
 import { builtinFields, operatorsOfType } from './fields.ts';
 import { listCatalog } from './list-catalog.ts';
@@ -11,12 +11,7 @@ import type { CatalogRow } from './queries.ts';
 import { slotColumn } from './slots.ts';
 
 const query = z.strictObject({
-  limit: z
-    .string()
-    .regex(/^\d{1,9}$/)
-    .transform(Number)
-    .pipe(z.number().min(1).max(200))
-    .default(50),
+  limit: limitField(200),
   cursor: z.string().optional(),
 });
 

@@ -3,9 +3,9 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createSecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
 
 const fixture = (name: string) => readFileSync(new URL(`../fixtures/${name}.pem`, import.meta.url), 'utf8');
 
@@ -54,9 +54,8 @@ export interface PushServerOptions {
   readonly settings?: { readonly maxConcurrentStreams: number };
   readonly cert?: string;
   readonly key?: string;
+  /** Of TLS, and no other version with it. */
   readonly maxVersion?: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
-  /** Without TLS: for a server that stands behind another. */
-  readonly plain?: boolean;
 }
 
 export async function startPushServer(options: PushServerOptions): Promise<PushServer> {
@@ -119,17 +118,17 @@ type Sockets = ReadonlyMap<number | undefined, Socket>;
 type OnRequest = (request: Served) => void;
 
 function listenFor(options: PushServerOptions, sockets: Sockets, onRequest: OnRequest): Server {
-  const { protocol, settings, cert = certificate, key = certificateKey, maxVersion, plain = false } = options;
+  const { protocol, settings, cert = certificate, key = certificateKey, maxVersion } = options;
   const numbers = new Map<object, number>();
   const numberOf = (connection: object) => {
     const number = numbers.get(connection) ?? numbers.size;
     numbers.set(connection, number);
     return number;
   };
-  const tls = { cert, key, ...(maxVersion && { minVersion: maxVersion, maxVersion }) };
+  const tls = { cert, key, ...(maxVersion && { minVersion: maxVersion, maxVersion, ciphers: 'DEFAULT@SECLEVEL=0' }) };
   if (protocol === 'http/1.1') {
     const serve = (request: IncomingMessage, response: ServerResponse) => serveHttp1(request, response, numberOf, onRequest);
-    return plain ? createServer(serve) : (createTlsServer(tls, serve) as Server);
+    return createTlsServer(tls, serve);
   }
   const server = createSecureServer({ ...tls, ...(settings && { settings }) });
   server.on('session', (session) => {
@@ -137,7 +136,7 @@ function listenFor(options: PushServerOptions, sockets: Sockets, onRequest: OnRe
     session.on('error', () => {});
   });
   server.on('stream', (stream, headers) => serveHttp2(stream, headers, { numberOf, sockets, onRequest }));
-  return server as unknown as Server;
+  return server;
 }
 
 function collect(stream: NodeJS.ReadableStream, onBody: (body: Buffer) => void): void {

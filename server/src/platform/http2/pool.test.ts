@@ -1,0 +1,425 @@
+import { EventEmitter } from 'node:events';
+import type { TLSSocket } from 'node:tls';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Http2Pool, type Http2PoolOptions, type PoolResult } from './pool.ts';
+import type { Http2Request, Http2Result, Http2Session, Http2SessionEvents } from './session.ts';
+
+// What the pool decides, with sessions that do what a test says and a clock that a test moves. Real connections: see the
+// tests of the engines.
+
+const request: Http2Request = {
+  authority: 'push.example.org',
+  path: '/',
+  headers: {},
+  body: Buffer.alloc(0),
+  timeoutMs: 10_000,
+};
+const answered: Http2Result = { status: 201, headers: {}, body: null, truncated: false, latencyMs: 1 };
+const refused: Http2Result = { refused: true, latencyMs: 1 };
+
+class ScriptedSession implements Http2Session {
+  readonly events: Http2SessionEvents;
+  readonly pending: ((result: Http2Result) => void)[] = [];
+  streamsMax: number;
+  isDraining = false;
+  isAlive = true;
+  pings = 0;
+
+  constructor(events: Http2SessionEvents, streamsMax: number) {
+    this.events = events;
+    this.streamsMax = streamsMax;
+  }
+
+  get inFlight(): number {
+    return this.pending.length;
+  }
+
+  request(): Promise<Http2Result> {
+    if (this.isDraining || this.inFlight >= this.streamsMax) throw new Error('asked for more than it offers');
+    return new Promise((resolve) => this.pending.push(resolve));
+  }
+
+  /** Ends the oldest stream with this. */
+  end(result: Http2Result): void {
+    this.pending.shift()?.(result);
+    this.events.onCapacity();
+    if (this.isDraining && this.inFlight === 0) this.lose(undefined);
+  }
+
+  lose(error: unknown): void {
+    if (!this.isDraining) {
+      this.isDraining = true;
+      this.events.onDrain();
+    }
+    for (const resolve of this.pending.splice(0)) resolve({ transportError: 'reset', written: true, latencyMs: 1 });
+    this.events.onClose(error);
+  }
+
+  async ping(): Promise<boolean> {
+    this.pings += 1;
+    return this.isAlive;
+  }
+
+  drain(): void {
+    if (this.isDraining) return;
+    this.isDraining = true;
+    this.events.onDrain();
+    if (this.inFlight === 0) this.events.onClose(undefined);
+  }
+
+  destroy(): void {
+    this.lose(undefined);
+  }
+}
+
+class ScriptedSocket extends EventEmitter {
+  alpnProtocol = 'h2';
+  isDestroyed = false;
+
+  destroy(): void {
+    this.isDestroyed = true;
+  }
+}
+
+function setup(changed: Partial<Http2PoolOptions> & { readonly streams?: number } = {}) {
+  const { streams = 2, ...options } = changed;
+  const sockets: ScriptedSocket[] = [];
+  const sessions: ScriptedSession[] = [];
+  const pool = new Http2Pool({
+    sessionsMax: 2,
+    streamsMax: 100,
+    connectTimeoutMs: 10_000,
+    idleMs: 60_000,
+    open: () => {
+      const socket = new ScriptedSocket();
+      sockets.push(socket);
+      return socket as unknown as TLSSocket;
+    },
+    engine: (_socket, { events }) => {
+      const session = new ScriptedSession(events, streams);
+      sessions.push(session);
+      return session;
+    },
+    ...options,
+  });
+  const results: PoolResult[] = [];
+  const ask = (count = 1) => {
+    for (let i = 0; i < count; i += 1) void pool.request(request).then((result) => results.push(result));
+  };
+  /** The newest connection succeeds: TLS, then the peer's SETTINGS. */
+  const connect = () => {
+    sockets.at(-1)?.emit('secureConnect');
+    sessions.at(-1)?.events.onReady();
+  };
+  const turn = () => vi.advanceTimersByTimeAsync(0);
+  const get = (index: number) => {
+    const session = sessions[index];
+    if (session === undefined) throw new Error(`There is no session ${index}.`);
+    return session;
+  };
+  return { pool, sockets, sessions, results, ask, connect, turn, get };
+}
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const refusedConnection = Object.assign(new Error('connect'), { code: 'ECONNREFUSED', syscall: 'connect' });
+
+describe('sessions', () => {
+  test('the first request opens one, and none is used before the peer has said how many streams it allows', async () => {
+    const t = setup();
+    t.ask(2);
+    expect(t.sockets).toHaveLength(1);
+    t.sockets[0]?.emit('secureConnect');
+    await t.turn();
+    expect(t.get(0).inFlight).toBe(0);
+    t.get(0).events.onReady();
+    await t.turn();
+    expect(t.get(0).inFlight).toBe(2);
+  });
+
+  test('one connection is made at a time, and no more than allowed', async () => {
+    const t = setup();
+    t.ask(9);
+    expect(t.sockets).toHaveLength(1);
+    t.connect();
+    expect(t.sockets).toHaveLength(2);
+    t.connect();
+    expect(t.sockets).toHaveLength(2);
+    await t.turn();
+    expect(t.sessions.map(({ inFlight }) => inFlight)).toEqual([2, 2]);
+  });
+
+  test('who waits is served in order as streams end, and when the peer allows more', async () => {
+    const t = setup({ sessionsMax: 1 });
+    t.ask(5);
+    t.connect();
+    await t.turn();
+    t.get(0).end(answered);
+    await t.turn();
+    expect([t.results.length, t.get(0).inFlight]).toEqual([1, 2]);
+    t.get(0).streamsMax = 3;
+    t.get(0).events.onCapacity();
+    await t.turn();
+    expect(t.get(0).inFlight).toBe(3);
+  });
+
+  test('SETTINGS that shrink stop new streams until enough have ended', async () => {
+    const t = setup({ sessionsMax: 1 });
+    t.ask(3);
+    t.connect();
+    await t.turn();
+    t.get(0).streamsMax = 1;
+    t.get(0).end(answered);
+    await t.turn();
+    expect(t.get(0).inFlight).toBe(1);
+    t.get(0).end(answered);
+    await t.turn();
+    expect(t.get(0).inFlight).toBe(1);
+  });
+
+  test('a peer without HTTP/2 gets no request', async () => {
+    const t = setup();
+    t.ask(3);
+    const [socket] = t.sockets;
+    if (socket) socket.alpnProtocol = 'http/1.1';
+    socket?.emit('secureConnect');
+    await t.turn();
+    expect(t.results).toEqual(Array(3).fill({ unsupported: true }));
+    expect([t.sessions.length, socket?.isDestroyed]).toEqual([0, true]);
+  });
+});
+
+describe('when no connection can be made', () => {
+  test('all who wait are told, and that nothing was sent', async () => {
+    const t = setup();
+    t.ask(3);
+    t.sockets[0]?.emit('error', refusedConnection);
+    t.sockets[0]?.emit('close');
+    await t.turn();
+    expect(t.results).toEqual(Array(3).fill({ transportError: 'connect_error', written: false, latencyMs: 0 }));
+  });
+
+  test('a peer that never finishes the handshake is given up', async () => {
+    const t = setup();
+    t.ask();
+    await vi.advanceTimersByTimeAsync(9_999);
+    expect(t.results).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(t.results).toMatchObject([{ transportError: 'connect_error', written: false }]);
+    expect(t.sockets[0]?.isDestroyed).toBe(true);
+  });
+
+  test('a peer that never sends its SETTINGS is given up as well', async () => {
+    const t = setup();
+    t.ask();
+    t.sockets[0]?.emit('secureConnect');
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(t.results).toMatchObject([{ transportError: 'connect_error', written: false }]);
+  });
+
+  test('attempts are at least a second apart, however many ask', async () => {
+    const t = setup();
+    const startedAt: number[] = [];
+    let attempts = 0;
+    for (let ms = 0; ms < 20_000; ms += 100) {
+      t.ask(5);
+      if (t.sockets.length > attempts) {
+        attempts = t.sockets.length;
+        startedAt.push(ms);
+        t.sockets.at(-1)?.emit('error', refusedConnection);
+      }
+      await vi.advanceTimersByTimeAsync(100);
+    }
+    const gaps = startedAt.slice(1).map((ms, i) => ms - (startedAt[i] ?? 0));
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1_000);
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(2_200);
+  });
+
+  test('sessions that live go on serving while a further one fails', async () => {
+    const t = setup();
+    t.ask(5);
+    t.connect();
+    t.sockets[1]?.emit('error', refusedConnection);
+    await t.turn();
+    expect(t.results).toEqual([]);
+    for (let i = 0; i < 5; i += 1) {
+      t.get(0).end(answered);
+      await t.turn();
+    }
+    expect(t.results).toEqual(Array(5).fill(answered));
+  });
+
+  test('a peer that loses every connection at once is asked once a second', async () => {
+    const t = setup({ sessionsMax: 1 });
+    for (let i = 0; i < 100; i += 1) {
+      t.ask();
+      if (t.sockets.length > t.sessions.length) {
+        t.connect();
+        await t.turn();
+        t.sessions.at(-1)?.lose(new Error('reset'));
+      }
+      await vi.advanceTimersByTimeAsync(100);
+    }
+    expect(t.sessions.length).toBeLessThanOrEqual(11);
+    expect(t.sessions.length).toBeGreaterThanOrEqual(4);
+  });
+
+  test('a session lost after long service is replaced at once', async () => {
+    const t = setup();
+    t.ask();
+    t.connect();
+    await vi.advanceTimersByTimeAsync(5_000);
+    t.get(0).end(answered);
+    t.ask(2);
+    await t.turn();
+    t.get(0).lose(new Error('reset'));
+    t.ask();
+    await vi.advanceTimersByTimeAsync(100);
+    expect(t.sockets).toHaveLength(2);
+  });
+});
+
+describe('requests that were not acted upon', () => {
+  test('go to another session at once, and are one request to who asked', async () => {
+    const t = setup();
+    t.ask(2);
+    t.connect();
+    await t.turn();
+    t.get(0).end(refused);
+    await t.turn();
+    expect([t.sockets.length, t.results.length]).toEqual([2, 0]);
+    t.connect();
+    await t.turn();
+    expect(t.sessions.map(({ inFlight }) => inFlight)).toEqual([1, 1]);
+    t.get(1).end(answered);
+    await t.turn();
+    expect(t.results).toEqual([answered]);
+  });
+
+  test('even where one session is all that is allowed', async () => {
+    const t = setup({ sessionsMax: 1 });
+    t.ask(2);
+    t.connect();
+    await t.turn();
+    t.get(0).end(refused);
+    await t.turn();
+    t.connect();
+    await t.turn();
+    expect(t.sessions.map(({ inFlight }) => inFlight)).toEqual([1, 1]);
+  });
+
+  test('a session that refuses gets nothing new until it answers again', async () => {
+    const t = setup({ sessionsMax: 1, streams: 2 });
+    t.ask(2);
+    t.connect();
+    await t.turn();
+    t.get(0).end(refused);
+    await t.turn();
+    t.ask();
+    await t.turn();
+    expect(t.get(0).inFlight).toBe(1);
+    t.get(0).end(answered);
+    await t.turn();
+    expect(t.get(0).inFlight).toBe(1);
+  });
+
+  test('the fourth refusal is the result', async () => {
+    const t = setup();
+    t.ask();
+    for (let i = 0; i < 4; i += 1) {
+      t.connect();
+      await t.turn();
+      t.sessions.at(-1)?.end(refused);
+      await t.turn();
+    }
+    expect(t.results).toEqual([{ transportError: 'reset', written: false, latencyMs: 1 }]);
+    expect(t.sockets).toHaveLength(4);
+  });
+
+  test('a peer that goes on refusing is not stormed with connections', async () => {
+    const t = setup();
+    for (let i = 0; i < 50; i += 1) {
+      t.ask();
+      if (t.sockets.length > t.sessions.length) t.connect();
+      await t.turn();
+      for (const session of t.sessions) while (session.inFlight > 0) session.end(refused);
+      await vi.advanceTimersByTimeAsync(10);
+    }
+    expect(t.sockets.length).toBeLessThanOrEqual(6);
+  });
+});
+
+describe('at rest', () => {
+  test('a session without a request is closed after its time, and not before', async () => {
+    const t = setup();
+    t.ask();
+    t.connect();
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect(t.get(0).isDraining).toBe(false);
+    t.get(0).end(answered);
+    await vi.advanceTimersByTimeAsync(59_999);
+    expect(t.get(0).isDraining).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect([t.get(0).isDraining, t.pool.isEmpty]).toEqual([true, true]);
+  });
+
+  test('a request in between begins the time anew', async () => {
+    const t = setup();
+    t.ask();
+    t.connect();
+    await t.turn();
+    t.get(0).end(answered);
+    await vi.advanceTimersByTimeAsync(59_000);
+    t.ask();
+    await t.turn();
+    t.get(0).end(answered);
+    await vi.advanceTimersByTimeAsync(59_000);
+    expect(t.get(0).isDraining).toBe(false);
+  });
+
+  test('where asked for, it is pinged while it rests, and given up when it does not answer', async () => {
+    const t = setup({ ping: { afterMs: 30_000, timeoutMs: 5_000 }, idleMs: 3_600_000 });
+    t.ask();
+    t.connect();
+    await t.turn();
+    t.get(0).end(answered);
+    await vi.advanceTimersByTimeAsync(90_000);
+    expect(t.get(0).pings).toBe(3);
+    t.get(0).isAlive = false;
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(t.pool.isEmpty).toBe(true);
+  });
+});
+
+test('closing waits for what was asked for, and ends every session', async () => {
+  const t = setup();
+  t.ask(5);
+  t.connect();
+  t.connect();
+  await t.turn();
+  let isClosed = false;
+  void t.pool.close().then(() => {
+    isClosed = true;
+  });
+  for (let i = 0; i < 5; i += 1) {
+    await t.turn();
+    expect(isClosed).toBe(false);
+    t.sessions.find(({ inFlight }) => inFlight > 0)?.end(answered);
+  }
+  await t.turn();
+  expect([isClosed, t.results.length, t.pool.isEmpty]).toEqual([true, 5, true]);
+});
+
+test('closing while a connection is being made waits for that, too', async () => {
+  const t = setup();
+  t.ask();
+  const closed = t.pool.close();
+  t.sockets[0]?.emit('error', refusedConnection);
+  await closed;
+  expect(t.results).toMatchObject([{ transportError: 'connect_error' }]);
+});

@@ -1,0 +1,85 @@
+// Hears NOTIFY on a connection of its own, and notices when it has gone deaf: a half-open connection looks alive, so a
+// heartbeat is sent through another one and must come back (R-06). What it carries only saves latency; a poll stands behind it.
+import type { Sql } from './db.ts';
+import { mintUuid } from './ids.ts';
+import type { Log } from './log.ts';
+
+export interface ListenerOptions {
+  /** Opens the connection to listen on; called again after a loss. */
+  readonly open: () => Sql;
+  /** Another pool, which the heartbeats go through. */
+  readonly sql: Sql;
+  /** NOTIFY channel → what to do with its payload. */
+  readonly hear: Readonly<Record<string, (payload: string) => void>>;
+  /** Something may have been missed: everybody looks for themselves. */
+  readonly onGap: () => void;
+  readonly log: Log;
+  readonly heartbeatEveryMs?: number;
+}
+
+export interface Listener {
+  stop(): Promise<void>;
+}
+
+const heartbeatChannel = 'carillon_heartbeat';
+
+/** Resolves when it listens for the first time; rejects when it cannot. */
+export async function startListener(options: ListenerOptions): Promise<Listener> {
+  const { open, sql, hear, onGap, log, heartbeatEveryMs = 5000 } = options;
+  const id = mintUuid();
+  let connection = open();
+  let unheard = 0;
+  let isReconnecting = false;
+
+  const listen = async (): Promise<void> => {
+    let isFirst = true;
+    await connection.listen(
+      heartbeatChannel,
+      (payload) => {
+        if (payload === id) unheard = 0;
+      },
+      () => {
+        // The driver listens again by itself, once, after a connection that closed.
+        if (!isFirst) onGap();
+        isFirst = false;
+      },
+    );
+    for (const [channel, onPayload] of Object.entries(hear)) await connection.listen(channel, onPayload);
+  };
+
+  const reconnect = async (): Promise<void> => {
+    if (isReconnecting) return;
+    isReconnecting = true;
+    try {
+      const deaf = connection;
+      connection = open();
+      void deaf.end({ timeout: 0 }).catch(() => undefined);
+      await listen();
+      unheard = 0;
+      log.warn('listening for notifications again');
+    } catch (error) {
+      log.debug({ err: error }, 'cannot listen for notifications yet, polling');
+    } finally {
+      isReconnecting = false;
+      onGap();
+    }
+  };
+
+  const beat = async (): Promise<void> => {
+    if (unheard >= 2) return reconnect();
+    unheard++;
+    await sql`SELECT pg_notify(${heartbeatChannel}, ${id})`;
+  };
+
+  await listen();
+  const timer = setInterval(() => {
+    beat().catch((error: unknown) => log.debug({ err: error }, 'no heartbeat'));
+  }, heartbeatEveryMs);
+  timer.unref();
+  return {
+    async stop() {
+      clearInterval(timer);
+      await connection.end({ timeout: 1 }).catch(() => undefined);
+    },
+  };
+}
