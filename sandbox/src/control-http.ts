@@ -10,10 +10,10 @@ const BODY_BYTES_MAX = 1024 * 1024;
  * Whether the request was meant for this machine by its owner. A page of another site, or a name that was made to
  * point here, must not steer the sandbox.
  */
-export function isFromHere(request: IncomingMessage, host: string): boolean {
+export function isFromHere(request: IncomingMessage, names: readonly string[]): boolean {
   const asked = request.headers.host ?? '';
   const name = URL.canParse(`http://${asked}`) ? new URL(`http://${asked}`).hostname : '';
-  const isOurName = isIP(name.replace(/^\[|\]$/g, '')) !== 0 || name === 'localhost' || name === host;
+  const isOurName = isIP(name.replace(/^\[|\]$/g, '')) !== 0 || name === 'localhost' || names.includes(name);
   const { origin } = request.headers;
   return isOurName && (origin === undefined || origin === `http://${asked}`);
 }

@@ -37,6 +37,8 @@ export interface About {
 export interface ControlOptions {
   readonly host: string;
   readonly port: number;
+  /** Names of this machine that a request may ask for, besides addresses and localhost. */
+  readonly names: readonly string[];
   readonly log: PushLog;
   readonly faults: Faults;
   readonly inbox: Inbox;
@@ -63,10 +65,10 @@ type Handler = (call: Call) => void | Promise<void>;
 const DOCUMENT_ITEMS_MAX = 10_000;
 
 export async function listenForControl(options: ControlOptions): Promise<Control> {
-  const feed = new Feed(options.log, options.inbox);
+  const feed = new Feed(options.log, options.inbox, options.faults);
   const routes = makeRoutes(options, feed);
   const server = createServer((request, response) => {
-    void answer(request, response, routes, options.host);
+    void answer(request, response, routes, options.names);
   });
   server.listen(options.port, options.host);
   await once(server, 'listening');
@@ -86,7 +88,7 @@ export async function listenForControl(options: ControlOptions): Promise<Control
 function makeRoutes(options: ControlOptions, feed: Feed): [method: string, pattern: RegExp, handler: Handler][] {
   const { log, faults, inbox, subscriptions } = options;
   const faultsChanged = (response: ServerResponse): void => {
-    const document = presentFaults(faults.list());
+    const document = { faults: presentFaults(faults.list()) };
     feed.tell('faults', document);
     sendJson(response, 200, document);
   };
@@ -107,7 +109,7 @@ function makeRoutes(options: ControlOptions, feed: Feed): [method: string, patte
         subscriptions.unsubscribe(part) ? sendNothing(response) : sendError(response, 404, 'no such subscription'),
     ],
 
-    ['GET', /^\/faults$/, ({ response }) => sendJson(response, 200, presentFaults(faults.list()))],
+    ['GET', /^\/faults$/, ({ response }) => sendJson(response, 200, { faults: presentFaults(faults.list()) })],
     [
       'PUT',
       /^\/faults$/,
@@ -195,12 +197,12 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
   routes: readonly [string, RegExp, Handler][],
-  host: string,
+  names: readonly string[],
 ): Promise<void> {
   response.on('error', () => {});
   try {
     const url = new URL(request.url ?? '/', 'http://control');
-    if (!isFromHere(request, host)) return sendError(response, 403, 'the control port answers to this machine only');
+    if (!isFromHere(request, names)) return sendError(response, 403, 'the control port answers to this machine only');
     const method = request.method === 'HEAD' ? 'GET' : (request.method ?? '');
     if (method === 'GET' && servePage(url.pathname, response)) return;
     const matches = routes.filter(([, pattern]) => pattern.test(url.pathname));

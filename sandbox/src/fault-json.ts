@@ -90,26 +90,24 @@ function parseAction(value: unknown, path: string): FaultAction {
   return action;
 }
 
-/** The same document, with what each rule has done so far. */
-export function presentFaults(list: readonly { rule: FaultRule; hits: number }[]): unknown {
-  return {
-    faults: list.map(({ rule, hits }) => ({
-      id: rule.id,
-      match: {
-        vendor: rule.match.vendor,
-        token: rule.match.token,
-        token_prefix: rule.match.tokenPrefix,
-        share: rule.match.share,
-        count: rule.timing.count,
-        nth: rule.timing.nth,
-        every: rule.timing.every,
-        after: rule.timing.after,
-        times: rule.timing.times,
-      },
-      action: presentAction(rule.action),
-      hits,
-    })),
-  };
+/** The rules of that document, with what each has done so far. */
+export function presentFaults(list: readonly { rule: FaultRule; hits: number }[]): unknown[] {
+  return list.map(({ rule, hits }) => ({
+    id: rule.id,
+    match: {
+      vendor: rule.match.vendor,
+      token: rule.match.token,
+      token_prefix: rule.match.tokenPrefix,
+      share: rule.match.share,
+      count: rule.timing.count,
+      nth: rule.timing.nth,
+      every: rule.timing.every,
+      after: rule.timing.after,
+      times: rule.timing.times,
+    },
+    action: presentAction(rule.action),
+    hits,
+  }));
 }
 
 function presentAction(action: FaultAction): unknown {

@@ -3,7 +3,7 @@ import { parseFaultRule, parseFaults, presentFaults } from './fault-json.ts';
 import { Faults } from './faults.ts';
 import type { Target } from './provider.ts';
 
-const target = (token: string, vendor: Target['vendor'] = 'generic'): Target => ({ vendor, token });
+const target = (token: string, vendor: Target['vendor'] = 'generic'): Target => ({ service: 'webpush', vendor, token });
 
 /** For each of `tokens` in turn: whether the rule acted. */
 function actsOn(match: object, tokens: readonly string[]): boolean[] {
@@ -77,7 +77,7 @@ describe('rules as JSON', () => {
     const faults = new Faults();
     faults.set(parseFaults(document));
     const once = presentFaults(faults.list());
-    faults.set(parseFaults(once));
+    faults.set(parseFaults({ faults: once }));
     expect(presentFaults(faults.list())).toEqual(once);
   });
 

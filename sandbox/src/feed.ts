@@ -1,6 +1,8 @@
 // The live feed of the inbox page: server-sent events, gathered so that a send to a hundred thousand devices moves
 // the page four times a second and does not drown it.
 import type { ServerResponse } from 'node:http';
+import { presentFaults } from './fault-json.ts';
+import type { Faults } from './faults.ts';
 import type { Inbox, InboxEntry } from './inbox.ts';
 import { presentCounters, presentEntry, presentState } from './present.ts';
 import type { PushLog, PushRecord } from './push-log.ts';
@@ -14,20 +16,26 @@ const ENTRIES_MAX = 50;
 export class Feed {
   readonly #log: PushLog;
   readonly #inbox: Inbox;
+  readonly #faults: Faults;
   readonly #viewers = new Set<ServerResponse>();
   #arrived: PushRecord[] = [];
+  #hasSkipped = false;
   readonly #changed = new Map<number, InboxEntry>();
   #timer: NodeJS.Timeout | undefined;
   readonly #heartbeat: NodeJS.Timeout;
 
-  constructor(log: PushLog, inbox: Inbox) {
+  constructor(log: PushLog, inbox: Inbox, faults: Faults) {
     this.#log = log;
     this.#inbox = inbox;
+    this.#faults = faults;
     log.subscribe(
       (record) => {
         if (this.#viewers.size === 0) return;
         this.#arrived.push(record);
-        if (this.#arrived.length > ENTRIES_MAX * 2) this.#arrived = this.#arrived.slice(-ENTRIES_MAX);
+        if (this.#arrived.length > ENTRIES_MAX) {
+          this.#arrived.shift();
+          this.#hasSkipped = true;
+        }
         this.#soon();
       },
       () => this.tell('clear', {}),
@@ -72,15 +80,21 @@ export class Feed {
 
   #flush(): void {
     this.#timer = undefined;
-    const arrived = this.#arrived.slice(-ENTRIES_MAX);
+    const arrived = this.#arrived;
+    const hasSkipped = this.#hasSkipped;
     this.#arrived = [];
+    this.#hasSkipped = false;
     const changed = [...this.#changed.values()];
     this.#changed.clear();
     const entries = arrived.flatMap(({ id }) => this.#inbox.find(id) ?? []);
     this.tell('pushes', {
       counters: presentCounters(this.#log.counters()),
       entries: entries.reverse().map(presentEntry),
+      // More arrived before these than is told of: the list starts anew here, or it would have a hole.
+      skipped: hasSkipped,
       changes: changed.slice(-ENTRIES_MAX).map(presentState),
+      // How often each has hit; a page without rules needs no news of them.
+      faults: this.#faults.isEmpty ? null : presentFaults(this.#faults.list()),
     });
   }
 

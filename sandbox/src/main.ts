@@ -8,6 +8,7 @@ const USAGE = `carillon-sandbox: push providers on your own machine, with an inb
   --port P          inbox and control, plain HTTP (default 8090; 0: any free port)
   --push-port P     the push services, TLS (default 8443; 0: any free port)
   --host ADDRESS    address of both (default 127.0.0.1)
+  --endpoint-host N host name in endpoints (default localhost)
   --data-dir DIR    keeps certificate and subscriptions (default ./data/sandbox)
   --receipts URL    address of the Carillon that gets displayed, clicked and dismissed
   --blind           accepts every push unread, for benchmarks
@@ -53,6 +54,7 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
       port: { type: 'string', default: '8090' },
       'push-port': { type: 'string', default: '8443' },
       host: { type: 'string', default: '127.0.0.1' },
+      'endpoint-host': { type: 'string', default: 'localhost' },
       'data-dir': { type: 'string', default: 'data/sandbox' },
       receipts: { type: 'string' },
       blind: { type: 'boolean', default: false },
@@ -71,6 +73,7 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
   return {
     sandbox: {
       host: values.host,
+      endpointHost: values['endpoint-host'],
       port: parsePort('--port', values.port),
       pushPort: parsePort('--push-port', values['push-port']),
       // Absolute, because it ends up in OUTBOUND_CA_FILE of a program that runs elsewhere.

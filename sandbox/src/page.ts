@@ -11,10 +11,15 @@ const TYPES = {
 
 const FILES: Readonly<Record<string, keyof typeof TYPES>> = {
   'index.html': 'html',
+  'base.css': 'css',
   'inbox.css': 'css',
+  'panels.css': 'css',
+  'notification.css': 'css',
+  'theme.js': 'js',
   'inbox.js': 'js',
   'feed.js': 'js',
   'entry.js': 'js',
+  'request.js': 'js',
   'notification.js': 'js',
   'panels.js': 'js',
   'dom.js': 'js',

@@ -23,8 +23,11 @@ export interface PushRequest {
   readonly at: number;
 }
 
+export type ServiceName = 'webpush';
+
 /** Who a request is for, as faults match it. */
 export interface Target {
+  readonly service: ServiceName;
   readonly vendor: VendorName;
   /** Empty when the path names none. */
   readonly token: string;
@@ -49,7 +52,6 @@ export interface Payload {
 }
 
 export interface Provider {
-  readonly service: 'webpush';
   /** Whether requests to this host and path are its own. */
   claims(authority: string, path: string): boolean;
   /** Cheap: reads nothing but the address. */

@@ -8,7 +8,6 @@ import type { Answer, VendorName } from './vendors/vendor.ts';
 export interface PushRecord extends Omit<Reception, 'answer'> {
   /** 1, 2, 3 …, in the order in which requests were complete. */
   readonly id: number;
-  readonly service: 'webpush';
   readonly request: PushRequest;
   /** What went back; null when nothing did. */
   readonly answer: Answer | null;
@@ -59,13 +58,14 @@ export class PushLog {
 
   add(reception: Reception, request: PushRequest, answer: Answer | null, fault: string | null): PushRecord {
     this.#lastId += 1;
-    const record: PushRecord = { ...reception, id: this.#lastId, service: 'webpush', request, answer, fault };
+    const record: PushRecord = { ...reception, id: this.#lastId, request, answer, fault };
     this.#records.push(record);
     // Dropped in blocks, so that a full log does not move its whole array at every request.
     if (this.#records.length >= this.#entriesMax * 1.25) this.#records = this.#records.slice(-this.#entriesMax);
     this.count(record.vendor, answer?.status ?? 0, fault !== null);
     if (record.isDelivered) this.#counts.delivered += 1;
-    if (record.checks.some((check) => check.name === 'decryption' && check.verdict === 'fail')) {
+    const isAccepted = answer !== null && answer.status < 300;
+    if (isAccepted && record.checks.some((check) => check.name === 'decryption' && check.verdict === 'fail')) {
       this.#counts.undecryptable += 1;
     }
     this.remember(record.token, request.at, answer?.status ?? 0, String(request.headers['topic'] ?? ''));
@@ -73,8 +73,8 @@ export class PushLog {
     return record;
   }
 
-  /** Counts one request without keeping it. Status 0: it was not answered. */
-  count(vendor: VendorName, status: number, isFaulted: boolean): void {
+  /** Counts one request without keeping it. Status 0: it was not answered. Vendor null: nobody looked. */
+  count(vendor: VendorName | null, status: number, isFaulted: boolean): void {
     const counts = this.#counts;
     counts.requests += 1;
     if (isFaulted) counts.faulted += 1;
@@ -84,7 +84,7 @@ export class PushLog {
       else counts.refused += 1;
       counts.byStatus[status] = (counts.byStatus[status] ?? 0) + 1;
     }
-    counts.byVendor[vendor] = (counts.byVendor[vendor] ?? 0) + 1;
+    if (vendor !== null) counts.byVendor[vendor] = (counts.byVendor[vendor] ?? 0) + 1;
   }
 
   /** Adds a line to the history, where one is kept. */
@@ -99,10 +99,6 @@ export class PushLog {
   counters(): Counters {
     const { byStatus, byVendor, ...counts } = this.#counts;
     return { ...counts, connections: { ...this.#connections }, byStatus: { ...byStatus }, byVendor: { ...byVendor } };
-  }
-
-  find(id: number): PushRecord | undefined {
-    return this.#records.find((record) => record.id === id);
   }
 
   /** Forgets records, history and counts; ids go on. */

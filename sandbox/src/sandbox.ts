@@ -124,6 +124,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     control = await listenForControl({
       host,
       port: options.port ?? 0,
+      names: [host, endpointHost],
       log,
       faults,
       inbox,
@@ -198,7 +199,7 @@ function requestHandler(providers: readonly Provider[], faults: Faults, log: Pus
           answerBlindly: (authority: string, path: string, topic: string) => {
             if (!faults.isEmpty) return null;
             blindId += 1;
-            log.count('generic', 201, false);
+            log.count(null, 201, false);
             log.remember(
               path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('=')) + 1),
               Date.now(),

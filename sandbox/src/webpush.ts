@@ -27,7 +27,6 @@ import type { Answer, Personality } from './vendors/vendor.ts';
 import { readEndpoint, VENDORS, vendorOfHost } from './vendors/vendors.ts';
 
 export class WebPushService implements Provider {
-  readonly service = 'webpush';
   readonly #subscriptions: Subscriptions;
   readonly #now: () => number;
   readonly #vapid = new VapidJudge();
@@ -46,7 +45,7 @@ export class WebPushService implements Provider {
   target(authority: string, path: string): Target {
     const named = readEndpoint(path);
     const vendor = named?.vendor ?? vendorOfHost(hostOf(authority));
-    return { vendor: vendor.name, token: named?.token ?? '' };
+    return { service: 'webpush', vendor: vendor.name, token: named?.token ?? '' };
   }
 
   refuseWithStatus(target: Target, status: number): Answer {

@@ -201,6 +201,9 @@ describe('the control port', () => {
     const { controlUrl } = await start();
     expect(await status(`${controlUrl}/counters`, { host: 'evil.example' })).toBe(403);
     expect(await status(`${controlUrl}/counters`, { host: 'localhost:1' })).toBe(200);
+    const named = await start({ endpointHost: 'sandbox.ci' });
+    expect(await status(`${named.controlUrl}/counters`, { host: 'sandbox.ci:8090' })).toBe(200);
+    expect(named.pushOrigin).toBe(`https://sandbox.ci:${named.pushPort}`);
   });
 
   test('answers to no page of another site', async () => {

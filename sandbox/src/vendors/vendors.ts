@@ -10,10 +10,6 @@ export const VENDORS: Readonly<Record<VendorName, Personality>> = { generic, fcm
 
 export const VENDOR_NAMES: readonly VendorName[] = ['generic', 'fcm', 'mozilla', 'apple', 'wns'];
 
-export function isVendorName(value: unknown): value is VendorName {
-  return typeof value === 'string' && Object.hasOwn(VENDORS, value);
-}
-
 /** Whose endpoint a path is, and its token. Apple's is one bare segment, so it is asked last. */
 export function readEndpoint(path: string): { vendor: Personality; token: string } | undefined {
   for (const vendor of [generic, fcm, mozilla, wns, apple]) {

@@ -1,0 +1,163 @@
+// One push in the list: what became of it in a word, the notification as the person saw it, and what one wants to know
+// of it without opening it.
+import { fill, h, icon, time, webAddress } from './dom.js';
+import { drawNotification, LOOKS, leftOut, lookOf, VENDORS } from './notification.js';
+import { CHECKS, details } from './request.js';
+
+const STATES = {
+  shown: ['Shown', 'good'],
+  clicked: ['Clicked', 'good'],
+  dismissed: ['Dismissed', 'plain'],
+  replaced: ['Replaced by a later one', 'plain'],
+};
+
+/** Which of the list's choices an entry belongs to. */
+export function kindOf(entry) {
+  if (entry.delivered) return 'seen';
+  return entry.answer !== null && entry.answer.status >= 300 ? 'refused' : 'lost';
+}
+
+/** What became of the push: in a word, with its tone, and in a sentence where the word needs one. */
+export function outcomeOf(entry) {
+  const { answer, delivered, notification, fault, checks } = entry;
+  const failed = checks.find(({ verdict }) => verdict === 'fail');
+  const scripted = fault === null ? null : `Scripted by the fault ${fault}.`;
+  if (answer === null) return { word: 'Not answered', tone: 'warn', sentence: scripted };
+  if (answer.status >= 300) {
+    const reason = failed === undefined ? null : `${CHECKS[failed.name][0]}: ${failed.detail}`;
+    return { word: `${answer.status} Refused`, tone: 'bad', sentence: scripted ?? reason };
+  }
+  if (!delivered) {
+    const reason = failed === undefined ? scripted : sentenceOf(failed.detail);
+    return { word: 'Accepted, never seen', tone: 'bad', sentence: reason };
+  }
+  if (notification === null) {
+    const sentence = entry.payload === null ? 'No payload: the service worker decides what to show.' : null;
+    return { word: 'Delivered, nothing to show', tone: entry.payload === null ? 'plain' : 'warn', sentence };
+  }
+  const [word, tone] = STATES[entry.state] ?? STATES.shown;
+  return { word, tone, sentence: scripted };
+}
+
+function sentenceOf(text) {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+/** Draws an entry into its list item, anew at every change. Keeps open what was open. */
+export function drawEntry(item, entry, { look, onAct }) {
+  const wasOpen = item.querySelector('details')?.open === true;
+  const outcome = outcomeOf(entry);
+  const lookName = lookOf(entry.vendor, look);
+  const isShown = entry.state === 'shown' && entry.delivered;
+  const act = isShown ? (event, action) => onAct(entry, event, action) : null;
+  const seen = entry.delivered && entry.notification !== null;
+  const target = targetOf(entry);
+  const link = entry.state === 'clicked' ? webAddress(target) : null;
+  const notes = seen ? [leftOut(entry.notification, lookName), declarativeNote(entry)].filter(Boolean) : [];
+  item.setAttribute('data-state', entry.state);
+  fill(
+    item,
+    h(
+      'article',
+      {
+        class: 'entry',
+        'aria-label': `${outcome.word}: ${entry.notification?.title ?? 'a push'}, ${VENDORS[entry.vendor]}`,
+      },
+      seen
+        ? h(
+            'div',
+            { class: 'screen' },
+            drawNotification(entry.notification, lookName, act),
+            h('p', { class: 'screen-name' }, LOOKS[lookName].title),
+          )
+        : null,
+      h(
+        'div',
+        { class: 'about' },
+        h(
+          'div',
+          { class: 'facts' },
+          h('span', { class: 'badge', 'data-tone': outcome.tone }, outcome.word),
+          h('span', { class: 'vendor' }, VENDORS[entry.vendor]),
+          h('span', { class: 'token', title: entry.endpoint ?? entry.request.path }, shortToken(entry.token)),
+          time(entry.at),
+        ),
+        outcome.sentence === null ? null : h('p', {}, outcome.sentence),
+        !seen && entry.notification !== null ? h('p', { class: 'unseen' }, `“${entry.notification.title}”`) : null,
+        notes.length === 0 ? null : h('p', { class: 'note' }, notes.join(' ')),
+        link === null
+          ? null
+          : h(
+              'p',
+              { class: 'opened' },
+              'Opened ',
+              h(
+                'a',
+                { href: link, target: '_blank', rel: 'noopener noreferrer' },
+                entry.notification.url,
+                icon('external'),
+              ),
+            ),
+        receiptLine(entry),
+        seen ? gist(entry) : null,
+      ),
+      details(entry, wasOpen),
+    ),
+  );
+}
+
+/** Safari asks no service worker about a declarative message, so the declared address is where a click leads. */
+function isDeclaredToSafari({ vendor, notification }) {
+  return vendor === 'apple' && notification !== null && notification.declarative;
+}
+
+function targetOf(entry) {
+  const { notification } = entry;
+  return isDeclaredToSafari(entry) ? (notification.navigate ?? notification.url) : (notification?.url ?? null);
+}
+
+function declarativeNote(entry) {
+  return isDeclaredToSafari(entry) && entry.notification.receipt_token !== null
+    ? 'It is declarative: no service worker sees it, so only a click on its link is reported.'
+    : null;
+}
+
+/** What one wants to know of a push that arrived, without opening it. */
+function gist(entry) {
+  const { notification, request, payload } = entry;
+  const { headers } = request;
+  const rows = [
+    ['Opens', targetOf(entry)],
+    ['Tag', notification.tag],
+    ['Topic', headers.topic ?? null],
+    ['Kept for', `${headers.ttl} s, urgency ${headers.urgency ?? 'normal'}`],
+    ['Size', `${new TextEncoder().encode(payload.text).length} bytes, ${request.body_bytes} encrypted`],
+  ].filter(([, value]) => value !== null);
+  return h(
+    'dl',
+    { class: 'gist' },
+    rows.map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]),
+  );
+}
+
+function shortToken(token) {
+  return token.length > 16 ? `${token.slice(0, 7)}…${token.slice(-6)}` : token || 'no token';
+}
+
+function receiptLine(entry) {
+  if (!entry.receipts?.length) return null;
+  return h(
+    'p',
+    { class: 'receipts' },
+    entry.receipts.map(({ event, action, status, detail }) => {
+      const isTaken = status !== null && status < 400;
+      const what = action === null ? event : `${event} (${action})`;
+      return h(
+        'span',
+        { 'data-tone': isTaken ? 'good' : 'bad', title: detail },
+        icon(isTaken ? 'check' : 'x'),
+        `${what} ${isTaken ? 'reported' : `not taken: ${status ?? detail}`}`,
+      );
+    }),
+  );
+}

@@ -1,0 +1,115 @@
+// A notification drawn as its platform draws it: what is shown, what is cut off, and what the platform leaves out.
+// The drawing is made of real buttons, so that a person can click, choose an action or dismiss, as on a real screen.
+import { h, icon, picture } from './dom.js';
+
+/** What each drawing is called, which browser a vendor's pushes end in, and what that platform cannot show. */
+export const LOOKS = {
+  windows: { title: 'Chrome on Windows', app: 'Google Chrome', hasImage: true, hasActions: true },
+  edge: { title: 'Edge on Windows', app: 'Microsoft Edge', hasImage: true, hasActions: true },
+  macos: { title: 'Chrome on macOS', app: 'Google Chrome', hasImage: true, hasActions: true },
+  firefox: { title: 'Firefox', app: 'Firefox', hasImage: false, hasActions: true },
+  iphone: { title: 'Safari on iPhone', app: 'Web app', hasImage: false, hasActions: false },
+  plain: { title: 'A browser', app: 'Browser', hasImage: true, hasActions: true },
+};
+
+const LOOK_OF_VENDOR = { fcm: 'windows', mozilla: 'firefox', apple: 'iphone', wns: 'edge', generic: 'plain' };
+
+export const VENDORS = {
+  generic: 'RFC 8030',
+  fcm: 'Chrome (FCM)',
+  mozilla: 'Firefox (Mozilla)',
+  apple: 'Safari (Apple)',
+  wns: 'Edge (WNS)',
+};
+
+export function lookOf(vendor, chosen) {
+  return chosen === 'auto' ? LOOK_OF_VENDOR[vendor] : chosen;
+}
+
+/** Whose site it seems to be from: that of the click, since a push service knows no other. */
+function siteOf(notification) {
+  return URL.canParse(notification.url ?? '') ? new URL(notification.url).host : 'your site';
+}
+
+/** `act(event, action)` is called for what the person does; without it the drawing is only looked at. */
+export function drawNotification(notification, lookName, act) {
+  const look = LOOKS[lookName];
+  const site = siteOf(notification);
+  const title = notification.title === '' ? site : notification.title;
+  const isLive = act !== null;
+  const text = [
+    h('span', { class: 'n-title', dir: notification.dir, lang: notification.lang }, title),
+    notification.body === ''
+      ? null
+      : h('span', { class: 'n-body', dir: notification.dir, lang: notification.lang }, notification.body),
+    h('span', { class: 'n-site' }, lookName === 'firefox' ? `via ${site}` : site),
+  ];
+  const main = isLive
+    ? h(
+        'button',
+        {
+          type: 'button',
+          class: 'n-main',
+          'aria-label': `Click the notification “${title}”`,
+          onclick: () => act('clicked', null),
+        },
+        pictureOf(notification),
+        h('span', { class: 'n-text' }, text),
+      )
+    : h('div', { class: 'n-main' }, pictureOf(notification), h('span', { class: 'n-text' }, text));
+  const actions = look.hasActions ? notification.actions.slice(0, 2) : [];
+  return h(
+    'div',
+    { class: 'notification', 'data-look': lookName },
+    look.hasImage ? picture(notification.image, 'n-image') : null,
+    h(
+      'div',
+      { class: 'n-head' },
+      icon('bell', 'icon n-app'),
+      h('span', {}, look.app),
+      h('span', { class: 'n-now' }, 'now'),
+      isLive
+        ? h(
+            'button',
+            {
+              type: 'button',
+              class: 'n-close',
+              'aria-label': `Dismiss the notification “${title}”`,
+              onclick: () => act('dismissed', null),
+            },
+            icon('x'),
+          )
+        : null,
+    ),
+    main,
+    actions.length === 0
+      ? null
+      : h(
+          'div',
+          { class: 'n-actions' },
+          actions.map((each) =>
+            h(
+              'button',
+              { type: 'button', disabled: !isLive, onclick: isLive ? () => act('clicked', each.action) : null },
+              each.title,
+            ),
+          ),
+        ),
+  );
+}
+
+function pictureOf(notification) {
+  const none = h('span', { class: 'n-icon n-icon-none', 'aria-hidden': 'true' }, icon('bell'));
+  return picture(notification.icon, 'n-icon', none);
+}
+
+/** What of it this platform does not show, in words; null when it shows everything. */
+export function leftOut(notification, lookName) {
+  const look = LOOKS[lookName];
+  const missing = [
+    notification.image !== null && !look.hasImage ? 'the image' : null,
+    notification.actions.length > 0 && !look.hasActions ? 'the buttons' : null,
+    look.hasActions && notification.actions.length > 2 ? 'a third button' : null,
+  ].filter((each) => each !== null);
+  return missing.length === 0 ? null : `${look.title} does not show ${missing.join(' or ')}.`;
+}

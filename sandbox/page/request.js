@@ -1,0 +1,149 @@
+// Everything a developer asks next about a push: each check's verdict with the place that asks for it, the payload,
+// the token, the request and the answer.
+import { code, fill, h, icon } from './dom.js';
+
+/** What each check is called, and where it is asked for. */
+export const CHECKS = {
+  endpoint: ['Endpoint', 'RFC 8030 7.3'],
+  method: ['Method', 'RFC 8030 5'],
+  authorization: ['Authorization', 'RFC 8292 3'],
+  vapid_key: ['VAPID key', 'RFC 8292 4.2'],
+  vapid_signature: ['VAPID signature', 'RFC 8292 2'],
+  vapid_audience: ['VAPID aud', 'RFC 8292 2'],
+  vapid_expiry: ['VAPID exp', 'RFC 8292 2'],
+  vapid_subject: ['VAPID sub', 'RFC 8292 2.1'],
+  content_length: ['Content-Length', 'WNS'],
+  size: ['Size', 'RFC 8030 7.2'],
+  ttl: ['TTL', 'RFC 8030 5.2'],
+  urgency: ['Urgency', 'RFC 8030 5.3'],
+  topic: ['Topic', 'RFC 8030 5.4'],
+  content_encoding: ['Content-Encoding', 'RFC 8291 4'],
+  content_type: ['Content-Type', 'RFC 8030 5'],
+  cache_policy: ['X-WNS-Cache-Policy', 'WNS'],
+  keys_differ: ['Keys differ', 'RFC 8292 3.2'],
+  decryption: ['Decryption', 'RFC 8291 3'],
+  payload: ['Payload', 'service worker'],
+};
+
+const VERDICTS = {
+  pass: ['check', 'passed'],
+  warn: ['alert', 'warning'],
+  fail: ['x', 'failed'],
+  skip: ['minus', 'not applicable'],
+};
+
+/** The summary says the verdicts; the rest is made when somebody opens it. */
+export function details(entry, isOpen) {
+  const count = (verdict) => entry.checks.filter((check) => check.verdict === verdict).length;
+  const verdicts = [
+    h('span', {}, `${count('pass')} checks passed`),
+    count('warn') === 0
+      ? null
+      : h('span', { 'data-tone': 'warn' }, `${count('warn')} ${count('warn') === 1 ? 'warning' : 'warnings'}`),
+    count('fail') === 0 ? null : h('span', { 'data-tone': 'bad' }, `${count('fail')} failed`),
+  ];
+  const body = h('div', { class: 'inside' });
+  const element = h(
+    'details',
+    {
+      open: isOpen,
+      ontoggle: () => {
+        if (element.open && body.childElementCount === 0) fill(body, sections(entry));
+      },
+    },
+    h('summary', {}, icon('chevron'), h('span', {}, 'Request and answer'), h('span', { class: 'verdicts' }, verdicts)),
+    body,
+  );
+  if (isOpen) fill(body, sections(entry));
+  return element;
+}
+
+function sections(entry) {
+  const { request, answer, vapid, payload } = entry;
+  const head = [
+    `${request.method} ${request.path} ${request.protocol === 'h2' ? 'HTTP/2' : 'HTTP/1.1'}`,
+    `host: ${request.authority}`,
+    ...headerLines(request.headers),
+  ].join('\n');
+  const json = payload?.json ?? null;
+  return [
+    section('Checks', checkTable(entry.checks)),
+    payload === null
+      ? section(
+          'Payload',
+          h('p', { class: 'note' }, request.body_bytes === 0 ? 'None was sent.' : 'It could not be opened.'),
+        )
+      : section('Payload', code(json === null ? payload.text : JSON.stringify(json, null, 2), 'the decrypted payload')),
+    vapid === null ? null : section('VAPID token', code(describeToken(vapid), 'the decoded token')),
+    section(
+      'Request',
+      code(head, 'the request'),
+      request.body_bytes === 0
+        ? null
+        : h(
+            'details',
+            { class: 'body' },
+            h('summary', {}, icon('chevron'), h('span', {}, `Body, ${request.body_bytes} bytes, encrypted`)),
+            code(request.body, 'the body in base64url'),
+          ),
+    ),
+    section(
+      'Answer',
+      answer === null
+        ? h('p', { class: 'note' }, 'None was given.')
+        : code(
+            [
+              `${answer.status}`,
+              ...headerLines(answer.headers),
+              ...(answer.body === '' ? [] : ['', answer.body.slice(0, 4000)]),
+            ].join('\n'),
+            'the answer',
+          ),
+    ),
+  ];
+}
+
+function section(title, ...content) {
+  return h('section', {}, h('h3', {}, title), content);
+}
+
+function checkTable(checks) {
+  return h(
+    'table',
+    { class: 'checks' },
+    h(
+      'thead',
+      { class: 'hidden-text' },
+      h(
+        'tr',
+        {},
+        ['Verdict', 'Check', 'Found', 'Where it is asked'].map((name) => h('th', { scope: 'col' }, name)),
+      ),
+    ),
+    h(
+      'tbody',
+      {},
+      checks.map(({ name, verdict, detail }) => {
+        const [symbol, word] = VERDICTS[verdict];
+        const [title, source] = CHECKS[name];
+        return h(
+          'tr',
+          { 'data-verdict': verdict },
+          h('td', {}, icon(symbol), h('span', { class: 'hidden-text' }, word)),
+          h('th', { scope: 'row' }, title),
+          h('td', { class: 'detail' }, detail),
+          h('td', { class: 'source' }, source),
+        );
+      }),
+    ),
+  );
+}
+
+function headerLines(headers) {
+  return Object.entries(headers).map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(', ') : value}`);
+}
+
+function describeToken({ header, claims, key }) {
+  const expires = typeof claims.exp === 'number' ? `\n\nexp is ${new Date(claims.exp * 1000).toISOString()}` : '';
+  return `${JSON.stringify(header)}\n${JSON.stringify(claims, null, 2)}\n\nk ${key}${expires}`;
+}

@@ -1,0 +1,44 @@
+import { describe, expect, test } from 'vitest';
+import type { Problem } from './vendor.ts';
+import { readEndpoint, VENDOR_NAMES, VENDORS, vendorOfHost } from './vendors.ts';
+
+const TOKEN = 'kvxvIkrYAAAAAGQlKyO6YA';
+const PROBLEMS: readonly Problem[] = ['endpoint_gone', 'ttl_missing', 'vapid_signature', 'body_too_large'];
+
+describe.each(VENDOR_NAMES)('%s', (name) => {
+  const vendor = VENDORS[name];
+
+  test.each([true, false])('finds its own endpoints again (bound to a key: %s)', (isRestricted) => {
+    const path = vendor.endpointPath(TOKEN, isRestricted);
+    expect(readEndpoint(path)).toEqual({ vendor, token: TOKEN });
+  });
+
+  test('knows its own host, which is in no other’s', () => {
+    expect(VENDOR_NAMES.filter((each) => VENDORS[each].isHost(vendor.host))).toEqual([name]);
+    expect(vendorOfHost(vendor.host)).toBe(vendor);
+  });
+
+  test('answers every script’s status with that status', () => {
+    for (const status of [400, 401, 403, 404, 405, 406, 410, 413, 418, 429, 500, 502, 503, 507]) {
+      expect(vendor.refuseWithStatus(status).status).toBe(status);
+    }
+  });
+
+  test('writes header names as HTTP/2 demands, in lower case', () => {
+    const answers = [
+      ...PROBLEMS.map((problem) => vendor.refuse(problem, 'why')),
+      vendor.refuseWithStatus(503),
+      vendor.accept({ origin: 'https://localhost', messageId: 'id', ttlSeconds: 60 }),
+    ];
+    for (const header of answers.flatMap((answer) => Object.keys(answer.headers))) {
+      expect(header).toBe(header.toLowerCase());
+    }
+  });
+});
+
+test.each(['/', '/favicon.ico/x', '/wpush/v3/abc', '/w/?other=abc', '/message/1', '/fcm/send/', '/a b'])(
+  'the path %s is nobody’s endpoint',
+  (path) => {
+    expect(readEndpoint(path)).toBeUndefined();
+  },
+);
