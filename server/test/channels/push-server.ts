@@ -2,8 +2,8 @@
 // test and does with it what the test says. Knows nothing of any channel, and checks nothing by itself.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createSecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createSecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Server, Socket } from 'node:net';
 
@@ -127,7 +127,8 @@ function listenFor(options: PushServerOptions, sockets: Sockets, onRequest: OnRe
   };
   const tls = { cert, key, ...(maxVersion && { minVersion: maxVersion, maxVersion, ciphers: 'DEFAULT@SECLEVEL=0' }) };
   if (protocol === 'http/1.1') {
-    const serve = (request: IncomingMessage, response: ServerResponse) => serveHttp1(request, response, numberOf, onRequest);
+    const serve = (request: IncomingMessage, response: ServerResponse) =>
+      serveHttp1(request, response, numberOf, onRequest);
     return createTlsServer(tls, serve);
   }
   const server = createSecureServer({ ...tls, ...(settings && { settings }) });
@@ -147,7 +148,10 @@ function collect(stream: NodeJS.ReadableStream, onBody: (body: Buffer) => void):
 }
 
 function textHeaders(headers: Readonly<Record<string, unknown>>): Record<string, string> {
-  const entries = Object.entries(headers).map(([name, value]) => [name === ':authority' ? 'host' : name, String(value)]);
+  const entries = Object.entries(headers).map(([name, value]) => [
+    name === ':authority' ? 'host' : name,
+    String(value),
+  ]);
   return Object.fromEntries(entries);
 }
 
@@ -183,7 +187,11 @@ const refusedStream = 7;
 function serveHttp2(
   stream: ServerHttp2Stream,
   headers: Readonly<Record<string, unknown>>,
-  { numberOf, sockets, onRequest }: { numberOf: (connection: object) => number; sockets: Sockets; onRequest: OnRequest },
+  {
+    numberOf,
+    sockets,
+    onRequest,
+  }: { numberOf: (connection: object) => number; sockets: Sockets; onRequest: OnRequest },
 ): void {
   const session = stream.session as ServerHttp2Session;
   collect(stream, (body) => {

@@ -1,5 +1,5 @@
-import { type ChannelUnderTest, describeChannel } from './conformance.ts';
 import type { WebPushCredential } from '../../src/channels/webpush/vapid.ts';
+import { type ChannelUnderTest, describeChannel } from './conformance.ts';
 import { createTestChannel, pushTo, readPayload, subscriptionTo } from './webpush-bundle.ts';
 
 const mozilla: ChannelUnderTest<WebPushCredential> = {

@@ -201,34 +201,36 @@ export class Http2Pool {
     const { open, engine, streamsMax, connectTimeoutMs } = this.#options;
     const socket = open();
     let slot: Slot | undefined;
+    let isOver = false;
+    // An attempt ends once, with a session or without; what its socket says later is no news.
+    const finish = (then: () => void) => {
+      if (isOver) return;
+      isOver = true;
+      clearTimeout(timer);
+      this.#isConnecting = false;
+      then();
+      this.#closeIfAsked();
+    };
+    const fail = (error: TransportError) => finish(() => this.#onConnectFailed(error));
     const timer = setTimeout(() => {
       fail('connect_error');
       socket.destroy();
     }, connectTimeoutMs);
-    const fail = (error: TransportError) => {
-      if (slot !== undefined || !this.#isConnecting) return;
-      clearTimeout(timer);
-      this.#onConnectFailed(error);
-    };
-    socket.once('error', (error) => fail(transportErrorOf(error)));
-    socket.on('error', () => {});
+    socket.on('error', (error) => fail(transportErrorOf(error)));
     socket.once('close', () => fail('reset'));
     socket.once('secureConnect', () => {
       if (socket.alpnProtocol !== 'h2') {
-        clearTimeout(timer);
+        finish(() => this.#failQueued({ unsupported: true }));
         socket.destroy();
-        this.#isConnecting = false;
-        this.#failQueued({ unsupported: true });
-        this.#closeIfAsked();
         return;
       }
       const session = engine(socket, {
         streamsMax,
         events: {
-          onReady: () => {
-            clearTimeout(timer);
-            slot = this.#admit(session);
-          },
+          onReady: () =>
+            finish(() => {
+              slot = this.#admit(session);
+            }),
           onCapacity: () => slot && this.#onCapacity(slot),
           onDrain: () => this.#pump(),
           onClose: (error) => (slot ? this.#onClosed(slot, error) : fail(transportErrorOf(error))),
@@ -240,10 +242,8 @@ export class Http2Pool {
   #admit(session: Http2Session): Slot {
     const slot: Slot = { session, idleSince: 0, idleTimer: undefined, isRefusing: false, hasAnswered: false };
     this.#slots.add(slot);
-    this.#isConnecting = false;
     this.#pump();
     if (session.inFlight === 0) this.#rest(slot);
-    this.#closeIfAsked();
     return slot;
   }
 
@@ -271,12 +271,10 @@ export class Http2Pool {
   }
 
   #onConnectFailed(transportError: TransportError): void {
-    this.#isConnecting = false;
     this.#postponeConnecting();
     // Where other sessions still serve, those who wait get their turn there.
     if (this.#usable() > 0) this.#pump();
     else this.#failQueued({ transportError, written: false, latencyMs: performance.now() - this.#connectedAt });
-    this.#closeIfAsked();
   }
 
   /** Counted from the last attempt: who lost a session that served for long may come back at once, or nearly so. */

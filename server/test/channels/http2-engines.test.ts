@@ -1,0 +1,321 @@
+// What an HTTP/2 session engine promises, against servers on `node:http2` and below it. Every engine is held to it.
+import { once } from 'node:events';
+import { createSecureServer, type Http2SecureServer, type ServerHttp2Stream, type Settings } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import { connect, createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { nodeEngine } from '../../src/platform/http2/node-session.ts';
+import { Http2Pool } from '../../src/platform/http2/pool.ts';
+import type { Http2Engine, Http2Request, Http2Session } from '../../src/platform/http2/session.ts';
+import { certificate, certificateKey } from './push-server.ts';
+
+const engines: readonly (readonly [string, Http2Engine])[] = [['node:http2', nodeEngine]];
+
+const request = (changed: Partial<Http2Request> = {}): Http2Request => ({
+  authority: 'localhost',
+  path: '/',
+  headers: {},
+  body: Buffer.from('body'),
+  timeoutMs: 10_000,
+  ...changed,
+});
+
+const tls = { cert: certificate, key: certificateKey };
+
+async function listen(server: Http2SecureServer | ReturnType<typeof createTlsServer>): Promise<number> {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+async function serve(onStream: (stream: ServerHttp2Stream, path: string) => void, settings: Settings = {}) {
+  const server = createSecureServer({ ...tls, settings });
+  server.on('session', (session) => session.on('error', () => {}));
+  server.on('stream', (stream, headers) => {
+    stream.on('error', () => {});
+    onStream(stream, String(headers[':path']));
+  });
+  return listen(server);
+}
+
+interface Opened {
+  readonly session: Http2Session;
+  /** The events in order. */
+  readonly told: string[];
+  readonly closed: Promise<unknown>;
+}
+
+/** A session that is ready for requests. */
+async function open(engine: Http2Engine, port: number, streamsMax = 100): Promise<Opened> {
+  const socket: TLSSocket = connect({ port, host: '127.0.0.1', ca: certificate, ALPNProtocols: ['h2'] });
+  socket.on('error', () => {});
+  await once(socket, 'secureConnect');
+  const told: string[] = [];
+  let tellClosed: (error: unknown) => void = () => {};
+  const closed = new Promise((resolve) => {
+    tellClosed = resolve;
+  });
+  const session = await new Promise<Http2Session>((resolve) => {
+    const made: Http2Session = engine(socket, {
+      streamsMax,
+      events: {
+        onReady: () => resolve(made),
+        onCapacity: () => {},
+        onDrain: () => told.push('drain'),
+        onClose: (error) => {
+          told.push('close');
+          tellClosed(error);
+        },
+      },
+    });
+  });
+  onTestFinished(() => session.destroy());
+  return { session, told, closed };
+}
+
+const accept = (stream: ServerHttp2Stream) => {
+  stream.resume();
+  stream.respond({ ':status': 201 }, { endStream: true });
+};
+
+describe.each(engines)('the engine on %s', (_name, engine) => {
+  test('R-38b 1,000 requests of all sizes: each has its own answer, once', async () => {
+    const port = await serve(
+      (stream, path) => {
+        let bytes = 0;
+        stream.on('data', (chunk: Buffer) => {
+          bytes += chunk.length;
+        });
+        stream.on('end', () => {
+          const size = Number(path.slice(1)) * 10;
+          stream.respond(
+            { ':status': 200 + (size % 100), 'x-body': String(bytes), 'x-path': path },
+            { endStream: size === 0 },
+          );
+          if (size > 0) stream.end('a'.repeat(size));
+        });
+      },
+      // So small that every body waits for windows to open.
+      { initialWindowSize: 700 },
+    );
+    const { session, closed } = await open(engine, port);
+    let next = 0;
+    const wrong: unknown[] = [];
+    const worker = async () => {
+      for (let i = next++; i < 1_000; i = next++) {
+        const bodyBytes = (i * 37) % 4_097;
+        const result = await session.request(request({ path: `/${i}`, body: Buffer.alloc(bodyBytes) }));
+        const size = i * 10;
+        const expected = {
+          status: 200 + (size % 100),
+          path: `/${i}`,
+          body: String(bodyBytes),
+          text: size === 0 ? null : 'a'.repeat(Math.min(size, 4_096)),
+          truncated: size > 4_096,
+        };
+        const seen = 'status' in result && {
+          status: result.status,
+          path: result.headers['x-path'],
+          body: result.headers['x-body'],
+          text: result.body,
+          truncated: result.truncated,
+        };
+        if (JSON.stringify(seen) !== JSON.stringify(expected)) wrong.push({ seen, expected });
+      }
+    };
+    await Promise.all(Array.from({ length: 50 }, worker));
+    expect(wrong).toEqual([]);
+    session.drain();
+    await closed;
+    expect(session.inFlight).toBe(0);
+  });
+
+  test('it offers what the peer allows, and no more than its cap', async () => {
+    const [few, many] = [await serve(accept, { maxConcurrentStreams: 3 }), await serve(accept)];
+    expect((await open(engine, few)).session.streamsMax).toBe(3);
+    expect((await open(engine, many, 80)).session.streamsMax).toBe(80);
+  });
+
+  test('headers arrive as given, with the length; an informational answer is not the answer', async () => {
+    const seen: Record<string, unknown>[] = [];
+    const server = createSecureServer(tls);
+    server.on('stream', (stream, headers) => {
+      seen.push({ ...headers });
+      stream.additionalHeaders({ ':status': 103, link: '</x>' });
+      accept(stream);
+    });
+    const { session } = await open(engine, await listen(server));
+    const headers = { authorization: 'bearer x', 'apns-id': 'e63c', ttl: '60' };
+    const result = await session.request(
+      request({ path: '/3/device/ab', authority: 'push.test.example:8443', headers, unindexed: ['apns-id'] }),
+    );
+    expect(result).toMatchObject({ status: 201 });
+    expect(seen[0]).toMatchObject({
+      ':method': 'POST',
+      ':scheme': 'https',
+      ':authority': 'push.test.example:8443',
+      ':path': '/3/device/ab',
+      authorization: 'bearer x',
+      'apns-id': 'e63c',
+      ttl: '60',
+      'content-length': '4',
+    });
+  });
+
+  test('a stream that is reset fails alone; refused, it says so', async () => {
+    const port = await serve((stream, path) => {
+      if (path === '/reset') stream.close(2);
+      else if (path === '/refused') stream.close(7);
+      else if (path === '/late') {
+        stream.respond({ ':status': 200 });
+        stream.write('abc', () => stream.destroy(new Error('on purpose')));
+      } else accept(stream);
+    });
+    const { session, told } = await open(engine, port);
+    const results = await Promise.all(
+      ['/reset', '/refused', '/late', '/'].map((path) => session.request(request({ path }))),
+    );
+    expect(results).toMatchObject([
+      { transportError: 'reset', written: true },
+      { refused: true },
+      { status: 200, truncated: true },
+      { status: 201 },
+    ]);
+    expect(told).toEqual([]);
+  });
+
+  test('a deadline ends its request and cancels its stream; where others are answered the session goes on', async () => {
+    const cancelled: Promise<unknown>[] = [];
+    const port = await serve((stream, path) => {
+      if (path !== '/silent') accept(stream);
+      else cancelled.push(once(stream, 'close').then(() => stream.rstCode));
+    });
+    const { session } = await open(engine, port);
+    const silent = session.request(request({ path: '/silent', timeoutMs: 200 }));
+    expect(await session.request(request())).toMatchObject({ status: 201 });
+    expect(await silent).toMatchObject({ transportError: 'timeout', written: true });
+    expect(await Promise.all(cancelled)).toEqual([8]);
+    expect(session.isDraining).toBe(false);
+    expect(await session.request(request())).toMatchObject({ status: 201 });
+  });
+
+  test('where nothing at all is answered in that time, the session takes no further request', async () => {
+    const port = await serve(() => {});
+    const { session, told, closed } = await open(engine, port);
+    expect(await session.request(request({ timeoutMs: 100 }))).toMatchObject({ transportError: 'timeout' });
+    expect(session.isDraining).toBe(true);
+    await closed;
+    expect(told).toEqual(['drain', 'close']);
+  });
+
+  test('a body that stalls after its headers is an answer by its status', async () => {
+    const port = await serve((stream) => {
+      stream.respond({ ':status': 400 });
+      stream.write('{"reason":');
+    });
+    const { session } = await open(engine, port);
+    const result = await session.request(request({ timeoutMs: 200 }));
+    expect(result).toMatchObject({ status: 400, body: '{"reason":', truncated: true });
+  });
+
+  test('GOAWAY with an error: what lies above its last stream is refused, the rest answered or lost', async () => {
+    const streams: ServerHttp2Stream[] = [];
+    const port = await serve((stream) => {
+      streams.push(stream);
+      if (streams.length === 4) stream.session?.goaway(1, streams[1]?.id);
+    });
+    const { session, closed, told } = await open(engine, port);
+    const results = await Promise.all(Array.from({ length: 4 }, () => session.request(request({ timeoutMs: 5_000 }))));
+    expect(results.slice(2)).toMatchObject([{ refused: true }, { refused: true }]);
+    for (const covered of results.slice(0, 2)) expect(covered).not.toHaveProperty('refused');
+    await closed;
+    expect(told).toEqual(['drain', 'close']);
+  });
+
+  test('a session that drains finishes what is under way', async () => {
+    const streams: ServerHttp2Stream[] = [];
+    let tellArrived = () => {};
+    const arrived = new Promise<void>((resolve) => {
+      tellArrived = resolve;
+    });
+    const port = await serve((stream) => {
+      streams.push(stream);
+      if (streams.length === 3) tellArrived();
+    });
+    const { session, told, closed } = await open(engine, port);
+    const asked = Array.from({ length: 3 }, () => session.request(request()));
+    await arrived;
+    session.drain();
+    for (const stream of streams) accept(stream);
+    expect(await Promise.all(asked)).toMatchObject([{ status: 201 }, { status: 201 }, { status: 201 }]);
+    expect(await closed).toBeUndefined();
+    expect(told).toEqual(['drain', 'close']);
+  });
+
+  test('a session that is destroyed, and one whose connection breaks, fail what is under way', async () => {
+    for (const end of ['here', 'there'] as const) {
+      let tellArrived: (stream: ServerHttp2Stream) => void = () => {};
+      const arrived = new Promise<ServerHttp2Stream>((resolve) => {
+        tellArrived = resolve;
+      });
+      const { session, told, closed } = await open(engine, await serve((stream) => tellArrived(stream)));
+      const asked = session.request(request());
+      const stream = await arrived;
+      if (end === 'here') session.destroy();
+      else stream.session?.destroy();
+      expect(await asked).toMatchObject({ transportError: 'reset', written: true });
+      await closed;
+      expect(told).toEqual(['drain', 'close']);
+    }
+  });
+
+  test('a ping is answered by a peer that lives, and by no other', async () => {
+    const { session } = await open(engine, await serve(accept));
+    expect(await session.ping(5_000)).toBe(true);
+
+    const emptySettings = Buffer.from('000000040000000000', 'hex');
+    const mute = createTlsServer({ ...tls, ALPNProtocols: ['h2'] }, (socket) => {
+      socket.on('error', () => {});
+      socket.write(emptySettings);
+    });
+    const opened = await open(engine, await listen(mute));
+    expect(await opened.session.ping(50)).toBe(false);
+    opened.session.destroy();
+    expect(await opened.session.ping(50)).toBe(false);
+  });
+
+  test.each([
+    ['another protocol', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
+    ['a frame over the limit', Buffer.from('ffffff040000000000', 'hex')],
+    ['SETTINGS of an impossible length', Buffer.from('0000010400000000000a', 'hex')],
+    ['a window that overflows', Buffer.from('0000000400000000000000040800000000007fffffff', 'hex')],
+    ['an answer to no request', Buffer.from('0000000400000000000000010104000000ff88', 'hex')],
+    ['nothing', ''],
+  ])('a peer that sends %s: the request has its result, and nothing is left over', async (_what, bytes) => {
+    const rude = createTlsServer({ ...tls, ALPNProtocols: ['h2'] }, (socket) => {
+      socket.on('error', () => {});
+      socket.end(bytes);
+    });
+    const port = await listen(rude);
+    const pool = new Http2Pool({
+      engine,
+      open: () => connect({ port, host: '127.0.0.1', ca: certificate, ALPNProtocols: ['h2'] }),
+      sessionsMax: 1,
+      streamsMax: 100,
+      connectTimeoutMs: 300,
+      idleMs: 60_000,
+    });
+    expect(await pool.request(request({ timeoutMs: 300 }))).toHaveProperty('transportError');
+    await pool.close();
+    expect(pool.isEmpty).toBe(true);
+  });
+});
