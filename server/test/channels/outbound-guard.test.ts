@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { type AddressGuard, noExceptions, type Resolver } from '../../src/platform/address-guard.ts';
+import {
+  type AddressGuard,
+  createAddressGuard,
+  noExceptions,
+  type Resolver,
+} from '../../src/platform/address-guard.ts';
 import { createOutboundSockets, transportErrorOf } from '../../src/platform/outbound-socket.ts';
 import { refusedUrls } from '../fixtures/refused-urls.ts';
 import { type PushServerOptions, startPushServer } from './push-server.ts';
@@ -125,6 +130,20 @@ describe('R-31 where a name leads is judged at the connection', () => {
     const error = await new Promise((resolve) => socket.once('error', resolve));
     expect(transportErrorOf(error)).toBe('blocked_address');
     expect(socket.bytesWritten).toBe(0);
+  });
+});
+
+describe('R-30 a raw address, for which Node asks no lookup', () => {
+  test.each(['127.0.0.1', '::1', '::ffff:127.0.0.1', '10.0.0.1', '169.254.169.254'])('%s', async (address) => {
+    const server = await serve();
+    const connect = vi.spyOn(Socket.prototype, 'connect');
+    onTestFinished(() => connect.mockRestore());
+    const guard = createAddressGuard();
+    const socket = createOutboundSockets(guard).open({ host: address, port: server.port }, ['h2', 'http/1.1']);
+    const error = await new Promise((resolve) => socket.once('error', resolve));
+    expect(transportErrorOf(error)).toBe('blocked_address');
+    expect(connect).not.toHaveBeenCalled();
+    expect(server.connections).toBe(0);
   });
 });
 

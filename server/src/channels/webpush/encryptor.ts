@@ -1,0 +1,84 @@
+// Where encryption is done: most of a web push's cost is arithmetic on the curve, so a busy process hands it to a thread and
+// goes on rendering, sending and recording. A push that comes alone is encrypted on the spot: it need not wait for a thread.
+import { Worker } from 'node:worker_threads';
+import { encrypt } from './encrypt.ts';
+import { type EncryptJob, packJobs, unpackBodies } from './encrypt-batch.ts';
+
+export interface Encryptor {
+  /** The request body; undefined when `p256dh` is not a point on P-256. */
+  encrypt(plaintext: Buffer, p256dh: Buffer, auth: Buffer): Promise<Buffer | undefined> | Buffer | undefined;
+  close(): Promise<void>;
+}
+
+/** Encrypts at once, on the calling thread. */
+export const inlineEncryptor: Encryptor = { encrypt, close: async () => undefined };
+
+/** Jobs that go to the thread in one message: enough that the message costs little, few enough to overlap with sending. */
+const jobsAtOnce = 32;
+/** Fewer than this in one turn of the event loop are done on the spot. */
+const jobsWorthAThread = 4;
+
+interface Waiting extends EncryptJob {
+  readonly resolve: (body: Buffer | undefined) => void;
+}
+
+/**
+ * Encrypts on a thread of its own when there is enough to do. A thread that dies takes nothing with it: what it held is
+ * encrypted here, and so is everything after.
+ */
+export function createThreadedEncryptor(): Encryptor {
+  let thread: Worker | undefined;
+  let isBroken = false;
+  let queued: Waiting[] = [];
+  const underWay: Waiting[][] = [];
+
+  const encryptHere = (jobs: readonly Waiting[]): void => {
+    for (const { plaintext, p256dh, auth, resolve } of jobs) resolve(encrypt(plaintext, p256dh, auth));
+  };
+
+  const start = (): Worker => {
+    const started = new Worker(new URL('./encrypt-thread.js', import.meta.url));
+    started.unref();
+    // Answers come in the order of the questions.
+    started.on('message', (packed: Uint8Array) => {
+      const jobs = underWay.shift() ?? [];
+      for (const [i, body] of unpackBodies(packed).entries()) jobs[i]?.resolve(body);
+    });
+    const giveUp = (): void => {
+      isBroken = true;
+      thread = undefined;
+      for (const jobs of underWay.splice(0)) encryptHere(jobs);
+    };
+    started.on('error', giveUp);
+    started.on('exit', giveUp);
+    return started;
+  };
+
+  const flush = (): void => {
+    const jobs = queued;
+    queued = [];
+    if (jobs.length === 0) return;
+    if (isBroken || (jobs.length < jobsWorthAThread && underWay.length === 0)) {
+      encryptHere(jobs);
+      return;
+    }
+    thread ??= start();
+    underWay.push(jobs);
+    const packed = packJobs(jobs);
+    thread.postMessage(packed, [packed.buffer]);
+  };
+
+  return {
+    encrypt: (plaintext, p256dh, auth) =>
+      new Promise((resolve) => {
+        queued.push({ plaintext, p256dh, auth, resolve });
+        if (queued.length === 1) setImmediate(flush);
+        else if (queued.length >= jobsAtOnce) flush();
+      }),
+    async close() {
+      flush();
+      isBroken = true;
+      await thread?.terminate();
+    },
+  };
+}
