@@ -80,7 +80,6 @@ export const TAG = {
   heartbeatAck: 1,
   loginRequest: 2,
   loginResponse: 3,
-  close: 4,
   iqStanza: 7,
   dataMessage: 8,
 } as const;
