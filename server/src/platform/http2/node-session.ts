@@ -54,12 +54,12 @@ class NodeSession implements Http2Session {
       this.#error ??= error;
     });
     this.#session.on('remoteSettings', ({ maxConcurrentStreams }) => this.#onSettings(maxConcurrentStreams));
-    this.#session.on('goaway', (_code, lastStreamId) => {
+    this.#session.on('goaway', (code, lastStreamId) => {
       this.#lastStreamId = lastStreamId;
-      this.#stopTaking();
+      this.#stopTaking(code === NGHTTP2_NO_ERROR ? undefined : new Error(`The peer said goodbye with code ${code}.`));
     });
     this.#session.once('close', () => {
-      this.#stopTaking();
+      this.isDraining = true;
       events.onClose(this.#error);
     });
   }
@@ -71,7 +71,7 @@ class NodeSession implements Http2Session {
         stream = this.#session.request(headersOf(request));
       } catch {
         // `request` throws when the session began to close in this very turn: nothing was sent.
-        this.#stopTaking();
+        this.#stopTaking(this.#error);
         resolve({ refused: true, latencyMs: 0 });
         return;
       }
@@ -118,11 +118,11 @@ class NodeSession implements Http2Session {
     this.#events.onReady();
   }
 
-  #stopTaking(): void {
+  #stopTaking(error: unknown): void {
     if (this.isDraining) return;
     this.isDraining = true;
     this.#linger();
-    this.#events.onDrain();
+    this.#events.onDrain(error);
   }
 
   /** Once nothing is left to wait for, a peer that does not close its side is not waited for long. */
@@ -148,12 +148,12 @@ class NodeSession implements Http2Session {
   }
 
   drain(): void {
-    this.#stopTaking();
+    this.#stopTaking(undefined);
     this.#session.close();
   }
 
   destroy(): void {
-    this.#stopTaking();
+    this.isDraining = true;
     this.#session.destroy();
     this.#socket.destroy();
   }

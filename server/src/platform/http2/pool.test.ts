@@ -46,11 +46,9 @@ class ScriptedSession implements Http2Session {
     if (this.isDraining && this.inFlight === 0) this.lose(undefined);
   }
 
+  /** The connection is gone. */
   lose(error: unknown): void {
-    if (!this.isDraining) {
-      this.isDraining = true;
-      this.events.onDrain();
-    }
+    this.isDraining = true;
     for (const resolve of this.pending.splice(0)) resolve({ transportError: 'reset', written: true, latencyMs: 1 });
     this.events.onClose(error);
   }
@@ -60,10 +58,10 @@ class ScriptedSession implements Http2Session {
     return this.isAlive;
   }
 
-  drain(): void {
+  drain(error?: unknown): void {
     if (this.isDraining) return;
     this.isDraining = true;
-    this.events.onDrain();
+    this.events.onDrain(error);
     if (this.inFlight === 0) this.events.onClose(undefined);
   }
 
@@ -84,6 +82,7 @@ class ScriptedSocket extends EventEmitter {
 function setup(changed: Partial<Http2PoolOptions> & { readonly streams?: number } = {}) {
   const { streams = 2, ...options } = changed;
   const sockets: ScriptedSocket[] = [];
+  const openedAtMs: number[] = [];
   const sessions: ScriptedSession[] = [];
   const pool = new Http2Pool({
     sessionsMax: 2,
@@ -93,6 +92,7 @@ function setup(changed: Partial<Http2PoolOptions> & { readonly streams?: number 
     open: () => {
       const socket = new ScriptedSocket();
       sockets.push(socket);
+      openedAtMs.push(performance.now());
       return socket as unknown as TLSSocket;
     },
     engine: (_socket, { events }) => {
@@ -117,7 +117,9 @@ function setup(changed: Partial<Http2PoolOptions> & { readonly streams?: number 
     if (session === undefined) throw new Error(`There is no session ${index}.`);
     return session;
   };
-  return { pool, sockets, sessions, results, ask, connect, turn, get };
+  /** Milliseconds between one attempt to connect and the next. */
+  const gaps = () => openedAtMs.slice(1).map((ms, i) => ms - (openedAtMs[i] ?? 0));
+  return { pool, sockets, sessions, results, ask, connect, turn, get, gaps };
 }
 
 beforeEach(() => {
@@ -222,22 +224,41 @@ describe('when no connection can be made', () => {
     expect(t.results).toMatchObject([{ transportError: 'connect_error', written: false }]);
   });
 
+  const farApart = (gaps: readonly number[]) => {
+    expect(gaps.length).toBeGreaterThanOrEqual(4);
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1_000);
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(2_200);
+  };
+
   test('attempts are at least a second apart, however many ask', async () => {
     const t = setup();
-    const startedAt: number[] = [];
-    let attempts = 0;
-    for (let ms = 0; ms < 20_000; ms += 100) {
+    for (let i = 0; i < 200; i += 1) {
       t.ask(5);
-      if (t.sockets.length > attempts) {
-        attempts = t.sockets.length;
-        startedAt.push(ms);
-        t.sockets.at(-1)?.emit('error', refusedConnection);
+      t.sockets.at(-1)?.emit('error', refusedConnection);
+      await vi.advanceTimersByTimeAsync(100);
+    }
+    farApart(t.gaps());
+  });
+
+  test.each([
+    ['loses every connection at once', (session?: ScriptedSession) => session?.lose(new Error('reset'))],
+    [
+      'says goodbye to every connection for a cause',
+      (session?: ScriptedSession) => session?.drain(new Error('GOAWAY')),
+    ],
+  ])('and so they are to a peer that %s', async (_what, end) => {
+    const t = setup({ sessionsMax: 1 });
+    for (let i = 0; i < 200; i += 1) {
+      // More than one session takes, so that some always wait.
+      t.ask(5);
+      if (t.sockets.length > t.sessions.length) {
+        t.connect();
+        await t.turn();
+        end(t.sessions.at(-1));
       }
       await vi.advanceTimersByTimeAsync(100);
     }
-    const gaps = startedAt.slice(1).map((ms, i) => ms - (startedAt[i] ?? 0));
-    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1_000);
-    expect(Math.max(...gaps)).toBeLessThanOrEqual(2_200);
+    farApart(t.gaps());
   });
 
   test('sessions that live go on serving while a further one fails', async () => {
@@ -252,21 +273,6 @@ describe('when no connection can be made', () => {
       await t.turn();
     }
     expect(t.results).toEqual(Array(5).fill(answered));
-  });
-
-  test('a peer that loses every connection at once is asked once a second', async () => {
-    const t = setup({ sessionsMax: 1 });
-    for (let i = 0; i < 100; i += 1) {
-      t.ask();
-      if (t.sockets.length > t.sessions.length) {
-        t.connect();
-        await t.turn();
-        t.sessions.at(-1)?.lose(new Error('reset'));
-      }
-      await vi.advanceTimersByTimeAsync(100);
-    }
-    expect(t.sessions.length).toBeLessThanOrEqual(11);
-    expect(t.sessions.length).toBeGreaterThanOrEqual(4);
   });
 
   test('a session lost after long service is replaced at once', async () => {

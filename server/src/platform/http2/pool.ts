@@ -232,7 +232,10 @@ export class Http2Pool {
               slot = this.#admit(session);
             }),
           onCapacity: () => slot && this.#onCapacity(slot),
-          onDrain: () => this.#pump(),
+          onDrain: (error) => {
+            if (error !== undefined) this.#postponeConnecting();
+            this.#pump();
+          },
           onClose: (error) => (slot ? this.#onClosed(slot, error) : fail(transportErrorOf(error))),
         },
       });

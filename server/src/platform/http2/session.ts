@@ -30,8 +30,11 @@ export interface Http2SessionEvents {
   onReady(): void;
   /** A stream ended, or the peer's limit changed. */
   onCapacity(): void;
-  /** No further request may be handed over; those under way go on. At most once, before `onClose`. */
-  onDrain(): void;
+  /**
+   * The peer said goodbye (GOAWAY), or `drain` was called: no further request may be handed over, those under way go on.
+   * `error` when the goodbye had a cause. At most once, before `onClose`; not told when the connection is simply gone.
+   */
+  onDrain(error: unknown): void;
   /** The connection is gone and every request has its result. Exactly once. `error` is undefined after a proper end. */
   onClose(error: unknown): void;
 }
