@@ -32,4 +32,11 @@ export const audienceSchema = z
     const message = `The audience must name exactly one of ${selectors.join(', ')}.`;
     context.issues.push(issueOf({ path: [], code: 'exactly_one_required', message, allowed: selectors }, given));
     return z.NEVER;
+  })
+  .meta({
+    oneOf: [
+      { type: 'object', properties: { all: { const: true } }, required: ['all'] },
+      { type: 'object', properties: { device_ids: { type: 'array' } }, required: ['device_ids'] },
+      { type: 'object', properties: { external_ids: { type: 'array' } }, required: ['external_ids'] },
+    ],
   });

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Issue } from '../platform/api-error.ts';
 import { issueOf } from '../platform/validate.ts';
 import { type UrlUse, urlProblem } from './content-url.ts';
-import { canonicalLanguage } from './locales.ts';
+import { canonicalLanguage, languageLengthMax, languagePattern } from './locales.ts';
 import { parseTemplate, type TemplateUse } from './template.ts';
 import { hasTags } from './template-grammar.ts';
 
@@ -121,33 +121,38 @@ export const dataField = z
 
 /** An object by language tag: its keys in canonical case, each language once. */
 export function byLocale<Entry extends z.ZodType>(entry: Entry) {
-  return z.preprocess(
-    (value, ctx) => {
-      if (!isRecord(value)) return value;
-      const tags = Object.keys(value);
-      if (tags.length > localesMax) {
-        ctx.issues.push(
-          issueOf({ path: [], code: 'too_big', message: `At most ${localesMax} languages are allowed.` }),
-        );
-        return value;
-      }
-      const entries = new Map<string, unknown>();
-      for (const tag of tags) {
-        const canonical = canonicalLanguage(tag);
-        const message =
-          canonical === null
-            ? `'${tag.slice(0, 35)}' is not a language tag.`
-            : `The language ${canonical} is given twice.`;
-        if (canonical === null || entries.has(canonical)) {
+  return z
+    .preprocess(
+      (value, ctx) => {
+        if (!isRecord(value)) return value;
+        const tags = Object.keys(value);
+        if (tags.length > localesMax) {
           ctx.issues.push(
-            issueOf({ path: [tag], code: canonical === null ? 'invalid_format' : 'invalid_value', message }),
+            issueOf({ path: [], code: 'too_big', message: `At most ${localesMax} languages are allowed.` }),
           );
-        } else entries.set(canonical, value[tag]);
-      }
-      return Object.fromEntries(entries);
-    },
-    z.record(z.string(), entry),
-  );
+          return value;
+        }
+        const entries = new Map<string, unknown>();
+        for (const tag of tags) {
+          const canonical = canonicalLanguage(tag);
+          const message =
+            canonical === null
+              ? `'${tag.slice(0, 35)}' is not a language tag.`
+              : `The language ${canonical} is given twice.`;
+          if (canonical === null || entries.has(canonical)) {
+            ctx.issues.push(
+              issueOf({ path: [tag], code: canonical === null ? 'invalid_format' : 'invalid_value', message }),
+            );
+          } else entries.set(canonical, value[tag]);
+        }
+        return Object.fromEntries(entries);
+      },
+      z.record(z.string(), entry),
+    )
+    .meta({
+      maxProperties: localesMax,
+      propertyNames: { pattern: languagePattern.source, maxLength: languageLengthMax },
+    });
 }
 
 function checkDataEntry(ctx: Context, key: string, value: unknown): void {

@@ -21,13 +21,16 @@ export function canonicalCountry(text: string): string | null {
 }
 
 /** A `country` field: any letter case in, upper case out. The 400 for the common mistake `UK` suggests `GB`. */
-export const countryField = z.string().transform((text, ctx): string => {
-  const code = canonicalCountry(text);
-  if (code !== null) return code;
-  const message =
-    text.toUpperCase() === 'UK'
-      ? "'UK' is not an ISO 3166-1 country code: write 'GB'."
-      : 'A country is a two-letter ISO 3166-1 code, such as DE.';
-  ctx.issues.push(issueOf({ path: [], code: 'invalid_value', message }, text));
-  return z.NEVER;
-});
+export const countryField = z
+  .string()
+  .transform((text, ctx): string => {
+    const code = canonicalCountry(text);
+    if (code !== null) return code;
+    const message =
+      text.toUpperCase() === 'UK'
+        ? "'UK' is not an ISO 3166-1 country code: write 'GB'."
+        : 'A country is a two-letter ISO 3166-1 code, such as DE.';
+    ctx.issues.push(issueOf({ path: [], code: 'invalid_value', message }, text));
+    return z.NEVER;
+  })
+  .meta({ pattern: '^[A-Za-z]{2}$' });

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 
 /** Contract 9: two or three letters, then any subtags of two to eight. */
-const languagePattern = /^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/;
-const languageLengthMax = 35;
+export const languagePattern = /^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/;
+export const languageLengthMax = 35;
 
 /** Contract 8: `language-REGION` with an optional script between, or a bare language as browsers report it. */
 const localePattern = /^[A-Za-z]{2,3}(?:(?:-[A-Za-z]{4})?-(?:[A-Za-z]{2}|[0-9]{3}))?$/;

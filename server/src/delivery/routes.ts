@@ -20,7 +20,7 @@ export interface DeliveryRouteDeps extends TimelineDeps {
 // `not_configured` is a failure and a skip reason: one word in the closed set.
 const codes = [...new Set([...errorCodes, ...skipReasons])] as [string, ...string[]];
 
-const querySchema = z.strictObject({
+export const deliveryListQuery = z.strictObject({
   limit: limitField(500),
   cursor: z.string().optional(),
   status: z.enum(deliveryStatuses).optional(),
@@ -41,7 +41,7 @@ export function deliveryRoutes(deps: DeliveryRouteDeps): Route<Caller>[] {
 }
 
 async function getDeliveries(deps: DeliveryRouteDeps, { caller, params, query }: ApiRequest<Caller>): Promise<object> {
-  const { limit, cursor, ...filters } = validate(querySchema, query);
+  const { limit, cursor, ...filters } = validate(deliveryListQuery, query);
   const messageId = decodeId('msg', params['id'] ?? '');
   const scope = [caller.appId, 'deliveries', messageId ?? null, filters];
   const position = cursor === undefined ? undefined : deps.cursors.read(cursor, scope);

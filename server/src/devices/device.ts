@@ -12,7 +12,7 @@ import { decodeId, type Uuid } from '../platform/ids.ts';
 import { type TimeZones, timeZoneField } from '../platform/time-zones.ts';
 import { issueOf, validate } from '../platform/validate.ts';
 import { propertyChanges, type StoredProperties } from '../properties/property.ts';
-import { type DeviceToken, parseToken } from './token.ts';
+import { type DeviceToken, parseToken, tokenForms } from './token.ts';
 
 export const deviceStatuses = ['active', 'invalid', 'unsubscribed'] as const;
 export type DeviceStatus = (typeof deviceStatuses)[number];
@@ -48,12 +48,12 @@ export interface RegistrationRules {
 }
 
 /** The body of POST /v1/devices. An absent field keeps what is stored, null clears it. */
-export type Registration = z.output<ReturnType<typeof schemaOf>>;
+export type Registration = z.output<ReturnType<typeof registrationSchema>>;
 
 /** Builds the reader of registrations, which throws the 400: what a token must look like depends on the platform beside it. */
 export function createRegistrationParser(rules: RegistrationRules): (body: unknown) => Registration {
-  const schemas = new Map(platforms.map((platform) => [platform as unknown, schemaOf(platform, rules)]));
-  const anyPlatform = schemaOf(undefined, rules);
+  const schemas = new Map(platforms.map((platform) => [platform as unknown, registrationSchema(platform, rules)]));
+  const anyPlatform = registrationSchema(undefined, rules);
   return (body) => {
     const platform = (body as { platform?: unknown } | null | undefined)?.platform;
     return validate(schemas.get(platform) ?? anyPlatform, body);
@@ -63,7 +63,8 @@ export function createRegistrationParser(rules: RegistrationRules): (body: unkno
 const fact = z.string().max(64).nullish();
 const environment = z.enum(environments).nullish();
 
-function schemaOf(platform: Platform | undefined, { endpointRules, timeZones }: RegistrationRules) {
+/** The body that a platform registers with; without a platform, what all of them share. */
+export function registrationSchema(platform: Platform | undefined, { endpointRules, timeZones }: RegistrationRules) {
   return z.strictObject({
     platform: z.enum(platforms),
     token: tokenField(platform, endpointRules),
@@ -84,10 +85,13 @@ function schemaOf(platform: Platform | undefined, { endpointRules, timeZones }: 
 }
 
 function tokenField(platform: Platform | undefined, rules: EndpointRules) {
-  return z.unknown().transform((given, context): DeviceToken => {
-    const parsed = parseToken(platform, given, rules);
-    if ('token' in parsed) return parsed.token;
-    for (const issue of parsed.issues) context.issues.push(issueOf(issue, given));
-    return z.NEVER;
-  });
+  return z
+    .unknown()
+    .transform((given, context): DeviceToken => {
+      const parsed = parseToken(platform, given, rules);
+      if ('token' in parsed) return parsed.token;
+      for (const issue of parsed.issues) context.issues.push(issueOf(issue, given));
+      return z.NEVER;
+    })
+    .meta({ anyOf: [...tokenForms] });
 }

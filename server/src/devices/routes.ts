@@ -23,7 +23,7 @@ export interface DeviceRouteDeps extends RegistrationRules {
 }
 
 const noQuery = z.strictObject({});
-const listQuery = z.strictObject({
+export const deviceListQuery = z.strictObject({
   limit: limitField(200),
   cursor: z.string().optional(),
   platform: z.enum(platforms).optional(),
@@ -77,7 +77,7 @@ export function deviceRoutes(deps: DeviceRouteDeps): Route<Caller>[] {
           platform = null,
           status = null,
           external_id: externalId = null,
-        } = validate(listQuery, query);
+        } = validate(deviceListQuery, query);
         const scope = [caller.appId, 'devices', platform, status, externalId];
         const [createdAt, id] = cursor === undefined ? [] : cursors.read(cursor, scope);
         const after = createdAt === undefined ? null : { createdAt: new Date(createdAt), id: String(id) };

@@ -18,6 +18,35 @@ export type ParsedToken = { readonly token: DeviceToken } | { readonly issues: r
 const hintLength = 6;
 const androidLengthMax = 4_096;
 
+/** What a token looks like whatever the platform, as JSON Schema: what `parseToken` is told and no schema could tell it. */
+export const tokenForms = [
+  {
+    type: 'string',
+    minLength: 1,
+    maxLength: androidLengthMax,
+    description: 'Web: the push subscription as JSON text. iOS: the APNs token in hex. Android: the FCM token.',
+  },
+  {
+    type: 'object',
+    description: 'Web: the push subscription, as PushSubscription.toJSON() gives it.',
+    properties: {
+      endpoint: { type: 'string', format: 'uri' },
+      expirationTime: { type: ['number', 'null'] },
+      keys: {
+        type: 'object',
+        properties: {
+          p256dh: { type: 'string', description: '65 bytes in base64url: a point on P-256.' },
+          auth: { type: 'string', description: '16 bytes in base64url.' },
+        },
+        required: ['p256dh', 'auth'],
+        additionalProperties: false,
+      },
+    },
+    required: ['endpoint', 'keys'],
+    additionalProperties: false,
+  },
+] as const;
+
 /** The paths of the issues begin inside the token. Beside a platform that there is not, only its absence is an issue. */
 export function parseToken(platform: Platform | undefined, given: unknown, rules: EndpointRules): ParsedToken {
   if (given === undefined) return refuse('required', 'token is required.');

@@ -26,7 +26,8 @@ const metadataSchema = z
   .refine((value) => Object.keys(value).length <= metadataKeysMax, {
     params: { code: 'too_big' },
     message: `metadata holds at most ${metadataKeysMax} keys.`,
-  });
+  })
+  .meta({ maxProperties: metadataKeysMax });
 
 export const messageRequestSchema = z.strictObject({
   audience: audienceSchema,
@@ -34,7 +35,10 @@ export const messageRequestSchema = z.strictObject({
   name: z.string().max(128).nullish(),
   metadata: metadataSchema.nullish(),
   dry_run: z.boolean().nullish(),
-  send_at: z.null({ error: () => 'This version sends at once: leave send_at out.' }).optional(),
+  send_at: z
+    .null({ error: () => 'This version sends at once: leave send_at out.' })
+    .optional()
+    .describe('This version sends at once: null, or left out.'),
 });
 export type MessageRequest = z.output<typeof messageRequestSchema>;
 

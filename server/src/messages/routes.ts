@@ -25,7 +25,7 @@ export interface MessageRouteDeps extends DryRunDeps {
 
 const mebibyte = 1024 * 1024;
 
-const listQuery = z.strictObject({
+export const messageListQuery = z.strictObject({
   limit: limitField(200),
   cursor: z.string().optional(),
   status: z.enum(messageStatuses).optional(),
@@ -81,10 +81,12 @@ function planOf(plans: Plans, caller: Caller): Plan {
 }
 
 /** Taken literally: quotes and case are part of it (contract 16). */
+export const idempotencyKeyPattern = /^[\x21-\x7e]{1,255}$/;
+
 function readIdempotencyKey(values: readonly string[]): string | null {
   if (values.length === 0) return null;
   const [key] = values;
-  if (values.length === 1 && key !== undefined && /^[\x21-\x7e]{1,255}$/.test(key)) return key;
+  if (values.length === 1 && key !== undefined && idempotencyKeyPattern.test(key)) return key;
   const issue: Issue = {
     path: ['idempotency-key'],
     code: 'invalid_format',
@@ -94,7 +96,7 @@ function readIdempotencyKey(values: readonly string[]): string | null {
 }
 
 async function getMessages(deps: MessageRouteDeps, { caller, query }: ApiRequest<Caller>): Promise<object> {
-  const { limit, cursor, status } = validate(listQuery, query);
+  const { limit, cursor, status } = validate(messageListQuery, query);
   const scope = [caller.appId, '/v1/messages', status ?? null];
   const position = cursor === undefined ? undefined : deps.cursors.read(cursor, scope);
   const after = position ? { createdAt: String(position[0]), id: String(position[1]) as Uuid } : null;

@@ -25,7 +25,7 @@ export function limitField(most: number) {
     .string()
     .regex(/^\d{1,9}$/)
     .transform(Number)
-    .pipe(z.number().min(1).max(most))
+    .pipe(z.int().min(1).max(most))
     .default(50);
 }
 

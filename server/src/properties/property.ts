@@ -49,7 +49,16 @@ export function typeOfValue(value: PropertyValue): PropertyType {
  * The `properties` field of a request. A Map and not an object: `__proto__` and `constructor` are ordinary keys (R-72), and
  * zod's records drop the former.
  */
-export const propertyChanges: z.ZodType<PropertyChanges> = z.unknown().transform((input, context): PropertyChanges => {
+export const propertyChanges: z.ZodType<PropertyChanges> = z
+  .unknown()
+  .transform(readChanges)
+  .meta({
+    type: 'object',
+    propertyNames: { pattern: keyPattern.source },
+    additionalProperties: { type: ['string', 'number', 'boolean', 'null'], maxLength: stringBytesMax },
+  });
+
+function readChanges(input: unknown, context: z.core.$RefinementCtx): PropertyChanges {
   const changes = new Map<string, PropertyValue | null>();
   const refuse = (path: string[], code: IssueCode, message: string): void => {
     context.issues.push(issueOf({ path, code, message }, input));
@@ -71,7 +80,7 @@ export const propertyChanges: z.ZodType<PropertyChanges> = z.unknown().transform
     } else refuse([key], 'invalid_type', 'A property is a string, a number, a boolean or null.');
   }
   return changes;
-});
+}
 
 /**
  * The stored values after a change. Values under numbers that the catalog no longer has (`isLive`) are left behind, so they

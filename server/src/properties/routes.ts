@@ -10,7 +10,7 @@ import { listCatalog } from './list-catalog.ts';
 import type { CatalogRow } from './queries.ts';
 import { slotColumn } from './slots.ts';
 
-const query = z.strictObject({
+export const propertyListQuery = z.strictObject({
   limit: limitField(200),
   cursor: z.string().optional(),
 });
@@ -28,7 +28,7 @@ export function propertyRoutes({ sql, cursors }: { sql: Sql; cursors: Cursors })
       path: '/v1/properties',
       access: 'server',
       async handle({ caller, query: given }) {
-        const { limit, cursor } = validate(query, given);
+        const { limit, cursor } = validate(propertyListQuery, given);
         const scope = [caller.appId, 'properties'];
         const after = cursor === undefined ? undefined : cursors.read(cursor, scope);
         const { rows, indexedColumns } = await listCatalog(

@@ -19,7 +19,7 @@ export interface ReceiptRouteDeps {
   readonly receiptKeys: readonly Buffer[];
 }
 
-const receiptSchema = z
+export const receiptSchema = z
   .strictObject({
     token: z.string(),
     event: z.enum(['displayed', 'clicked', 'dismissed']),
