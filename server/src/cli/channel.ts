@@ -11,7 +11,6 @@ import { type Answer, type AnswerOptions, answer, printable, table, withJson } f
 import { CommandError } from './command-error.ts';
 import { withDatabase } from './context.ts';
 import { getApp } from './find-app.ts';
-import { testChannel } from './test-channel.ts';
 
 interface SetOptions extends AnswerOptions {
   readonly subject?: string;
@@ -32,7 +31,12 @@ export function addChannelCommands(program: Command): void {
     .description('send one push by the normal path')
     .requiredOption('--device <ID>', 'the device to ring')
     .action((app: string, name: string, options: AnswerOptions & { device: string }) =>
-      answer(options, () => testChannel(app, checkChannel(name), options.device)),
+      answer(options, async () => {
+        const channel = checkChannel(name);
+        // All of the service stands behind it: loaded for this command alone.
+        const { testChannel } = await import('./test-channel.ts');
+        return testChannel(app, channel, options.device);
+      }),
     );
 }
 

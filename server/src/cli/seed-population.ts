@@ -57,10 +57,16 @@ export function personAt(seed: string, number: number): SeededPerson {
   const home = pickWeighted(random, places);
   const count = random() < 0.72 ? 1 : random() < 0.8 ? 2 : 3;
   const devices = Array.from({ length: count }, (_, i) => makeDevice(random, home, `${seed} ${number} ${i}`));
-  return { user: random() < 0.78 ? makeUser(random, home, number) : null, devices };
+  return { user: random() < 0.78 ? makeUser(random, home, externalIdOf(seed, number)) : null, devices };
 }
 
-function makeUser(random: Random, home: Place, number: number): SeededUser {
+// Two seeds may fill one app: their people are told apart.
+function externalIdOf(seed: string, number: number): string {
+  const group = createHash('sha256').update(seed).digest('hex').slice(0, 6);
+  return `user-${group}-${String(number + 1).padStart(7, '0')}`;
+}
+
+function makeUser(random: Random, home: Place, externalId: string): SeededUser {
   const plan = pick(random, ['free', 'free', 'free', 'free', 'free', 'pro', 'pro', 'pro', 'team']);
   const orders = plan === 'free' ? Math.floor(random() * 4) : Math.floor(random() ** 2 * 40);
   const properties = new Map<string, PropertyValue>([
@@ -75,7 +81,7 @@ function makeUser(random: Random, home: Place, number: number): SeededUser {
   if (random() < 0.6) properties.set('age', 16 + Math.floor((random() + random()) * 32));
   if (orders > 0) properties.set('favorite', pick(random, ['shoes', 'books', 'garden', 'music', 'kitchen', 'games']));
   return {
-    externalId: `user-${String(number + 1).padStart(7, '0')}`,
+    externalId,
     firstName: random() < 0.93 ? pick(random, home.names) : null,
     country: random() < 0.95 ? home.country : null,
     language: random() < 0.88 ? home.language : null,

@@ -1,0 +1,207 @@
+import { createECDH, randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { createCredentials } from '../../src/apps/credentials.ts';
+import { generateVapidKeys } from '../../src/channels/webpush/vapid.ts';
+import { registerDevice } from '../../src/devices/register-device.ts';
+import { parseToken } from '../../src/devices/token.ts';
+import { noExceptions } from '../../src/platform/address-guard.ts';
+import { encodeId, type Uuid } from '../../src/platform/ids.ts';
+import { createSeal, parseMasterKey } from '../../src/platform/seal.ts';
+import { whenDone } from '../database.ts';
+import { startPushService, type TestPushService } from '../push-service.ts';
+import { type CommandLine, refusal, setupCommandLine } from './run-carillon.ts';
+
+const pushHost = 'push.test.example';
+
+let cli: CommandLine;
+let push: TestPushService;
+/** What a shell needs to know to reach the push service of this test. */
+let outbound: Record<string, string>;
+beforeAll(async () => {
+  cli = await setupCommandLine();
+  push = await startPushService();
+  whenDone(() => push.close());
+  outbound = {
+    PUSH_HOSTS: pushHost,
+    OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
+    OUTBOUND_RESOLVE: `${pushHost}:443=127.0.0.1:${push.port}`,
+    OUTBOUND_CA_FILE: fileURLToPath(new URL('../fixtures/cert.pem', import.meta.url)),
+  };
+});
+
+function writeFile(name: string, content: unknown): string {
+  const file = join(cli.directory, name);
+  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
+  return file;
+}
+
+async function secretsOf(appId: Uuid): Promise<(string | null)[]> {
+  const seal = createSeal(parseMasterKey(cli.environment['MASTER_KEY'] ?? '', 'MASTER_KEY'));
+  const opened = await createCredentials({ sql: cli.sql, seal }).open(appId);
+  return [...opened.values()].map((credential) => credential.secret);
+}
+
+/** Registers a device and returns its public id; a browser is known to the push service as `token`. */
+async function newDevice(appId: Uuid, token: string, platform: 'web' | 'ios' = 'web'): Promise<string> {
+  const p256dh = createECDH('prime256v1').generateKeys('base64url');
+  const keys = { p256dh, auth: randomBytes(16).toString('base64url') };
+  const text = platform === 'ios' ? token : JSON.stringify({ endpoint: `https://${pushHost}/push/${token}`, keys });
+  const parsed = parseToken(platform, text, { pushHosts: [pushHost], exceptions: noExceptions, ownHosts: [] });
+  if (!('token' in parsed)) throw new Error('a test token is not valid');
+  const { row } = await registerDevice(cli, {
+    appId,
+    platform,
+    token: parsed.token,
+    facts: {},
+    environment: undefined,
+    properties: undefined,
+    mayAddProperties: true,
+    refreshes: null,
+  });
+  return encodeId('dev', row.deviceId);
+}
+
+describe('channel set and list', () => {
+  it('R-44 makes VAPID keys, shows the public one and stores the private one sealed', async () => {
+    const app = await cli.newApp('Generated');
+    const before = cli.printed.length;
+    const set = await cli.json('channel', 'set', 'Generated', 'webpush', '--subject', 'mailto:ops@shop.example');
+    expect(set).toMatchObject({ channel: 'webpush', current: true, subject: 'mailto:ops@shop.example', state: 'ok' });
+    expect(Buffer.from(set.public_key, 'base64url')).toHaveLength(65);
+
+    const { channels } = await cli.json('channel', 'list', 'Generated');
+    expect(channels).toEqual([set]);
+    const [secret] = await secretsOf(app.id);
+    expect(Buffer.from(secret ?? '', 'base64url')).toHaveLength(32);
+    expect(cli.printed.slice(before).join('')).not.toContain(secret);
+    expect(JSON.stringify(await cli.sql`SELECT * FROM credentials`)).not.toContain(secret);
+  });
+
+  it('takes the keys of a file, and their subject', async () => {
+    const app = await cli.newApp('Imported');
+    const keys = generateVapidKeys();
+    const file = writeFile('vapid.json', { ...keys, subject: 'https://shop.example/contact' });
+    const before = cli.printed.length;
+    const set = await cli.json('channel', 'set', 'Imported', 'webpush', '--vapid-file', file);
+    expect(set).toMatchObject({ public_key: keys.publicKey, subject: 'https://shop.example/contact' });
+    expect(await secretsOf(app.id)).toEqual([keys.privateKey]);
+    expect(cli.printed.slice(before).join('')).not.toContain(keys.privateKey);
+  });
+
+  it('keeps the former keys for devices bound to them, and the subject where none is given', async () => {
+    await cli.newApp('Twice');
+    const first = await cli.json('channel', 'set', 'Twice', 'webpush', '--subject', 'mailto:ops@shop.example');
+    const second = await cli.json('channel', 'set', 'Twice', 'webpush');
+    expect(second.subject).toBe('mailto:ops@shop.example');
+    expect(second.public_key).not.toBe(first.public_key);
+    const { channels } = await cli.json('channel', 'list', 'Twice');
+    expect(channels).toEqual([second, { ...first, current: false, replaced_at: expect.stringMatching(/Z$/) }]);
+  });
+
+  it('says that no channel is set', async () => {
+    await cli.newApp('Bare');
+    expect(await cli.json('channel', 'list', 'Bare')).toEqual({ channels: [] });
+  });
+
+  it('R-45 needs the master key, and stores nothing without it', async () => {
+    const app = await cli.newApp('Keyless');
+    const refused = await cli.runWith({ MASTER_KEY: '' }, 'channel', 'set', 'Keyless', 'webpush');
+    expect(refused).toMatchObject(refusal(/MASTER_KEY is required/));
+    expect(await secretsOf(app.id)).toEqual([]);
+  });
+
+  it('refuses keys that do not belong together', async () => {
+    await cli.newApp('Mixed up');
+    const keys = { ...generateVapidKeys(), privateKey: generateVapidKeys().privateKey };
+    const refused = await cli.run(
+      'channel',
+      'set',
+      'Mixed up',
+      'webpush',
+      '--vapid-file',
+      writeFile('mixed.json', keys),
+    );
+    expect(refused).toMatchObject(refusal(/privateKey: It does not belong to the public key/));
+    expect(refused.stderr).not.toContain(keys.privateKey);
+  });
+
+  it.concurrent.each([
+    ['an unknown channel', ['set', 'Bare', 'telegram'], /no channel 'telegram'; there is webpush/],
+    [
+      'a subject without an address',
+      ['set', 'Bare', 'webpush', '--subject', 'mailto:root'],
+      /subject: It must be mailto/,
+    ],
+    ['a subject that push services refuse', ['set', 'Bare', 'webpush', '--subject', 'https://localhost'], /subject: /],
+    ['a file that is not there', ['set', 'Bare', 'webpush', '--vapid-file', 'none.json'], /cannot be read: ENOENT/],
+    ['an unknown app', ['list', 'Nobody'], /No app has/],
+  ])('refuses %s in one line', async (_what, parameters, line) => {
+    expect(await cli.run('channel', ...parameters)).toMatchObject(refusal(line));
+  });
+
+  it('refuses a file that is something else, without showing it', async () => {
+    const files = [writeFile('text.json', 'hunter2'), writeFile('other.json', { key: 'hunter2' })];
+    for (const file of files) {
+      const refused = await cli.run('channel', 'set', 'Bare', 'webpush', '--vapid-file', file);
+      expect(refused).toMatchObject(refusal(/--vapid-file \S+ (is not JSON|must hold)/));
+      expect(refused.stderr).not.toContain('hunter2');
+    }
+  });
+});
+
+describe('channel test', () => {
+  it('sends one push by the normal path and shows the answer, with no service running', async () => {
+    const app = await cli.newApp('Tested');
+    await cli.json('channel', 'set', 'Tested', 'webpush');
+    const device = await newDevice(app.id, 'tested');
+    const done = await cli.runWith(outbound, 'channel', 'test', 'Tested', 'webpush', '--device', device, '--json');
+    expect(done.stderr).toBe('');
+    expect(done.json).toMatchObject({
+      message_id: expect.stringMatching(/^msg_/),
+      delivery: { device_id: device, channel: 'webpush', status: 'sent', error_code: null, attempts: 1 },
+    });
+    expect(push.requestsOf('tested')).toHaveLength(1);
+    const [message] = await cli.sql<{ status: string; webpushSent: number }[]>`
+      SELECT status, webpush_sent FROM messages WHERE app_id = ${app.id}`;
+    expect(message).toEqual({ status: 'sent', webpushSent: 1 });
+    const [charged] = await cli.sql<{ used: number }[]>`SELECT used FROM usage WHERE app_id = ${app.id}`;
+    expect(charged).toEqual({ used: 1 });
+  });
+
+  it('shows what the push service answered and ends with 1 when the push failed', async () => {
+    const app = await cli.newApp('Refused');
+    await cli.json('channel', 'set', 'Refused', 'webpush');
+    const device = await newDevice(app.id, 'refused');
+    push.script('refused', (_request, response) => response.writeHead(410).end('gone for good'));
+    const failed = await cli.runWith(outbound, 'channel', 'test', 'Refused', 'webpush', '--device', device);
+    expect(failed.stdout).toMatch(/^msg_\w{22} {2}failed\n {2}410 after \d+ ms gone for good\n$/);
+    expect(failed).toMatchObject({ status: 1, stderr: 'carillon: The push is failed: unregistered\n' });
+  });
+
+  it('retires no device for what the settings of this shell do not allow', async () => {
+    const app = await cli.newApp('Elsewhere');
+    await cli.json('channel', 'set', 'Elsewhere', 'webpush');
+    const device = await newDevice(app.id, 'elsewhere');
+    const refused = await cli.run('channel', 'test', 'Elsewhere', 'webpush', '--device', device);
+    expect(refused).toMatchObject(refusal(/By the settings of this shell.*'push\.test\.example'/));
+    expect(push.requestsOf('elsewhere')).toHaveLength(0);
+    const [row] = await cli.sql<{ status: string }[]>`SELECT status FROM devices WHERE app_id = ${app.id}`;
+    expect(row).toEqual({ status: 'active' });
+  });
+
+  it('refuses what it cannot send to, in one line', async () => {
+    const app = await cli.newApp('Hopeless');
+    const phone = await newDevice(app.id, 'ab'.repeat(32), 'ios');
+    const foreign = await newDevice((await cli.newApp('Other')).id, 'foreign');
+    const test = (device: string) =>
+      cli.runWith(outbound, 'channel', 'test', 'Hopeless', 'webpush', '--device', device);
+    expect(await test(phone)).toMatchObject(refusal(/is reached by apns, not by webpush/));
+    expect(await test(foreign)).toMatchObject(refusal(/Hopeless has no device/));
+    expect(await test('dev_1')).toMatchObject(refusal(/Hopeless has no device 'dev_1'/));
+    await cli.json('app', 'suspend', 'Hopeless');
+    expect(await test(phone)).toMatchObject(refusal(/Hopeless is suspended/));
+  });
+});

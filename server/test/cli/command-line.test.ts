@@ -1,0 +1,107 @@
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { createTestDatabase, whenDone } from '../database.ts';
+import { type CommandLine, refusal, setupCommandLine } from './run-carillon.ts';
+
+let cli: CommandLine;
+beforeAll(async () => {
+  cli = await setupCommandLine();
+});
+
+async function emptyDatabase(): Promise<string> {
+  const { url, sql } = await createTestDatabase();
+  await sql`DROP SCHEMA public CASCADE`;
+  await sql`CREATE SCHEMA public`;
+  return url;
+}
+
+describe('the command line', () => {
+  it.concurrent.each([
+    ['nothing', [], /Say what to do: start, migrate, app, key, channel, seed, sandbox/],
+    ['an unknown command', ['ap'], /There is no command 'ap': start/],
+    ['a noun alone', ['key'], /Say what to do: create, list, rotate, revoke/],
+    ['an unknown verb', ['app', 'remove', 'Shop'], /There is no command 'remove': create, list/],
+    ['an unknown role', ['start', '--role', 'cook'], /Allowed choices are all, api, worker/],
+    ['no workers at all', ['start', '--workers', '0'], /--workers is a whole number from 1 to 256/],
+    ['a port that is none', ['sandbox', '--port', '70000'], /--port is a whole number from 0 to 65535/],
+  ])('refuses %s in one line', async (_what, parameters, line) => {
+    expect(await cli.run(...parameters)).toMatchObject(refusal(line));
+  });
+
+  it('helps on request, and then ends with 0', async () => {
+    const { status, stdout, stderr } = await cli.run('key', 'rotate', '--help');
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toMatch(/Usage: carillon key rotate \[options\] <KEY>/);
+    expect(stdout).toMatch(/--overlap <HOURS>/);
+  });
+
+  it('names the variable that is wrong', async () => {
+    const refused = await cli.runWith({ PORT: 'eighty' }, 'app', 'list');
+    expect(refused).toMatchObject(refusal(/PORT must be a whole number/));
+  });
+
+  it('says that the database cannot be reached, and shows no password', async () => {
+    const environment = { DATABASE_URL: 'postgres://carillon:hunter2@127.0.0.1:9/carillon' };
+    const refused = await cli.runWith(environment, 'app', 'list');
+    expect(refused).toMatchObject(refusal(/The database cannot be reached \(ECONNREFUSED\)/));
+    expect(refused.stderr).not.toContain('hunter2');
+  });
+});
+
+describe('migrate', () => {
+  it('R-93 brings an empty database up to date; until then other commands refuse and --check ends with 1', async () => {
+    const environment = { DATABASE_URL: await emptyDatabase() };
+    const refused = await cli.runWith(environment, 'app', 'list');
+    expect(refused).toMatchObject(refusal(/The database is empty.*carillon migrate/));
+
+    const check = await cli.runWith(environment, 'migrate', '--check', '--json');
+    expect(check.json).toMatchObject({ up_to_date: false, applied: [] });
+    expect(check).toMatchObject({ status: 1, stderr: expect.stringMatching(/^carillon: [^\n]+carillon migrate\n$/) });
+
+    const migrated = await cli.runWith(environment, 'migrate', '--json');
+    expect(migrated.json).toEqual({ up_to_date: true, applied: check.json.missing, missing: [] });
+    const again = await cli.runWith(environment, 'migrate', '--check', '--json');
+    expect(again).toMatchObject({ status: 0, stderr: '', json: { up_to_date: true, missing: [] } });
+    expect((await cli.runWith(environment, 'app', 'list', '--json')).json).toEqual({ apps: [] });
+  });
+
+  it('names what a database lacks that is behind', async () => {
+    const { url, sql } = await createTestDatabase();
+    const [last] = await sql<{ name: string }[]>`
+      DELETE FROM schema_migrations WHERE number = (SELECT max(number) FROM schema_migrations) RETURNING name`;
+    const refused = await cli.runWith({ DATABASE_URL: url }, 'app', 'create', 'Shop');
+    expect(refused).toMatchObject(refusal(new RegExp(`lacks ${last?.name}.*carillon migrate`)));
+  });
+});
+
+describe('the embedded database', () => {
+  it('is made and brought up to date by a command, and stopped when the command ends', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'carillon-cli-data-'));
+    // As root the database runs as another user, who has to reach it.
+    chmodSync(dataDir, 0o755);
+    const place = (): string => {
+      const recorded = readFileSync(join(dataDir, 'database'), 'utf8').trim();
+      return isAbsolute(recorded) ? recorded : join(dataDir, recorded);
+    };
+    whenDone(async () => {
+      rmSync(place(), { recursive: true, force: true });
+      rmSync(dataDir, { recursive: true, force: true });
+    });
+    const environment = { DATABASE_URL: '', MASTER_KEY: '', DATA_DIR: dataDir };
+    const created = await cli.runWith(environment, 'app', 'create', 'Mine', '--json');
+    expect(created).toMatchObject({ status: 0, stderr: '' });
+    expect(existsSync(join(place(), 'postmaster.pid'))).toBe(false);
+
+    // Two at once share one server.
+    const [listed, set] = await Promise.all([
+      cli.runWith(environment, 'app', 'list', '--json'),
+      cli.runWith(environment, 'channel', 'set', 'Mine', 'webpush', '--json'),
+    ]);
+    expect(listed.json.apps).toMatchObject([{ id: created.json.id, name: 'Mine' }]);
+    expect(set.json).toMatchObject({ channel: 'webpush' });
+    expect(existsSync(join(place(), 'postmaster.pid'))).toBe(false);
+    expect(statSync(join(dataDir, 'master.key')).mode & 0o777).toBe(0o600);
+  });
+});

@@ -1,0 +1,196 @@
+// Starts the sandbox and the service as what they are, processes on ports, with a data directory that ends with the demo, and
+// talks to them over HTTP and by the command line. Reaches nothing but this machine.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const serviceProgram = fileURLToPath(new URL('../server/bin/carillon.mjs', import.meta.url));
+const sandboxProgram = fileURLToPath(new URL('../sandbox/bin/sandbox.mjs', import.meta.url));
+
+const readyWithinMs = 60_000;
+const answerWithinMs = 30_000;
+const stopWithinMs = 30_000;
+const logLinesShown = 20;
+
+interface Addresses {
+  readonly inbox: string;
+  readonly push_port: number;
+  readonly certificate_file: string;
+}
+
+/** Where the demo's browsers are reached in the wild. */
+const vendorHosts = ['fcm.googleapis.com', 'updates.push.services.mozilla.com', 'web.push.apple.com'];
+
+export type Json = Record<string, unknown>;
+
+export class Stage {
+  readonly directory: string;
+  serviceUrl = '';
+  inboxUrl = '';
+  readonly #children: ChildProcess[] = [];
+  #environment: NodeJS.ProcessEnv = {};
+
+  constructor() {
+    this.directory = mkdtempSync(join(tmpdir(), 'carillon-demo-'));
+    // As root the database runs as another user, who has to reach its files.
+    chmodSync(this.directory, 0o755);
+    mkdirSync(this.dataDir);
+  }
+
+  get dataDir(): string {
+    return join(this.directory, 'data');
+  }
+
+  /** The last that the service has logged, for whoever looks into a failure. */
+  tailOfLog(): string {
+    const lines = (readIfThere(join(this.directory, 'service.log')) ?? '').trimEnd().split('\n');
+    return `${lines.slice(-logLinesShown).join('\n')}\n`;
+  }
+
+  async startSandbox(): Promise<void> {
+    this.serviceUrl = `http://127.0.0.1:${await findFreePort()}`;
+    const parameters = ['--port', '0', '--push-port', '0', '--receipts', this.serviceUrl, '--json'];
+    const child = this.#launch('sandbox', [
+      sandboxProgram,
+      ...parameters,
+      '--data-dir',
+      join(this.directory, 'sandbox'),
+    ]);
+    const addresses = JSON.parse(await firstLine(child)) as Addresses;
+    this.inboxUrl = addresses.inbox;
+    // Endpoints name the vendors' real hosts, because each is treated in its own way; their connections end here.
+    const resolve = vendorHosts.map((host) => `${host}:443=127.0.0.1:${addresses.push_port}`);
+    const { PATH, HOME, TMPDIR } = process.env;
+    // Nothing of an operator's own settings: no DATABASE_URL, no keys, no proxies.
+    this.#environment = {
+      PATH,
+      ...(HOME && { HOME }),
+      ...(TMPDIR && { TMPDIR }),
+      OUTBOUND_RESOLVE: resolve.join(','),
+      OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
+      OUTBOUND_CA_FILE: addresses.certificate_file,
+      DATA_DIR: this.dataDir,
+      HOST: '127.0.0.1',
+      PORT: new URL(this.serviceUrl).port,
+      PUBLIC_URL: this.serviceUrl,
+      WORKERS: '1',
+      LOG_LEVEL: 'warn',
+    };
+  }
+
+  async startService(): Promise<void> {
+    const child = this.#launch('service', [serviceProgram, 'start']);
+    const deadline = performance.now() + readyWithinMs;
+    for (;;) {
+      if (child.exitCode !== null) throw new Error(`Carillon ended while it started:\n${this.tailOfLog()}`);
+      const response = await fetch(`${this.serviceUrl}/readyz`).catch(() => undefined);
+      if (response?.status === 200) return;
+      if (performance.now() > deadline) throw new Error(`Carillon was not ready in time:\n${this.tailOfLog()}`);
+      await pause(50);
+    }
+  }
+
+  /** Runs `carillon …` beside the service and returns the document it prints. */
+  async command(...parameters: string[]): Promise<Json> {
+    const child = spawn(process.execPath, [serviceProgram, ...parameters, '--json'], {
+      cwd: this.directory,
+      env: this.#environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    let errors = '';
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk));
+    child.stderr.on('data', (chunk: Buffer) => (errors += chunk));
+    const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
+    if (code !== 0) throw new Error(`carillon ${parameters.join(' ')}: ${errors.trim()}`);
+    return JSON.parse(output) as Json;
+  }
+
+  /** The service's API. Throws on anything but 200. */
+  async api(key: string, method: string, path: string, body?: unknown): Promise<Json> {
+    return call(this.serviceUrl, method, path, body, { authorization: `Bearer ${key}` });
+  }
+
+  /** The sandbox's control. */
+  async sandbox(method: string, path: string, body?: unknown): Promise<Json> {
+    return call(this.inboxUrl, method, path, body, {});
+  }
+
+  /** Stops both, waits until they are down, and removes every file they made. */
+  async close(): Promise<void> {
+    for (const child of this.#children.toReversed()) await stop(child);
+    const cluster = readIfThere(join(this.dataDir, 'database'))?.trim();
+    // Where the database's user cannot reach the checkout, its cluster lies outside the data directory, which names it.
+    if (cluster !== undefined && isAbsolute(cluster)) rmSync(cluster, { recursive: true, force: true });
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  #launch(name: 'service' | 'sandbox', parameters: string[]): ChildProcess {
+    const log = openSync(join(this.directory, `${name}.log`), 'a');
+    const child = spawn(process.execPath, parameters, {
+      // No .env of the working directory is read.
+      cwd: this.directory,
+      env: name === 'service' ? this.#environment : process.env,
+      stdio: ['ignore', name === 'service' ? log : 'pipe', log],
+      // Ctrl-C reaches the demo alone, which stops both in order.
+      detached: true,
+    });
+    closeSync(log);
+    this.#children.push(child);
+    return child;
+  }
+}
+
+async function call(base: string, method: string, path: string, body: unknown, headers: Record<string, string>) {
+  const response = await fetch(base + path, {
+    method,
+    headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
+    signal: AbortSignal.timeout(answerWithinMs),
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
+  return (text === '' ? {} : JSON.parse(text)) as Json;
+}
+
+function firstLine(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let output = '';
+    child.stdout?.on('data', (chunk: Buffer) => {
+      output += chunk;
+      if (output.includes('\n')) resolve(output.slice(0, output.indexOf('\n')));
+    });
+    child.on('exit', () => reject(new Error('The sandbox ended while it started.')));
+  });
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise<void>((resolve) => child.on('exit', () => resolve()));
+  // As Ctrl-C: nobody waits for a load balancer.
+  child.kill('SIGINT');
+  const late = setTimeout(() => child.kill('SIGKILL'), stopWithinMs);
+  await ended;
+  clearTimeout(late);
+}
+
+async function findFreePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('no free port');
+  return address.port;
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,388 @@
+// `npm run demo`: twelve simulated browsers get one message, personalized and in their language; one browser is gone, one push
+// service fails at first, people click. Prints the report and what happened to three of them. Needs no internet; ends with 0
+// only if everything it shows is what it expects.
+import { setTimeout as pause } from 'node:timers/promises';
+import {
+  ada,
+  appName,
+  browserNames,
+  type CastMember,
+  cast,
+  content,
+  francois,
+  juergen,
+  liam,
+  nameOf,
+  noor,
+  type Vendor,
+} from './demo-cast.ts';
+import { heading, paint, print, step, table } from './demo-screen.ts';
+import { type Json, Stage } from './demo-stage.ts';
+
+interface Attempt {
+  readonly type: string;
+  readonly at: string;
+  readonly attempt?: number;
+  readonly outcome?: string;
+  readonly error_code?: string | null;
+  readonly latency_ms?: number;
+  readonly retry_at?: string | null;
+  readonly reason?: string;
+  readonly provider?: { readonly http_status: number | null } | null;
+}
+
+interface Delivery {
+  readonly device_id: string;
+  readonly status: string;
+  readonly error_code: string | null;
+  readonly attempts: number;
+  readonly displayed_at: string | null;
+  readonly clicked_at: string | null;
+  readonly dismissed_at: string | null;
+  readonly timeline: readonly Attempt[];
+}
+
+interface InboxEntry {
+  readonly id: number;
+  readonly endpoint: string;
+  readonly delivered: boolean;
+  readonly notification: { readonly title: string; readonly body: string } | null;
+}
+
+/** A member of the cast with the browser that was made for them. */
+interface Actor {
+  readonly member: CastMember;
+  readonly endpoint: string;
+  readonly deviceId: string;
+}
+
+interface Keys {
+  readonly server: string;
+  readonly client: string;
+}
+
+const vendors: readonly Vendor[] = ['fcm', 'mozilla', 'apple'];
+/** Chrome and Firefox say that they show a notification; Safari shows a declarative one without telling anybody. */
+const displaysReported = cast.filter((member) => member.vendor !== 'apple' && member !== noor).length;
+const engagementExpected = { displayed: displaysReported, clicked: 2, dismissed: 1 };
+const reportExpected = { accepted: cast.length, sent: cast.length - 1, failed: 1, skipped: 0 };
+const receiptsWithinMs = 15_000;
+
+interface Outcome {
+  readonly keys: Keys;
+  /** Everything that is not as it should be, in words. */
+  readonly surprises: readonly string[];
+}
+
+async function play(stage: Stage): Promise<Outcome> {
+  print();
+  print(`${paint('bold', 'Carillon')} ${paint('dim', '· a demo on this machine alone, without internet')}`);
+  print();
+  await step(
+    'Sandbox',
+    () => stage.startSandbox(),
+    () => 'plays the push services of Google, Mozilla and Apple',
+  );
+  await step(
+    'Carillon',
+    () => stage.startService(),
+    () => 'API, a worker and their own PostgreSQL are up',
+  );
+  const keys = await step(
+    'App',
+    () => makeApp(stage),
+    () => `${appName}, plan unlimited, with web push keys`,
+  );
+  const actors = await step(
+    'Browsers',
+    () => registerBrowsers(stage, keys),
+    (made) => `${made.length} subscribed, ${made.filter(({ member }) => member.user).length} of them logged in`,
+  );
+  await step(
+    'Trouble',
+    () => makeTrouble(stage, actors),
+    () => `${nameOf(noor)} is gone (410), ${nameOf(liam)} answers 503 once`,
+  );
+  const sent = await step(
+    'Message',
+    () => stage.api(keys.server, 'POST', '/v1/messages', { audience: { all: true }, name: 'Books are here', content }),
+    ({ report }) => `to everyone, ${(report as typeof reportExpected).sent} of ${cast.length} delivered`,
+  );
+  const messageId = String(sent['id']);
+  const entries = await step(
+    'People',
+    () => actAsPeople(stage, actors),
+    () => `${nameOf(ada)} and ${nameOf(francois)} are clicked, ${nameOf(juergen)} is dismissed`,
+  );
+  const message = await step(
+    'Receipts',
+    () => waitForReceipts(stage, keys, messageId),
+    () => 'what the browsers had to say has arrived',
+  );
+  const deliveries = await listDeliveries(stage, keys, messageId);
+
+  showScreens(actors, entries);
+  showReport(messageId, message, actors, deliveries);
+  for (const member of [ada, noor, liam]) showTimeline(member, deliveryOf(actors, deliveries, member));
+  return { keys, surprises: findSurprises(message, actors, entries, deliveries) };
+}
+
+async function makeApp(stage: Stage): Promise<Keys> {
+  const app = await stage.command('app', 'create', appName, '--plan', 'unlimited');
+  await stage.command('channel', 'set', String(app['id']), 'webpush', '--subject', 'mailto:push@harbour-books.example');
+  return { server: String(app['server_key']), client: String(app['client_key']) };
+}
+
+async function registerBrowsers(stage: Stage, keys: Keys): Promise<Actor[]> {
+  const { vapid_public_key } = await stage.api(keys.client, 'GET', '/v1/config');
+  const made = new Map<Vendor, { endpoint: string }[]>();
+  for (const vendor of vendors) {
+    const count = cast.filter((member) => member.vendor === vendor).length;
+    const request = { vendor, count, vapid_key: vapid_public_key, hosts: 'vendor' };
+    const answer = await stage.sandbox('POST', '/subscriptions', request);
+    made.set(vendor, answer['subscriptions'] as { endpoint: string }[]);
+  }
+  const actors: Actor[] = [];
+  for (const member of cast) {
+    const subscription = made.get(member.vendor)?.shift();
+    if (!subscription) throw new Error('the sandbox made too few browsers');
+    // As the SDK does: with the key that apps carry, and who is logged in comes from the app's own server.
+    const device = await stage.api(keys.client, 'POST', '/v1/devices', {
+      platform: 'web',
+      token: subscription,
+      locale: member.locale,
+      timezone: member.timezone,
+      model: browserNames[member.vendor],
+    });
+    const deviceId = String(device['id']);
+    if (member.user) await identify(stage, keys, member.user, deviceId);
+    actors.push({ member, endpoint: subscription.endpoint, deviceId });
+  }
+  return actors;
+}
+
+async function identify(
+  stage: Stage,
+  keys: Keys,
+  user: NonNullable<CastMember['user']>,
+  deviceId: string,
+): Promise<void> {
+  await stage.api(keys.server, 'POST', '/v1/users', {
+    external_id: user.externalId,
+    first_name: user.firstName,
+    country: user.country,
+    language: user.language,
+    properties: { book: user.book },
+    device_id: deviceId,
+  });
+}
+
+async function makeTrouble(stage: Stage, actors: readonly Actor[]): Promise<void> {
+  await stage.sandbox('DELETE', `/subscriptions/${tokenOf(actors, noor)}`);
+  await stage.sandbox('POST', '/faults', {
+    match: { token: tokenOf(actors, liam), times: 1 },
+    action: { type: 'status', status: 503, retry_after: 1 },
+  });
+}
+
+async function actAsPeople(stage: Stage, actors: readonly Actor[]): Promise<InboxEntry[]> {
+  const { entries } = await stage.sandbox('GET', '/inbox?limit=100');
+  const delivered = (entries as InboxEntry[]).filter((entry) => entry.delivered);
+  const act = async (member: CastMember, event: string): Promise<void> => {
+    const entry = delivered.find(({ endpoint }) => endpoint === actorOf(actors, member).endpoint);
+    if (entry) await stage.sandbox('POST', `/inbox/${entry.id}/act`, { event });
+  };
+  await act(ada, 'clicked');
+  await act(francois, 'clicked');
+  await act(juergen, 'dismissed');
+  return delivered;
+}
+
+// Receipts come in their own time: the last number that is looked at is the one that counts.
+async function waitForReceipts(stage: Stage, keys: Keys, messageId: string): Promise<Json> {
+  const deadline = performance.now() + receiptsWithinMs;
+  for (;;) {
+    const message = await stage.api(keys.server, 'GET', `/v1/messages/${messageId}`);
+    if (isSame(message['engagement'], engagementExpected) || performance.now() > deadline) return message;
+    await pause(50);
+  }
+}
+
+async function listDeliveries(stage: Stage, keys: Keys, messageId: string): Promise<readonly Delivery[]> {
+  const page = await stage.api(keys.server, 'GET', `/v1/messages/${messageId}/deliveries?limit=500`);
+  return page['data'] as Delivery[];
+}
+
+function showScreens(actors: readonly Actor[], entries: readonly InboxEntry[]): void {
+  heading('What people read');
+  table(
+    ['browser', 'language', 'title', 'body'],
+    actors.map(({ member, endpoint }) => {
+      const shown = entries.find((entry) => entry.endpoint === endpoint)?.notification;
+      return [
+        browserNames[member.vendor],
+        member.user?.language ?? member.locale,
+        shown?.title ?? paint('dim', 'nothing: this browser is gone'),
+        shown?.body ?? '',
+      ];
+    }),
+  );
+}
+
+function showReport(messageId: string, message: Json, actors: readonly Actor[], deliveries: readonly Delivery[]): void {
+  heading(`Report of ${messageId}`);
+  const row = (name: string, of: readonly Delivery[]): string[] => {
+    const count = (test: (delivery: Delivery) => boolean): string => String(of.filter(test).length);
+    return [
+      name,
+      String(of.length),
+      ...['sent', 'failed', 'skipped'].map((status) => count((delivery) => delivery.status === status)),
+      count((delivery) => delivery.displayed_at !== null),
+      count((delivery) => delivery.clicked_at !== null),
+      count((delivery) => delivery.dismissed_at !== null),
+    ];
+  };
+  const rows = vendors.map((vendor) =>
+    row(
+      browserNames[vendor],
+      actors.filter(({ member }) => member.vendor === vendor).flatMap((actor) => findDelivery(deliveries, actor) ?? []),
+    ),
+  );
+  const { accepted, sent, failed, skipped } = message['report'] as typeof reportExpected;
+  const { displayed, clicked, dismissed } = message['engagement'] as typeof engagementExpected;
+  const sum = [accepted, sent, failed, skipped, displayed, clicked, dismissed].map(String);
+  const headings = ['', 'accepted', 'sent', 'failed', 'skipped', 'displayed', 'clicked', 'dismissed'];
+  table(headings, [...rows, ['message', ...sum]], true);
+  print(paint('dim', 'Safari shows a push without its service worker, so it reports clicks and no displays.'));
+}
+
+function showTimeline(member: CastMember, delivery: Delivery | undefined): void {
+  const words = delivery
+    ? [delivery.status, delivery.error_code].filter((word) => word !== null).join(', ')
+    : 'missing';
+  heading(`${nameOf(member)} ${paint('dim', `· ${words}`)}`);
+  const startedAt = Date.parse(delivery?.timeline[0]?.at ?? '');
+  for (const entry of delivery?.timeline ?? []) {
+    const offset = `+${Date.parse(entry.at) - startedAt} ms`.padStart(9);
+    print(`${paint('dim', offset)}  ${describeEntry(entry)}`);
+  }
+}
+
+function describeEntry(entry: Attempt): string {
+  if (entry.type === 'device_invalidated') return `device retired: ${entry.reason}`;
+  if (entry.type !== 'attempt') return entry.type;
+  const status = entry.provider?.http_status ?? 'no answer';
+  const colour = entry.outcome === 'sent' ? 'green' : entry.outcome === 'retry' ? 'yellow' : 'red';
+  const code = entry.error_code ? ` ${entry.error_code}` : '';
+  const wait = entry.retry_at ? `, again after ${Date.parse(entry.retry_at) - Date.parse(entry.at)} ms` : '';
+  return `attempt ${entry.attempt}: ${paint(colour, `${status}${code}`)} in ${entry.latency_ms} ms${wait}`;
+}
+
+function findSurprises(
+  message: Json,
+  actors: readonly Actor[],
+  entries: readonly InboxEntry[],
+  deliveries: readonly Delivery[],
+): string[] {
+  const surprises: string[] = [];
+  const expect = (what: string, is: unknown, should: unknown): void => {
+    if (!isSame(is, should)) surprises.push(`${what} is ${JSON.stringify(is)}, not ${JSON.stringify(should)}`);
+  };
+  expect('the status', message['status'], 'sent');
+  expect('the report', message['report'], reportExpected);
+  expect('the engagement', message['engagement'], engagementExpected);
+  expect('the count of errors', message['error_counts'], { unregistered: 1 });
+  for (const { member, endpoint } of actors) {
+    const shown = entries.filter((entry) => entry.endpoint === endpoint).map((entry) => entry.notification);
+    const texts = shown.map((notification) => [notification?.title, notification?.body]);
+    expect(`what ${nameOf(member)} shows`, texts, member === noor ? [] : [[member.title, member.body]]);
+  }
+  const storyOf = (member: CastMember): unknown =>
+    deliveryOf(actors, deliveries, member)?.timeline.map((entry) =>
+      entry.type === 'attempt' ? `${entry.outcome} ${entry.provider?.http_status}` : entry.type,
+    );
+  expect(`the story of ${nameOf(ada)}`, storyOf(ada), ['queued', 'sent 201', 'displayed', 'clicked']);
+  expect(`the story of ${nameOf(noor)}`, storyOf(noor), ['queued', 'failed 410', 'device_invalidated']);
+  expect(`the story of ${nameOf(liam)}`, storyOf(liam), ['queued', 'retry 503', 'sent 201', 'displayed']);
+  return surprises;
+}
+
+function actorOf(actors: readonly Actor[], member: CastMember): Actor {
+  const actor = actors.find((each) => each.member === member);
+  if (!actor) throw new Error(`${nameOf(member)} is not on stage`);
+  return actor;
+}
+
+function tokenOf(actors: readonly Actor[], member: CastMember): string {
+  return new URL(actorOf(actors, member).endpoint).pathname.split('/').at(-1) ?? '';
+}
+
+function findDelivery(deliveries: readonly Delivery[], { deviceId }: Actor): Delivery | undefined {
+  return deliveries.find((delivery) => delivery.device_id === deviceId);
+}
+
+function deliveryOf(
+  actors: readonly Actor[],
+  deliveries: readonly Delivery[],
+  member: CastMember,
+): Delivery | undefined {
+  return findDelivery(deliveries, actorOf(actors, member));
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** Where to look on, while it runs. */
+function showPlaces(stage: Stage, keys: Keys, isKept: boolean): void {
+  heading('Where to look');
+  print(`Inbox    ${paint('cyan', stage.inboxUrl)}  ${paint('dim', 'every notification, and buttons to click them')}`);
+  print(`Console  ${paint('cyan', stage.serviceUrl)}`);
+  print();
+  if (!isKept) {
+    print(`Both end with this demo; ${paint('bold', 'npm run demo -- --keep')} leaves them running.`);
+    return;
+  }
+  print('Ring them all again, and watch the inbox:');
+  print();
+  print(`curl ${stage.serviceUrl}/v1/messages -H 'content-type: application/json' \\`);
+  print(`  -H 'authorization: Bearer ${keys.server}' \\`);
+  print(`  -d '{"audience": {"all": true}, "content": {"title": "Hello again, {{first_name}}"}}'`);
+  print();
+  print('All of it runs on until you press Ctrl-C.');
+}
+
+async function main(): Promise<number> {
+  const isKept = process.argv.includes('--keep');
+  const unknown = process.argv.slice(2).filter((parameter) => parameter !== '--keep');
+  if (unknown.length > 0) {
+    process.stderr.write(`demo: there is only --keep, not '${unknown.join(' ')}'\n`);
+    return 1;
+  }
+  const stage = new Stage();
+  const interrupted = new Promise<'interrupted'>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve('interrupted'));
+  });
+  try {
+    const outcome = await Promise.race([play(stage), interrupted]);
+    if (outcome === 'interrupted') return 130;
+    const { keys, surprises } = outcome;
+    if (surprises.length > 0) {
+      heading(paint('red', 'This is not what should have happened'));
+      for (const surprise of surprises) print(`${paint('red', '✗')} ${surprise}`);
+      process.stderr.write(stage.tailOfLog());
+      return 1;
+    }
+    showPlaces(stage, keys, isKept);
+    if (isKept) await interrupted;
+    return 0;
+  } catch (error) {
+    process.stderr.write(`demo: ${error instanceof Error ? error.message : String(error)}\n`);
+    return 1;
+  } finally {
+    await stage.close();
+    print();
+  }
+}
+
+process.exitCode = await main();
