@@ -6,6 +6,7 @@ import { type Authenticate, createAuthenticate } from './apps/authenticate.ts';
 import { type Caller, nobody } from './apps/caller.ts';
 import { createCredentials } from './apps/credentials.ts';
 import { listPlansInUse } from './apps/queries.ts';
+import { createThreadedEncryptor } from './channels/webpush/encryptor.ts';
 import type { EndpointRules } from './channels/webpush/endpoint.ts';
 import { createWebPush, transportSettings } from './channels/webpush/send.ts';
 import type { Config } from './config.ts';
@@ -23,7 +24,7 @@ import { advanceMessage, findMessageToSend, finishedChannel } from './messages/q
 import { createAddressGuard, parseOutboundExceptions } from './platform/address-guard.ts';
 import { createClock, type SettableClock } from './platform/clock.ts';
 import { openPool, type Sql } from './platform/db.ts';
-import { createHttpServer } from './platform/http-server.ts';
+import { createHttpServer, type HttpServerOptions, type Route } from './platform/http-server.ts';
 import { nodeEngine } from './platform/http2/node-session.ts';
 import { checkDurability, cursorKeyOf, loadInstance } from './platform/instance.ts';
 import { startListener } from './platform/listener.ts';
@@ -44,12 +45,16 @@ export interface ServiceOptions {
   readonly databaseUrl: string;
   readonly masterKeys: MasterKeys;
   readonly log: Log;
+  /** For those who cannot wait as long or load as much as the defaults: tests. */
+  readonly http?: Pick<HttpServerOptions<Caller>, 'bodyTimeoutMs' | 'loadLimits'>;
 }
 
 export interface Service {
   readonly sql: Sql;
   readonly clock: SettableClock;
   readonly server: FastifyInstance;
+  /** What the server answers, and to whom. */
+  readonly routes: readonly Pick<Route<Caller>, 'method' | 'path' | 'access'>[];
   /** What batches are worked with. */
   readonly run: RunDeps;
   /** Starts the loops of a worker. */
@@ -65,7 +70,8 @@ export interface Service {
 /** Pushes under way at once in one process: covers 50 ms of provider latency at 4,000 pushes a second. */
 const pushSlotsMax = 200;
 
-export async function createService({ config, databaseUrl, masterKeys, log }: ServiceOptions): Promise<Service> {
+export async function createService(options: ServiceOptions): Promise<Service> {
+  const { config, databaseUrl, masterKeys, log } = options;
   // Two pools: a small pipelined one for requests, and one for claims, transactions and long statements, so that nothing long
   // stands in front of a request (design 1).
   const sql = openPool({ url: databaseUrl, connectionsMax: 6, name: 'carillon', statementTimeoutMs: 10_000 });
@@ -99,7 +105,9 @@ export async function createService({ config, databaseUrl, masterKeys, log }: Se
     engine: nodeEngine,
     ...transportSettings,
   });
-  const senders = createSenders(createWebPush({ transport, rules: endpointRules, clock }));
+  const senders = createSenders(
+    createWebPush({ transport, rules: endpointRules, clock, encryptor: createThreadedEncryptor() }),
+  );
 
   const ledger: MessageLedger = {
     find: findMessageToSend,
@@ -161,8 +169,10 @@ export async function createService({ config, databaseUrl, masterKeys, log }: Se
     lastPollAgeMs: () => (workers ? performance.now() - workers.lastLookedAt : 0),
   };
   const authenticate: Authenticate = createAuthenticate({ sql, clock, log });
+  const routes = routesOf(http);
   const server = createHttpServer<Caller>({
-    routes: routesOf(http),
+    ...options.http,
+    routes,
     authenticate,
     nobody,
     log,
@@ -173,6 +183,7 @@ export async function createService({ config, databaseUrl, masterKeys, log }: Se
     sql,
     clock,
     server,
+    routes,
     run,
     startWorkers() {
       workers ??= startWorkers({ run, sql: workSql, clock, log });

@@ -1,5 +1,6 @@
 // Where encryption is done: most of a web push's cost is arithmetic on the curve, so a busy process hands it to a thread and
 // goes on rendering, sending and recording. A push that comes alone is encrypted on the spot: it need not wait for a thread.
+import { existsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { encrypt } from './encrypt.ts';
 import { type EncryptJob, packJobs, unpackBodies } from './encrypt-batch.ts';
@@ -18,6 +19,9 @@ const jobsAtOnce = 32;
 /** Fewer than this in one turn of the event loop are done on the spot. */
 const jobsWorthAThread = 4;
 
+/** Only the built service has one: from source, nothing could load it, and encryption is done on the spot. */
+const threadFile = new URL('./encrypt-thread.js', import.meta.url);
+
 interface Waiting extends EncryptJob {
   readonly resolve: (body: Buffer | undefined) => void;
 }
@@ -28,7 +32,7 @@ interface Waiting extends EncryptJob {
  */
 export function createThreadedEncryptor(): Encryptor {
   let thread: Worker | undefined;
-  let isBroken = false;
+  let isBroken = !existsSync(threadFile);
   let queued: Waiting[] = [];
   const underWay: Waiting[][] = [];
 
@@ -37,7 +41,7 @@ export function createThreadedEncryptor(): Encryptor {
   };
 
   const start = (): Worker => {
-    const started = new Worker(new URL('./encrypt-thread.js', import.meta.url));
+    const started = new Worker(threadFile);
     started.unref();
     // Answers come in the order of the questions.
     started.on('message', (packed: Uint8Array) => {

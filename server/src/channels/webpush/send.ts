@@ -7,7 +7,8 @@ import type { Channel, Outcome, Push } from '../channel.ts';
 import { webpush } from '../channels.ts';
 import type { ErrorCode } from '../error-code.ts';
 import { readAnswer } from './answer.ts';
-import { encrypt, plaintextBytesMax } from './encrypt.ts';
+import { plaintextBytesMax } from './encrypt.ts';
+import { type Encryptor, inlineEncryptor } from './encryptor.ts';
 import { type EndpointRules, readSubscription, type Subscription, vendorOf } from './endpoint.ts';
 import { buildPayload } from './payload.ts';
 import { createVapidHeaders, type WebPushCredential } from './vapid.ts';
@@ -17,6 +18,8 @@ export interface WebPushOptions {
   readonly transport: OutboundTransport;
   readonly rules: EndpointRules;
   readonly clock: { nowMs(): number };
+  /** Closed with the channel. Default: on the calling thread. */
+  readonly encryptor?: Encryptor;
   /** Default 10 s (contract 7.5). */
   readonly timeoutMs?: number;
 }
@@ -33,7 +36,7 @@ const ttlSecondsMax = 2_419_200;
 const urgencyOf: Readonly<Record<Priority, string>> = { high: 'high', normal: 'normal', low: 'low' };
 
 export function createWebPush(options: WebPushOptions): Channel<WebPushCredential> {
-  const { transport, rules, clock, timeoutMs = 10_000 } = options;
+  const { transport, rules, clock, encryptor = inlineEncryptor, timeoutMs = 10_000 } = options;
   const vapid = createVapidHeaders(clock);
 
   const send = async (push: Push<WebPushCredential>): Promise<Outcome> => {
@@ -42,7 +45,7 @@ export function createWebPush(options: WebPushOptions): Channel<WebPushCredentia
     const { subscription } = parsed;
     const plaintext = buildPayload(push, vendorOf(subscription.host) === 'apple');
     if (plaintext.length > plaintextBytesMax) return refuse('payload_too_large');
-    const body = encrypt(plaintext, subscription.p256dh, subscription.auth);
+    const body = await encryptor.encrypt(plaintext, subscription.p256dh, subscription.auth);
     if (body === undefined) return refuse('invalid_token', 'The key p256dh is not a point on the curve P-256.');
     const authorization = vapid.headerFor(subscription.origin, push.credential);
     const { host, port, path } = subscription;
@@ -54,7 +57,10 @@ export function createWebPush(options: WebPushOptions): Channel<WebPushCredentia
   return {
     ...webpush,
     send: (push) => send(push).catch((error: unknown) => refuse('unknown_error', String(error))),
-    close: () => transport.close(),
+    async close() {
+      await transport.close();
+      await encryptor.close();
+    },
   };
 }
 

@@ -1,0 +1,56 @@
+import { createECDH, randomBytes } from 'node:crypto';
+import { createRequire } from 'node:module';
+import { describe, expect, it } from 'vitest';
+import type { createThreadedEncryptor } from './encryptor.ts';
+
+// The thread exists in the build only, which `npm test` makes first.
+const built = (await import('../../../dist/channels/webpush/encryptor.js' as string)) as {
+  createThreadedEncryptor: typeof createThreadedEncryptor;
+};
+const ece = createRequire(import.meta.url)('http_ece') as {
+  decrypt(body: Buffer, options: object): Buffer;
+};
+
+function createReader() {
+  const privateKey = createECDH('prime256v1');
+  const p256dh = privateKey.generateKeys();
+  const auth = randomBytes(16);
+  return {
+    p256dh,
+    auth,
+    read: (body: Buffer | undefined) =>
+      ece.decrypt(body ?? Buffer.alloc(0), { version: 'aes128gcm', privateKey, authSecret: auth }).toString(),
+  };
+}
+
+describe('the threaded encryptor', () => {
+  it('gives each of many messages to its own reader, and none to a key that is no point', async () => {
+    const encryptor = built.createThreadedEncryptor();
+    const readers = Array.from({ length: 100 }, createReader);
+    const noPoint = Buffer.alloc(65, 4);
+    const bodies = await Promise.all([
+      ...readers.map(({ p256dh, auth }, i) => encryptor.encrypt(Buffer.from(`message ${i}`), p256dh, auth)),
+      encryptor.encrypt(Buffer.from('nobody'), noPoint, randomBytes(16)),
+    ]);
+    expect(readers.map(({ read }, i) => read(bodies[i]))).toEqual(readers.map((_, i) => `message ${i}`));
+    expect(bodies.at(-1)).toBeUndefined();
+    await encryptor.close();
+  });
+
+  it('encrypts what a single push asks for at once, and what is asked for after it was closed', async () => {
+    const encryptor = built.createThreadedEncryptor();
+    const { p256dh, auth, read } = createReader();
+    expect(read(await encryptor.encrypt(Buffer.from('alone'), p256dh, auth))).toBe('alone');
+    await encryptor.close();
+    expect(read(await encryptor.encrypt(Buffer.from('late'), p256dh, auth))).toBe('late');
+  });
+
+  it('loses nothing when it is closed with messages under way', async () => {
+    const encryptor = built.createThreadedEncryptor();
+    const readers = Array.from({ length: 40 }, createReader);
+    const asked = readers.map(({ p256dh, auth }, i) => encryptor.encrypt(Buffer.from(`${i}`), p256dh, auth));
+    await encryptor.close();
+    const bodies = await Promise.all(asked);
+    expect(readers.map(({ read }, i) => read(bodies[i]))).toEqual(readers.map((_, i) => `${i}`));
+  });
+});
