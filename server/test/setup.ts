@@ -20,7 +20,7 @@ import { type Tx, transaction } from '../src/platform/db.ts';
 import { encodeId, mintUuid, type Uuid } from '../src/platform/ids.ts';
 import { createLog } from '../src/platform/log.ts';
 import { createSeal } from '../src/platform/seal.ts';
-import { createService, type Service } from '../src/service.ts';
+import { createService, type Service, type ServiceOptions } from '../src/service.ts';
 import { startWorkers, type Workers } from '../src/workers.ts';
 import { createTestDatabase, whenDone } from './database.ts';
 import { startPushService, type TestPushService } from './push-service.ts';
@@ -87,6 +87,12 @@ export interface SetupOptions {
   readonly environment?: Record<string, string>;
   /** Without workers only the accepting process sends. Default true. */
   readonly workers?: boolean;
+  /** Takes the log's lines, at the level of LOG_LEVEL. */
+  readonly logTo?: { write(line: string): void };
+  /** Shorter deadlines and lower limits of the HTTP server. */
+  readonly http?: ServiceOptions['http'];
+  /** Where the service finds the database, given where it is: for something that stands between them. */
+  readonly reachDatabase?: (url: string) => Promise<string>;
 }
 
 /** The name that the test's certificate and the test's endpoints bear; its connections are brought to the push service. */
@@ -113,9 +119,10 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
   const seal = createSeal(masterKey);
   const service = await createService({
     config,
-    databaseUrl: database.url,
+    databaseUrl: (await options.reachDatabase?.(database.url)) ?? database.url,
     masterKeys: { key: masterKey, previous: undefined },
-    log: createLog(config.logLevel, 'test'),
+    log: createLog(config.logLevel, 'test', options.logTo),
+    ...(options.http && { http: options.http }),
   });
   const url = await service.server.listen({ host: '127.0.0.1', port: 0 });
   const workers = options.workers === false ? idleWorkers : service.startWorkers();

@@ -22,7 +22,9 @@ export function createAuthenticate({ sql, clock, log }: { sql: Sql; clock: Clock
     const hash = hashKey(text);
     const id = hash.toString('latin1');
     const known = remembered.get(id);
-    if (known && known.until > clock.nowMs()) return known.key;
+    // A database's clock can be set back: that must not lengthen what is remembered.
+    const leftMs = known ? known.until - clock.nowMs() : 0;
+    if (known && leftMs > 0 && leftMs <= rememberedMs) return known.key;
     remembered.delete(id);
     const key = await findKeyByHash(sql, clock, hash);
     if (key) {

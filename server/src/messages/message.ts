@@ -8,6 +8,8 @@ import canonicalize from 'canonicalize';
 import { z } from 'zod';
 import { audienceSchema } from '../audience/audience.ts';
 import { contentSchema } from '../content/content.ts';
+import type { Issue } from '../platform/api-error.ts';
+import { issueOf } from '../platform/validate.ts';
 
 export const messageStatuses = ['scheduled', 'sending', 'sent', 'failed', 'canceled'] as const;
 export type MessageStatus = (typeof messageStatuses)[number];
@@ -18,16 +20,45 @@ export function isFinalStatus(status: MessageStatus): boolean {
 }
 
 const metadataKeysMax = 10;
+const metadataKey = /^[A-Za-z0-9_.-]{1,64}$/;
+const metadataTextMax = 512;
+
+// Kept as the object that was sent: a copy by the schema library would lose a key named `__proto__`, which is a name like any
+// other (R-72).
 const metadataSchema = z
-  .record(
-    z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, 'A metadata key has 1 to 64 of the characters A-Z a-z 0-9 _ . -'),
-    z.union([z.string().max(512), z.number(), z.boolean()]),
-  )
-  .refine((value) => Object.keys(value).length <= metadataKeysMax, {
-    params: { code: 'too_big' },
-    message: `metadata holds at most ${metadataKeysMax} keys.`,
+  .unknown()
+  .superRefine((value, ctx) => {
+    for (const issue of metadataIssues(value)) ctx.issues.push(issueOf(issue, value));
   })
-  .meta({ maxProperties: metadataKeysMax });
+  .transform((value) => value as Readonly<Record<string, string | number | boolean>>)
+  .meta({
+    type: 'object',
+    maxProperties: metadataKeysMax,
+    propertyNames: { pattern: metadataKey.source },
+    additionalProperties: { type: ['string', 'number', 'boolean'], maxLength: metadataTextMax },
+  });
+
+function metadataIssues(value: unknown): Issue[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return [{ path: [], code: 'invalid_type', message: 'metadata must be an object.' }];
+  }
+  const entries = Object.entries(value);
+  if (entries.length > metadataKeysMax) {
+    return [{ path: [], code: 'too_big', message: `metadata holds at most ${metadataKeysMax} keys.` }];
+  }
+  return entries.flatMap(([key, item]): Issue[] => {
+    const path = [key];
+    if (!metadataKey.test(key)) {
+      const message = 'A metadata key has 1 to 64 of the characters A-Z a-z 0-9 _ . -';
+      return [{ path, code: 'invalid_format', message }];
+    }
+    if (typeof item === 'string' && item.length > metadataTextMax) {
+      return [{ path, code: 'too_big', message: `A metadata value has at most ${metadataTextMax} characters.` }];
+    }
+    if (['string', 'number', 'boolean'].includes(typeof item)) return [];
+    return [{ path, code: 'invalid_type', message: 'A metadata value is a string, a number or a boolean.' }];
+  });
+}
 
 export const messageRequestSchema = z.strictObject({
   audience: audienceSchema,
@@ -42,17 +73,23 @@ export const messageRequestSchema = z.strictObject({
 });
 export type MessageRequest = z.output<typeof messageRequestSchema>;
 
+/** What a fingerprint is taken of: a request after its fields were validated, its times as UTC with milliseconds. */
+export type Fingerprinted = Readonly<Record<string, unknown>> & { readonly dry_run?: boolean | null | undefined };
+
 /**
  * What makes two requests the same (contract 16): SHA-256 over the canonical JSON (RFC 8785) of the validated request
  * without top-level nulls and without `dry_run: false`.
  */
-export function fingerprintOf(request: MessageRequest): Buffer {
+export function fingerprintOf(request: Fingerprinted): Buffer {
+  return createHash('sha256').update(canonicalTextOf(request)).digest();
+}
+
+/** The text that is hashed: spellings of one request that mean the same have the same. */
+export function canonicalTextOf(request: Fingerprinted): string {
   const given = Object.entries(request).filter(
     ([name, value]) => value !== null && value !== undefined && !(name === 'dry_run' && value === false),
   );
-  return createHash('sha256')
-    .update(canonicalize(Object.fromEntries(given)) ?? '')
-    .digest();
+  return canonicalize(Object.fromEntries(given)) ?? '';
 }
 
 /** The four numbers of contract 5.1; `pending` only while some delivery is not final. */

@@ -1,13 +1,19 @@
 // The HTTP server: Fastify with request ids, limits and one error handler, and the order of checks of contract 1 built in:
 // route, key, suspension, scope, then the body. Knows no resource; rooms hand it their routes.
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
-import { ApiError, type Issue, invalid, notFound } from './api-error.ts';
+import { z } from 'zod';
+import { ApiError, notFound } from './api-error.ts';
+import { answerBrokenRequest, answerConnect } from './broken-request.ts';
+import { corsHeaders, isOpenRoute, openRouteFinder, preflightHeaders } from './cors.ts';
 import { isDatabaseDown, isStatementTimeout } from './db.ts';
 import { encodeId, mintUuid } from './ids.ts';
 import { invalidJson, parseJson } from './json.ts';
+import { createLoad, defaultLoadLimits, type LoadLimits } from './load.ts';
 import type { Log } from './log.ts';
+import { readQuery } from './query-string.ts';
+import { readBytes } from './request-body.ts';
+import { validate } from './validate.ts';
 
 /** Who may call a route. `public` takes no key; an `Authorization` header there is ignored. */
 export type Access = 'server' | 'client-or-server' | 'public';
@@ -28,6 +34,8 @@ export interface ApiRequest<Caller> {
   readonly log: Log;
   /** The client's address. */
   readonly address: string;
+  /** Does what is nearly all waiting, such as for a report: meanwhile the request does not count as load. */
+  aside<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
 /** An answer that is not the usual 200 with JSON. */
@@ -65,139 +73,124 @@ export interface HttpServerOptions<Caller> {
   readonly log: Log;
   /** Peers whose X-Forwarded-For is believed; none by default. */
   readonly trustedProxies?: readonly string[];
-  /** A body must arrive within this time. */
+  /** Headers must arrive within this time, and a body within as much again. */
   readonly bodyTimeoutMs?: number;
+  readonly loadLimits?: LoadLimits;
 }
 
 const bodyBytesDefault = 256 * 1024;
-const corsHeaders = {
-  'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'retry-after, ratelimit, ratelimit-policy, x-request-id',
-};
-
-interface RequestState<Caller> {
-  caller: Caller;
-}
+const headerBytesMax = 16 * 1024;
 
 /** Builds the server; `listen` and `close` are the caller's. */
 export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): FastifyInstance {
-  const { routes, log } = options;
-  const states = new WeakMap<FastifyRequest, RequestState<Caller>>();
+  const { routes, log, bodyTimeoutMs = 10_000, loadLimits = defaultLoadLimits } = options;
+  const callers = new WeakMap<FastifyRequest, Caller>();
+  const load = createLoad(log);
+  const open = openRouteFinder(routes);
   const server = fastify({
-    bodyLimit: bodyBytesDefault,
-    // Slow bodies are cut off by node:http itself, which answers through clientErrorHandler below.
-    requestTimeout: options.bodyTimeoutMs ?? 10_000,
+    // The deadline of a body is kept where it is read. node:http cuts off slow headers and, behind both, anything else.
+    requestTimeout: 3 * bodyTimeoutMs,
     keepAliveTimeout: 75_000,
-    http: { maxHeaderSize: 16 * 1024, connectionsCheckingInterval: 500 },
+    http: {
+      maxHeaderSize: headerBytesMax,
+      headersTimeout: bodyTimeoutMs,
+      connectionsCheckingInterval: Math.min(500, bodyTimeoutMs),
+      // node:http would answer by itself, without a body and a request id: the hook below does.
+      requireHostHeader: false,
+    },
     genReqId: () => encodeId('req', mintUuid()),
     trustProxy: options.trustedProxies && options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
     logger: false,
     exposeHeadRoutes: true,
-    routerOptions: { maxParamLength: 1024 },
+    // What fits into the headers fits into a path: an identifier of any length is judged by its route.
+    routerOptions: { maxParamLength: headerBytesMax },
     forceCloseConnections: 'idle',
+    // What still arrives while the server closes is answered as ever; the database goes last.
+    return503OnClosing: false,
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, log),
+    // An address that cannot be decoded reaches no route and no hook.
+    frameworkErrors: (_error, request, reply) => {
+      if (open.hasAddress(request.raw)) reply.headers(corsHeaders);
+      return sendError(notFound(), request, reply, log);
+    },
   });
-
-  server.removeAllContentTypeParsers();
-  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  // An expectation that nobody knows may be ignored (RFC 9110 section 10.1.1); 417 is no status of ours.
+  server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response));
+  server.server.on('connect', (_request, socket) => answerConnect(socket));
+  // Bodies are read by the routes below, whatever the method: Fastify has other statuses for a bad content type.
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+    server.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+  }
 
   server.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
-    if (isCorsPath(request, routes)) reply.headers(corsHeaders);
+    if (open.hasRoute(request)) reply.headers(corsHeaders);
+    if (request.raw.httpVersion === '1.1' && headerValues(request.raw, 'host').length !== 1) {
+      throw invalidJson('A request has exactly one Host header.');
+    }
   });
-
   server.setErrorHandler((error, request, reply) => sendError(toApiError(error), request, reply, log));
   server.setNotFoundHandler((request, reply) => sendError(notFound(), request, reply, log));
 
   for (const route of routes) {
+    const { access } = route;
+    const most = loadLimitOf(route, loadLimits);
     server.route({
       method: route.method,
       url: route.path,
-      bodyLimit: route.bodyBytesMax ?? bodyBytesDefault,
       onRequest: async (request) => {
-        const caller =
-          route.access === 'public'
-            ? options.nobody
-            : await options.authenticate(headerValues(request.raw, 'authorization'), route.access);
-        states.set(request, { caller });
+        if (access === 'public') return;
+        const authorization = headerValues(request.raw, 'authorization');
+        callers.set(request, await load.run(most, () => options.authenticate(authorization, access)));
       },
       handler: async (request, reply) => {
-        const body = readBody(request, route);
-        const answer = await route.handle({
-          caller: states.get(request)?.caller ?? options.nobody,
-          method: request.method,
-          params: request.params as Record<string, string>,
-          query: readQuery(request.raw.url ?? '', route.ignoresUnknownQuery === true),
-          body,
-          header: (name) => headerValues(request.raw, name),
-          id: request.id,
-          log,
-          address: request.ip,
+        // Not counted as load: a thousand slow bodies keep nobody else from being served.
+        const bytes = await readBytes(request.raw, {
+          bytesMax: route.bodyBytesMax ?? bodyBytesDefault,
+          timeoutMs: bodyTimeoutMs,
         });
+        const answer = await load.run(most, () =>
+          route.handle({
+            caller: callers.get(request) ?? options.nobody,
+            method: request.method,
+            params: request.params as Record<string, string>,
+            body: readBody(bytes, request, route),
+            query: readQuery(request.raw.url ?? '', route.ignoresUnknownQuery === true),
+            header: (name) => headerValues(request.raw, name),
+            id: request.id,
+            log,
+            address: request.ip,
+            aside: (work) => load.aside(work),
+          }),
+        );
         if (answer instanceof Answer) return reply.code(answer.status).headers(answer.headers).send(answer.body);
         return reply.header('content-type', 'application/json; charset=utf-8').send(JSON.stringify(answer));
       },
     });
   }
 
-  for (const path of corsPaths(routes)) {
-    server.options(path, async (_request, reply) =>
-      reply
-        .code(200)
-        .headers({
-          'access-control-allow-methods': 'GET, POST, DELETE',
-          'access-control-allow-headers': 'authorization, content-type',
-          'access-control-max-age': '7200',
-        })
-        .send(''),
-    );
+  for (const path of new Set(routes.filter(isOpenRoute).map((route) => route.path))) {
+    server.options(path, async (_request, reply) => reply.code(200).headers(preflightHeaders).send(''));
   }
   return server;
 }
 
-// Endpoints open to client keys, and public ones under /v1, answer any browser origin (contract 1).
-function corsPaths<Caller>(routes: readonly Route<Caller>[]): Set<string> {
-  const open = routes.filter((route) => route.access !== 'server' && route.path.startsWith('/v1/'));
-  return new Set(open.map((route) => route.path));
+// What devices send gives way first; what stands outside /v1 (health, pages) never does.
+function loadLimitOf(route: Pick<Route<unknown>, 'access' | 'path'>, limits: LoadLimits): number {
+  if (!route.path.startsWith('/v1/')) return Number.POSITIVE_INFINITY;
+  return route.access === 'server' ? limits.servers : limits.devices;
 }
 
-function isCorsPath<Caller>(request: FastifyRequest, routes: readonly Route<Caller>[]): boolean {
-  const path = request.routeOptions.url;
-  // Server-only methods of a shared path (GET /v1/devices) send no CORS headers; the preflight and the others do.
-  const method = request.method === 'HEAD' ? 'GET' : request.method;
-  if (method === 'OPTIONS') return path !== undefined && corsPaths(routes).has(path);
-  return routes.some(
-    (route) =>
-      route.path === path && route.method === method && route.access !== 'server' && route.path.startsWith('/v1/'),
-  );
-}
-
-function readBody<Caller>(request: FastifyRequest, route: Route<Caller>): unknown {
-  const bytes = request.body;
-  if (!Buffer.isBuffer(bytes) || bytes.length === 0) return undefined;
+function readBody<Caller>(bytes: Buffer, request: FastifyRequest, route: Route<Caller>): unknown {
+  if (bytes.length === 0) return undefined;
   const type = (request.headers['content-type'] ?? 'application/json').split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (type !== 'application/json' && !route.alsoJson?.includes(type)) {
     throw invalidJson(`The content type of a body is application/json, not '${type.slice(0, 64)}'.`);
   }
-  return parseJson(bytes);
-}
-
-// Fastify keeps the last of repeated parameters; the contract refuses them, so the query is read from the address itself.
-function readQuery(url: string, ignoresUnknown: boolean): Record<string, string> {
-  const start = url.indexOf('?');
-  const query: Record<string, string> = Object.create(null);
-  if (start < 0) return query;
-  const issues: Issue[] = [];
-  for (const [name, value] of new URLSearchParams(url.slice(start + 1))) {
-    if (name in query && !ignoresUnknown) {
-      issues.push({ path: [name], code: 'invalid_value', message: `${name} is given more than once.` });
-    } else if (value.includes('\u0000') || value.includes('\uFFFD')) {
-      issues.push({ path: [name], code: 'invalid_format', message: `${name} holds U+0000 or is not UTF-8.` });
-    }
-    query[name] = value;
-  }
-  if (issues.length > 0) throw invalid(issues);
-  return query;
+  const body = parseJson(bytes);
+  // Where a method takes no body, every field of one is unknown.
+  if (route.method === 'GET' || route.method === 'DELETE') validate(z.strictObject({}).nullable(), body);
+  return body;
 }
 
 function headerValues(raw: IncomingMessage, name: string): string[] {
@@ -210,45 +203,23 @@ function headerValues(raw: IncomingMessage, name: string): string[] {
 
 function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  const code = (error as { code?: unknown }).code;
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge('The body is too large.');
-  if (code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH') return invalidJson('The body is shorter or longer than it says.');
-  if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH' || error instanceof URIError) return notFound();
   if (isDatabaseDown(error) || isStatementTimeout(error))
     return new ApiError('unavailable', { retryAfterMs: 1000, cause: error });
   return new ApiError('internal_error', { cause: error });
 }
 
-function bodyTooLarge(message: string): ApiError {
-  return new ApiError('body_too_large', { message, issues: [{ path: [], code: 'body_too_large', message }] });
-}
-
 function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply, log: Log): FastifyReply {
-  if (error.status >= 500) log.error({ request_id: request.id, err: error.cause ?? error }, 'request failed');
+  // `unavailable` without a cause is a deliberate refusal, which whoever decided it has logged.
+  if (error.code === 'internal_error' || (error.code === 'unavailable' && error.cause)) {
+    log.error({ request_id: request.id, err: error.cause ?? error }, 'request failed');
+  }
   const { retryAfterMs } = error.details;
   if (retryAfterMs !== undefined) reply.header('retry-after', String(Math.max(1, Math.ceil(retryAfterMs / 1000))));
-  // What is left of an oversize or half-read body must not be taken for the next request.
-  if (error.code === 'body_too_large' || error.code === 'invalid_json') reply.header('connection', 'close');
+  // What is left of an oversize or half-read body must not be taken for the next request, and nobody waits for it.
+  if (!request.raw.complete) reply.header('connection', 'close');
   return reply
     .code(error.status)
     .header('x-request-id', request.id)
     .header('content-type', 'application/json; charset=utf-8')
     .send(JSON.stringify(error.present(request.id)));
-}
-
-// node:http gives up on a request that never became one: bad bytes, endless headers, or a body slower than its deadline.
-function answerBrokenRequest(error: Error & { code?: string }, socket: Socket, log: Log): void {
-  if (!socket.writable || socket.destroyed) return;
-  const id = encodeId('req', mintUuid());
-  const isSlow = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-  const failure =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? bodyTooLarge('The headers are larger than 16 KiB.')
-      : invalidJson(isSlow ? 'The request took longer than 10 seconds to arrive.' : 'The request is not valid HTTP.');
-  const body = JSON.stringify(failure.present(id));
-  log.debug({ request_id: id, code: error.code }, 'broken request');
-  socket.end(
-    `HTTP/1.1 400 Bad Request\r\nx-request-id: ${id}\r\ncontent-type: application/json; charset=utf-8\r\n` +
-      `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  );
 }

@@ -1,10 +1,13 @@
 // Logging: pino JSON on a pipe, readable lines on a terminal, always on standard error, so that standard output stays
 // the banner's and the command line's. CR, LF and ESC in a field remain inside one JSON line (R-81).
-import { type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 
 export type Log = Logger;
 
-/** Headers and fields that may carry a secret print as `[redacted]`, wherever they stand. */
+/**
+ * Headers and fields that may carry a secret print as `[redacted]`, at the top of a line or one level down. So does what a
+ * database error quotes of the row it is about: tokens and property values stand in it (R-80).
+ */
 const redactedPaths = [
   '*.authorization',
   '*.secret',
@@ -14,10 +17,14 @@ const redactedPaths = [
   'authorization',
   'secret',
   'token',
+  'err.detail',
+  'err.where',
 ];
 
-export function createLog(level: string, role: string): Log {
+/** `destination` takes the lines in place of standard error. */
+export function createLog(level: string, role: string, destination?: DestinationStream): Log {
   const options = { level, base: { role, pid: process.pid }, redact: { paths: redactedPaths, censor: '[redacted]' } };
+  if (destination) return pino(options, destination);
   if (process.stderr.isTTY) {
     return pino({
       ...options,

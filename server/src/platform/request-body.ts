@@ -1,0 +1,47 @@
+// The bytes of a request's body: all of them within size and time, or the 400 that says which was passed (R-70). Keeps
+// nothing of a body that it refuses; closing the connection is the caller's.
+import type { IncomingMessage } from 'node:http';
+import { ApiError } from './api-error.ts';
+import { invalidJson } from './json.ts';
+
+export interface BodyLimits {
+  readonly bytesMax: number;
+  /** From now until the last byte. */
+  readonly timeoutMs: number;
+}
+
+/** Resolves with the whole body, empty when there is none. */
+export function readBytes(request: IncomingMessage, { bytesMax, timeoutMs }: BodyLimits): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const length = request.headers['content-length'];
+    // Without either header there is no body (RFC 9112 section 6.3); and what a length announces need not be waited for.
+    if (length === undefined && request.headers['transfer-encoding'] === undefined) return resolve(Buffer.alloc(0));
+    if (Number(length ?? 0) > bytesMax) return reject(tooLarge(bytesMax));
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const settle = (act: () => void): void => {
+      clearTimeout(deadline);
+      request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
+      act();
+    };
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length;
+      if (size > bytesMax) settle(() => reject(tooLarge(bytesMax)));
+      else chunks.push(chunk);
+    };
+    const onEnd = (): void => settle(() => resolve(Buffer.concat(chunks, size)));
+    const onClose = (): void => settle(() => reject(invalidJson('The body ended before it was whole.')));
+    const deadline = setTimeout(() => {
+      settle(() => reject(invalidJson(`The body took longer than ${timeoutMs / 1000} seconds to arrive.`)));
+    }, timeoutMs);
+    request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
+  });
+}
+
+export function bodyTooLarge(message: string): ApiError {
+  return new ApiError('body_too_large', { message, issues: [{ path: [], code: 'body_too_large', message }] });
+}
+
+function tooLarge(bytesMax: number): ApiError {
+  return bodyTooLarge(`The body is larger than ${bytesMax / 1024} KiB.`);
+}
