@@ -21,6 +21,10 @@ export interface NewMessage {
   readonly windowMs: number;
 }
 
+// `tx.json` sends jsonb, which forgets the order of keys; a document is kept as it was accepted.
+const jsonOid = 114;
+const asJson = (tx: Tx, document: unknown) => tx.typed(document as never, jsonOid);
+
 /** Stores a message that is sent now; false when its idempotency key is taken, after the one who took it has committed. */
 export async function insertSendingMessage(tx: Tx, clock: Clock, message: NewMessage): Promise<boolean> {
   const { appId, id, idempotencyKey, fingerprint, name, metadata, createdBy, audience, content, title, windowMs } =
@@ -28,8 +32,8 @@ export async function insertSendingMessage(tx: Tx, clock: Clock, message: NewMes
   const result = await tx`
     INSERT INTO messages (app_id, id, idempotency_key, fingerprint, status, name, metadata, created_by, audience, content, title,
       created_at, started_at, expires_at)
-    VALUES (${appId}, ${id}, ${idempotencyKey}, ${fingerprint}, 'sending', ${name}, ${metadata === null ? null : tx.json(metadata as never)},
-      ${tx.json(createdBy as never)}, ${tx.json(audience as never)}, ${tx.json(content as never)}, ${title},
+    VALUES (${appId}, ${id}, ${idempotencyKey}, ${fingerprint}, 'sending', ${name}, ${metadata === null ? null : asJson(tx, metadata)},
+      ${asJson(tx, createdBy)}, ${asJson(tx, audience)}, ${asJson(tx, content)}, ${title},
       ${clock.now}, ${clock.now}, ${clock.now} + ${windowMs}::float8 * interval '1 millisecond')
     ON CONFLICT (app_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING`;
   return result.count === 1;

@@ -1,0 +1,76 @@
+// A gate between the service and its database: shut, connections end and new ones are refused, as when the database is down.
+
+import type { AddressInfo } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { whenDone } from './database.ts';
+
+export interface DatabaseGate {
+  /** For `setup({ reachDatabase })`. */
+  reach(url: string): Promise<string>;
+  /** Bytes that went from the service to the database so far. */
+  readonly bytesSent: number;
+  shut(): Promise<void>;
+  open(): Promise<void>;
+}
+
+export function createDatabaseGate(): DatabaseGate {
+  const sockets = new Set<Socket>();
+  let connectToDatabase: () => Socket;
+  let server: Server;
+  let port = 0;
+  let bytesSent = 0;
+
+  const open = async (): Promise<void> => {
+    server = createServer((inner) => {
+      const outer = connectToDatabase();
+      for (const [socket, other] of [
+        [inner, outer],
+        [outer, inner],
+      ] as const) {
+        sockets.add(socket);
+        socket.on('error', () => undefined);
+        socket.on('close', () => {
+          sockets.delete(socket);
+          other.destroy();
+        });
+        socket.pipe(other);
+      }
+      inner.on('data', (chunk: Buffer) => {
+        bytesSent += chunk.length;
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    port = (server.address() as AddressInfo).port;
+  };
+  const shut = (): Promise<void> =>
+    new Promise((resolve) => {
+      server.close(() => resolve());
+      for (const socket of sockets) socket.destroy();
+    });
+
+  return {
+    get bytesSent() {
+      return bytesSent;
+    },
+    async reach(text) {
+      const url = new URL(text);
+      const directory = url.searchParams.get('host');
+      const databasePort = Number(url.port || 5432);
+      const { hostname } = url;
+      connectToDatabase = () =>
+        directory === null
+          ? connect({ host: hostname, port: databasePort })
+          : connect({ path: `${directory}/.s.PGSQL.${databasePort}` });
+      await open();
+      whenDone(async () => {
+        if (server.listening) await shut();
+      });
+      url.searchParams.delete('host');
+      url.hostname = '127.0.0.1';
+      url.port = String(port);
+      return url.href;
+    },
+    shut,
+    open,
+  };
+}
