@@ -11,6 +11,7 @@ import type { AwaitDeps } from './messages/await-report.ts';
 import { reportOf } from './messages/message.ts';
 import { findMessageCounts } from './messages/queries.ts';
 import { type MessageRouteDeps, messageRoutes } from './messages/routes.ts';
+import { openapiRoutes } from './openapi/routes.ts';
 import type { Route } from './platform/http-server.ts';
 import { propertyRoutes } from './properties/routes.ts';
 import { type ReceiptRouteDeps, receiptRoutes } from './receipts/routes.ts';
@@ -42,6 +43,7 @@ export function routesOf(deps: HttpDeps): Route<Caller>[] {
     ...channelRoutes<Caller>(),
     ...configRoutes(deps),
     ...receiptRoutes<Caller>(deps),
+    ...openapiRoutes<Caller>(),
     ...healthRoutes<Caller>(deps),
     ...demoRoutes<Caller>(deps),
   ];

@@ -20,6 +20,7 @@ const rows: readonly (readonly string[])[] = [
   ['messages', 'receipts', 'reports'],
   [
     'http',
+    'openapi',
     'workers',
     'console-api',
     'cli',

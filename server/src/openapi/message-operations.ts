@@ -1,0 +1,199 @@
+// Messages as the API's description tells them: send, list, read.
+import { z } from 'zod';
+import { audienceSchema } from '../audience/audience.ts';
+import { channelIds } from '../channels/channel.ts';
+import { contentSchema } from '../content/content.ts';
+import { messageRequestSchema } from '../messages/message.ts';
+import { idempotencyKeyPattern, messageListQuery } from '../messages/routes.ts';
+import { component, count, instant, keyId, messageId, pageFields } from './components.ts';
+import { deliveryCode } from './delivery-operations.ts';
+import type { Operation } from './operation.ts';
+import { messageStatus, report } from './report.ts';
+
+component('Audience', audienceSchema);
+component('Content', contentSchema);
+const messageRequest = component('MessageRequest', messageRequestSchema);
+
+const acceptedMessage = component(
+  'AcceptedMessage',
+  z.strictObject({
+    id: messageId,
+    status: z.literal('sent').describe('How the message was accepted; its status of the moment is on the message.'),
+    replayed: z.boolean().describe('True for a repeated Idempotency-Key: nothing was sent again.'),
+    report,
+  }),
+);
+
+const perChannel = z.strictObject({ webpush: count, apns: count, fcm: count });
+const dryRun = component(
+  'DryRun',
+  z.strictObject({
+    dry_run: z.literal(true),
+    count: count.describe('Active devices that a send would reach.'),
+    users: count,
+    by_channel: perChannel,
+    quota: z
+      .strictObject({
+        plan: z.string(),
+        limit: count,
+        used: count,
+        requested: count,
+        fits: z.boolean(),
+        resets_at: instant,
+      })
+      .nullable()
+      .describe('Null on a plan without one.'),
+    warnings: z.array(
+      z.strictObject({
+        code: z.enum(['channel_not_configured', 'empty_audience', 'large_payload', 'url_dropped', 'quota_exceeded']),
+        channel: z.enum(channelIds).optional(),
+        message: z.string(),
+      }),
+    ),
+  }),
+);
+const messageAnswer = component('MessageAnswer', z.union([acceptedMessage, dryRun]));
+
+const channelCounts = component(
+  'ChannelCounts',
+  z.strictObject({ accepted: count, sent: count, failed: count, skipped: count }),
+);
+const message = component(
+  'Message',
+  z.strictObject({
+    id: messageId,
+    status: messageStatus,
+    status_reason: z
+      .enum(['quota_exceeded', 'segment_invalid', 'app_suspended', 'expired', 'internal_error'])
+      .nullable(),
+    name: z.string().nullable(),
+    metadata: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).nullable(),
+    created_by: z.strictObject({ type: z.enum(['key', 'person']), id: keyId.nullable(), name: z.string() }),
+    audience: audienceSchema,
+    audience_unmatched: count.describe('Ids of the audience that name no active device.'),
+    content: contentSchema,
+    idempotency_key: z.string().nullable(),
+    run_at: instant.nullable(),
+    created_at: instant,
+    started_at: instant.nullable(),
+    finished_at: instant.nullable(),
+    expires_at: instant.nullable().describe('The end of the send window.'),
+    report,
+    by_channel: z.strictObject({ webpush: channelCounts, apns: channelCounts, fcm: channelCounts }),
+    error_counts: z.partialRecord(deliveryCode, count).describe('Final failed and skipped deliveries by code.'),
+    engagement: z.strictObject({ displayed: count, clicked: count, dismissed: count }),
+  }),
+);
+const listedMessage = component(
+  'ListedMessage',
+  message.omit({ audience: true, content: true }).extend({ title: z.string().nullable().describe('Not rendered.') }),
+);
+const messagePage = component('MessagePage', z.strictObject(pageFields(listedMessage)));
+
+const id = 'msg_02y9GVDsTuJUi2BOoCH5G3';
+const noneOf = { accepted: 0, sent: 0, failed: 0, skipped: 0 };
+const summary = {
+  id,
+  status: 'sent',
+  status_reason: null,
+  name: 'Autumn sale',
+  metadata: { campaign: 'autumn-26' },
+  created_by: { type: 'key', id: 'key_02y9GVDsV2ZXUMbsiEJszB', name: 'Backend' },
+};
+const progress = {
+  idempotency_key: 'sale-2026-11-21',
+  run_at: null,
+  created_at: '2026-11-21T10:15:29.800Z',
+  started_at: '2026-11-21T10:15:29.900Z',
+  finished_at: '2026-11-21T10:15:41.200Z',
+  expires_at: '2026-11-22T10:15:29.900Z',
+  report: { accepted: 3, sent: 2, failed: 1, skipped: 0 },
+  by_channel: { webpush: { ...noneOf, accepted: 3, sent: 2, failed: 1 }, apns: noneOf, fcm: noneOf },
+  error_counts: { unregistered: 1 },
+  engagement: { displayed: 1, clicked: 1, dismissed: 0 },
+};
+
+export const messagePath = { id: { description: 'The id of a message.', example: id } };
+
+export const messageOperations: readonly Operation[] = [
+  {
+    id: 'sendMessage',
+    method: 'post',
+    path: '/v1/messages',
+    tag: 'Messages',
+    summary: 'Send a message now',
+    description:
+      'Waits up to SEND_WAIT_MS (20 s) for all outcomes, then answers with the numbers so far. The body may have 1 MiB.',
+    access: 'server',
+    headers: [
+      {
+        name: 'Idempotency-Key',
+        description: 'A repeat with the same key and the same request answers the first message and sends nothing.',
+        schema: { type: 'string', pattern: idempotencyKeyPattern.source },
+      },
+    ],
+    body: {
+      schema: messageRequest,
+      example: {
+        audience: { external_ids: ['u-42'] },
+        content: {
+          title: "Hi {{first_name | default: 'there'}}",
+          body: 'Your {{properties.plan}} offer is ready.',
+          url: 'https://shop.example/offers',
+          apns: { sound: 'bell.caf' },
+        },
+      },
+    },
+    answers: {
+      200: {
+        description: 'Accepted, and mostly done; or, with `dry_run`, what a send would do.',
+        schema: messageAnswer,
+        example: { id, status: 'sent', replayed: false, report: { accepted: 3, sent: 2, failed: 1, skipped: 0 } },
+      },
+    },
+    refusals: [429],
+  },
+  {
+    id: 'listMessages',
+    method: 'get',
+    path: '/v1/messages',
+    tag: 'Messages',
+    summary: 'List messages, newest first',
+    access: 'server',
+    query: messageListQuery,
+    answers: {
+      200: {
+        description: 'A page of messages, without audience and content.',
+        schema: messagePage,
+        example: {
+          data: [{ ...summary, audience_unmatched: 0, ...progress, title: 'Sale' }],
+          has_more: false,
+          next_cursor: null,
+        },
+      },
+    },
+  },
+  {
+    id: 'getMessage',
+    method: 'get',
+    path: '/v1/messages/{id}',
+    tag: 'Messages',
+    summary: 'Read a message with its numbers of the moment',
+    access: 'server',
+    pathParameters: messagePath,
+    answers: {
+      200: {
+        description: 'The message.',
+        schema: message,
+        example: {
+          ...summary,
+          audience: { all: true },
+          audience_unmatched: 0,
+          content: { title: 'Sale', body: 'Now on' },
+          ...progress,
+        },
+      },
+    },
+    refusals: [404],
+  },
+];

@@ -1,0 +1,101 @@
+// One endpoint as it is described, and how it is written in OpenAPI. What follows from who may call it (the statuses 401, 403
+// and 503, the security scheme) is derived here, so that no endpoint can say it differently.
+import type { z } from 'zod';
+import type { Access } from '../platform/http-server.ts';
+import { queryParameters, refTo } from './components.ts';
+import { type RefusalStatus, refusalRef, requestIdHeader } from './refusals.ts';
+
+export interface DescribedAnswer {
+  readonly description: string;
+  /** Absent: no body. */
+  readonly schema?: z.ZodType;
+  readonly example?: unknown;
+  /** Beside `x-request-id`: name and what it says. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Operation {
+  readonly id: string;
+  readonly method: 'get' | 'post' | 'delete';
+  /** OpenAPI's form: `/v1/messages/{id}`. */
+  readonly path: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly access: Access;
+  /** What the parameters in the path are, by name. */
+  readonly pathParameters?: Readonly<Record<string, { description: string; example: string }>>;
+  readonly query?: z.ZodObject;
+  readonly headers?: readonly { name: string; description: string; schema: object }[];
+  readonly body?: { readonly schema: z.ZodType; readonly example: unknown; readonly alsoAs?: string };
+  /** Answers that are no refusals, by status. */
+  readonly answers: Readonly<Record<number, DescribedAnswer>>;
+  /** Beside 400 and 500, which any request can get, and 401, 403 and 503, which any request with a key can. */
+  readonly refusals?: readonly RefusalStatus[];
+}
+
+const security: Readonly<Record<Access, object[]>> = {
+  server: [{ serverKey: [] }],
+  'client-or-server': [{ serverKey: [] }, { clientKey: [] }],
+  public: [],
+};
+
+const refusalsOfKeyed: readonly RefusalStatus[] = [401, 403, 503];
+
+/** The Operation Object of OpenAPI 3.1. */
+export function writeOperation(operation: Operation): object {
+  const { id, tag, summary, description, access, body, answers } = operation;
+  const parameters = parametersOf(operation);
+  const statuses = new Set<RefusalStatus>([
+    400,
+    500,
+    ...(access === 'public' ? [] : refusalsOfKeyed),
+    ...(operation.refusals ?? []),
+  ]);
+  const responses = {
+    ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, writeAnswer(answer)])),
+    ...Object.fromEntries([...statuses].map((status) => [status, refusalRef(status)])),
+  };
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(description && { description }),
+    security: security[access],
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && { requestBody: writeBody(body) }),
+    responses,
+  };
+}
+
+function parametersOf({ path, pathParameters = {}, query, headers = [] }: Operation): object[] {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+  return [
+    ...names.map((name) => ({
+      name,
+      in: 'path',
+      required: true,
+      schema: { type: 'string' },
+      ...pathParameters[name],
+    })),
+    ...(query ? queryParameters(query) : []),
+    ...headers.map((header) => ({ ...header, in: 'header', required: false })),
+  ];
+}
+
+function writeBody({ schema, example, alsoAs }: NonNullable<Operation['body']>): object {
+  const media = { schema: refTo(schema), example };
+  return { required: true, content: { 'application/json': media, ...(alsoAs && { [alsoAs]: media }) } };
+}
+
+function writeAnswer({ description, schema, example, headers = {} }: DescribedAnswer): object {
+  const further = Object.entries(headers).map(([name, says]) => [
+    name,
+    { description: says, required: true, schema: { type: 'string' } },
+  ]);
+  return {
+    description,
+    headers: { ...requestIdHeader, ...Object.fromEntries(further) },
+    ...(schema && { content: { 'application/json': { schema: refTo(schema), example } } }),
+  };
+}

@@ -1,0 +1,125 @@
+// Every refusal a caller can get, by status (contract 2): the body with its closed sets of codes, the headers, an example.
+import { z } from 'zod';
+import { type ApiErrorCode, apiErrors, issueCodes } from '../platform/api-error.ts';
+import { component, count, instant, refTo, requestId } from './components.ts';
+
+export type RefusalStatus = 400 | 401 | 403 | 404 | 429 | 500 | 503;
+
+interface Refusal {
+  /** Its name in `components.responses`. */
+  readonly name: string;
+  readonly description: string;
+  readonly schema: z.ZodType;
+  readonly example: unknown;
+  readonly hasRetryAfter?: true;
+}
+
+const exampleId = 'req_3OHYx2g8zVpD6AIcbF7kjW';
+
+const issueCode = component('IssueCode', z.enum(issueCodes));
+const issue = component(
+  'Issue',
+  z.strictObject({
+    path: z
+      .array(z.union([z.string(), z.int()]))
+      .describe('The place in the body; a query parameter by its name, a header by its lower-case name.'),
+    code: issueCode,
+    message: z.string().describe('For people; may change.'),
+    allowed: z.array(z.unknown()).optional().describe('Only when a closed list applies.'),
+    limit: z.union([z.number(), z.string()]).optional().describe('Only where a limit is named.'),
+  }),
+);
+
+function codesOf(status: RefusalStatus): ApiErrorCode[] {
+  return (Object.keys(apiErrors) as ApiErrorCode[]).filter((code) => apiErrors[code].status === status);
+}
+
+function bodyOf<Further extends z.ZodRawShape>(codes: readonly ApiErrorCode[], further: Further) {
+  const message = z.string().describe('For people; may change.');
+  return z.strictObject({ error: z.enum(codes), message, ...further, request_id: requestId });
+}
+
+function plain(status: RefusalStatus, name: string, description: string, code: ApiErrorCode): Refusal {
+  return {
+    name,
+    description,
+    schema: component(`${name}Error`, bodyOf(codesOf(status), {})),
+    example: { error: code, message: apiErrors[code].message, request_id: exampleId },
+  };
+}
+
+const badRequest: Refusal = {
+  name: 'BadRequest',
+  description: 'The request is invalid; `issues` lists what is wrong, at most 50 things.',
+  schema: component('BadRequestError', bodyOf(codesOf(400), { issues: z.array(issue).min(1).max(50) })),
+  example: {
+    error: 'validation_failed',
+    message: 'content.titel is not a known field.',
+    issues: [
+      {
+        path: ['content', 'titel'],
+        code: 'unrecognized_keys',
+        message: 'content.titel is not a known field.',
+        allowed: ['title', 'body', 'url'],
+      },
+    ],
+    request_id: exampleId,
+  },
+};
+
+const quota = z.strictObject({ plan: z.string(), limit: count, used: count, requested: count, resets_at: instant });
+const quotaExceeded: Refusal = {
+  name: 'QuotaExceeded',
+  description: 'The audience does not fit what is left of the month. Nothing was sent.',
+  schema: component('QuotaExceededError', bodyOf(['quota_exceeded'], { quota, upgrade: z.string() })),
+  example: {
+    error: 'quota_exceeded',
+    message: 'This message needs 25 deliveries; 10 are left this month.',
+    quota: { plan: 'free', limit: 10000, used: 9990, requested: 25, resets_at: '2026-12-01T00:00:00.000Z' },
+    upgrade: 'Upgrade the plan of this app to send more this month.',
+    request_id: exampleId,
+  },
+};
+
+const refusals: Readonly<Record<RefusalStatus, Refusal>> = {
+  400: badRequest,
+  401: plain(401, 'Unauthorized', 'No key, or one that is not valid.', 'missing_key'),
+  403: plain(403, 'Forbidden', 'The app is suspended, or the key is a client key.', 'wrong_key_scope'),
+  404: plain(404, 'NotFound', 'There is no such resource, or it belongs to another app.', 'not_found'),
+  429: quotaExceeded,
+  500: plain(500, 'InternalError', 'A fault of the service, logged under the request id.', 'internal_error'),
+  503: {
+    ...plain(503, 'Unavailable', 'The database cannot be reached, or a statement ran over its time.', 'unavailable'),
+    hasRetryAfter: true,
+  },
+};
+
+/** A reference to the answer of a status. */
+export function refusalRef(status: RefusalStatus): { $ref: string } {
+  return { $ref: `#/components/responses/${refusals[status].name}` };
+}
+
+/** `components.headers`: what every answer carries, and what a 503 adds. */
+export const componentHeaders = {
+  RequestId: { description: 'Names the request in the log.', required: true, schema: refTo(requestId) },
+  RetryAfter: { description: 'Whole seconds.', required: true, schema: { type: 'integer', minimum: 1 } },
+};
+
+export const requestIdHeader = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
+
+/** `components.responses`. */
+export function componentResponses(): Record<string, object> {
+  return Object.fromEntries(
+    Object.values(refusals).map(({ name, description, schema, example, hasRetryAfter }) => [
+      name,
+      {
+        description,
+        headers: {
+          ...requestIdHeader,
+          ...(hasRetryAfter && { 'retry-after': { $ref: '#/components/headers/RetryAfter' } }),
+        },
+        content: { 'application/json': { schema: refTo(schema), example } },
+      },
+    ]),
+  );
+}
