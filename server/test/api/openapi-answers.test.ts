@@ -1,0 +1,239 @@
+// Real answers of every operation, one of each status it promises at least, held to the description.
+import { beforeAll, describe, expect, it } from 'vitest';
+import { updateAppSuspension } from '../../src/apps/queries.ts';
+import { receiptTokensOf } from '../../src/delivery/receipt-token.ts';
+import { decodeId } from '../../src/platform/ids.ts';
+import { type Call, readDescription } from '../api-description.ts';
+import { setup, type TestApp, unknownId } from '../setup.ts';
+
+const t = await setup({ environment: { SEND_WAIT_MS: '500' } });
+const { operations, ask, seen } = await readDescription(t);
+
+const content = { title: 'Sale', body: 'Now on', url: 'https://shop.example/sale' };
+
+const rich = {
+  ...content,
+  data: { campaign: 'autumn', discount: 20 },
+  locales: { de: { title: 'Ausverkauf' }, 'pt-br': { body: null } },
+  webpush: { actions: [{ action: 'open', title: 'Open' }], badge: null },
+};
+
+/** A call that succeeds, for each operation. */
+const valid: Record<string, Call> = {};
+let suspended: TestApp;
+
+// The token travels inside the encrypted push; the instance's key is what mints it.
+async function tokenOf(messageId: string, deviceId: string): Promise<string> {
+  const message = decodeId('msg', messageId) ?? '';
+  const [batch] = await t.sql<{ id: string }[]>`SELECT id FROM batches WHERE message_id = ${message}`;
+  return receiptTokensOf(t.receiptKey, message, batch?.id ?? '')(decodeId('dev', deviceId) ?? '');
+}
+
+beforeAll(async () => {
+  const device = await t.registerDevice();
+  const { body } = await t.server.post('/v1/messages', { audience: { device_ids: [device] }, content });
+  const token = await tokenOf(body.id, device);
+  await t.server.post('/v1/users', { external_id: 'u-42' });
+  Object.assign(valid, {
+    sendMessage: { body: { audience: { all: true }, content, dry_run: true } },
+    listMessages: {},
+    getMessage: { in: { id: body.id } },
+    listDeliveries: { in: { id: body.id } },
+    upsertUser: { body: { external_id: 'u-42' } },
+    getUser: { in: { external_id: 'u-42' } },
+    deleteUser: { in: { external_id: 'u-42' } },
+    listProperties: {},
+    registerDevice: { body: { platform: 'web', token: t.pushSubscription() } },
+    listDevices: {},
+    optOutDevice: { in: { id: await t.registerDevice() } },
+    recordReceipt: { body: { token, event: 'displayed' } },
+    openLink: { in: { token } },
+    getConfig: {},
+    listChannels: {},
+    getDescription: {},
+    getHealth: {},
+    getReadiness: {},
+  } satisfies Record<string, Call>);
+  suspended = await t.newApp({ name: 'Suspended' });
+  await updateAppSuspension(t.sql, t.clock, suspended.id, true);
+});
+
+describe('real answers are as described', () => {
+  it('a message that reached one device, missed one and skipped one; its replay, receipts and timeline', async () => {
+    const key = { 'idempotency-key': 'sale-1' };
+    t.push.script('gone', (_request, response) => {
+      response.writeHead(410, { 'content-type': 'text/plain' });
+      response.end('Gone');
+    });
+    const reached = await t.registerDevice();
+    const missed = await t.registerDevice({ token: t.pushSubscription('gone') });
+    const skipped = await t.registerDevice({ platform: 'ios', token: 'ab'.repeat(32) });
+    await ask('upsertUser', { body: { external_id: 'u-1', device_id: reached } });
+    const body = {
+      audience: { device_ids: [reached, missed, skipped] },
+      content: rich,
+      name: 'Autumn',
+      metadata: { a: 1 },
+    };
+    const sent = await ask('sendMessage', { body, headers: key });
+    expect(sent.body.report).toEqual({ accepted: 3, sent: 1, failed: 1, skipped: 1 });
+    const again = await ask('sendMessage', { body, headers: key });
+    expect(again.body).toMatchObject({ id: sent.body.id, replayed: true });
+    const token = await tokenOf(sent.body.id, reached);
+    for (const event of ['displayed', 'clicked', 'dismissed']) await ask('recordReceipt', { body: { token, event } });
+    const timeline = await ask('listDeliveries', { in: { id: sent.body.id } });
+    expect(timeline.body.data).toHaveLength(3);
+    await ask('getMessage', { in: { id: sent.body.id } });
+  });
+
+  it('a message that waits for a retry, and a dry run with warnings', async () => {
+    t.push.script('busy', (_request, response) => {
+      response.writeHead(503, { 'retry-after': '30' });
+      response.end();
+    });
+    const waiting = await t.registerDevice({ token: t.pushSubscription('busy') });
+    const pending = await ask('sendMessage', { body: { audience: { device_ids: [waiting] }, content } });
+    expect(pending.body.report).toEqual({ accepted: 1, sent: 0, failed: 0, skipped: 0, pending: 1 });
+    await ask('listDeliveries', { in: { id: pending.body.id }, query: '?status=retrying&limit=1' });
+
+    const app = await t.newApp({ plan: 'free', channels: false });
+    await t.registerDevice({}, app);
+    const dry = {
+      audience: { all: true },
+      content: { title: 'x'.repeat(1000), body: 'x'.repeat(4000) },
+      dry_run: true,
+    };
+    const run = await ask('sendMessage', { key: app.serverKey, body: dry });
+    expect(run.body.warnings.map(({ code }: { code: string }) => code)).toEqual([
+      'channel_not_configured',
+      'large_payload',
+    ]);
+  });
+
+  it('devices and users with every field, to both kinds of keys, in pages', async () => {
+    const facts = { locale: 'de-DE', timezone: 'Europe/Berlin', app_version: '4.2.0', sdk: 'web 1', os: 'Windows' };
+    const body = {
+      platform: 'ios',
+      token: 'cd'.repeat(32),
+      ...facts,
+      os_version: '11',
+      model: 'x',
+      environment: 'sandbox',
+    };
+    const device = await ask('registerDevice', { body: { ...body, properties: { topic: 'sport', age: 30 } } });
+    await ask('registerDevice', { key: t.app.clientKey, body: { ...body, properties: { age: 'x' } } });
+    const profile = { first_name: 'Ada', country: 'de', language: 'de', timezone: 'Europe/Berlin' };
+    const user = await ask('upsertUser', {
+      body: {
+        external_id: 'Ä/2',
+        ...profile,
+        properties: { age: '31', plan: 'pro', vip: true },
+        device_id: device.body.id,
+      },
+    });
+    expect(user.body.property_conflicts).toHaveLength(1);
+    await ask('getUser', { in: { external_id: 'Ä/2' } });
+    const first = await ask('listDevices', { query: '?limit=1' });
+    await ask('listDevices', { query: `?limit=1&cursor=${first.body.next_cursor}` });
+    await ask('listProperties', { query: '?limit=1' });
+    await ask('listMessages', { query: '?limit=1&status=sent' });
+    await ask('getConfig', { key: t.app.clientKey });
+  });
+
+  it('every operation can succeed', async () => {
+    expect(Object.keys(valid).sort()).toEqual(operations.map(({ operationId }) => operationId).sort());
+    for (const [id, call] of Object.entries(valid)) {
+      const { status } = await ask(id, call);
+      expect({ id, status }).toEqual({ id, status: id === 'openLink' ? 302 : 200 });
+    }
+    await t.server.post('/v1/users', { external_id: 'u-42' });
+  });
+
+  it('query parameters take what their schemas say', async () => {
+    const asked = [];
+    for (const { operationId: id, parameters = [] } of operations) {
+      for (const { name, in: where, schema } of parameters) {
+        const { enum: values, minimum, maximum } = schema as { enum?: string[]; minimum?: number; maximum?: number };
+        if (where !== 'query' || !(values || maximum)) continue;
+        const taken = values ?? [minimum, maximum];
+        const refused = values ? [`${values[0]}s`] : [Number(minimum) - 1, Number(maximum) + 1, 'x'];
+        for (const value of taken) asked.push({ id, query: `?${name}=${value}`, isTaken: true });
+        for (const value of refused) asked.push({ id, query: `?${name}=${value}`, isTaken: false });
+      }
+    }
+    expect(asked.length).toBeGreaterThan(40);
+    for (const { id, query, isTaken } of asked) {
+      const { status } = await ask(id, { ...valid[id], query });
+      expect({ id, query, status }).toEqual({ id, query, status: isTaken ? 200 : 400 });
+    }
+  });
+
+  it('400: an unknown query parameter, or headers that are too large', async () => {
+    for (const { operationId: id, path } of operations) {
+      const takesAnyQuery = !path.startsWith('/v1/') ? id !== 'getDescription' : id === 'openLink';
+      const wrong = takesAnyQuery ? { headers: { 'x-long': 'x'.repeat(17_000) } } : { query: '?nonsense=1' };
+      expect({ id, status: (await ask(id, { ...valid[id], ...wrong })).status }).toEqual({ id, status: 400 });
+    }
+  });
+
+  it('401 and 403: exactly where a key is asked for, and a server key', async () => {
+    for (const { operationId: id, security } of operations) {
+      const isKeyed = security.length > 0;
+      const isForServers = isKeyed && security.every((requirement) => !('clientKey' in requirement));
+      for (const [key, refused, status] of [
+        [null, isKeyed, 401],
+        [t.app.clientKey, isForServers, 403],
+        [suspended.serverKey, isKeyed, 403],
+      ] as const) {
+        const answer = await ask(id, { ...valid[id], key, ...(!refused && { query: '?nonsense=1' }) });
+        expect({ id, isRefused: answer.status === status }).toEqual({ id, isRefused: refused });
+      }
+    }
+  });
+
+  it('404 and 429', async () => {
+    const token = 'A'.repeat(87);
+    const unknown: Record<string, Call> = {
+      getMessage: { in: { id: unknownId('msg') } },
+      listDeliveries: { in: { id: 'msg_x' } },
+      upsertUser: { body: { external_id: 'u-3', device_id: unknownId('dev') } },
+      getUser: { in: { external_id: 'nobody' } },
+      deleteUser: { in: { external_id: 'nobody' } },
+      registerDevice: { body: { platform: 'web', token: t.pushSubscription(), device_id: unknownId('dev') } },
+      optOutDevice: { in: { id: unknownId('dev') } },
+      recordReceipt: { body: { token, event: 'clicked' } },
+      openLink: { in: { token } },
+    };
+    for (const [id, call] of Object.entries(unknown)) expect((await ask(id, call)).status).toBe(404);
+    const app = await t.newApp({ plan: 'free' });
+    await t.registerDevice({}, app);
+    await t.sql`INSERT INTO usage (app_id, month, used) VALUES (${app.id}, date_trunc('month', now()), 10000)`;
+    const refused = await ask('sendMessage', { key: app.serverKey, body: { audience: { all: true }, content } });
+    expect(refused.status).toBe(429);
+  });
+
+  it('500 and 503: a fault of the service, and a database that is away', async () => {
+    // A key that no one has asked with yet is looked up.
+    const unseen = await Promise.all([t.newApp(), t.newApp()]);
+    await t.sql`ALTER TABLE keys RENAME TO keys_gone`;
+    const fault = await ask('listMessages', { key: unseen[0].serverKey });
+    expect(fault.status).toBe(500);
+    await t.sql`ALTER TABLE keys_gone RENAME TO keys`;
+
+    t.service.leave();
+    await t.service.sql.end({ timeout: 1 });
+    for (const operation of operations) {
+      if (!operation.responses[503]) continue;
+      const { operationId: id, security } = operation;
+      const key = security.length > 0 ? unseen[1].serverKey : null;
+      expect({ id, status: (await ask(id, { ...valid[id], key })).status }).toEqual({ id, status: 503 });
+    }
+  });
+
+  it('leaves no promise untried, but for 500, which no request can bring about', () => {
+    const promised = operations.flatMap(({ operationId, responses }) =>
+      Object.keys(responses).map((status) => `${operationId} ${status}`),
+    );
+    expect(promised.filter((one) => !one.endsWith(' 500') && !seen.has(one))).toEqual([]);
+  });
+});
