@@ -28,8 +28,8 @@ const about = `Carillon is a self-hosted push notification service: one API that
   omission elsewhere. In answers an absent value is null.
 - GET is also served as HEAD. An unknown path or a wrong method is 404.
 - Endpoints for client keys, and the public ones under /v1, answer any browser origin, without credentials.
-- Within /v1 later versions only add: a program ignores fields, warnings and skip reasons it does not know. The statuses,
-  \`error\`, the codes of issues, the error codes of deliveries and the statuses are closed.`;
+- Within /v1 later versions only add: a program ignores fields, warnings and skip reasons it does not know. Closed are the HTTP
+  statuses, \`error\`, the codes of issues, the error codes of deliveries, and the statuses of messages and deliveries.`;
 
 function pathsOf(all: readonly Operation[]): Record<string, Record<string, object>> {
   const paths: Record<string, Record<string, object>> = {};
