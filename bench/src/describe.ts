@@ -1,46 +1,51 @@
 // A result as a table for people: both sides, what they are to each other, and the machine.
+import type { Part } from './profile.ts';
 import type { LatencyMeasured, Result, SendMeasured, StartMeasured } from './results.ts';
 
-export function describeSend(result: Result<SendMeasured>): string {
+export function describeSend(result: Result<SendMeasured>, workerParts: readonly Part[]): string {
   const { ours, peers, limit, params } = result;
   const cpu = ours.cpu_seconds_per_1000_by_process;
   const sides = [
-    ['', 'PER SECOND', 'CPU S / 1,000', 'RECEIVER', 'PROCESSES'],
-    [
-      'Carillon, recorded',
-      ours.per_second,
-      ours.cpu_seconds_per_1000,
-      ours.receiver_cpu_seconds_per_1000,
-      `${ours.processes.api} api, ${ours.processes.worker} worker, postgres`,
-    ],
-    ...peers.map((peer) => [
-      `${peer.name} ${peer.version}`,
-      peer.per_second,
-      peer.cpu_seconds_per_1000,
-      peer.receiver_cpu_seconds_per_1000,
-      `${peer.processes}, ${peer.note}`,
-    ]),
-    [limit.name, limit.per_second, limit.cpu_seconds_per_1000, limit.receiver_cpu_seconds_per_1000, '1'],
+    {
+      name: 'Carillon, recorded',
+      ...ours,
+      how: `${ours.processes.api} api, ${ours.processes.worker} worker, postgres`,
+    },
+    ...peers.map((peer) => ({ ...peer, name: `${peer.name} ${peer.version}`, how: `${peer.processes}: ${peer.note}` })),
+    { ...limit, how: '1' },
   ];
-  const processes = [
-    ['', 'CPU S / 1,000', 'PEAK MB'],
-    ...(['api', 'worker', 'supervisor', 'postgres'] as const).map((name) => [name, cpu[name], ours.rss_mb[name]]),
-  ];
+  const processes = (['api', 'worker', 'supervisor', 'postgres'] as const).map((name) => [
+    name,
+    cpu[name],
+    ours.rss_mb[name],
+  ]);
+  const { row_and_key: rowAndKey, with_person_index: withPersonIndex } = ours.bytes_per_delivery;
   return [
-    `One message to ${params['devices']} devices over ${params['channel']}: ${ours.seconds} s from request to last commit`,
+    `One message to ${params['devices']} devices by ${params['channel']}: ${ours.seconds} s from request to last commit`,
     '',
-    table(sides),
+    table([
+      ['', 'PER SECOND', 'CPU S / 1,000', 'RECEIVER', 'OTHERS', 'PROCESSES'],
+      ...sides.map((side) => [
+        side.name,
+        side.per_second,
+        side.cpu_seconds_per_1000,
+        side.receiver_cpu_seconds_per_1000,
+        side.foreign_cores,
+        side.how,
+      ]),
+    ]),
     '',
-    `Carillon does ${result.ratio_best_peer} × the best peer, at ${result.ratio_best_peer_cpu} × less CPU a push, and ${result.ratio_limit} × the bare loop.`,
-    '',
-    table(processes),
-    '',
-    `A delivery takes ${ours.bytes_per_delivery.row_and_key} bytes in row and key, ${ours.bytes_per_delivery.with_person_index} with the index for its person.`,
-    ...(result.foreign_cpu > 0.1
-      ? [
-          `Others used ${result.foreign_cpu} of the ${result.machine.cores} cores meanwhile: run it again on an idle machine.`,
-        ]
+    `Carillon does ${result.ratio_best_peer} × the best peer, with a CPU time a push that is ${result.ratio_best_peer_cpu} × smaller; ${result.ratio_limit} × the bare loop.`,
+    ...(sides.some((side) => side.foreign_cores > 0.1)
+      ? ['Other programs were busy (column OTHERS, in cores): rates and ratios are not those of an idle machine.']
       : []),
+    '',
+    table([['', 'CPU S / 1,000', 'PEAK MB'], ...processes]),
+    '',
+    `A delivery takes ${rowAndKey} bytes in row and key, ${withPersonIndex} with the index for its person.`,
+    ...(workerParts.length === 0
+      ? []
+      : ['', table([['WORKER', 'µS A PUSH'], ...workerParts.map(({ name, us }) => [name, us])])]),
     describeMachine(result),
   ].join('\n');
 }
@@ -56,6 +61,7 @@ export function describeLatency(result: Result<LatencyMeasured>): string {
       ['request to answer', ours.ms_p50_response, ours.ms_p99_response],
     ]),
     '',
+    ...(ours.foreign_cores > 0.1 ? [`Other programs kept ${ours.foreign_cores} cores busy: it was not idle.`] : []),
     describeMachine(result),
   ].join('\n');
 }

@@ -3,11 +3,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { callForJson } from './call-api.ts';
 import { content } from './content.ts';
-import { percentile, rounded } from './measure.ts';
+import { watchOthers } from './costs.ts';
+import { percentile, requireProc, rounded } from './measure.ts';
 import { makeApp } from './own-app.ts';
 import { startReceiver, subscribe } from './receiver.ts';
 import { completeResult, type LatencyMeasured, type Result } from './results.ts';
-import { openDatabase, startService } from './service.ts';
+import { openDatabase, readPostgresVersion, startService } from './service.ts';
 import { BenchError, progress, type Workbench } from './workbench.ts';
 
 const sends = { full: 200, quick: 20 };
@@ -18,9 +19,12 @@ export async function measureLatency(
   workbench: Workbench,
   { isQuick }: { readonly isQuick: boolean },
 ): Promise<Result<LatencyMeasured>> {
+  await requireProc();
   const count = isQuick ? sends.quick : sends.full;
   const receiver = await startReceiver(workbench, { keepsHistory: true });
-  const service = await startService(workbench, await workbench.makeDirectory('data'), receiver.environment);
+  const service = await startService(workbench, await workbench.makeDirectory('data'), {
+    environment: receiver.environment,
+  });
   const app = await makeApp(service);
   const subscriptions = subscribe(receiver.address, { count: 1, vapidKey: app.vapidKey, seed: 'latency' });
   const { value: subscription } = await subscriptions.next();
@@ -31,6 +35,7 @@ export async function measureLatency(
     body: { platform: 'web', token: JSON.stringify(subscription) },
   });
 
+  const countOthers = await watchOthers();
   const startedAtMs = new Map<string, number>();
   const responseMs: number[] = [];
   for (let i = 0; i < count; i++) {
@@ -47,6 +52,8 @@ export async function measureLatency(
     startedAtMs.set(answer.id, performance.timeOrigin + from);
   }
 
+  const foreignCores = await countOthers();
+
   const toProviderMs = (await receiver.arrivals()).flatMap(({ at, topic }) => {
     // A push without a collapse key carries its message's id as its Topic.
     const from = startedAtMs.get(topic);
@@ -57,7 +64,6 @@ export async function measureLatency(
     throw new BenchError(`the receiver saw ${toProviderMs.length} of ${count} messages once`);
   }
   const sql = await openDatabase(workbench, service);
-  const [server] = await sql<{ version: string }[]>`SELECT current_setting('server_version') AS version`;
   progress(`${count} sends, one after the other`);
   return completeResult(
     {
@@ -68,8 +74,9 @@ export async function measureLatency(
         ms_p99_to_provider: rounded(percentile(toProviderMs, 0.99)),
         ms_p50_response: rounded(percentile(responseMs, 0.5)),
         ms_p99_response: rounded(percentile(responseMs, 0.99)),
+        foreign_cores: foreignCores,
       },
     },
-    server?.version ?? 'unknown',
+    await readPostgresVersion(sql),
   );
 }

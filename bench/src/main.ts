@@ -1,5 +1,6 @@
 // `npm run bench -- WORK`: runs one work, prints its result and keeps it. Ends with 0 when the work ran to its end, whatever
 // the figures are: they are for people to judge.
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { describeLatency, describeSend, describeStart } from './describe.ts';
 import { measureLatency } from './latency.ts';
@@ -13,6 +14,7 @@ const usage = `npm run bench -- WORK [options]
   send      one message to many devices, against library peers and a bare loop
               --channel webpush     the way it goes
               --devices N           how many (default 100000)
+              --profile DIR         keeps CPU profiles there, and prints where the worker's time goes
   latency   one device, idle service
   start     launch to ready
 
@@ -24,6 +26,7 @@ interface Invocation {
   readonly work: string;
   readonly channel: string | undefined;
   readonly devices: number | undefined;
+  readonly profileDir: string | undefined;
   readonly isQuick: boolean;
   readonly isJson: boolean;
 }
@@ -42,6 +45,7 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
     options: {
       channel: { type: 'string' },
       devices: { type: 'string' },
+      profile: { type: 'string' },
       quick: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -50,23 +54,28 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
   if (values.help) return 'help';
   const [work, ...more] = positionals;
   if (work === undefined || more.length > 0) throw new BenchError(`Name one work.\n\n${usage}`);
-  if (work !== 'send' && (values.channel ?? values.devices) !== undefined) {
-    throw new BenchError(`--channel and --devices are options of 'send'.`);
+  if (work !== 'send' && (values.channel ?? values.devices ?? values.profile) !== undefined) {
+    throw new BenchError(`--channel, --devices and --profile are options of 'send'.`);
   }
   const devices = values.devices === undefined ? undefined : Number(values.devices);
   if (devices !== undefined && !(Number.isInteger(devices) && devices >= 1 && devices <= 10_000_000)) {
     throw new BenchError(`--devices must be a whole number from 1 to 10000000, not '${values.devices}'.`);
   }
-  return { work, channel: values.channel, devices, isQuick: values.quick, isJson: values.json };
+  const profileDir = values.profile === undefined ? undefined : resolve(values.profile);
+  return { work, channel: values.channel, devices, profileDir, isQuick: values.quick, isJson: values.json };
 }
 
-async function run(workbench: Workbench, { work, channel, devices, isQuick }: Invocation): Promise<Outcome> {
+async function run(
+  workbench: Workbench,
+  { work, channel, devices, profileDir, isQuick }: Invocation,
+): Promise<Outcome> {
   switch (work) {
     case 'send': {
       if (channel === undefined) throw new BenchError('Say which way: --channel webpush.');
       if (channel !== 'webpush') throw new BenchError(`Carillon sends by 'webpush' only, not by '${channel}'.`);
-      const result = await measureSend(workbench, { devices: devices ?? (isQuick ? 2_000 : 100_000), isQuick });
-      return { name: `send-${channel}`, result, text: describeSend(result) };
+      const many = devices ?? (isQuick ? 2_000 : 100_000);
+      const { result, workerParts } = await measureSend(workbench, { devices: many, isQuick, profileDir });
+      return { name: `send-${channel}`, result, text: describeSend(result, workerParts) };
     }
     case 'latency': {
       const result = await measureLatency(workbench, { isQuick });
@@ -92,7 +101,8 @@ try {
   else {
     const { name, result, text } = await run(workbench, invocation);
     await workbench.close();
-    keepResult(name, invocation.isQuick, result);
+    // Taking a profile costs time: such figures are not kept either.
+    keepResult(name, invocation.isQuick || invocation.profileDir !== undefined, result);
     process.stdout.write(invocation.isJson ? `${JSON.stringify(result)}\n` : `\n${text}\n`);
   }
   process.exitCode = 0;

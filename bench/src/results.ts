@@ -20,6 +20,8 @@ interface PeerResult {
   readonly processes: number;
   readonly cpu_seconds_per_1000: number;
   readonly receiver_cpu_seconds_per_1000: number;
+  /** Cores that programs outside the benchmark kept busy meanwhile: above 0.1 the rates are too low, and so are ratios. */
+  readonly foreign_cores: number;
   readonly note: string;
 }
 
@@ -33,6 +35,7 @@ export interface SendFigures {
   readonly cpu_seconds_per_1000: number;
   readonly cpu_seconds_per_1000_by_process: ByProcess;
   readonly receiver_cpu_seconds_per_1000: number;
+  readonly foreign_cores: number;
   /** The most that one process of the kind ever had resident; a connection's share of the database's buffers included. */
   readonly rss_mb: ByProcess;
   readonly bytes_per_delivery: { readonly row_and_key: number; readonly with_person_index: number };
@@ -46,6 +49,7 @@ interface LatencyFigures {
   readonly ms_p99_to_provider: number;
   readonly ms_p50_response: number;
   readonly ms_p99_response: number;
+  readonly foreign_cores: number;
 }
 
 interface StartFigures {
@@ -65,8 +69,6 @@ export interface SendMeasured extends Measured<'send', SendFigures> {
   readonly ratio_best_peer: number;
   readonly ratio_best_peer_cpu: number;
   readonly ratio_limit: number;
-  /** CPU seconds a second that others spent on this machine while ours was measured: what made it slower than it is. */
-  readonly foreign_cpu: number;
 }
 export type LatencyMeasured = Measured<'latency', LatencyFigures>;
 export type StartMeasured = Measured<'start', StartFigures>;

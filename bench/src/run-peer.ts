@@ -1,6 +1,7 @@
 // Runs one peer in a process of its own: opens it, warms it up, and measures one long send.
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { watchOthers } from './costs.ts';
 import { cpuSecondsOf } from './measure.ts';
 import type { FromPeer, PeerSetup, ToPeer } from './peers/peer.ts';
 import type { Receiver } from './receiver.ts';
@@ -11,6 +12,8 @@ export interface PeerRun {
   readonly cpuSecondsPer1000: number;
   /** What the receiver spent meanwhile. */
   readonly receiverCpuSecondsPer1000: number;
+  /** How many cores all others kept busy meanwhile. */
+  readonly foreignCores: number;
 }
 
 export interface PeerPlan {
@@ -33,17 +36,20 @@ export async function runPeer(workbench: Workbench, receiver: Receiver, plan: Pe
   await tell(child, { type: 'open', setup: plan.setup });
   await tell(child, { type: 'send', count: plan.warmUpPushes });
   await receiver.reset();
+  const countOthers = await watchOthers();
   const before = [await cpuSecondsOf(pid), await cpuSecondsOf(receiver.pid)] as const;
   const { seconds } = await tell(child, { type: 'send', count: plan.pushes });
   const after = [await cpuSecondsOf(pid), await cpuSecondsOf(receiver.pid)] as const;
+  const foreignCores = await countOthers();
   await receiver.expectAccepted(plan.pushes);
   await stopChild(child, 'SIGTERM');
   const perSecond = plan.pushes / seconds;
-  progress(`${plan.name}: ${Math.round(perSecond)} pushes a second`);
+  progress(`${plan.name}: ${Math.round(perSecond)} pushes a second, others on ${foreignCores} cores`);
   return {
     perSecond,
     cpuSecondsPer1000: ((after[0] - before[0]) / plan.pushes) * 1000,
     receiverCpuSecondsPer1000: ((after[1] - before[1]) / plan.pushes) * 1000,
+    foreignCores,
   };
 }
 

@@ -28,18 +28,24 @@ export interface Service {
   stop(): Promise<void>;
 }
 
+export interface ServiceOptions {
+  readonly environment?: Readonly<Record<string, string>>;
+  /** For the process that is started, which hands them on to those that it starts. */
+  readonly nodeOptions?: readonly string[];
+}
+
 /** Starts the service on a data directory, old or new, and resolves when it is ready. */
 export async function startService(
   workbench: Workbench,
   dataDir: string,
-  environment: Readonly<Record<string, string>> = {},
+  { environment = {}, nodeOptions = [] }: ServiceOptions = {},
 ): Promise<Service> {
   const port = await findFreePort();
   const url = `http://127.0.0.1:${port}`;
   const variables = { ...environment, DATA_DIR: dataDir, PORT: String(port) };
   const launchedAt = performance.now();
   const program = await startProgram({
-    parameters: [carillon, 'start'],
+    parameters: [...nodeOptions, carillon, 'start'],
     workingDir: dataDir,
     environment: variables,
     logFile: join(dataDir, 'service.log'),
@@ -123,6 +129,11 @@ export async function openDatabase(workbench: Workbench, { dataDir }: Service): 
   const sql = openPool({ url: found.url, connectionsMax: 1, name: 'carillon bench', statementTimeoutMs: 600_000 });
   workbench.onClose(() => sql.end({ timeout: 1 }));
   return sql;
+}
+
+export async function readPostgresVersion(sql: Sql): Promise<string> {
+  const [row] = await sql<{ version: string }[]>`SELECT current_setting('server_version') AS version`;
+  return row?.version ?? 'unknown';
 }
 
 /** The processes of a service by what they do; `postgres` is the server, whose children are its connections. */

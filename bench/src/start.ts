@@ -1,7 +1,7 @@
 // `start`: from the launch of the built service until it is ready, on an empty data directory and on one that it knows.
 import { median, rounded } from './measure.ts';
 import { completeResult, type Result, type StartMeasured } from './results.ts';
-import { openDatabase, startService } from './service.ts';
+import { openDatabase, readPostgresVersion, startService } from './service.ts';
 import { progress, type Workbench } from './workbench.ts';
 
 const rounds = { full: 3, quick: 1 };
@@ -20,8 +20,7 @@ export async function measureStart(
     await made.stop();
     const again = await startService(workbench, dataDir);
     const sql = await openDatabase(workbench, again);
-    const [server] = await sql<{ version: string }[]>`SELECT current_setting('server_version') AS version`;
-    postgres = server?.version ?? postgres;
+    postgres = await readPostgresVersion(sql);
     await sql.end({ timeout: 1 });
     await again.stop();
     first.push(made.startedInSeconds);

@@ -1,0 +1,46 @@
+// What a send costs each process, and what others took from the machine meanwhile: readings before and after, subtracted.
+import { cpuSecondsOf, cpuSecondsOfMachine, cpuSecondsOfTree, listChildren, peakRssMbOf, rounded } from './measure.ts';
+import type { ByProcess } from './results.ts';
+import type { ServiceProcesses } from './service.ts';
+
+/** CPU seconds of every kind of process of ours since it began. */
+export async function readCpuSeconds(processes: ServiceProcesses): Promise<ByProcess> {
+  const sumOf = async (pids: readonly number[], read = cpuSecondsOf): Promise<number> =>
+    (await Promise.all(pids.map(read))).reduce((sum, each) => sum + each, 0);
+  return {
+    api: await sumOf(processes.api),
+    worker: await sumOf(processes.worker),
+    supervisor: await sumOf(processes.supervisor),
+    // Connections and helpers come and go; what they spent stays with the server.
+    postgres: await sumOf(processes.postgres, cpuSecondsOfTree),
+  };
+}
+
+/** The largest process of each kind at its largest, in megabytes. */
+export async function readPeakRssMb(processes: ServiceProcesses): Promise<ByProcess> {
+  const largest = async (pids: readonly number[]): Promise<number> =>
+    Math.ceil(Math.max(0, ...(await Promise.all(pids.map(peakRssMbOf)))));
+  const connections = (await Promise.all(processes.postgres.map(listChildren))).flat();
+  return {
+    api: await largest(processes.api),
+    worker: await largest(processes.worker),
+    supervisor: await largest(processes.supervisor),
+    postgres: await largest([...processes.postgres, ...connections]),
+  };
+}
+
+/**
+ * Begins to watch the machine; what it returns says how many cores all others kept busy since. Everything that a benchmark
+ * runs descends from its own process.
+ */
+export async function watchOthers(): Promise<() => Promise<number>> {
+  const read = async () => ({
+    others: (await cpuSecondsOfMachine()) - (await cpuSecondsOfTree(process.pid)),
+    at: performance.now() / 1000,
+  });
+  const before = await read();
+  return async () => {
+    const after = await read();
+    return rounded(Math.max(0, (after.others - before.others) / (after.at - before.at)), 2);
+  };
+}

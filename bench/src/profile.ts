@@ -1,0 +1,93 @@
+// Where a process's time goes: reads what `node --cpu-prof` wrote and shares a known CPU time out among the parts of the
+// service. Samples are of wall-clock time, so they give shares and no seconds.
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { rounded } from './measure.ts';
+
+/** A span of the clock that profiles are written in, in microseconds. */
+export interface Span {
+  readonly fromUs: number;
+  readonly toUs: number;
+}
+
+export interface Part {
+  readonly name: string;
+  /** Microseconds of CPU time a push. */
+  readonly us: number;
+}
+
+/** Now, on that clock. */
+export function profileClockUs(): number {
+  return Number(process.hrtime.bigint() / 1000n);
+}
+
+/** Whose a frame is, by its file; the first that fits from the innermost frame outwards. */
+const owners: readonly (readonly [name: string, pattern: RegExp])[] = [
+  ['encryption', /\/channels\/webpush\/encrypt/],
+  ['HTTP/2 and TLS', /\/platform\/(http2|outbound-)|^node:(internal\/)?http2/],
+  ['subscription, payload, VAPID, answer', /\/channels\//],
+  ['rendering', /\/content\/|liquidjs/],
+  ['receipt tokens', /receipt-token/],
+  ['database driver', /\/node_modules\/postgres\/|queries\.js$|\/platform\/db/],
+  ['delivery engine', /\/dist\//],
+];
+
+interface Frame {
+  readonly id: number;
+  readonly callFrame: { readonly functionName: string; readonly url: string };
+  readonly children?: readonly number[];
+}
+
+interface Profile {
+  readonly nodes: readonly Frame[];
+  readonly startTime: number;
+  readonly samples: readonly number[];
+  readonly timeDeltas: readonly number[];
+}
+
+/** The parts of one process, all its threads together, within a span; `usPerPush` is what they add up to. */
+export async function readParts(directory: string, pid: number, span: Span, usPerPush: number): Promise<Part[]> {
+  const weights = new Map<string, number>();
+  for (const name of await readdir(directory)) {
+    // CPU.<date>.<time>.<pid>.<thread>.<number>.cpuprofile
+    if (name.split('.')[3] !== String(pid)) continue;
+    addSamples(weights, JSON.parse(await readFile(join(directory, name), 'utf8')) as Profile, span);
+  }
+  const total = [...weights.values()].reduce((sum, each) => sum + each, 0);
+  return [...weights]
+    .map(([name, weight]) => ({ name, us: rounded((weight / total) * usPerPush) }))
+    .sort((a, b) => b.us - a.us);
+}
+
+function addSamples(weights: Map<string, number>, profile: Profile, { fromUs, toUs }: Span): void {
+  const nodes = new Map(profile.nodes.map((node) => [node.id, node]));
+  const parents = new Map(
+    profile.nodes.flatMap((node) => (node.children ?? []).map((child) => [child, node] as const)),
+  );
+  const known = new Map<number, string | null>();
+  let atUs = profile.startTime;
+  for (const [i, id] of profile.samples.entries()) {
+    const deltaUs = profile.timeDeltas[i] ?? 0;
+    atUs += deltaUs;
+    if (atUs < fromUs || atUs > toUs) continue;
+    let name = known.get(id);
+    if (name === undefined) {
+      name = partOf(nodes.get(id), parents);
+      known.set(id, name);
+    }
+    if (name !== null) weights.set(name, (weights.get(name) ?? 0) + deltaUs);
+  }
+}
+
+/** Null where nothing ran. */
+function partOf(leaf: Frame | undefined, parents: ReadonlyMap<number, Frame>): string | null {
+  const { functionName } = leaf?.callFrame ?? { functionName: '' };
+  if (functionName === '(idle)') return null;
+  if (functionName === '(garbage collector)') return 'garbage collection';
+  for (let frame = leaf; frame; frame = parents.get(frame.id)) {
+    const { url } = frame.callFrame;
+    const owner = owners.find(([, pattern]) => pattern.test(url));
+    if (owner) return owner[0];
+  }
+  return 'Node itself';
+}

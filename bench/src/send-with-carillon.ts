@@ -1,0 +1,164 @@
+// Our side of `send`: a service with an app full of devices, one message to all of them, and what it took.
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Sql } from '../../server/src/platform/db.ts';
+import { callForJson } from './call-api.ts';
+import { content } from './content.ts';
+import { readCpuSeconds, readPeakRssMb, watchOthers } from './costs.ts';
+import { fillAudience } from './fill-audience.ts';
+import { cpuSecondsOf, rounded } from './measure.ts';
+import { makeApp, type OwnApp } from './own-app.ts';
+import { type Part, profileClockUs, readParts } from './profile.ts';
+import type { Receiver } from './receiver.ts';
+import type { ByProcess, SendFigures } from './results.ts';
+import { findProcesses, openDatabase, readPostgresVersion, type Service, startService } from './service.ts';
+import { BenchError, progress, type Workbench } from './workbench.ts';
+
+export interface OurPlan {
+  readonly devices: number;
+  readonly warmUpPushes: number;
+  /** Where to keep CPU profiles; taking them makes it slower. */
+  readonly profileDir: string | undefined;
+}
+
+export interface OurRun {
+  readonly ours: SendFigures;
+  readonly postgres: string;
+  /** Where the time of the worker goes, where a profile was asked for. */
+  readonly workerParts: readonly Part[];
+}
+
+const pollMs = 200;
+const sendWithinMs = 60 * 60_000;
+
+export async function sendWithCarillon(workbench: Workbench, receiver: Receiver, plan: OurPlan): Promise<OurRun> {
+  const { devices, warmUpPushes, profileDir } = plan;
+  const service = await startService(workbench, await workbench.makeDirectory('data'), {
+    environment: receiver.environment,
+    nodeOptions: profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`],
+  });
+  const app = await makeApp(service);
+  const sql = await openDatabase(workbench, service);
+  progress(`filling ${devices} devices`);
+  await fillAudience(sql, app, receiver, devices);
+  const processes = await findProcesses(service, sql);
+  await sendTo(service, app, await listSome(service, app, Math.min(devices, warmUpPushes)));
+
+  await receiver.reset();
+  const fromUs = profileClockUs();
+  const countOthers = await watchOthers();
+  const before = { ...(await readCpuSeconds(processes)), receiver: await cpuSecondsOf(receiver.pid) };
+  const { message, seconds } = await sendTo(service, app, { all: true });
+  const after = { ...(await readCpuSeconds(processes)), receiver: await cpuSecondsOf(receiver.pid) };
+  const foreignCores = await countOthers();
+  const span = { fromUs, toUs: profileClockUs() };
+  await receiver.expectAccepted(devices);
+  expectAllSent(message, devices);
+  progress(`carillon: ${Math.round(devices / seconds)} pushes a second, others on ${foreignCores} cores`);
+
+  const per1000 = (name: keyof typeof before): number => ((after[name] - before[name]) / devices) * 1000;
+  const cpu = {
+    api: per1000('api'),
+    worker: per1000('worker'),
+    supervisor: per1000('supervisor'),
+    postgres: per1000('postgres'),
+  };
+  const ours = {
+    per_second: Math.round(devices / seconds),
+    processes: { api: processes.api.length, worker: processes.worker.length },
+    cpu_seconds_per_1000: rounded(cpu.api + cpu.worker + cpu.supervisor + cpu.postgres),
+    cpu_seconds_per_1000_by_process: roundEach(cpu),
+    receiver_cpu_seconds_per_1000: rounded(per1000('receiver')),
+    foreign_cores: foreignCores,
+    rss_mb: await readPeakRssMb(processes),
+    bytes_per_delivery: await readBytesPerDelivery(sql),
+    seconds: rounded(seconds),
+  };
+  const postgres = await readPostgresVersion(sql);
+  // Profiles are written by processes as they end.
+  await service.stop();
+  const profiles =
+    profileDir === undefined ? [] : processes.worker.map((pid) => readParts(profileDir, pid, span, cpu.worker * 1000));
+  return { ours, postgres, workerParts: (await Promise.all(profiles)).flat() };
+}
+
+function roundEach({ api, worker, supervisor, postgres }: ByProcess): ByProcess {
+  return { api: rounded(api), worker: rounded(worker), supervisor: rounded(supervisor), postgres: rounded(postgres) };
+}
+
+/** The devices of a warm-up, by id. */
+async function listSome(service: Service, app: OwnApp, count: number): Promise<{ device_ids: string[] }> {
+  const ids: string[] = [];
+  for (let cursor = ''; ids.length < count; ) {
+    const page: { data: { id: string }[]; next_cursor: string | null } = await callForJson({
+      method: 'GET',
+      url: `${service.url}/v1/devices?limit=200${cursor}`,
+      key: app.serverKey,
+    });
+    ids.push(...page.data.map((device) => device.id));
+    if (page.next_cursor === null) break;
+    cursor = `&cursor=${encodeURIComponent(page.next_cursor)}`;
+  }
+  return { device_ids: ids.slice(0, count) };
+}
+
+interface SentMessage {
+  readonly finished_at: string | null;
+  readonly report: {
+    readonly accepted: number;
+    readonly sent: number;
+    readonly failed: number;
+    readonly skipped: number;
+  };
+}
+
+/** Sends, waits until every delivery is final, and says how long that took by the message's own record of its end. */
+async function sendTo(
+  service: Service,
+  app: OwnApp,
+  audience: object,
+): Promise<{ message: SentMessage; seconds: number }> {
+  const key = app.serverKey;
+  const startedAtMs = Date.now();
+  const { id } = await callForJson<{ id: string }>({
+    method: 'POST',
+    url: `${service.url}/v1/messages`,
+    key,
+    body: { audience, content },
+  });
+  for (;;) {
+    const message = await callForJson<SentMessage>({ method: 'GET', url: `${service.url}/v1/messages/${id}`, key });
+    // The clock of the database is the one that requests are begun by: it runs on this machine.
+    if (message.finished_at !== null) {
+      return { message, seconds: (Date.parse(message.finished_at) - startedAtMs) / 1000 };
+    }
+    if (Date.now() - startedAtMs > sendWithinMs) {
+      throw new BenchError(`the message is not finished after ${sendWithinMs / 60_000} minutes`);
+    }
+    await pause(pollMs);
+  }
+}
+
+function expectAllSent({ report }: SentMessage, devices: number): void {
+  if (report.accepted === devices && report.sent === devices) return;
+  throw new BenchError(`not all ${devices} were sent: ${JSON.stringify(report)}`);
+}
+
+/** The pages of all partitions as they lie on disk, free space included, by the rows in them. */
+async function readBytesPerDelivery(sql: Sql): Promise<SendFigures['bytes_per_delivery']> {
+  const [sizes] = await sql<{ rowAndKey: number; person: number }[]>`
+    WITH parts AS (
+      SELECT inhrelid AS part FROM pg_inherits WHERE inhparent = 'deliveries'::regclass
+    ), indexes AS (
+      SELECT pg_relation_size(indexrelid) AS bytes, indisprimary FROM pg_index JOIN parts ON indrelid = part
+    ), deliveries_made AS (
+      SELECT count(*) AS count FROM deliveries
+    )
+    SELECT
+      ((SELECT sum(pg_relation_size(part)) FROM parts) + (SELECT sum(bytes) FROM indexes WHERE indisprimary))::float8
+        / count AS row_and_key,
+      (SELECT sum(bytes) FROM indexes WHERE NOT indisprimary)::float8 / count AS person
+    FROM deliveries_made`;
+  if (sizes === undefined) throw new BenchError('there are no deliveries');
+  const { rowAndKey, person } = sizes;
+  return { row_and_key: Math.round(rowAndKey), with_person_index: Math.round(rowAndKey + person) };
+}
