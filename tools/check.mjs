@@ -13,6 +13,7 @@ check('format and lint', ['node_modules/@biomejs/biome/bin/biome', 'check', '--e
 check('openapi.json is up to date', ['node_modules/tsx/dist/cli.mjs', 'tools/openapi.ts']);
 check('dead code', ['node_modules/knip/bin/knip.js']);
 checkEngines();
+checkLock();
 process.exitCode = failed === 0 ? 0 : 1;
 
 function check(name, parameters) {
@@ -31,6 +32,20 @@ function checkEngines() {
     .filter(([, { engines, optional }]) => !optional && engines?.node && !admits20(engines.node))
     .map(([path, { version, engines }]) => `${path}@${version} asks for node ${engines.node}`);
   report('engines admit Node 20.19', refusing.length === 0, refusing.join('\n'));
+}
+
+/**
+ * npm ci refuses a lock file that names an optional package without an entry, which npm install leaves behind when a
+ * platform's build of a version was not to be had. Such a version is not for us.
+ */
+function checkLock() {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  const missing = Object.entries(packages).flatMap(([place, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies)
+      .filter((name) => !packages[`node_modules/${name}`] && !packages[`${place}/node_modules/${name}`])
+      .map((name) => `${place} names ${name}, which has no entry`),
+  );
+  report('the lock file is whole', missing.length === 0, missing.join('\n'));
 }
 
 /** A small reading of ranges: any alternative whose lower bound is at most 20.19. */
