@@ -3,6 +3,8 @@
 
 export type Vendor = 'fcm' | 'mozilla' | 'apple';
 
+export const vendors: readonly Vendor[] = ['fcm', 'mozilla', 'apple'];
+
 export const browserNames: Readonly<Record<Vendor, string>> = { fcm: 'Chrome', mozilla: 'Firefox', apple: 'Safari' };
 
 export interface CastMember {

@@ -1,5 +1,5 @@
 // How the demo looks on a terminal: steps, tables and timelines. Colours only where a person looks at them.
-import { styleText } from 'node:util';
+import { stripVTControlCharacters, styleText } from 'node:util';
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -10,7 +10,15 @@ export function paint(style: Style, text: string): string {
   return isColoured ? styleText(style, text) : text;
 }
 
+let isSilent = false;
+
+/** From now on nothing is shown: the demo was interrupted. */
+export function silence(): void {
+  isSilent = true;
+}
+
 export function print(line = ''): void {
+  if (isSilent) return;
   process.stdout.write(line === '' ? '\n' : `  ${line}\n`);
 }
 
@@ -28,7 +36,7 @@ export async function step<Result>(
 ): Promise<Result> {
   const startedAt = performance.now();
   const label = pad(name, 10);
-  if (process.stdout.isTTY) process.stdout.write(`  ${paint('dim', `… ${label}`)}\r`);
+  if (process.stdout.isTTY && !isSilent) process.stdout.write(`  ${paint('dim', `… ${label}`)}\r`);
   try {
     const result = await work();
     const seconds = (performance.now() - startedAt) / 1000;
@@ -70,7 +78,7 @@ export function pad(text: string, width: number, toRight = false): string {
 // Terminals give East Asian characters two columns (Unicode TR11), and what combines with a letter none.
 function widthOf(text: string): number {
   let width = 0;
-  for (const character of text.normalize('NFC')) {
+  for (const character of stripVTControlCharacters(text).normalize('NFC')) {
     if (/\p{Mn}/u.test(character)) continue;
     const isWide = /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]/.test(
       character,

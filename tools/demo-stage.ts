@@ -33,6 +33,9 @@ export class Stage {
   inboxUrl = '';
   readonly #children: ChildProcess[] = [];
   #environment: NodeJS.ProcessEnv = {};
+  /** What must not be cut off in the middle: a start, and commands, which may start a database of their own. */
+  readonly #underWay = new Set<Promise<unknown>>();
+  #isClosing = false;
 
   constructor() {
     this.directory = mkdtempSync(join(tmpdir(), 'carillon-demo-'));
@@ -82,7 +85,11 @@ export class Stage {
     };
   }
 
-  async startService(): Promise<void> {
+  startService(): Promise<void> {
+    return this.#finish(this.#startService());
+  }
+
+  async #startService(): Promise<void> {
     const child = this.#launch('service', [serviceProgram, 'start']);
     const deadline = performance.now() + readyWithinMs;
     for (;;) {
@@ -95,7 +102,12 @@ export class Stage {
   }
 
   /** Runs `carillon …` beside the service and returns the document it prints. */
-  async command(...parameters: string[]): Promise<Json> {
+  command(...parameters: string[]): Promise<Json> {
+    if (this.#isClosing) return Promise.reject(new Error('the demo ends'));
+    return this.#finish(this.#command(parameters));
+  }
+
+  async #command(parameters: readonly string[]): Promise<Json> {
     const child = spawn(process.execPath, [serviceProgram, ...parameters, '--json'], {
       cwd: this.directory,
       env: this.#environment,
@@ -122,11 +134,18 @@ export class Stage {
 
   /** Stops both, waits until they are down, and removes every file they made. */
   async close(): Promise<void> {
+    this.#isClosing = true;
+    await Promise.allSettled(this.#underWay);
     for (const child of this.#children.toReversed()) await stop(child);
     const cluster = readIfThere(join(this.dataDir, 'database'))?.trim();
     // Where the database's user cannot reach the checkout, its cluster lies outside the data directory, which names it.
     if (cluster !== undefined && isAbsolute(cluster)) rmSync(cluster, { recursive: true, force: true });
     rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  #finish<Result>(work: Promise<Result>): Promise<Result> {
+    this.#underWay.add(work);
+    return work.finally(() => this.#underWay.delete(work));
   }
 
   #launch(name: 'service' | 'sandbox', parameters: string[]): ChildProcess {

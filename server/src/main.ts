@@ -65,4 +65,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
 
-process.exitCode = await main(process.argv.slice(2));
+const status = await main(process.argv.slice(2));
+// What failed may have left something open that would keep this process: nothing waits for it. What succeeded has closed all.
+if (status !== 0) process.exit(status);
+process.exitCode = status;

@@ -1,4 +1,5 @@
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -44,9 +45,23 @@ describe('the command line', () => {
 
   it('says that the database cannot be reached, and shows no password', async () => {
     const environment = { DATABASE_URL: 'postgres://carillon:hunter2@127.0.0.1:9/carillon' };
-    const refused = await cli.runWith(environment, 'app', 'list');
-    expect(refused).toMatchObject(refusal(/The database cannot be reached \(ECONNREFUSED\)/));
-    expect(refused.stderr).not.toContain('hunter2');
+    for (const parameters of [['app', 'list'], ['start']]) {
+      const refused = await cli.runWith(environment, ...parameters);
+      expect(refused).toMatchObject(refusal(/The database cannot be reached \(ECONNREFUSED\)/));
+      expect(refused.stderr).not.toContain('hunter2');
+    }
+  });
+});
+
+describe('start', () => {
+  it('ends with 1 and one line when its port is taken, and leaves no process behind', async () => {
+    const holder = createServer();
+    await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve));
+    whenDone(() => new Promise((resolve) => holder.close(resolve)));
+    const { port } = holder.address() as AddressInfo;
+    // The output ends when the last process that holds it has ended.
+    const refused = await cli.runWith({ PORT: String(port) }, 'start', '--workers', '1');
+    expect(refused).toMatchObject(refusal(/EADDRINUSE/));
   });
 });
 
