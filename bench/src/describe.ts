@@ -2,6 +2,9 @@
 import type { Part } from './profile.ts';
 import type { LatencyMeasured, Result, SendMeasured, StartMeasured } from './results.ts';
 
+/** What an idle system does by itself stays below it. */
+const busyCores = 0.2;
+
 export function describeSend(result: Result<SendMeasured>, workerParts: readonly Part[]): string {
   const { ours, peers, limit, params } = result;
   const cpu = ours.cpu_seconds_per_1000_by_process;
@@ -36,7 +39,7 @@ export function describeSend(result: Result<SendMeasured>, workerParts: readonly
     ]),
     '',
     `Carillon does ${result.ratio_best_peer} × the best peer, with a CPU time a push that is ${result.ratio_best_peer_cpu} × smaller; ${result.ratio_limit} × the bare loop.`,
-    ...(sides.some((side) => side.foreign_cores > 0.1)
+    ...(sides.some((side) => side.foreign_cores > busyCores)
       ? ['Other programs were busy (column OTHERS, in cores): rates and ratios are not those of an idle machine.']
       : []),
     '',
@@ -61,7 +64,9 @@ export function describeLatency(result: Result<LatencyMeasured>): string {
       ['request to answer', ours.ms_p50_response, ours.ms_p99_response],
     ]),
     '',
-    ...(ours.foreign_cores > 0.1 ? [`Other programs kept ${ours.foreign_cores} cores busy: it was not idle.`] : []),
+    ...(ours.foreign_cores > busyCores
+      ? [`Other programs kept ${ours.foreign_cores} cores busy: it was not idle.`]
+      : []),
     describeMachine(result),
   ].join('\n');
 }

@@ -20,7 +20,7 @@ interface PeerResult {
   readonly processes: number;
   readonly cpu_seconds_per_1000: number;
   readonly receiver_cpu_seconds_per_1000: number;
-  /** Cores that programs outside the benchmark kept busy meanwhile: above 0.1 the rates are too low, and so are ratios. */
+  /** Cores that programs outside the benchmark kept busy meanwhile: with more than 0.2 the rates are not an idle machine's. */
   readonly foreign_cores: number;
   readonly note: string;
 }
@@ -91,14 +91,13 @@ export function completeResult<Any extends AnyMeasured>(measured: Any, postgres:
   return { ...measured, machine, commit: findCommit() };
 }
 
-/** Short hash of the commit, with `-dirty` where the working tree differs from it. */
+/** Short hash of the commit, with `-dirty` where the tree differs from it in more than kept results. */
 function findCommit(): string {
+  const git = (...parameters: string[]): string =>
+    execFileSync('git', parameters, { cwd: repository, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
   try {
-    return execFileSync('git', ['describe', '--always', '--dirty', '--exclude', '*'], {
-      cwd: repository,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    }).trim();
+    const changed = git('status', '--porcelain', '--untracked-files=no', '--', '.', ':(exclude)bench/results');
+    return git('rev-parse', '--short', 'HEAD') + (changed === '' ? '' : '-dirty');
   } catch {
     // A copy without its history.
     return 'unknown';
