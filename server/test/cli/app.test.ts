@@ -1,14 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { hashKey } from '../../src/apps/key.ts';
 import { findKeyByHash } from '../../src/apps/queries.ts';
-import { type CommandLine, refusal, setupCommandLine } from './run-carillon.ts';
+import { refusal, setupCommandLine } from './run-carillon.ts';
 
-let cli: CommandLine;
-beforeAll(async () => {
-  cli = await setupCommandLine();
-});
+const cli = await setupCommandLine();
 
 describe('app create', () => {
   it('makes an app with one key of each scope, which work', async () => {

@@ -2,7 +2,7 @@ import { createECDH, randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createCredentials } from '../../src/apps/credentials.ts';
 import { generateVapidKeys } from '../../src/channels/webpush/vapid.ts';
 import { registerDevice } from '../../src/devices/register-device.ts';
@@ -11,26 +11,21 @@ import { noExceptions } from '../../src/platform/address-guard.ts';
 import { encodeId, type Uuid } from '../../src/platform/ids.ts';
 import { createSeal, parseMasterKey } from '../../src/platform/seal.ts';
 import { whenDone } from '../database.ts';
-import { startPushService, type TestPushService } from '../push-service.ts';
-import { type CommandLine, refusal, setupCommandLine } from './run-carillon.ts';
+import { startPushService } from '../push-service.ts';
+import { refusal, setupCommandLine } from './run-carillon.ts';
 
 const pushHost = 'push.test.example';
 
-let cli: CommandLine;
-let push: TestPushService;
+const cli = await setupCommandLine();
+const push = await startPushService();
+whenDone(() => push.close());
 /** What a shell needs to know to reach the push service of this test. */
-let outbound: Record<string, string>;
-beforeAll(async () => {
-  cli = await setupCommandLine();
-  push = await startPushService();
-  whenDone(() => push.close());
-  outbound = {
-    PUSH_HOSTS: pushHost,
-    OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
-    OUTBOUND_RESOLVE: `${pushHost}:443=127.0.0.1:${push.port}`,
-    OUTBOUND_CA_FILE: fileURLToPath(new URL('../fixtures/cert.pem', import.meta.url)),
-  };
-});
+const outbound = {
+  PUSH_HOSTS: pushHost,
+  OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
+  OUTBOUND_RESOLVE: `${pushHost}:443=127.0.0.1:${push.port}`,
+  OUTBOUND_CA_FILE: fileURLToPath(new URL('../fixtures/cert.pem', import.meta.url)),
+};
 
 function writeFile(name: string, content: unknown): string {
   const file = join(cli.directory, name);

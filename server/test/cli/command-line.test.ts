@@ -2,14 +2,11 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } fr
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createTestDatabase, whenDone } from '../database.ts';
-import { type CommandLine, refusal, setupCommandLine } from './run-carillon.ts';
+import { refusal, setupCommandLine } from './run-carillon.ts';
 
-let cli: CommandLine;
-beforeAll(async () => {
-  cli = await setupCommandLine();
-});
+const cli = await setupCommandLine();
 
 async function emptyDatabase(): Promise<string> {
   const { url, sql } = await createTestDatabase();

@@ -1,17 +1,12 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { hashKey } from '../../src/apps/key.ts';
 import { createKey } from '../../src/apps/manage-keys.ts';
 import { findKeyByHash, listKeys } from '../../src/apps/queries.ts';
-import type { SettableClock } from '../../src/platform/clock.ts';
 import { encodeId } from '../../src/platform/ids.ts';
-import { type CommandLine, refusal, setupCommandLine } from './run-carillon.ts';
+import { refusal, setupCommandLine } from './run-carillon.ts';
 
-let cli: CommandLine;
-let clock: SettableClock;
-beforeAll(async () => {
-  cli = await setupCommandLine();
-  clock = cli.clock;
-});
+const cli = await setupCommandLine();
+const { clock } = cli;
 
 const works = async (key: string): Promise<boolean> =>
   (await findKeyByHash(cli.sql, clock, hashKey(key))) !== undefined;

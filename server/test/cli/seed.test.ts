@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createCredentials } from '../../src/apps/credentials.ts';
 import { copyProfile, type Profile } from '../../src/audience/profile-copy.ts';
 import { places } from '../../src/cli/seed-places.ts';
@@ -16,12 +16,9 @@ import { loadTimeZones, timeZoneField } from '../../src/platform/time-zones.ts';
 import type { StoredProperties } from '../../src/properties/property.ts';
 import { listSlottedAndNumbered } from '../../src/properties/queries.ts';
 import { whenDone } from '../database.ts';
-import { type CommandLine, programArguments, refusal, setupCommandLine } from './run-carillon.ts';
+import { programArguments, refusal, setupCommandLine } from './run-carillon.ts';
 
-let cli: CommandLine;
-beforeAll(async () => {
-  cli = await setupCommandLine();
-});
+const cli = await setupCommandLine();
 
 const count = async (table: string, appId: Uuid): Promise<number> => {
   const [row] = await cli.sql<{ count: number }[]>`SELECT count(*) FROM ${cli.sql(table)} WHERE app_id = ${appId}`;
