@@ -29,9 +29,11 @@ export function createDatabaseGate(): DatabaseGate {
       ] as const) {
         sockets.add(socket);
         socket.on('error', () => undefined);
-        socket.on('close', () => {
+        socket.on('close', (hadError) => {
           sockets.delete(socket);
-          other.destroy();
+          // What was still said, such as why the database refuses, is passed on before the end.
+          if (hadError) other.destroy();
+          else other.end();
         });
         socket.pipe(other);
       }
