@@ -98,4 +98,6 @@ CREATE TABLE batches (
   CHECK (state <> 'done' OR sent + failed + skipped = size)
 );
 CREATE INDEX batches_open ON batches (app_id, available_at, id) WHERE state <> 'done';
+-- What the heartbeat renews.
+CREATE INDEX batches_claimed ON batches (claim_id) WHERE state = 'claimed';
 CREATE INDEX batches_by_message ON batches (message_id, id);

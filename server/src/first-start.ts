@@ -3,20 +3,23 @@
 // DATA_DIR/first-run.txt (0600).
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createApp } from './apps/create-app.ts';
+import { createApp, type NewApp } from './apps/create-app.ts';
 import { saveCredential } from './apps/credentials.ts';
-import { listApps } from './apps/queries.ts';
+import { createKey } from './apps/manage-keys.ts';
+import { listApps, listCredentials } from './apps/queries.ts';
 import { generateVapidKeys } from './channels/webpush/vapid.ts';
 import type { Config } from './config.ts';
-import { createClock } from './platform/clock.ts';
+import { type Clock, createClock } from './platform/clock.ts';
 import type { Sql } from './platform/db.ts';
 import type { EmbeddedDatabase } from './platform/embedded-postgres.ts';
+import type { Uuid } from './platform/ids.ts';
 import type { Seal } from './platform/seal.ts';
 
 /** Push services ask for somebody to write to. An operator's own address is set with `carillon channel set`. */
 export const defaultVapidSubject = 'mailto:push@carillon.example';
 
 export const demoAppName = 'Demo';
+const createdBy = 'first start';
 
 export interface FirstStartDeps {
   readonly sql: Sql;
@@ -27,8 +30,8 @@ export interface FirstStartDeps {
 
 /** Returns what to print once the service answers, given the address it listens on. */
 export async function firstStart(deps: FirstStartDeps): Promise<(address: string | null) => string> {
-  const { config, embedded, sql } = deps;
-  const keys = embedded && (await listApps(sql)).length === 0 ? await makeDemoApp(deps) : undefined;
+  const { config, embedded } = deps;
+  const keys = embedded && (await makeDemoApp(deps));
   return (address) => {
     const base = config.publicUrl ?? address ?? '';
     const lines = [
@@ -65,12 +68,23 @@ interface DemoKeys {
   readonly file: string;
 }
 
-async function makeDemoApp({ sql, seal, config }: FirstStartDeps): Promise<DemoKeys> {
+/**
+ * Makes the app Demo in a database without apps. The VAPID key is made last and says that all is done: a start that died before
+ * then is finished by the next one, with keys of its own, since those of the first may have been seen by nobody.
+ */
+async function makeDemoApp({ sql, seal, config }: FirstStartDeps): Promise<DemoKeys | undefined> {
   const clock = await createClock(sql);
-  const app = await createApp(
-    { sql, clock },
-    { name: demoAppName, plan: config.defaultPlan, createdBy: 'first start' },
-  );
+  const [first, ...others] = await listApps(sql);
+  const isUnfinished =
+    first?.name === demoAppName && others.length === 0 && (await listCredentials(sql, first.id)).length === 0;
+  if (first && !isUnfinished) return undefined;
+
+  const app = first ? await makeKeys(sql, clock, first.id) : await createApp({ sql, clock }, demoApp(config));
+  const file = join(config.dataDir, 'first-run.txt');
+  const base = config.publicUrl ?? `http://${config.host}:${config.port}`;
+  const text = `Carillon, app '${demoAppName}'\n\nserver key  ${app.serverKey}\nclient key  ${app.clientKey}\ndemo        ${base}/demo#${app.clientKey}\n`;
+  await writeFile(file, text, { mode: 0o600 });
+
   const vapid = generateVapidKeys();
   await saveCredential(
     { sql, clock, seal },
@@ -81,9 +95,15 @@ async function makeDemoApp({ sql, seal, config }: FirstStartDeps): Promise<DemoK
       secret: vapid.privateKey,
     },
   );
-  const file = join(config.dataDir, 'first-run.txt');
-  const base = config.publicUrl ?? `http://${config.host}:${config.port}`;
-  const text = `Carillon, app '${demoAppName}'\n\nserver key  ${app.serverKey}\nclient key  ${app.clientKey}\ndemo        ${base}/demo#${app.clientKey}\n`;
-  await writeFile(file, text, { mode: 0o600 });
   return { serverKey: app.serverKey, clientKey: app.clientKey, file };
+}
+
+function demoApp(config: Config): { name: string; plan: string; createdBy: string } {
+  return { name: demoAppName, plan: config.defaultPlan, createdBy };
+}
+
+async function makeKeys(sql: Sql, clock: Clock, appId: Uuid): Promise<NewApp> {
+  const server = await createKey({ sql, clock }, { appId, scope: 'server', name: 'Server key', createdBy });
+  const client = await createKey({ sql, clock }, { appId, scope: 'client', name: 'Client key', createdBy });
+  return { id: appId, serverKey: server.text, clientKey: client.text };
 }

@@ -3,7 +3,6 @@ import type { Caller } from './apps/caller.ts';
 import { configRoutes } from './apps/routes.ts';
 import { channelRoutes } from './channels/routes.ts';
 import { deliveryRoutes } from './delivery/routes.ts';
-import { demoRoutes } from './demo-routes.ts';
 import { type DeviceRouteDeps, deviceRoutes } from './devices/routes.ts';
 import { type HealthDeps, healthRoutes } from './health-routes.ts';
 import { createAcceptMessage } from './messages/accept-message.ts';
@@ -12,6 +11,8 @@ import { reportOf } from './messages/message.ts';
 import { findMessageCounts } from './messages/queries.ts';
 import { type MessageRouteDeps, messageRoutes } from './messages/routes.ts';
 import { openapiRoutes } from './openapi/routes.ts';
+import { pageRoutes } from './page-routes.ts';
+import type { Sql } from './platform/db.ts';
 import type { Route } from './platform/http-server.ts';
 import { propertyRoutes } from './properties/routes.ts';
 import { type ReceiptRouteDeps, receiptRoutes } from './receipts/routes.ts';
@@ -23,9 +24,13 @@ export interface HttpDeps
     DeviceRouteDeps,
     UserRouteDeps,
     ReceiptRouteDeps,
-    HealthDeps {}
+    HealthDeps {
+  /** Short transactions have a pool of their own: a lock they wait for keeps no reader waiting. */
+  readonly txSql: Sql;
+}
 
 export function routesOf(deps: HttpDeps): Route<Caller>[] {
+  const writes = { ...deps, sql: deps.txSql };
   const messages: MessageRouteDeps = { ...deps, accept: createAcceptMessage(deps), wait: deps };
   return [
     ...messageRoutes(messages),
@@ -37,14 +42,14 @@ export function routesOf(deps: HttpDeps): Route<Caller>[] {
         return counts && { status: counts.status, report: reportOf(counts) };
       },
     }),
-    ...userRoutes(deps),
+    ...userRoutes(writes),
     ...propertyRoutes(deps),
-    ...deviceRoutes(deps),
+    ...deviceRoutes(writes),
     ...channelRoutes<Caller>(),
     ...configRoutes(deps),
-    ...receiptRoutes<Caller>(deps),
+    ...receiptRoutes<Caller>(writes),
     ...openapiRoutes<Caller>(),
     ...healthRoutes<Caller>(deps),
-    ...demoRoutes<Caller>(deps),
+    ...pageRoutes<Caller>(deps),
   ];
 }

@@ -1,7 +1,7 @@
 // One process of the service, started by the supervisor (processes.ts), which tells it what to be. It serves the API or works
 // batches until it is told to drain, or until the supervisor is gone.
 import { loadConfig } from './config.ts';
-import { createLog } from './platform/log.ts';
+import { createLog, type Log } from './platform/log.ts';
 import { loadMasterKey } from './platform/master-key.ts';
 import type { FromProcess, ToProcess } from './processes.ts';
 import { createService, type Service } from './service.ts';
@@ -9,6 +9,9 @@ import { createService, type Service } from './service.ts';
 const config = loadConfig();
 /** After /readyz fails, load balancers need a moment to look elsewhere. */
 const lameDuckMs = 5000;
+const pollToldEveryMs = 2000;
+/** A loop that has not looked for work for this long never will. */
+const stuckMs = 60_000;
 
 let service: Service | undefined;
 let isDraining = false;
@@ -29,12 +32,21 @@ async function start({ role, databaseUrl }: Extract<ToProcess, { type: 'start' }
   });
   service = await createService({ config, databaseUrl, masterKeys: await loadMasterKey(config), log });
   if (role === 'worker') {
-    service.startWorkers();
+    const workers = service.startWorkers();
     tell({ type: 'ready', address: null });
+    setInterval(() => watchPoll(performance.now() - workers.lastLookedAt, log), pollToldEveryMs).unref();
     return;
   }
   const address = await service.server.listen({ host: config.host, port: config.port });
   tell({ type: 'ready', address });
+}
+
+// The API answers /readyz for its workers, which listen on no port; a loop that is stuck is replaced by the supervisor.
+function watchPoll(pollAgeMs: number, log: Log): void {
+  tell({ type: 'polled', pollAgeMs });
+  if (pollAgeMs < stuckMs || isDraining) return;
+  log.fatal({ poll_age_ms: pollAgeMs }, 'the send loop is stuck');
+  process.exit(1);
 }
 
 async function drain(isHurried: boolean): Promise<void> {
@@ -58,6 +70,7 @@ process.on('SIGTERM', () => undefined);
 process.on('disconnect', () => void drain(true));
 process.on('message', (message: ToProcess) => {
   if (message.type === 'drain') return void drain(message.isHurried);
+  if (message.type === 'workers') return service?.noteWorkers(message.pollAgeMs);
   start(message).catch((error: unknown) => {
     // The word must have left before the process does.
     const failed: FromProcess = { type: 'failed', reason: error instanceof Error ? error.message : String(error) };

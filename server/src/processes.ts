@@ -14,10 +14,13 @@ import { prepareDatabase } from './prepare-database.ts';
 
 export type ToProcess =
   | { readonly type: 'start'; readonly role: 'api' | 'worker'; readonly databaseUrl: string }
-  | { readonly type: 'drain'; readonly isHurried: boolean };
+  | { readonly type: 'drain'; readonly isHurried: boolean }
+  /** For an API: how long ago the slowest worker beside it looked for work. */
+  | { readonly type: 'workers'; readonly pollAgeMs: number };
 export type FromProcess =
   | { readonly type: 'ready'; readonly address: string | null }
-  | { readonly type: 'failed'; readonly reason: string };
+  | { readonly type: 'failed'; readonly reason: string }
+  | { readonly type: 'polled'; readonly pollAgeMs: number };
 
 const drainMsMax = 23_000;
 const restartMsLeast = 200;
@@ -94,6 +97,7 @@ class Children {
   readonly #databaseUrl: string;
   readonly #log: Log;
   readonly #alive = new Set<ChildProcess>();
+  readonly #pollAges = new Map<ChildProcess, number>();
   #isStopping = false;
 
   constructor(databaseUrl: string, log: Log) {
@@ -113,14 +117,19 @@ class Children {
         this.#alive.add(child);
         child.send({ type: 'start', role, databaseUrl: this.#databaseUrl } satisfies ToProcess);
         child.on('message', (message: FromProcess) => {
-          if (message.type === 'ready') {
+          if (message.type === 'polled') {
+            this.#notePoll(child, message.pollAgeMs);
+          } else if (message.type === 'ready') {
             wasReady = true;
             resolve(message.address);
           } else if (!wasReady) reject(new ConfigError(message.reason));
           else this.#log.error({ process_role: role, reason: message.reason }, 'process could not start');
         });
+        // A process that cannot be made, or is gone when it is spoken to, ends in `exit` or never was: neither ends the others.
+        child.on('error', (error) => this.#log.error({ err: error, process_role: role }, 'process cannot be reached'));
         child.on('exit', (code, signal) => {
           this.#alive.delete(child);
+          this.#pollAges.delete(child);
           if (this.#isStopping) return;
           if (!wasReady) {
             reject(new ConfigError(`The ${role} process ended before it was ready.`));
@@ -133,6 +142,12 @@ class Children {
       };
       launch();
     });
+  }
+
+  #notePoll(worker: ChildProcess, pollAgeMs: number): void {
+    this.#pollAges.set(worker, pollAgeMs);
+    const told: ToProcess = { type: 'workers', pollAgeMs: Math.max(...this.#pollAges.values()) };
+    for (const child of this.#alive) if (child !== worker && child.connected) child.send(told);
   }
 
   async drain(isHurried: boolean): Promise<void> {

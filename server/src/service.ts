@@ -11,16 +11,17 @@ import type { EndpointRules } from './channels/webpush/endpoint.ts';
 import { createWebPush, transportSettings } from './channels/webpush/send.ts';
 import type { Config } from './config.ts';
 import { createAnswerForms } from './delivery/answer-forms.ts';
+import { createCompiledMessages } from './delivery/compiled-messages.ts';
 import { createLanes } from './delivery/lanes.ts';
 import { createLeases } from './delivery/leases.ts';
 import type { MessageLedger } from './delivery/message-ledger.ts';
 import { createPushSlots } from './delivery/push-slots.ts';
-import { createCompiledMessages, type RunDeps } from './delivery/run-batch.ts';
+import type { RunDeps } from './delivery/run-batch.ts';
 import { createSenders } from './delivery/senders.ts';
 import { batchesChannel } from './delivery/worker.ts';
 import { type HttpDeps, routesOf } from './http.ts';
 import { createFinishes } from './messages/await-report.ts';
-import { advanceMessage, findMessageToSend, finishedChannel } from './messages/queries.ts';
+import { advanceMessage, findMessageToSend, finishedChannel, isMessageSending } from './messages/queries.ts';
 import { createAddressGuard, parseOutboundExceptions } from './platform/address-guard.ts';
 import { createClock, type SettableClock } from './platform/clock.ts';
 import { openPool, type Sql } from './platform/db.ts';
@@ -59,6 +60,8 @@ export interface Service {
   readonly run: RunDeps;
   /** Starts the loops of a worker. */
   startWorkers(): Workers;
+  /** How long ago the slowest worker beside this process looked for work. */
+  noteWorkers(pollAgeMs: number): void;
   /** From now on /readyz fails, so that load balancers look elsewhere; everything else goes on. */
   leave(): void;
   /** From now on no new work is begun; what is under way ends. */
@@ -72,10 +75,14 @@ const pushSlotsMax = 200;
 
 export async function createService(options: ServiceOptions): Promise<Service> {
   const { config, databaseUrl, masterKeys, log } = options;
-  // Two pools: a small pipelined one for requests, and one for claims, transactions and long statements, so that nothing long
-  // stands in front of a request (design 1).
-  const sql = openPool({ url: databaseUrl, connectionsMax: 6, name: 'carillon', statementTimeoutMs: 10_000 });
-  const workSql = openPool({ url: databaseUrl, connectionsMax: 8, name: 'carillon work', statementTimeoutMs: 60_000 });
+  // Pools by how long their work may take, so that nothing long stands in front of anything short (design 1): pipelined reads,
+  // short transactions, statements over an audience, and the send's own claims, leases and flushes, which nothing may delay.
+  const open = (name: string, connectionsMax: number, statementTimeoutMs: number): Sql =>
+    openPool({ url: databaseUrl, connectionsMax, name: `carillon ${name}`, statementTimeoutMs });
+  const sql = open('reads', 4, 10_000);
+  const txSql = open('transactions', 6, 10_000);
+  const workSql = open('audience', 3, 60_000);
+  const sendSql = open('send', 5, 10_000);
   for (const warning of await checkDurability(sql, config.allowUnsafePostgres)) log.warn(warning);
   const clock = await createClock(sql);
   const clockTimer = setInterval(() => clock.synchronize().catch(() => undefined), 30_000);
@@ -111,22 +118,23 @@ export async function createService(options: ServiceOptions): Promise<Service> {
 
   const ledger: MessageLedger = {
     find: findMessageToSend,
+    isSending: (ofSql, appId, messageId) => isMessageSending(ofSql, clock, appId, messageId),
     advance: (tx, appId, messageId, counts) => advanceMessage(tx, clock, appId, messageId, counts),
   };
-  const leases = createLeases({ sql: workSql, clock, log });
+  const leases = createLeases({ sql: sendSql, clock, log });
   const run: RunDeps = {
-    sql: workSql,
+    sql: sendSql,
     clock,
     log,
-    forms: createAnswerForms({ sql: workSql }),
+    forms: createAnswerForms({ sql: sendSql }),
     ledger,
     senders,
     lanes: createLanes(() => clock.nowMs()),
     random: Math.random,
-    credentials: createCredentials({ sql: workSql, seal }),
+    credentials: createCredentials({ sql: sendSql, seal }),
     leases,
     slots: createPushSlots(pushSlotsMax),
-    compiled: createCompiledMessages({ sql: workSql, ledger }),
+    compiled: createCompiledMessages({ sql: sendSql, ledger }),
     receiptKey,
     publicUrl: config.publicUrl,
   };
@@ -134,8 +142,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const finishes = createFinishes();
   let workers: Workers | undefined;
   const listener = await startListener({
-    open: () => openPool({ url: databaseUrl, connectionsMax: 1, name: 'carillon listen', statementTimeoutMs: 10_000 }),
-    sql: workSql,
+    open: () => open('listen', 1, 10_000),
+    sql,
     hear: { [finishedChannel]: (id) => finishes.notify(id), [batchesChannel]: () => workers?.wake() },
     onGap() {
       finishes.notify('');
@@ -146,9 +154,12 @@ export async function createService(options: ServiceOptions): Promise<Service> {
 
   let isStopping = false;
   let isLeaving = false;
+  // What the supervisor said of the workers beside this process; until it says something there are none to ask about.
+  let told = { pollAgeMs: Number.NEGATIVE_INFINITY, at: 0 };
   const underWay = new Set<Promise<unknown>>();
   const http: HttpDeps = {
     sql,
+    txSql,
     workSql,
     clock,
     cursors,
@@ -162,11 +173,12 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     sendWaitMs: config.sendWaitMs,
     track(work) {
       underWay.add(work);
-      void work.finally(() => underWay.delete(work));
+      void work.catch(() => undefined).finally(() => underWay.delete(work));
     },
     isStopping: () => isStopping,
     isLeaving: () => isLeaving || isStopping,
-    lastPollAgeMs: () => (workers ? performance.now() - workers.lastLookedAt : 0),
+    lastPollAgeMs: () =>
+      workers ? performance.now() - workers.lastLookedAt : told.pollAgeMs + (performance.now() - told.at),
   };
   const authenticate: Authenticate = createAuthenticate({ sql, clock, log });
   const routes = routesOf(http);
@@ -189,6 +201,9 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       workers ??= startWorkers({ run, sql: workSql, clock, log });
       return workers;
     },
+    noteWorkers(pollAgeMs) {
+      told = { pollAgeMs, at: performance.now() };
+    },
     leave() {
       isLeaving = true;
     },
@@ -203,7 +218,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       leases.stop();
       await listener.stop();
       await senders.webpush?.close();
-      await Promise.all([sql.end({ timeout: 5 }), workSql.end({ timeout: 5 })]);
+      await Promise.all([sql, txSql, workSql, sendSql].map((pool) => pool.end({ timeout: 5 })));
     },
   };
 }

@@ -28,7 +28,7 @@ const rows: readonly (readonly string[])[] = [
     'prepare-database',
     'first-start',
     'health-routes',
-    'demo-routes',
+    'page-routes',
     'service',
     'process',
   ],

@@ -202,7 +202,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     },
     async recordSent(batch, deviceIds) {
       const { run } = service;
-      const lease = run.leases.hold(batch.claimId);
+      const lease = run.leases.hold(batch.claimId, performance.now());
       const recorder = createRecorder(run, batch, lease);
       for (const target of await listTargets(run.sql, batch.appId, deviceIds, [])) {
         const provider = {

@@ -77,7 +77,7 @@ async function send(
       track: () => undefined,
       isStopping: () => false,
     };
-    await awaitReport(wait, app.id, accepted.id, accepted.claimId);
+    await awaitReport(wait, app.id, accepted.id, accepted.claim);
     const placed = await listMessageDeliveries(run, accepted.id, everyDelivery, null, 1);
     const [delivery] = await presentDeliveries(run, app.id, placed);
     return { messageId: accepted.id, delivery };

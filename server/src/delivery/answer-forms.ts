@@ -86,10 +86,11 @@ export function createAnswerForms({ sql }: { sql: Sql }): AnswerForms {
     },
     async read(appId, credentialId, form, name, ref) {
       const key = `${credentialId} ${form}`;
-      let text = (await formsOf(appId)).texts.get(key);
+      const seen = formsOf(appId);
+      let text = (await seen).texts.get(key);
       if (text === undefined) {
-        // Another process learned it since.
-        apps.delete(appId);
+        // Another process learned it since: one reader loads anew, the others of this page wait for the same load.
+        if (apps.get(appId) === seen) apps.delete(appId);
         text = (await formsOf(appId)).texts.get(key);
       }
       return text === undefined ? undefined : fillForm(name, text, ref);

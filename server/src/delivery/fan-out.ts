@@ -13,8 +13,9 @@ export interface FanOut {
   readonly lastBatchId: Uuid | null;
 }
 
-/** Batch ids are minted before their number is known: enough for most sends, and exactly enough on a second try. */
+/** Batch ids are minted before their number is known: enough for most sends, and for the second try as many as it takes. */
 const batchesGuess = 16;
+const triesMax = 5;
 
 export async function fanOut(
   deps: { readonly tx: Tx; readonly clock: Clock },
@@ -23,36 +24,31 @@ export async function fanOut(
     readonly messageId: Uuid;
     readonly predicate: Fragment;
     readonly windowMs: number;
-    /** Claims the batches for the caller when they are this few devices; null: never. */
-    readonly own: { readonly claimId: Uuid; readonly devicesMax: number } | null;
+    /** Claims the batches for the caller when they are this few devices. */
+    readonly own: { readonly claimId: Uuid; readonly devicesMax: number };
   },
 ): Promise<FanOut & { readonly isOwn: boolean }> {
   const { tx, clock } = deps;
-  const insert = async (count: number, claimId: Uuid | null) => {
-    const batchIds = mintBatchIds(clock.nowMs(), count);
-    const made = await insertBatches(tx, clock, { ...plan, batchIds, claimId });
-    return { ...made, batchIds, accepted: made.web + made.ios + made.android };
-  };
-
   await tx`SAVEPOINT fan_out`;
-  let claimId = plan.own?.claimId ?? null;
-  let made = await insert(claimId === null ? batchesGuess : 1, claimId);
-  const isTooMany = plan.own !== null && made.accepted > plan.own.devicesMax;
-  if (made.accepted > made.batchIds.length * batchSizeMax || isTooMany) {
-    // The statement counts the whole audience whatever the ids it was given, so the second try knows how many it needs.
+  for (let count = batchesGuess, tries = 1; tries <= triesMax; tries++) {
+    const batchIds = mintBatchIds(clock.nowMs(), count);
+    const made = await insertBatches(tx, clock, { ...plan, batchIds });
+    const accepted = made.web + made.ios + made.android;
+    if (accepted <= batchIds.length * batchSizeMax) {
+      return {
+        accepted,
+        byChannel: { webpush: made.web, apns: made.ios, fcm: made.android },
+        firstBatchId: made.batches > 0 ? (batchIds[0] ?? null) : null,
+        lastBatchId: made.batches > 0 ? (batchIds[made.batches - 1] ?? null) : null,
+        isOwn: made.isOwn,
+      };
+    }
+    // The statement counts the whole audience whatever the ids it was given, so the next try knows how many it needs; one
+    // more, in case the audience grows meanwhile.
     await tx`ROLLBACK TO SAVEPOINT fan_out`;
-    claimId = null;
-    made = await insert(Math.ceil(made.accepted / batchSizeMax) + 1, null);
-    if (made.accepted > made.batchIds.length * batchSizeMax)
-      throw new Error('the audience grew between two statements');
+    count = Math.ceil((accepted * 1.01) / batchSizeMax) + 1;
   }
-  return {
-    accepted: made.accepted,
-    byChannel: { webpush: made.web, apns: made.ios, fcm: made.android },
-    firstBatchId: made.batches > 0 ? (made.batchIds[0] ?? null) : null,
-    lastBatchId: made.batches > 0 ? (made.batchIds[made.batches - 1] ?? null) : null,
-    isOwn: claimId !== null,
-  };
+  throw new Error('the audience grows faster than it can be counted');
 }
 
 // In order, so that the first id covers the first devices: within one millisecond UUIDv7 has no order of its own.

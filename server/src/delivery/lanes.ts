@@ -13,6 +13,9 @@ export function laneOf(appId: Uuid, credentialId: number, host: string | null): 
   return `${appId} ${credentialId} ${host ?? ''}`;
 }
 
+/** Lanes remembered before those that are open again are swept. */
+const lanesMax = 10_000;
+
 export function createLanes(nowMs: () => number): Lanes {
   const paused = new Map<string, number>();
   return {
@@ -24,6 +27,10 @@ export function createLanes(nowMs: () => number): Lanes {
       return undefined;
     },
     pause(lane, untilMs) {
+      if (paused.size >= lanesMax) {
+        const now = nowMs();
+        for (const [other, otherUntilMs] of paused) if (otherUntilMs <= now) paused.delete(other);
+      }
       paused.set(lane, Math.max(untilMs, paused.get(lane) ?? 0));
     },
   };

@@ -15,7 +15,8 @@ export interface Lease {
 }
 
 export interface Leases {
-  hold(claimId: Uuid): Lease;
+  /** `claimedAt`: `performance.now()` before the claim was asked for, which is when the lease may have begun. */
+  hold(claimId: Uuid, claimedAt: number): Lease;
   stop(): void;
 }
 
@@ -42,8 +43,8 @@ export function createLeases({ sql, clock, log }: { sql: Sql; clock: Clock; log:
   const timer = setInterval(() => void renew(), renewEveryMs);
   timer.unref();
   return {
-    hold(claimId) {
-      heldSince.set(claimId, performance.now());
+    hold(claimId, claimedAt) {
+      heldSince.set(claimId, claimedAt);
       return {
         isHeld: () => {
           const since = heldSince.get(claimId);

@@ -7,10 +7,8 @@ import type { Uuid } from '../platform/ids.ts';
 
 export interface MessageToSend {
   readonly content: Content;
-  readonly status: string;
   /** The app's, for web notifications without a url of their own. */
   readonly defaultUrl: string | null;
-  readonly appName: string;
 }
 
 /** Newly final deliveries, to be added to the message's counters. */
@@ -31,6 +29,11 @@ export interface MessageProgress {
 
 export interface MessageLedger {
   find(sql: Sql, appId: Uuid, messageId: Uuid): Promise<MessageToSend | undefined>;
+  /**
+   * False when nothing more of the message may be begun: it was canceled, or its app is suspended, which cancels it here and
+   * now (contract 3).
+   */
+  isSending(sql: Sql, appId: Uuid, messageId: Uuid): Promise<boolean>;
   /** Adds to the counters and ends the message when its last delivery is final; the last statement of a flush. */
   advance(tx: Tx, appId: Uuid, messageId: Uuid, counts: OutcomeCounts): Promise<MessageProgress>;
 }

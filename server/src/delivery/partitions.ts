@@ -1,6 +1,6 @@
 // Weekly partitions of `deliveries`, by the time inside `batch_id`. Made four weeks ahead, so that a send never waits for
 // one; a batch id outside all of them would fail its flush, so the current week is made at every start too.
-import type { Sql } from '../platform/db.ts';
+import { type Sql, transaction } from '../platform/db.ts';
 import { uuidFloorOf } from '../platform/ids.ts';
 
 const weekMs = 7 * 24 * 3_600_000;
@@ -29,14 +29,24 @@ export function partitionsAround(nowMs: number): Partition[] {
   });
 }
 
-/** Creates the missing partitions. Safe to run at any time and from several processes. */
+/** Any number that nothing else in this database locks. */
+const advisoryLock = 4_271_960_119;
+
+/**
+ * Creates the missing partitions. Safe to run at any time and from several processes: one works, the others wait and find them
+ * made. A table is made apart and then attached, which lets reads and writes of the others go on; CREATE … PARTITION OF would
+ * lock them all.
+ */
 export async function ensureDeliveryPartitions(sql: Sql, nowMs: number = Date.now()): Promise<void> {
-  for (const { name, from, to } of partitionsAround(nowMs)) {
-    const [existing] = await sql`SELECT to_regclass(${name}) AS found`;
-    if (existing?.['found']) continue;
-    // Names and bounds are made above from numbers alone; DDL takes no parameters.
-    await sql.unsafe(
-      `CREATE TABLE IF NOT EXISTS ${name} PARTITION OF deliveries FOR VALUES FROM ('${from}') TO ('${to}')`,
-    );
-  }
+  await transaction(sql, async (tx) => {
+    await tx`SELECT pg_advisory_xact_lock(${advisoryLock})`;
+    await tx`SET LOCAL lock_timeout = '2s'`;
+    for (const { name, from, to } of partitionsAround(nowMs)) {
+      const [existing] = await tx`SELECT to_regclass(${name}) AS found`;
+      if (existing?.['found']) continue;
+      // Names and bounds are made above from numbers alone; DDL takes no parameters.
+      await tx.unsafe(`CREATE TABLE ${name} (LIKE deliveries INCLUDING ALL)`);
+      await tx.unsafe(`ALTER TABLE deliveries ATTACH PARTITION ${name} FOR VALUES FROM ('${from}') TO ('${to}')`);
+    }
+  });
 }

@@ -12,6 +12,7 @@ export interface FannedOut {
   readonly ios: number;
   readonly android: number;
   readonly batches: number;
+  readonly isOwn: boolean;
 }
 
 /**
@@ -29,11 +30,11 @@ export async function insertBatches(
     /** Over `audience` under the alias `a`, app and activity included. */
     readonly predicate: Fragment;
     readonly windowMs: number;
-    /** Set: the caller works the batches itself, and they are born claimed. */
-    readonly claimId: Uuid | null;
+    /** An audience of at most so many devices is born claimed, for the caller to work itself. */
+    readonly own: { readonly claimId: Uuid; readonly devicesMax: number };
   },
 ): Promise<FannedOut> {
-  const { appId, messageId, batchIds, predicate, windowMs, claimId } = plan;
+  const { appId, messageId, batchIds, predicate, windowMs, own } = plan;
   const [row] = await tx<FannedOut[]>`
     WITH picked AS MATERIALIZED (
       SELECT a.device_id, a.platform, (row_number() OVER (ORDER BY a.device_id) - 1) / ${batchSizeMax} + 1 AS part
@@ -42,21 +43,25 @@ export async function insertBatches(
       SELECT part, array_agg(device_id ORDER BY device_id) AS device_ids, count(*)::int AS size FROM picked GROUP BY part
     ), ids AS (
       SELECT id, part FROM unnest(${batchIds as Uuid[]}::uuid[]) WITH ORDINALITY AS minted (id, part)
+    ), claim AS (
+      SELECT CASE WHEN count(*) <= ${own.devicesMax}::int THEN ${own.claimId}::uuid END AS id FROM picked
     ), made AS (
       INSERT INTO batches (id, app_id, message_id, device_ids, size, state, queued_at, due_at, expires_at, available_at, claim_id, claims)
-      SELECT ids.id, ${appId}, ${messageId}, parts.device_ids, parts.size, ${claimId === null ? 'waiting' : 'claimed'},
+      SELECT ids.id, ${appId}, ${messageId}, parts.device_ids, parts.size,
+        CASE WHEN claim.id IS NULL THEN 'waiting' ELSE 'claimed' END,
         ${clock.now}, ${clock.now}, ${clock.now} + ${windowMs}::float8 * interval '1 millisecond',
-        ${claimId === null ? clock.now : tx`${clock.now} + ${leaseMs}::float8 * interval '1 millisecond'`},
-        ${claimId}::uuid, ${claimId === null ? 0 : 1}
-      FROM parts JOIN ids USING (part)
+        ${clock.now} + CASE WHEN claim.id IS NULL THEN interval '0' ELSE ${leaseMs}::float8 * interval '1 millisecond' END,
+        claim.id, CASE WHEN claim.id IS NULL THEN 0 ELSE 1 END
+      FROM parts JOIN ids USING (part) CROSS JOIN claim
       RETURNING 1
     )
     SELECT (SELECT count(*) FROM made)::int AS batches,
+      (SELECT id IS NOT NULL FROM claim) AS is_own,
       count(*) FILTER (WHERE platform = 'web')::int AS web,
       count(*) FILTER (WHERE platform = 'ios')::int AS ios,
       count(*) FILTER (WHERE platform = 'android')::int AS android
     FROM picked`;
-  return row ?? { web: 0, ios: 0, android: 0, batches: 0 };
+  return row ?? { web: 0, ios: 0, android: 0, batches: 0, isOwn: true };
 }
 
 const claimedColumns = (tx: Tx): Fragment => tx`
@@ -98,7 +103,7 @@ export async function claimNextBatch(
         ORDER BY b.available_at, b.id LIMIT 1 FOR UPDATE SKIP LOCKED
       ) one LIMIT 1
     )
-    UPDATE batches b SET state = 'claimed', claim_id = ${claimId}, claims = b.claims + 1,
+    UPDATE batches b SET state = 'claimed', claim_id = ${claimId}, claims = least(b.claims + 1, 1000),
       available_at = ${clock.now} + ${leaseMs}::float8 * interval '1 millisecond'
     FROM taken WHERE b.id = taken.id
     RETURNING ${claimedColumns(sql)}`;
@@ -107,6 +112,7 @@ export async function claimNextBatch(
 
 /** Keeps leases; returns the claims that still hold. One that is missing has been taken over. */
 export async function renewClaims(sql: Sql, clock: Clock, claimIds: readonly Uuid[]): Promise<Set<Uuid>> {
+  // The partial index on claims keeps this independent of how many batches there are.
   const rows = await sql<{ claimId: Uuid }[]>`
     UPDATE batches SET available_at = ${clock.now} + ${leaseMs}::float8 * interval '1 millisecond'
     WHERE claim_id = ANY(${claimIds as Uuid[]}::uuid[]) AND state = 'claimed' RETURNING claim_id`;
@@ -133,6 +139,13 @@ export async function listRecorded(sql: Sql, batchId: Uuid): Promise<RecordedDel
   return sql<RecordedDelivery[]>`
     SELECT device_id, status, attempts, CASE WHEN status = 0 THEN timeline END AS timeline
     FROM deliveries WHERE batch_id = ${batchId}`;
+}
+
+/** The fence alone: holds the batch until the transaction ends, after any commit of ours that may still be under way. */
+export async function lockClaimedBatch(tx: Tx, batch: ClaimedBatch): Promise<boolean> {
+  const rows = await tx`
+    SELECT 1 FROM batches WHERE id = ${batch.id} AND claim_id = ${batch.claimId} AND state = 'claimed' FOR UPDATE`;
+  return rows.length === 1;
 }
 
 /** The fence and the progress of a flush: false when the claim was lost, and then nothing may be written. */
@@ -240,6 +253,11 @@ export async function addBatchMarks(tx: Tx, batchId: Uuid, marks: Readonly<Recor
     WHERE id = ${batchId}`;
 }
 
+/** Makes an app's waiting batches due, retries included: they have something to be told, such as a suspension. */
+export async function makeBatchesDue(tx: Tx, clock: Clock, appId: Uuid): Promise<void> {
+  await tx`UPDATE batches SET available_at = ${clock.now} WHERE app_id = ${appId} AND state = 'waiting'`;
+}
+
 export interface OpenBatch {
   readonly appId: Uuid;
   readonly messageId: Uuid;
@@ -247,12 +265,13 @@ export interface OpenBatch {
 }
 
 /**
- * Is a delivery of this device still to come? The share lock waits for a flush under way, so that after this statement the
- * outcome is either visible or not yet begun.
+ * Is a delivery of this device still to come? Locks the batch as a flush does, and first as a flush does: after this statement
+ * the outcome is either visible or not yet begun, and the two never wait for each other in a circle.
  */
 export async function lockBatchForReceipt(tx: Tx, batchId: Uuid, deviceId: Uuid): Promise<OpenBatch | undefined> {
   const [batch] = await tx<OpenBatch[]>`
-    SELECT app_id, message_id, ${deviceId}::uuid = ANY(device_ids) AS awaits_device FROM batches WHERE id = ${batchId} FOR SHARE`;
+    SELECT app_id, message_id, ${deviceId}::uuid = ANY(device_ids) AS awaits_device FROM batches
+    WHERE id = ${batchId} FOR NO KEY UPDATE`;
   return batch;
 }
 

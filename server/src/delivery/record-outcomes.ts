@@ -2,28 +2,28 @@
 // batch progress, message counters and early receipts; a second one, which may be repeated, holds what the outcomes say of
 // devices and credentials.
 import type { ChannelId } from '../channels/channel.ts';
-import type { ErrorCode } from '../channels/error-code.ts';
 import type { Clock } from '../platform/clock.ts';
-import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
+import { isDatabaseDown, isStatementTimeout, type Sql, type Tx, transaction } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
 import { refundUsage } from '../quotas/queries.ts';
 import type { AnswerForms } from './answer-forms.ts';
 import { type ClaimedBatch, flushEveryMs } from './batch.ts';
-import { type Attempt, channelNumber, errorNumber, type Mark, skipNumber, statusNumber } from './delivery.ts';
+import { type Attempt, type Mark, statusNumber } from './delivery.ts';
 import type { Lease } from './leases.ts';
-import type { MessageLedger, MessageProgress } from './message-ledger.ts';
+import type { MessageLedger, MessageProgress, OutcomeCounts } from './message-ledger.ts';
+import { type OutcomeItem, toOutcomeItem } from './outcome-row.ts';
 import type { PushResult, Target } from './push-one.ts';
 import {
   addBatchMarks,
   advanceBatch,
-  type DeliveryRow,
   listRecorded,
+  lockClaimedBatch,
   markDelivery,
   takeEarlyReceipts,
   upsertDeliveries,
 } from './queries.ts';
-import { recordVerdicts, type Verdict } from './record-verdicts.ts';
+import { recordVerdicts } from './record-verdicts.ts';
 
 export interface RecorderDeps {
   readonly sql: Sql;
@@ -31,15 +31,6 @@ export interface RecorderDeps {
   readonly log: Log;
   readonly forms: AnswerForms;
   readonly ledger: MessageLedger;
-}
-
-/** One delivery's outcome on its way to the database. */
-interface Item {
-  readonly row: DeliveryRow;
-  readonly channel: ChannelId;
-  readonly final: 'sent' | 'failed' | 'skipped' | null;
-  readonly code: string | null;
-  readonly verdict: Verdict | null;
 }
 
 export interface Recorder {
@@ -57,12 +48,13 @@ export interface Recorder {
 const retryFlushMs = 250;
 
 export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: Lease): Recorder {
-  let pending: Item[] = [];
+  let pending: OutcomeItem[] = [];
   let timer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
+  let judging: Promise<void> = Promise.resolve();
   let isLost = false;
 
-  // Flushes of one batch follow each other; a failed one is repeated with the same items until the lease is gone.
+  // Flushes of one batch follow each other. What they say of devices follows on its own: it must not hold outcomes back.
   const flush = (): Promise<void> => {
     clearTimeout(timer);
     timer = undefined;
@@ -70,136 +62,64 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
       const items = pending;
       pending = [];
       if (items.length === 0 || isLost) return;
-      for (let attempt = 1; ; attempt++) {
-        try {
-          if (!(await commit(deps, batch, items, attempt > 1))) isLost = true;
-          break;
-        } catch (error) {
-          deps.log.warn(
-            { err: error, batch_id: batch.id, items: items.length },
-            'outcomes not committed, trying again',
-          );
-          if (!lease.isHeld()) {
-            isLost = true;
-            break;
-          }
-          await new Promise((resolve) => setTimeout(resolve, retryFlushMs * Math.min(attempt, 8)));
-        }
-      }
-      if (!isLost) await judge(deps, batch, items);
+      isLost = !(await commitRepeatedly(deps, batch, lease, items));
+      if (!isLost) judging = judging.then(() => judge(deps, batch, items));
     });
     return flushing;
   };
 
   return {
     async add(target, channel, before, result) {
-      const item = await toItem(deps, batch, target, channel, before, result);
+      const item = await toOutcomeItem(deps, batch, target, channel, before, result);
       if (item.final === 'failed') logFailure(deps.log, batch, item);
       pending.push(item);
       timer ??= setTimeout(() => void flush(), flushEveryMs);
     },
     async close() {
       await flush();
-      await flushing;
+      await judging;
       return !isLost;
     },
   };
 }
 
-async function toItem(
+/**
+ * Commits, and while the database is away or asks for it again, commits again until the lease is gone. Any other refusal is
+ * for good: the batch is given up without being handed back, so that its claims count up to the limit (R-18).
+ */
+async function commitRepeatedly(
   deps: RecorderDeps,
   batch: ClaimedBatch,
-  target: Target,
-  channel: ChannelId,
-  before: readonly Attempt[],
-  result: Exclude<PushResult, { kind: 'deferred' }>,
-): Promise<Item> {
-  const judged = { deviceId: target.deviceId, registeredAtMs: target.registeredAtMs, goneAtMs: null };
-  const row = {
-    deviceId: target.deviceId,
-    userId: target.userId,
-    doneAtMs: deps.clock.nowMs(),
-    channel: channelNumber(channel),
-    latencyMs: null,
-    credentialId: null,
-    errorCode: null,
-    attempts: before.length,
-    providerStatus: null,
-    form: null,
-    providerRef: null,
-    urls: null,
-    timeline: before.length > 0 ? JSON.stringify(before) : null,
-  };
-  if (result.kind === 'skipped') {
-    const { reason } = result;
-    return {
-      row: { ...row, status: statusNumber('skipped'), errorCode: skipNumber(reason) },
-      channel,
-      final: 'skipped',
-      code: reason,
-      verdict: null,
-    };
+  lease: Lease,
+  items: readonly OutcomeItem[],
+): Promise<boolean> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await commit(deps, batch, items, attempt > 1);
+    } catch (error) {
+      const isForNow = isDatabaseDown(error) || isStatementTimeout(error);
+      const fields = { err: error, batch_id: batch.id, items: items.length, attempt };
+      if (!isForNow || !lease.isHeld()) {
+        deps.log.error(fields, 'outcomes given up');
+        return false;
+      }
+      deps.log.warn(fields, 'outcomes not committed, trying again');
+      await new Promise((resolve) => setTimeout(resolve, retryFlushMs * Math.min(attempt, 8)));
+    }
   }
-  if (result.kind === 'failed') {
-    const { code, credentialId } = result;
-    return {
-      row: { ...row, status: statusNumber('failed'), errorCode: errorNumber(code), credentialId },
-      channel,
-      final: 'failed',
-      code,
-      // Keys that cannot be used are as good as a provider's word that the token is none (contract 7.6).
-      verdict:
-        code === 'invalid_token' && credentialId !== null
-          ? { ...judged, credentialId, errorCode: code, reason: null, isLocal: true }
-          : null,
-    };
-  }
-  const { outcome, attempt, credentialId, urls } = result;
-  const attempted = {
-    ...row,
-    doneAtMs: Date.parse(attempt.at) + attempt.latency_ms,
-    latencyMs: attempt.latency_ms,
-    credentialId,
-    attempts: attempt.attempt,
-    providerStatus: outcome.provider?.httpStatus ?? null,
-    urls,
-    timeline: JSON.stringify([...before, attempt]),
-  };
-  if (outcome.kind === 'sent') {
-    const stored = await deps.forms.store(batch.appId, credentialId, outcome.provider, outcome.providerMessageId);
-    // A first-attempt success of a known form needs no timeline: form and reference say all of it.
-    const timeline = stored.form !== null && before.length === 0 ? null : attempted.timeline;
-    return {
-      row: { ...attempted, status: statusNumber('sent'), form: stored.form, providerRef: stored.ref, timeline },
-      channel,
-      final: 'sent',
-      code: null,
-      verdict: { ...judged, credentialId, errorCode: null, reason: null, isLocal: false },
-    };
-  }
-  const isRetry = attempt.outcome === 'retry';
-  return {
-    row: {
-      ...attempted,
-      status: statusNumber(isRetry ? 'retrying' : 'failed'),
-      errorCode: errorNumber(outcome.errorCode as ErrorCode),
-    },
-    channel,
-    final: isRetry ? null : 'failed',
-    code: outcome.errorCode,
-    verdict: { ...judged, credentialId, errorCode: outcome.errorCode, reason: outcome.reason, isLocal: false },
-  };
 }
 
 // The one transaction. False: the claim is another's, and nothing was written.
 async function commit(
   deps: RecorderDeps,
   batch: ClaimedBatch,
-  given: readonly Item[],
+  given: readonly OutcomeItem[],
   isRepeat: boolean,
 ): Promise<boolean> {
   const { sql, clock, ledger } = deps;
   return transaction<boolean>(sql, async (tx, rollback) => {
+    // On a repeat the fence comes first: it waits for the commit before, whose answer was lost, and then sees what it wrote.
+    if (isRepeat && !(await lockClaimedBatch(tx, batch))) return rollback(false);
     const items = isRepeat ? await leaveOutCommitted(tx, batch, given) : given;
     const counts = { sent: 0, failed: 0, skipped: 0 };
     for (const item of items) if (item.final) counts[item.final]++;
@@ -221,15 +141,21 @@ async function commit(
 }
 
 // A commit whose answer was lost may have happened: what it wrote must not be counted again.
-async function leaveOutCommitted(tx: Tx, batch: ClaimedBatch, items: readonly Item[]): Promise<readonly Item[]> {
+async function leaveOutCommitted(
+  tx: Tx,
+  batch: ClaimedBatch,
+  items: readonly OutcomeItem[],
+): Promise<readonly OutcomeItem[]> {
   const recorded = new Map((await listRecorded(tx as Sql, batch.id)).map((row) => [row.deviceId, row]));
   return items.filter((item) => {
     const row = recorded.get(item.row.deviceId);
-    return row === undefined || (row.status === statusNumber('retrying') && row.attempts < item.row.attempts);
+    if (row === undefined) return true;
+    if (row.status !== statusNumber('retrying')) return false;
+    return item.final !== null || row.attempts < item.row.attempts;
   });
 }
 
-function countOutcomes(items: readonly Item[]) {
+function countOutcomes(items: readonly OutcomeItem[]): OutcomeCounts {
   const byChannel = new Map<ChannelId, { sent: number; failed: number; skipped: number }>();
   const byCode: Record<string, number> = {};
   for (const { channel, final, code } of items) {
@@ -249,7 +175,7 @@ function refundOf(progress: MessageProgress, skipped: number): number {
   return progress.isFinished && progress.attempted === 0 ? progress.chargedUnits : 0;
 }
 
-async function applyEarlyReceipts(tx: Tx, batchId: Uuid, items: readonly Item[]): Promise<void> {
+async function applyEarlyReceipts(tx: Tx, batchId: Uuid, items: readonly OutcomeItem[]): Promise<void> {
   const receipts = await takeEarlyReceipts(
     tx,
     batchId,
@@ -261,17 +187,17 @@ async function applyEarlyReceipts(tx: Tx, batchId: Uuid, items: readonly Item[])
   await addBatchMarks(tx, batchId, marks);
 }
 
-async function judge(deps: RecorderDeps, batch: ClaimedBatch, items: readonly Item[]): Promise<void> {
+async function judge(deps: RecorderDeps, batch: ClaimedBatch, items: readonly OutcomeItem[]): Promise<void> {
   const verdicts = items.flatMap((item) => (item.verdict ? [item.verdict] : []));
   try {
-    await repeatOnDeadlock(() => recordVerdicts(deps, batch.appId, verdicts));
+    await recordVerdicts(deps, batch.appId, verdicts);
   } catch (error) {
     // Not lost for good: a dead device is found dead again by the next message.
     deps.log.error({ err: error, batch_id: batch.id }, 'devices and credentials not judged');
   }
 }
 
-function logFailure(log: Log, batch: ClaimedBatch, item: Item): void {
+function logFailure(log: Log, batch: ClaimedBatch, item: OutcomeItem): void {
   const { deviceId, attempts, providerStatus, latencyMs } = item.row;
   log.info(
     {

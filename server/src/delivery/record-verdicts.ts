@@ -11,7 +11,7 @@ import type { ErrorCode } from '../channels/error-code.ts';
 import { invalidateDevices, restoreDevices } from '../devices/device-history.ts';
 import { countMismatches, forgetMismatches } from '../devices/queries.ts';
 import type { Clock } from '../platform/clock.ts';
-import { type Sql, transaction } from '../platform/db.ts';
+import { repeatOnDeadlock, type Sql, transaction } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
 import { isSuspect } from './credential-health.ts';
@@ -45,7 +45,7 @@ export async function recordVerdicts(
     else byCredential.set(verdict.credentialId, [verdict]);
   }
   for (const [credentialId, ofCredential] of byCredential)
-    await judgeCredential(deps, appId, credentialId, ofCredential);
+    await repeatOnDeadlock(() => judgeCredential(deps, appId, credentialId, ofCredential));
 }
 
 async function judgeCredential(

@@ -2,13 +2,11 @@
 // recorder as they come. Ends with the batch done, or handed back with a time, or lost to another process.
 import type { Credentials } from '../apps/credentials.ts';
 import { channelOfPlatform } from '../channels/channel.ts';
-import { type CompiledContent, compileContent } from '../content/compile-content.ts';
 import { encodeId, type Uuid } from '../platform/ids.ts';
-import { findPropertiesByKeys } from '../properties/queries.ts';
 import { type ClaimedBatch, claimsMax } from './batch.ts';
+import type { CompiledMessages } from './compiled-messages.ts';
 import { type Attempt, statusOfNumber } from './delivery.ts';
 import type { Leases } from './leases.ts';
-import type { MessageToSend } from './message-ledger.ts';
 import { type BatchContext, type PushDeps, type PushResult, pushOne, type Target } from './push-one.ts';
 import type { PushSlots } from './push-slots.ts';
 import { handBackBatch, listRecorded } from './queries.ts';
@@ -29,33 +27,89 @@ export interface RunDeps extends RecorderDeps, PushDeps {
 /** `done`: every delivery is final. `waiting`: handed back. `lost`: another process holds it, or will. */
 export type BatchEnd = 'done' | 'waiting' | 'lost';
 
-/** `isStopping` is asked before every push: a stop finishes what is on the wire and hands the rest back (R-05). */
-export async function runBatch(deps: RunDeps, batch: ClaimedBatch, isStopping: () => boolean): Promise<BatchEnd> {
-  const lease = deps.leases.hold(batch.claimId);
+/**
+ * `claimedAt`: `performance.now()` before the claim was asked for. `isStopping` is asked before every push: a stop finishes what
+ * is on the wire and hands the rest back (R-05).
+ */
+export async function runBatch(
+  deps: RunDeps,
+  batch: ClaimedBatch,
+  claimedAt: number,
+  isStopping: () => boolean,
+): Promise<BatchEnd> {
+  const startedAt = performance.now();
+  const lease = deps.leases.hold(batch.claimId, claimedAt);
   const recorder = createRecorder(deps, batch, lease);
+  const watch = watchMessage(deps, batch);
+  let end: BatchEnd | undefined;
   try {
-    const nextAtMs = await pushAll(deps, batch, recorder, () => isStopping() || !lease.isHeld());
-    if (!(await recorder.close())) return 'lost';
-    if (nextAtMs === undefined) return 'done';
-    return (await handBackBatch(deps.sql, batch, new Date(nextAtMs))) ? 'waiting' : 'lost';
+    const work: BatchWork = { batch, recorder, watch, isStopping: () => isStopping() || !lease.isHeld() };
+    const nextAtMs = await pushAll(deps, work);
+    end = await closeBatch(deps, batch, recorder, nextAtMs);
+    return end;
   } finally {
+    watch.stop();
+    // Whatever went wrong, what providers have answered is written.
+    if (end === undefined) await recorder.close();
     lease.release();
+    // The canonical line of a batch: one, with every id on it (R-82).
+    deps.log.info(
+      {
+        app_id: batch.appId,
+        message_id: batch.messageId,
+        batch_id: batch.id,
+        devices: batch.deviceIds.length,
+        end: end ?? 'error',
+        ms: Math.round(performance.now() - startedAt),
+      },
+      'batch worked',
+    );
   }
 }
 
-/** Returns when the batch must be looked at again, or undefined when every delivery is final. */
-async function pushAll(
+async function closeBatch(
   deps: RunDeps,
   batch: ClaimedBatch,
   recorder: Recorder,
-  isStopping: () => boolean,
-): Promise<number | undefined> {
+  nextAtMs: number | undefined,
+): Promise<BatchEnd> {
+  if (!(await recorder.close())) return 'lost';
+  if (nextAtMs === undefined) return 'done';
+  return (await handBackBatch(deps.sql, batch, new Date(nextAtMs))) ? 'waiting' : 'lost';
+}
+
+/** What the parts of one run share. */
+interface BatchWork {
+  readonly batch: ClaimedBatch;
+  readonly recorder: Recorder;
+  readonly watch: MessageWatch;
+  readonly isStopping: () => boolean;
+}
+
+/** Returns when the batch must be looked at again, or undefined when every delivery is final. */
+async function pushAll(deps: RunDeps, work: BatchWork): Promise<number | undefined> {
+  const { batch, recorder, watch, isStopping } = work;
   const before = await loadBefore(deps, batch);
   const pending = batch.deviceIds.filter((deviceId) => before.get(deviceId) !== 'final');
-  if (batch.claims > claimsMax) {
-    await failAll(deps, batch, recorder, pending, before);
+  const attemptsOf = (deviceId: Uuid): readonly Attempt[] => {
+    const known = before.get(deviceId);
+    return known === undefined || known === 'final' ? [] : known;
+  };
+  await watch.look();
+  if (watch.isCanceled()) {
+    await endAll(deps, work, pending, attemptsOf, () => ({ kind: 'skipped', reason: 'canceled' }));
     return undefined;
   }
+  if (batch.claims > claimsMax) {
+    // Claimed again and again without an orderly end: the batch itself must be what ends its workers (R-18).
+    deps.log.error({ batch_id: batch.id, message_id: batch.messageId, claims: batch.claims }, 'batch given up');
+    await endAll(deps, work, pending, attemptsOf, (attempts) => {
+      const code = attempts.at(-1)?.error_code ?? 'unknown_error';
+      return { kind: 'failed', code, credentialId: null };
+    });
+    return undefined;
+  }
+
   const message = await deps.compiled.get(batch.appId, batch.messageId);
   const targets = await listTargets(deps.sql, batch.appId, pending, message.columns);
   const context: BatchContext = {
@@ -78,14 +132,18 @@ async function pushAll(
     await recorder.add(target, channelOfPlatform[target.platform], attempts, result);
   };
 
+  const failures: unknown[] = [];
   const underWay: Promise<void>[] = [];
   for (const target of targets) {
     if (isStopping()) {
       lookAgainAt(deps.clock.nowMs());
       break;
     }
-    const known = before.get(target.deviceId);
-    const attempts = known === undefined || known === 'final' ? [] : known;
+    const attempts = attemptsOf(target.deviceId);
+    if (watch.isCanceled()) {
+      await settle(target, attempts, { kind: 'skipped', reason: 'canceled' });
+      continue;
+    }
     const retryAt = attempts.at(-1)?.retry_at;
     if (retryAt && Date.parse(retryAt) > deps.clock.nowMs()) {
       lookAgainAt(Date.parse(retryAt));
@@ -96,29 +154,27 @@ async function pushAll(
     underWay.push(
       pushOne(deps, context, target, attempts)
         .then((result) => settle(target, attempts, result))
+        // A push that fails in our own code ends neither the others nor the process; the batch is claimed again for it.
+        .catch((error: unknown) => void failures.push(error))
         .finally(() => deps.slots.give()),
     );
   }
   await Promise.all(underWay);
+  if (failures.length > 0) throw failures[0];
   return nextAtMs;
 }
 
-// Claimed again and again without an orderly end: the batch itself must be what ends its workers (R-18). It is not read any
-// further than needed to say so.
-async function failAll(
+/** Ends every pending delivery alike, without a push; the batch is read no further than that needs. */
+async function endAll(
   deps: RunDeps,
-  batch: ClaimedBatch,
-  recorder: Recorder,
+  { batch, recorder }: BatchWork,
   pending: readonly Uuid[],
-  before: Before,
+  attemptsOf: (deviceId: Uuid) => readonly Attempt[],
+  resultOf: (attempts: readonly Attempt[]) => Extract<PushResult, { kind: 'skipped' | 'failed' }>,
 ): Promise<void> {
-  deps.log.error({ batch_id: batch.id, message_id: batch.messageId, claims: batch.claims }, 'batch given up');
   for (const target of await listTargets(deps.sql, batch.appId, pending, [])) {
-    const known = before.get(target.deviceId);
-    const attempts = known === undefined || known === 'final' ? [] : known;
-    const code = attempts.at(-1)?.error_code ?? 'unknown_error';
-    const failed = { kind: 'failed', code, credentialId: null } as const;
-    await recorder.add(target, channelOfPlatform[target.platform], attempts, failed);
+    const attempts = attemptsOf(target.deviceId);
+    await recorder.add(target, channelOfPlatform[target.platform], attempts, resultOf(attempts));
   }
 }
 
@@ -132,41 +188,22 @@ async function loadBefore(deps: RunDeps, batch: ClaimedBatch): Promise<Before> {
   return before;
 }
 
-/** A message parsed once, for all of its batches in this process. */
-export interface CompiledMessage {
-  readonly content: CompiledContent;
-  readonly defaultUrl: string | null;
-  /** Which columns of a person its templates read. */
-  readonly columns: Awaited<ReturnType<typeof findPropertiesByKeys>>;
+/** Whether a message still wants to be sent, asked at the start of a batch and once a second while it runs. */
+interface MessageWatch {
+  isCanceled(): boolean;
+  look(): Promise<void>;
+  stop(): void;
 }
 
-export interface CompiledMessages {
-  get(appId: Uuid, messageId: Uuid): Promise<CompiledMessage>;
-}
+const watchEveryMs = 1000;
 
-const compiledMax = 50;
-/** The catalog may move a property to another column: a compiled message is not kept for longer. */
-const compiledForMs = 10_000;
-
-export function createCompiledMessages({ sql, ledger }: Pick<RunDeps, 'sql' | 'ledger'>): CompiledMessages {
-  const kept = new Map<Uuid, { message: Promise<CompiledMessage>; until: number }>();
-  const compile = async (appId: Uuid, messageId: Uuid): Promise<CompiledMessage> => {
-    const found: MessageToSend | undefined = await ledger.find(sql, appId, messageId);
-    if (!found) throw new Error(`message ${messageId} of a batch does not exist`);
-    const content = compileContent(found.content);
-    const keys = [...content.propertyKeys];
-    const columns = keys.length > 0 ? await findPropertiesByKeys(sql, appId, keys) : [];
-    return { content, defaultUrl: found.defaultUrl, columns };
+function watchMessage(deps: RunDeps, { appId, messageId }: ClaimedBatch): MessageWatch {
+  let isCanceled = false;
+  const look = async (): Promise<void> => {
+    isCanceled ||= !(await deps.ledger.isSending(deps.sql, appId, messageId));
   };
-  return {
-    get(appId, messageId) {
-      const known = kept.get(messageId);
-      if (known && known.until > performance.now()) return known.message;
-      if (kept.size >= compiledMax) kept.clear();
-      const message = compile(appId, messageId);
-      message.catch(() => kept.delete(messageId));
-      kept.set(messageId, { message, until: performance.now() + compiledForMs });
-      return message;
-    },
-  };
+  const timer = setInterval(() => {
+    look().catch((error: unknown) => deps.log.warn({ err: error }, 'message not looked at'));
+  }, watchEveryMs);
+  return { isCanceled: () => isCanceled, look, stop: () => clearInterval(timer) };
 }

@@ -26,25 +26,11 @@ export function startSendWorker(deps: RunDeps): WorkLoop {
     pollMs,
     log: deps.log,
     async claim() {
+      const claimedAt = performance.now();
       const batch = await claimNextBatch(deps.sql, deps.clock, lastAppId, mintUuid(deps.clock.nowMs()));
       if (!batch) return undefined;
       lastAppId = batch.appId;
-      return async () => {
-        const startedAt = performance.now();
-        const end = await runBatch(deps, batch, () => isStopping);
-        // The canonical line of a batch: one, with every id on it.
-        deps.log.info(
-          {
-            app_id: batch.appId,
-            message_id: batch.messageId,
-            batch_id: batch.id,
-            devices: batch.deviceIds.length,
-            end,
-            ms: Math.round(performance.now() - startedAt),
-          },
-          'batch worked',
-        );
-      };
+      return async () => void (await runBatch(deps, batch, claimedAt, () => isStopping));
     },
   });
   return {
@@ -60,7 +46,7 @@ export function startSendWorker(deps: RunDeps): WorkLoop {
   };
 }
 
-/** Makes the partitions of the weeks ahead, at start and every six hours. */
+/** Makes the partitions of the weeks ahead every six hours; the start made them once. */
 export function startPartitionUpkeep({ sql, log }: Pick<RunDeps, 'log'> & { sql: Sql }): { stop(): void } {
   const run = (): void => {
     ensureDeliveryPartitions(sql).catch((error: unknown) => log.error({ err: error }, 'partitions not made'));

@@ -13,11 +13,17 @@ import { fingerprintOf, type MessageRequest } from './message.ts';
 import { findByIdempotencyKey, insertSendingMessage, tryLockIdempotencyKey } from './queries.ts';
 import { startMessage } from './start-message.ts';
 
+export interface OwnClaim {
+  readonly id: Uuid;
+  /** `performance.now()` before it was asked for. */
+  readonly claimedAt: number;
+}
+
 export interface Accepted {
   readonly id: Uuid;
   readonly isReplay: boolean;
   /** Set: the caller holds the message's batches under this claim and works them now. */
-  readonly claimId: Uuid | null;
+  readonly claim: OwnClaim | null;
 }
 
 export interface AcceptDeps {
@@ -88,7 +94,7 @@ async function findReplay(
       },
     ]);
   }
-  return { id: found.id, isReplay: true, claimId: null };
+  return { id: found.id, isReplay: true, claim: null };
 }
 
 async function store(
@@ -99,7 +105,7 @@ async function store(
   idempotencyKey: string | null,
 ): Promise<Accepted | 'busy' | 'taken'> {
   const id = mintUuid(clock.nowMs());
-  const claimId = mintUuid(clock.nowMs());
+  const claim: OwnClaim = { id: mintUuid(clock.nowMs()), claimedAt: performance.now() };
   const windowMs = sendWindowMs(compileContent(request.content).largestTtlSeconds);
   return transaction<Accepted | 'busy' | 'taken'>(workSql, async (tx, rollback) => {
     if (idempotencyKey !== null && !(await tryLockIdempotencyKey(tx, caller.appId, idempotencyKey)))
@@ -111,7 +117,8 @@ async function store(
       fingerprint: fingerprintOf(request),
       name: request.name ?? null,
       metadata: request.metadata ?? null,
-      createdBy: { type: 'key', id: encodeId('key', caller.keyId), name: caller.keyName },
+      // A message from the command line was made by no key.
+      createdBy: { type: 'key', id: caller.keyId === '' ? null : encodeId('key', caller.keyId), name: caller.keyName },
       audience: request.audience,
       content: request.content,
       title: request.content.title ?? null,
@@ -120,9 +127,9 @@ async function store(
     if (!isNew) return rollback('taken');
     const started = await startMessage(
       { tx, clock },
-      { appId: caller.appId, id, audience: request.audience, windowMs, plan, claimId },
+      { appId: caller.appId, id, audience: request.audience, windowMs, plan, claimId: claim.id },
     );
     if (started.accepted > 0 && !started.isOwn) await tx`SELECT pg_notify(${batchesChannel}, '')`;
-    return { id, isReplay: false, claimId: started.isOwn && started.accepted > 0 ? claimId : null };
+    return { id, isReplay: false, claim: started.isOwn && started.accepted > 0 ? claim : null };
   });
 }

@@ -5,6 +5,7 @@ import { listOwnBatches } from '../delivery/queries.ts';
 import { type RunDeps, runBatch } from '../delivery/run-batch.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
+import type { OwnClaim } from './accept-message.ts';
 import { isFinalStatus, type Report, reportOf } from './message.ts';
 import { findMessageCounts } from './queries.ts';
 
@@ -56,13 +57,18 @@ export async function awaitReport(
   deps: AwaitDeps,
   appId: Uuid,
   messageId: Uuid,
-  claimId: Uuid | null,
+  claim: OwnClaim | null,
 ): Promise<Report> {
   const deadline = performance.now() + deps.sendWaitMs;
-  if (claimId !== null) {
-    const work = workOwnBatches(deps, messageId, claimId);
+  if (claim !== null) {
+    const work = workOwnBatches(deps, messageId, claim);
     deps.track(work);
-    await Promise.race([work, new Promise((resolve) => setTimeout(resolve, deps.sendWaitMs).unref())]);
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise((resolve) => {
+      timer = setTimeout(resolve, deps.sendWaitMs);
+    });
+    await Promise.race([work, tooLate]);
+    clearTimeout(timer);
   }
   for (;;) {
     const counts = await findMessageCounts(deps.sql, appId, messageId);
@@ -73,11 +79,13 @@ export async function awaitReport(
   }
 }
 
-async function workOwnBatches(deps: AwaitDeps, messageId: Uuid, claimId: Uuid): Promise<void> {
-  for (const batch of await listOwnBatches(deps.sql, messageId, claimId)) {
-    // A batch that fails here is taken over by a worker when its lease ends; the caller just waits.
-    await runBatch(deps.run, batch, deps.isStopping).catch((error: unknown) =>
-      deps.run.log.error({ err: error, batch_id: batch.id }, 'a batch failed in the process that accepted it'),
-    );
+// Never rejects: a batch that fails here is taken over by a worker when its lease ends, and the caller just waits.
+async function workOwnBatches(deps: AwaitDeps, messageId: Uuid, claim: OwnClaim): Promise<void> {
+  try {
+    for (const batch of await listOwnBatches(deps.run.sql, messageId, claim.id)) {
+      await runBatch(deps.run, batch, claim.claimedAt, deps.isStopping);
+    }
+  } catch (error) {
+    deps.run.log.error({ err: error, message_id: messageId }, 'a batch failed in the process that accepted it');
   }
 }

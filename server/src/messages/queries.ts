@@ -85,9 +85,21 @@ export async function findByIdempotencyKey(
 /** What the send needs of a message. */
 export async function findMessageToSend(sql: Sql, appId: Uuid, id: Uuid): Promise<MessageToSend | undefined> {
   const [row] = await sql<(MessageToSend & { content: Content })[]>`
-    SELECT m.content, m.status, a.default_url, a.name AS app_name
+    SELECT m.content, a.default_url
     FROM messages m JOIN apps a ON a.id = m.app_id WHERE m.app_id = ${appId} AND m.id = ${id}`;
   return row;
+}
+
+/** Is a message being sent still? One whose app is suspended ends here, as by a cancel. */
+export async function isMessageSending(sql: Sql, clock: Clock, appId: Uuid, id: Uuid): Promise<boolean> {
+  const [row] = await sql<{ isSending: boolean; isSuspended: boolean }[]>`
+    SELECT m.status = 'sending' AS is_sending, a.suspended_at IS NOT NULL AS is_suspended
+    FROM messages m JOIN apps a ON a.id = m.app_id WHERE m.app_id = ${appId} AND m.id = ${id}`;
+  if (!row?.isSending || !row.isSuspended) return row?.isSending ?? false;
+  await sql`
+    UPDATE messages SET status = 'canceled', status_reason = 'app_suspended', finished_at = ${clock.now}
+    WHERE app_id = ${appId} AND id = ${id} AND status = 'sending'`;
+  return false;
 }
 
 const doneSum = (tx: Tx): Fragment => tx`

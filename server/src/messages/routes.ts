@@ -69,7 +69,7 @@ async function postMessage(deps: MessageRouteDeps, request: ApiRequest<Caller>):
   if (message.dry_run) return dryRun(deps, caller.appId, plan, message);
   const key = readIdempotencyKey(request.header('idempotency-key'));
   const accepted = await deps.accept(caller, plan, message, key);
-  const report = await request.aside(() => awaitReport(deps.wait, caller.appId, accepted.id, accepted.claimId));
+  const report = await request.aside(() => awaitReport(deps.wait, caller.appId, accepted.id, accepted.claim));
   return { id: encodeId('msg', accepted.id), status: 'sent', replayed: accepted.isReplay, report };
 }
 

@@ -17,9 +17,13 @@ export interface SettableClock extends Clock {
   advance(ms: number): void;
 }
 
+/** A comparison that took longer is not believed. */
+const roundTripMsMax = 250;
+
 export async function createClock(sql: Sql): Promise<SettableClock> {
   // Difference between the database's clock and this process's monotonic one.
   let differenceMs = 0;
+  let isCompared = false;
   let advancedMs = 0;
   const clock: SettableClock = {
     get now(): Fragment {
@@ -33,7 +37,10 @@ export async function createClock(sql: Sql): Promise<SettableClock> {
         { nowMs: number }[]
       >`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now_ms`;
       const answeredAt = performance.now();
-      if (row) differenceMs = row.nowMs - (startedAt + answeredAt) / 2;
+      // The answer may be from any moment of its way: a slow one says less than what is known already.
+      if (!row || (isCompared && answeredAt - startedAt > roundTripMsMax)) return;
+      differenceMs = row.nowMs - (startedAt + answeredAt) / 2;
+      isCompared = true;
     },
     advance(ms) {
       advancedMs += ms;

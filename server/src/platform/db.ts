@@ -23,7 +23,7 @@ export interface PoolOptions {
 /** Opens a pool. Connections are made when first needed and made again after a loss; nothing here ends the process. */
 export function openPool({ url, connectionsMax, name, statementTimeoutMs }: PoolOptions): Sql {
   const { address, ...socket } = splitSocket(url);
-  return postgres(address, {
+  const sql = postgres(address, {
     ...socket,
     max: connectionsMax,
     connect_timeout: 5,
@@ -40,11 +40,25 @@ export function openPool({ url, connectionsMax, name, statementTimeoutMs }: Pool
     // int8 counts stay far below 2^53; as numbers they need no conversion at every use.
     types: { bigint: { to: 20, from: [20], serialize: String, parse: Number } },
   }) as Sql;
+  askForTypesOnce(sql);
+  return sql;
+}
+
+// The driver asks each new connection for the array types. When that connection ends meanwhile, it rejects a promise that
+// nobody holds, which ends the process: a restarting database would take us with it. The answer is the same for all of a
+// pool, so those that follow the first do not ask.
+function askForTypesOnce(sql: Sql): void {
+  const { typeArrayMap } = (sql.options as unknown as { shared: { typeArrayMap: object } }).shared;
+  Object.defineProperty(sql.options, 'fetch_types', { get: () => Object.keys(typeArrayMap).length === 0 });
 }
 
 /**
  * Runs `work` in one transaction. A value passed to `rollback` undoes everything and becomes the result, for refusals that
  * are no error.
+ *
+ * A connection that is lost inside a transaction must not be spoken to again: the driver would write to a socket that is
+ * gone, from a timer that nobody can catch, and end the process. So its handle refuses from then on, and no rollback is asked
+ * for, which the server has done anyway. `begin` itself rejects when the connection closes.
  */
 export async function transaction<Result>(
   sql: Sql,
@@ -57,24 +71,59 @@ export async function transaction<Result>(
       this.result = result;
     }
   }
+  const connection = { isLost: false };
+  const begun = sql.begin(async (tx) => {
+    const rollback = (result: Result): never => {
+      throw new Rollback(result);
+    };
+    try {
+      const result = await work(guard(tx, connection), rollback);
+      return connection.isLost ? await forever : result;
+    } catch (error) {
+      if (connection.isLost || isConnectionLost(error)) return await forever;
+      throw error;
+    }
+  });
+  begun.catch(() => {
+    connection.isLost = true;
+  });
   try {
     // The driver's type unwraps arrays of promises, which no caller here returns.
-    return (await sql.begin((tx) =>
-      work(tx, (result) => {
-        throw new Rollback(result);
-      }),
-    )) as Result;
+    return (await begun) as Result;
   } catch (error) {
     if (error instanceof Rollback) return error.result;
     throw error;
   }
 }
 
-/** SQLSTATE classes and driver words that mean "the database is not there", as opposed to "the statement is wrong". */
+const forever = new Promise<never>(() => undefined);
+
+function guard(tx: postgres.TransactionSql<{ bigint: number }>, connection: { readonly isLost: boolean }): Tx {
+  return new Proxy(tx, {
+    apply(target, self, parameters) {
+      if (connection.isLost) throw Object.assign(new Error('the connection is lost'), { code: 'CONNECTION_CLOSED' });
+      return Reflect.apply(target, self, parameters);
+    },
+  });
+}
+
+/** The server said goodbye (57P01 and its like), or the socket is gone. */
+function isConnectionLost(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' && /^(57P0|25P03|CONNECTION_|ECONN|EPIPE|ETIMEDOUT)/.test(code);
+}
+
+/**
+ * SQLSTATEs and driver words that mean "the database is not there", as opposed to "the statement is wrong". A database that
+ * lets nobody in (wrong password, renamed, closed to connections) is as far away as one that is down, and so is one whose
+ * name no longer resolves, which is what an outage looks like between containers.
+ */
 export function isDatabaseDown(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   if (typeof code !== 'string') return false;
-  return /^(08|53|57P|ECONN|ENOENT|EPIPE|ETIMEDOUT|CONNECT|CONNECTION_)/.test(code);
+  return /^(08|28|53|57P|25006|25P03|3D000|40001|40P01|55000|ECONN|EHOST|ENET|ENOTFOUND|EAI_AGAIN|ENOENT|EPIPE|ETIMEDOUT|CONNECT)/.test(
+    code,
+  );
 }
 
 const repeatsMax = 5;

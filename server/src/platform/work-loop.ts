@@ -25,23 +25,29 @@ export interface WorkLoopOptions {
 export function startWorkLoop({ name, turnsMax, pollMs, log, claim }: WorkLoopOptions): WorkLoop {
   const underWay = new Set<Promise<void>>();
   let isStopped = false;
-  let isLooking = false;
+  let looking: Promise<void> | undefined;
   let lookAgain = false;
   let lastLookedAt = performance.now();
   let idleWaiters: (() => void)[] = [];
 
   const settleIdle = (): void => {
-    if (isLooking || lookAgain || underWay.size > 0) return;
+    if (looking || lookAgain || underWay.size > 0) return;
     for (const resolve of idleWaiters) resolve();
     idleWaiters = [];
   };
 
-  const look = async (): Promise<void> => {
-    if (isLooking) {
+  const look = (): void => {
+    if (looking) {
       lookAgain = true;
       return;
     }
-    isLooking = true;
+    looking = claimAll().finally(() => {
+      looking = undefined;
+      settleIdle();
+    });
+  };
+
+  const claimAll = async (): Promise<void> => {
     try {
       do {
         lookAgain = false;
@@ -53,34 +59,33 @@ export function startWorkLoop({ name, turnsMax, pollMs, log, claim }: WorkLoopOp
             .catch((error: unknown) => log.error({ err: error, loop: name }, 'a turn failed'))
             .finally(() => {
               underWay.delete(turn);
-              void look();
+              look();
             });
           underWay.add(turn);
         }
       } while (lookAgain && !isStopped);
     } catch (error) {
       log.warn({ err: error, loop: name }, 'no work could be claimed');
-    } finally {
-      isLooking = false;
-      settleIdle();
     }
   };
 
-  const timer = setInterval(() => void look(), pollMs);
+  const timer = setInterval(look, pollMs);
   timer.unref();
-  void look();
+  look();
   return {
-    wake: () => void look(),
+    wake: look,
     async stop() {
       isStopped = true;
       clearInterval(timer);
+      // A claim that answers after this is worked like any other: its work sees the stop and hands back.
+      await looking;
       await Promise.all(underWay);
       settleIdle();
     },
     idle: () =>
       new Promise((resolve) => {
         idleWaiters.push(resolve);
-        void look();
+        look();
       }),
     get lastLookedAt() {
       return lastLookedAt;

@@ -7,20 +7,30 @@ import { findDeliveryUrls, findOpenBatch } from '../delivery/queries.ts';
 import type { ReceiptSubject } from '../delivery/receipt-token.ts';
 import type { Sql } from '../platform/db.ts';
 
+/** A click can be faster than the flush that stores where it leads; it waits this long for it, in steps. */
+const waitMsMax = 2000;
+const waitMs = 100;
+
 /** Undefined: no url, an unknown action, or no such delivery. */
 export async function findTarget(
   { sql, ledger }: { sql: Sql; ledger: MessageLedger },
   subject: ReceiptSubject,
   action: string | null,
 ): Promise<string | undefined> {
-  const batch = await findOpenBatch(sql, subject.batchId, subject.deviceId);
-  if (!batch) return undefined;
-  const delivery = await findDeliveryUrls(sql, subject.batchId, subject.deviceId);
-  const message = await ledger.find(sql, batch.appId, batch.messageId);
-  if (!message || (!delivery && !batch.awaitsDevice)) return undefined;
-  const literal = compileContent(message.content).literalUrls(delivery ? channelOfNumber(delivery.channel) : 'webpush');
-  const urls: TargetUrls | null = delivery?.urls ?? literal;
-  const target = urls && targetUrl(urls, action);
-  if (target) return target;
-  return action === null ? (message.defaultUrl ?? undefined) : undefined;
+  const { batchId, deviceId } = subject;
+  for (let waitedMs = 0; ; waitedMs += waitMs) {
+    // The batch first: were it read after the delivery, one that became final in between would be in neither.
+    const batch = await findOpenBatch(sql, batchId, deviceId);
+    const delivery = await findDeliveryUrls(sql, batchId, deviceId);
+    const message = batch && (await ledger.find(sql, batch.appId, batch.messageId));
+    if (!message || (!delivery && !batch.awaitsDevice)) return undefined;
+    const literal = compileContent(message.content).literalUrls(
+      delivery ? channelOfNumber(delivery.channel) : 'webpush',
+    );
+    const urls: TargetUrls | null = delivery?.urls ?? literal;
+    if (urls) return targetUrl(urls, action) ?? (action === null ? (message.defaultUrl ?? undefined) : undefined);
+    // Personalized, and not stored yet.
+    if (delivery || waitedMs >= waitMsMax) return undefined;
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
+  }
 }

@@ -22,15 +22,12 @@ export async function recordReceipt(
   const { batchId, deviceId } = subject;
   const receipt: EarlyReceipt = { deviceId, mark, at: clock.date(), action };
   return transaction(sql, async (tx: Tx) => {
-    let isNew = await markDelivery(tx, batchId, receipt);
-    if (isNew === undefined) {
-      // No row: not yet, or no longer. The lock waits for a flush under way, after which its row is visible.
-      const batch = await lockBatchForReceipt(tx, batchId, deviceId);
-      if (!batch) return undefined;
-      isNew = await markDelivery(tx, batchId, receipt);
-      if (isNew === undefined) return batch.awaitsDevice ? insertEarlyReceipt(tx, batchId, receipt) : undefined;
-    }
+    const batch = await lockBatchForReceipt(tx, batchId, deviceId);
+    if (!batch) return undefined;
+    const isNew = await markDelivery(tx, batchId, receipt);
     if (isNew) await addBatchMarks(tx, batchId, { displayed: 0, clicked: 0, dismissed: 0, [mark]: 1 });
-    return isNew;
+    if (isNew !== undefined) return isNew;
+    // No row: not yet, and then it waits; or no longer.
+    return batch.awaitsDevice ? insertEarlyReceipt(tx, batchId, receipt) : undefined;
   });
 }

@@ -1,12 +1,15 @@
 // Real answers of every operation, one of each status it promises at least, held to the description.
+
 import { beforeAll, describe, expect, it } from 'vitest';
 import { updateAppSuspension } from '../../src/apps/queries.ts';
 import { receiptTokensOf } from '../../src/delivery/receipt-token.ts';
 import { decodeId } from '../../src/platform/ids.ts';
 import { type Call, readDescription } from '../api-description.ts';
+import { createDatabaseGate } from '../database-gate.ts';
 import { setup, type TestApp, unknownId } from '../setup.ts';
 
-const t = await setup({ environment: { SEND_WAIT_MS: '500' } });
+const gate = createDatabaseGate();
+const t = await setup({ environment: { SEND_WAIT_MS: '500' }, reachDatabase: gate.reach });
 const { operations, ask, seen } = await readDescription(t);
 
 const content = { title: 'Sale', body: 'Now on', url: 'https://shop.example/sale' };
@@ -221,7 +224,7 @@ describe('real answers are as described', () => {
     await t.sql`ALTER TABLE keys_gone RENAME TO keys`;
 
     t.service.leave();
-    await t.service.sql.end({ timeout: 1 });
+    await gate.shut();
     for (const operation of operations) {
       if (!operation.responses[503]) continue;
       const { operationId: id, security } = operation;

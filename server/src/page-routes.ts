@@ -1,5 +1,6 @@
-// The page at /demo: a browser subscribes and receives a real push. It exists as long as the app Demo does. Its files are few
-// and small: read once, served from memory, under a policy that lets in no foreign script.
+// The pages: `/` says that the service runs and where to go on; at /demo a browser subscribes and receives a real push, as long
+// as the app Demo exists. Their files are few and small: read once, served from memory, under a policy that lets in no foreign
+// script.
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +10,8 @@ import { notFound } from './platform/api-error.ts';
 import type { Sql } from './platform/db.ts';
 import { Answer, type Route } from './platform/http-server.ts';
 
-const pageDir = fileURLToPath(new URL('../demo/', import.meta.url));
+const pagesDir = fileURLToPath(new URL('../pages/', import.meta.url));
+const demoDir = fileURLToPath(new URL('../demo/', import.meta.url));
 const sdkDir = fileURLToPath(new URL('../../web/dist/', import.meta.url));
 const sdkFiles = ['carillon.js', 'carillon-sw.js'];
 
@@ -30,37 +32,48 @@ const securityHeaders = {
   'cache-control': 'no-cache',
 };
 
-export function demoRoutes<Caller>({ sql }: { sql: Sql }): Route<Caller>[] {
-  let files: Map<string, Answer> | undefined;
-  const serve = async (name: string): Promise<Answer> => {
-    files ??= readFiles();
-    const answer = files.get(name);
-    if (!answer || (await findAppsByName(sql, demoAppName)).length === 0) throw notFound();
-    return answer;
+export function pageRoutes<Caller>({ sql }: { sql: Sql }): Route<Caller>[] {
+  let pages: Files | undefined;
+  let demo: Files | undefined;
+  const servePage = async (name: string): Promise<Answer> => {
+    pages ??= readFiles(pagesDir);
+    return pages.get(name) ?? refuse();
   };
-  const route = (path: string, nameOf: (params: Readonly<Record<string, string>>) => string): Route<Caller> => ({
+  const serveDemo = async (name: string): Promise<Answer> => {
+    demo ??= new Map([...readFiles(demoDir), ...readFiles(sdkDir, sdkFiles)]);
+    const answer = demo.get(name);
+    return answer && (await findAppsByName(sql, demoAppName)).length > 0 ? answer : refuse();
+  };
+  const route = (path: string, serve: (file: string) => Promise<Answer>): Route<Caller> => ({
     method: 'GET',
     path,
     access: 'public',
     ignoresUnknownQuery: true,
-    handle: ({ params }) => serve(nameOf(params)),
+    handle: ({ params }) => serve(params['file'] ?? 'index.html'),
   });
-  return [route('/demo', () => 'index.html'), route('/demo/:file', (params) => params['file'] ?? '')];
+  return [
+    route('/', servePage),
+    route('/index.css', () => servePage('index.css')),
+    route('/demo', serveDemo),
+    route('/demo/:file', serveDemo),
+  ];
 }
 
-function readFiles(): Map<string, Answer> {
-  const paths = [
-    ...readdirSync(pageDir).map((name) => [name, pageDir + name] as const),
-    ...sdkFiles.map((name) => [name, sdkDir + name] as const),
-  ];
+type Files = ReadonlyMap<string, Answer>;
+
+function refuse(): never {
+  throw notFound();
+}
+
+function readFiles(dir: string, names: readonly string[] = readdirSync(dir)): Files {
   return new Map(
-    paths.flatMap(([name, path]) => {
+    names.flatMap((name) => {
       const type = contentTypes[extname(name)];
       if (!type) return [];
       const headers: Record<string, string> = { ...securityHeaders, 'content-type': type };
       // The worker lies in /demo/ and must also govern /demo itself.
       if (name === 'carillon-sw.js') headers['service-worker-allowed'] = '/demo';
-      return [[name, new Answer(200, headers, readFileSync(path))] as const];
+      return [[name, new Answer(200, headers, readFileSync(dir + name))] as const];
     }),
   );
 }
