@@ -211,7 +211,10 @@ export async function findMessage(tx: Tx, appId: Uuid, id: Uuid): Promise<Stored
   return row;
 }
 
-/** The messages of an app, newest first, after a position. */
+/**
+ * The messages of an app, newest first, after a position. Its instant goes as text: the driver would cut a timestamp to
+ * milliseconds, and a page would lose what else was sent in the last one.
+ */
 export async function listMessages(
   tx: Tx,
   appId: Uuid,
@@ -222,7 +225,7 @@ export async function listMessages(
   return tx<(StoredMessage & { createdAtText: string })[]>`
     SELECT ${columns(tx)}, m.created_at::text AS created_at_text FROM messages m ${engagement(tx)}
     WHERE m.app_id = ${appId} ${status === null ? tx`` : tx`AND m.status = ${status}`}
-      ${after === null ? tx`` : tx`AND (m.created_at, m.id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)`}
+      ${after === null ? tx`` : tx`AND (m.created_at, m.id) < (${after.createdAt}::text::timestamptz, ${after.id}::uuid)`}
     ORDER BY m.created_at DESC, m.id DESC LIMIT ${limit}`;
 }
 

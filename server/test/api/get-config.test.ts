@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { saveCredential } from '../../src/apps/credentials.ts';
+import { generateVapidKeys } from '../../src/channels/webpush/vapid.ts';
+import { createSeal } from '../../src/platform/seal.ts';
+import { setup } from '../setup.ts';
+
+const t = await setup({ workers: false });
+const deps = { sql: t.sql, clock: t.clock, seal: createSeal(Buffer.alloc(32, 1)) };
+
+describe('GET /v1/config', () => {
+  it('says to either key what an app needs before it registers, and nothing else', async () => {
+    for (const key of [t.app.clientKey, t.app.serverKey]) {
+      const { status, body } = await t.request('GET', '/v1/config', { key });
+      expect(status).toBe(200);
+      expect(Object.entries(body)).toEqual([
+        ['vapid_public_key', t.app.vapidPublicKey],
+        ['identify_required', false],
+        ['identify_bound_required', false],
+        ['channels', ['webpush']],
+      ]);
+      // An uncompressed P-256 point, as the browser wants it for applicationServerKey.
+      const point = Buffer.from(body.vapid_public_key, 'base64url');
+      expect([point.length, point[0]]).toEqual([65, 4]);
+    }
+  });
+
+  it('has no key and no channel while none is configured', async () => {
+    const app = await t.newApp({ channels: false });
+    const { body } = await t.clientOf(app.clientKey).get('/v1/config');
+    expect(body).toEqual({
+      vapid_public_key: null,
+      identify_required: false,
+      identify_bound_required: false,
+      channels: [],
+    });
+  });
+
+  it('lists the configured channels in the order of the contract, whatever they were made in', async () => {
+    const app = await t.newApp({ channels: false });
+    for (const channel of ['fcm', 'webpush', 'apns']) {
+      await saveCredential(deps, { appId: app.id, channel, public: { publicKey: `of ${channel}` }, secret: 'secret' });
+    }
+    const { body } = await t.clientOf(app.clientKey).get('/v1/config');
+    expect(body).toMatchObject({ channels: ['webpush', 'apns', 'fcm'], vapid_public_key: 'of webpush' });
+  });
+
+  it('gives out the new VAPID key at once when it was replaced', async () => {
+    const app = await t.newApp();
+    const { publicKey, privateKey } = generateVapidKeys();
+    await saveCredential(deps, {
+      appId: app.id,
+      channel: 'webpush',
+      public: { publicKey, subject: 'mailto:ops@shop.example' },
+      secret: privateKey,
+    });
+    const answer = await t.clientOf(app.clientKey).get('/v1/config');
+    expect(answer.body).toMatchObject({ vapid_public_key: publicKey, channels: ['webpush'] });
+    expect(JSON.stringify(answer.body)).not.toContain(privateKey);
+  });
+});
