@@ -28,38 +28,69 @@ export interface FirstStartDeps {
   readonly embedded: EmbeddedDatabase | undefined;
 }
 
-/** Returns what to print once the service answers, given the address it listens on. */
-export async function firstStart(deps: FirstStartDeps): Promise<(address: string | null) => string> {
+/** What a start says, given the address it listens on; null where it runs no API. */
+export interface StartNotice {
+  text(address: string | null): string;
+  document(address: string | null): object;
+}
+
+/** Makes the first app where there is none, and returns what to print once the service answers. */
+export async function firstStart(deps: FirstStartDeps): Promise<StartNotice> {
   const { config, embedded } = deps;
   const keys = embedded && (await makeDemoApp(deps));
-  return (address) => {
-    const base = config.publicUrl ?? address ?? '';
-    const lines = [
-      '',
-      `  Carillon is up at ${address ?? base}`,
-      '',
-      ...(address === null ? [] : [`  Console     ${base}/`]),
-      `  Data        ${embedded ? embedded.clusterDir : 'the database of DATABASE_URL'}`,
-      ...(embedded ? [`  Keys, files ${config.dataDir}`] : []),
-      `  Plan        a new app is on '${config.defaultPlan}'; lift it with: npx carillon app plan APP unlimited`,
-      ...(config.publicUrl === null
-        ? ['  PUBLIC_URL  is not set: pushes carry the real url, and clicks on Apple endpoints are not counted']
-        : []),
-    ];
-    if (!keys) return `${lines.join('\n')}\n\n`;
-    lines.push(
-      '',
-      `  This is the first start. The app '${demoAppName}' was made, with these keys, shown now and kept in`,
-      `  ${keys.file}:`,
-      '',
-      `  Server key  ${keys.serverKey}`,
-      `  Client key  ${keys.clientKey}`,
-      '',
-      '  Ring your own browser: open this link, allow notifications, and follow the page.',
-      `  Demo        ${base}/demo#${keys.clientKey}`,
-    );
-    return `${lines.join('\n')}\n\n`;
+  const baseOf = (address: string | null): string => config.publicUrl ?? address ?? '';
+  const data = embedded ? embedded.clusterDir : 'the database of DATABASE_URL';
+  return {
+    text: (address) =>
+      [...describeStart(config, address, baseOf(address), data), ...describeKeys(keys, baseOf(address)), '', ''].join(
+        '\n',
+      ),
+    document: (address) => ({
+      address,
+      console: address === null ? null : `${baseOf(address)}/`,
+      data,
+      data_dir: embedded ? config.dataDir : null,
+      default_plan: config.defaultPlan,
+      first_app: keys
+        ? {
+            name: demoAppName,
+            server_key: keys.serverKey,
+            client_key: keys.clientKey,
+            demo: `${baseOf(address)}/demo#${keys.clientKey}`,
+          }
+        : null,
+    }),
   };
+}
+
+function describeStart(config: Config, address: string | null, base: string, data: string): string[] {
+  return [
+    '',
+    address === null ? '  Carillon works' : `  Carillon is up at ${address}`,
+    '',
+    ...(address === null ? [] : [`  Console     ${base}/`]),
+    `  Data        ${data}`,
+    ...(config.databaseUrl === null ? [`  Keys, files ${config.dataDir}`] : []),
+    `  Plan        a new app is on '${config.defaultPlan}'; lift it with: npx carillon app plan APP unlimited`,
+    ...(config.publicUrl === null
+      ? ['  PUBLIC_URL  is not set: pushes carry the real url, and clicks on Apple endpoints are not counted']
+      : []),
+  ];
+}
+
+function describeKeys(keys: DemoKeys | undefined, base: string): string[] {
+  if (!keys) return [];
+  return [
+    '',
+    `  This is the first start. The app '${demoAppName}' was made, with these keys, shown now and kept in`,
+    `  ${keys.file}:`,
+    '',
+    `  Server key  ${keys.serverKey}`,
+    `  Client key  ${keys.clientKey}`,
+    '',
+    '  Ring your own browser: open this link, allow notifications, and follow the page.',
+    `  Demo        ${base}/demo#${keys.clientKey}`,
+  ];
 }
 
 interface DemoKeys {

@@ -4,7 +4,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { type Config, ConfigError, type Role } from './config.ts';
-import { firstStart } from './first-start.ts';
+import { firstStart, type StartNotice } from './first-start.ts';
 import { openPool } from './platform/db.ts';
 import { type EmbeddedDatabase, startEmbeddedPostgres } from './platform/embedded-postgres.ts';
 import { createLog, type Log } from './platform/log.ts';
@@ -30,11 +30,21 @@ const settledMs = 10_000;
 /** A terminal and npm both deliver one Ctrl-C: only a later signal is a second one. */
 const secondSignalMs = 1000;
 
+export interface StartOptions {
+  readonly role?: Role;
+  readonly workers?: number;
+  /** Prints one JSON document in place of the banner. */
+  readonly json?: boolean;
+}
+
 /** Runs the service until it is told to stop. Rejects, in words for an operator, when it cannot start. */
-export async function runStart(config: Config, options: { role?: Role; workers?: number }): Promise<void> {
+export async function runStart(config: Config, options: StartOptions): Promise<void> {
   const role = options.role ?? config.role;
   const workers = options.workers ?? config.workers ?? Math.max(1, availableParallelism() - 1);
   const log = createLog(config.logLevel, 'supervisor');
+  const children = new Children(log);
+  // From the first moment on: a signal during the start must not leave a database running.
+  const stopped = untilStopped(children, log);
   const embedded =
     config.databaseUrl === null
       ? await startEmbeddedPostgres({ dataDir: config.dataDir, log: (line) => log.info(line) })
@@ -42,15 +52,20 @@ export async function runStart(config: Config, options: { role?: Role; workers?:
   try {
     const databaseUrl = config.databaseUrl ?? embedded?.url ?? '';
     const notice = await prepare(config, databaseUrl, embedded, log);
-    const children = new Children(databaseUrl, log);
-    const stopped = untilStopped(children, log);
-    const addresses = await Promise.all([
-      ...(role === 'worker' ? [] : [children.keep('api')]),
-      ...(role === 'api' ? [] : Array.from({ length: workers }, () => children.keep('worker'))),
+    const started = Promise.all([
+      ...(role === 'worker' ? [] : [children.keep('api', databaseUrl)]),
+      ...(role === 'api' ? [] : Array.from({ length: workers }, () => children.keep('worker', databaseUrl))),
     ]);
-    process.stdout.write(notice(addresses.find((address) => address !== null) ?? null));
+    const addresses = await Promise.race([started, stopped]);
+    if (addresses) {
+      const address = addresses.find((one) => one !== null) ?? null;
+      process.stdout.write(
+        options.json ? `${JSON.stringify(notice.document(address), null, 2)}\n` : notice.text(address),
+      );
+    }
     await stopped;
   } finally {
+    children.kill();
     await embedded?.stop();
   }
 }
@@ -61,7 +76,7 @@ async function prepare(
   databaseUrl: string,
   embedded: EmbeddedDatabase | undefined,
   log: Log,
-): Promise<(address: string | null) => string> {
+): Promise<StartNotice> {
   const sql = openPool({ url: databaseUrl, connectionsMax: 2, name: 'carillon start', statementTimeoutMs: 300_000 });
   try {
     for (const name of await prepareDatabase(sql)) log.info({ migration: name }, 'schema brought up to date');
@@ -94,19 +109,17 @@ function untilStopped(children: Children, log: Log): Promise<void> {
 
 /** The processes, each in its place; a place whose process died gets a new one. */
 class Children {
-  readonly #databaseUrl: string;
   readonly #log: Log;
   readonly #alive = new Set<ChildProcess>();
   readonly #pollAges = new Map<ChildProcess, number>();
   #isStopping = false;
 
-  constructor(databaseUrl: string, log: Log) {
-    this.#databaseUrl = databaseUrl;
+  constructor(log: Log) {
     this.#log = log;
   }
 
   /** Starts a process and keeps its place filled; resolves with its address when it is ready for the first time. */
-  keep(role: 'api' | 'worker'): Promise<string | null> {
+  keep(role: 'api' | 'worker', databaseUrl: string): Promise<string | null> {
     return new Promise((resolve, reject) => {
       let waitMs = restartMsLeast;
       let wasReady = false;
@@ -115,7 +128,7 @@ class Children {
         const startedAt = performance.now();
         const child = fork(fileURLToPath(new URL(`./process${moduleExtension}`, import.meta.url)));
         this.#alive.add(child);
-        child.send({ type: 'start', role, databaseUrl: this.#databaseUrl } satisfies ToProcess);
+        child.send({ type: 'start', role, databaseUrl } satisfies ToProcess);
         child.on('message', (message: FromProcess) => {
           if (message.type === 'polled') {
             this.#notePoll(child, message.pollAgeMs);

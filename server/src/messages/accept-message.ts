@@ -76,6 +76,12 @@ export function createAcceptMessage(deps: AcceptDeps): AcceptMessage {
   };
 }
 
+/** A message from the command line was made by a person, with no key (contract 5.13). */
+function createdBy({ keyId, keyName }: Caller): Record<string, unknown> {
+  if (keyId === '') return { type: 'person', id: null, name: keyName };
+  return { type: 'key', id: encodeId('key', keyId), name: keyName };
+}
+
 /** The first request's message, if the key is known; throws when the key was used for another request. */
 async function findReplay(
   { sql }: AcceptDeps,
@@ -117,8 +123,7 @@ async function store(
       fingerprint: fingerprintOf(request),
       name: request.name ?? null,
       metadata: request.metadata ?? null,
-      // A message from the command line was made by no key.
-      createdBy: { type: 'key', id: caller.keyId === '' ? null : encodeId('key', caller.keyId), name: caller.keyName },
+      createdBy: createdBy(caller),
       audience: request.audience,
       content: request.content,
       title: request.content.title ?? null,
