@@ -29,12 +29,14 @@ export function healthRoutes<Caller>(deps: HealthDeps): Route<Caller>[] {
       method: 'GET',
       path: '/healthz',
       access: 'public',
+      ignoresUnknownQuery: true,
       handle: async () => ({ status: 'ok' }),
     },
     {
       method: 'GET',
       path: '/readyz',
       access: 'public',
+      ignoresUnknownQuery: true,
       async handle() {
         const tooLate = new Promise<false>((resolve) =>
           setTimeout(() => resolve(false), databaseAnswersWithinMs).unref(),

@@ -32,15 +32,24 @@ const securityHeaders = {
   'cache-control': 'no-cache',
 };
 
-export function pageRoutes<Caller>({ sql }: { sql: Sql }): Route<Caller>[] {
+export interface PageDeps {
+  readonly sql: Sql;
+  readonly run: { readonly publicUrl: string | null };
+}
+
+export function pageRoutes<Caller>({ sql, run }: PageDeps): Route<Caller>[] {
+  // Whoever came by https once comes by nothing else. A browser heeds it over https only.
+  const headers: Record<string, string> = run.publicUrl?.startsWith('https:')
+    ? { ...securityHeaders, 'strict-transport-security': 'max-age=31536000' }
+    : securityHeaders;
   let pages: Files | undefined;
   let demo: Files | undefined;
   const servePage = async (name: string): Promise<Answer> => {
-    pages ??= readFiles(pagesDir);
+    pages ??= readFiles(pagesDir, headers);
     return pages.get(name) ?? refuse();
   };
   const serveDemo = async (name: string): Promise<Answer> => {
-    demo ??= new Map([...readFiles(demoDir), ...readFiles(sdkDir, sdkFiles)]);
+    demo ??= new Map([...readFiles(demoDir, headers), ...readFiles(sdkDir, headers, sdkFiles)]);
     const answer = demo.get(name);
     return answer && (await findAppsByName(sql, demoAppName)).length > 0 ? answer : refuse();
   };
@@ -65,12 +74,12 @@ function refuse(): never {
   throw notFound();
 }
 
-function readFiles(dir: string, names: readonly string[] = readdirSync(dir)): Files {
+function readFiles(dir: string, common: Readonly<Record<string, string>>, names = readdirSync(dir)): Files {
   return new Map(
     names.flatMap((name) => {
       const type = contentTypes[extname(name)];
       if (!type) return [];
-      const headers: Record<string, string> = { ...securityHeaders, 'content-type': type };
+      const headers: Record<string, string> = { ...common, 'content-type': type };
       // The worker lies in /demo/ and must also govern /demo itself.
       if (name === 'carillon-sw.js') headers['service-worker-allowed'] = '/demo';
       return [[name, new Answer(200, headers, readFileSync(dir + name))] as const];

@@ -1,4 +1,5 @@
-// A gate between the service and its database: shut, connections end and new ones are refused, as when the database is down.
+// A gate between the service and its database. Shut, connections end and new ones are refused, as when the database is down;
+// frozen, they stand and nothing comes through, as when the way to it is broken.
 
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -11,6 +12,8 @@ export interface DatabaseGate {
   readonly bytesSent: number;
   shut(): Promise<void>;
   open(): Promise<void>;
+  freeze(): void;
+  thaw(): void;
 }
 
 export function createDatabaseGate(): DatabaseGate {
@@ -19,6 +22,7 @@ export function createDatabaseGate(): DatabaseGate {
   let server: Server;
   let port = 0;
   let bytesSent = 0;
+  let isFrozen = false;
 
   const open = async (): Promise<void> => {
     server = createServer((inner) => {
@@ -36,6 +40,7 @@ export function createDatabaseGate(): DatabaseGate {
           else other.end();
         });
         socket.pipe(other);
+        if (isFrozen) socket.pause();
       }
       inner.on('data', (chunk: Buffer) => {
         bytesSent += chunk.length;
@@ -74,5 +79,13 @@ export function createDatabaseGate(): DatabaseGate {
     },
     shut,
     open,
+    freeze() {
+      isFrozen = true;
+      for (const socket of sockets) socket.pause();
+    },
+    thaw() {
+      isFrozen = false;
+      for (const socket of sockets) socket.resume();
+    },
   };
 }

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import { healthRoutes } from '../../src/health-routes.ts';
+import { createDatabaseGate } from '../database-gate.ts';
+import { setup } from '../setup.ts';
+
+const gate = createDatabaseGate();
+const t = await setup({ reachDatabase: (url) => gate.reach(url) });
+
+/** What a probe sees: the status and the very bytes of the body. */
+async function probe(path: '/healthz' | '/readyz', service = t): Promise<string> {
+  const response = await fetch(service.url + path);
+  expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+  expect(response.headers.get('x-request-id')).toMatch(/^req_[0-9A-Za-z]{22}$/);
+  return `${response.status} ${await response.text()}`;
+}
+const alive = '200 {"status":"ok"}';
+const ready = '200 {"status":"ready"}';
+const notReady = '503 {"status":"not ready"}';
+
+async function untilReady(): Promise<void> {
+  if ((await probe('/readyz')) !== ready) await untilReady();
+}
+
+describe('R-86 /healthz and /readyz', () => {
+  it('say yes, and not a word about versions, hosts or secrets', async () => {
+    expect(await probe('/healthz')).toBe(alive);
+    expect(await probe('/readyz')).toBe(ready);
+    const { headers } = await fetch(`${t.url}/readyz`);
+    expect([headers.get('server'), headers.get('x-powered-by')]).toEqual([null, null]);
+  });
+
+  it('need no key, and take a probe of any query', async () => {
+    for (const query of ['?', '?cache=1', '?cache=1&cache=2', '?%ff']) {
+      for (const path of ['/healthz', '/readyz']) expect((await fetch(t.url + path + query)).status).toBe(200);
+    }
+  });
+
+  it('with the database down, the process is alive and not ready; both are well when it is back', async () => {
+    await gate.shut();
+    expect(await probe('/readyz')).toBe(notReady);
+    expect(await probe('/healthz')).toBe(alive);
+    await gate.open();
+    await untilReady();
+  });
+
+  it('with a database that does not answer, readiness does not wait for it', async () => {
+    gate.freeze();
+    expect(await probe('/readyz')).toBe(notReady);
+    expect(await probe('/healthz')).toBe(alive);
+    gate.thaw();
+    await untilReady();
+  });
+
+  it('a schema that lacks a migration is not ready until it has it', async () => {
+    const behind = await setup({ workers: false });
+    const [last] = await behind.sql`
+      DELETE FROM schema_migrations WHERE number = (SELECT max(number) FROM schema_migrations) RETURNING number, name, checksum`;
+    expect(await probe('/readyz', behind)).toBe(notReady);
+    expect(await probe('/healthz', behind)).toBe(alive);
+    await behind.sql`INSERT INTO schema_migrations ${behind.sql(last ?? {})}`;
+    expect(await probe('/readyz', behind)).toBe(ready);
+  });
+
+  it('a send loop that has not looked for work for more than ten seconds is not ready', async () => {
+    for (const [ageMs, status] of [
+      [10_000, 200],
+      [10_001, 503],
+    ] as const) {
+      const deps = { sql: t.sql, isLeaving: () => false, lastPollAgeMs: () => ageMs };
+      const readyz = healthRoutes<object>(deps).find(({ path }) => path === '/readyz');
+      expect(await readyz?.handle({} as never)).toMatchObject({ status });
+    }
+  });
+
+  it('R-87 a process that is about to stop is not ready, and serves on', async () => {
+    const leaving = await setup({ workers: false });
+    leaving.service.leave();
+    expect(await probe('/readyz', leaving)).toBe(notReady);
+    expect(await probe('/healthz', leaving)).toBe(alive);
+    expect((await leaving.server.get('/v1/messages')).status).toBe(200);
+  });
+});
