@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest';
+import { whenDone } from '../../test/database.ts';
+import { createLog } from './log.ts';
+import { startWorkLoop } from './work-loop.ts';
+
+type Work = (() => Promise<void>) | undefined;
+
+/** Something that happens once, when the test says so. */
+function createSignal<Value = void>() {
+  let happen: (value: Value) => void = () => undefined;
+  const happened = new Promise<Value>((resolve) => {
+    happen = resolve;
+  });
+  return { happen: (value: Value) => happen(value), happened };
+}
+
+/** Whether a promise has settled once everything that was ready has run. */
+async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false;
+  void promise.finally(() => {
+    settled = true;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  return settled;
+}
+
+/** A loop whose own poll never comes: it looks when it starts, when it is woken and when a turn ends. */
+function start(claim: () => Promise<Work>, turnsMax = 1) {
+  const log = createLog('silent', 'test');
+  const loop = startWorkLoop({ name: 'test', turnsMax, pollMs: 3_600_000, log, claim });
+  whenDone(() => loop.stop());
+  return loop;
+}
+
+describe('stop', () => {
+  it('R-05 waits for a claim under way and for the work that it brings', async () => {
+    const claimed = createSignal<Work>();
+    const work = createSignal();
+    let begun = 0;
+    const loop = start(() => claimed.happened);
+    const stopped = loop.stop();
+    expect(await isSettled(stopped)).toBe(false);
+    claimed.happen(() => {
+      begun++;
+      return work.happened;
+    });
+    expect(await isSettled(stopped)).toBe(false);
+    expect(begun).toBe(1);
+    work.happen();
+    await stopped;
+  });
+
+  it('claims nothing more, though there is more', async () => {
+    const work = createSignal();
+    let claims = 0;
+    const loop = start(async () => {
+      claims++;
+      return () => work.happened;
+    }, 3);
+    expect(await isSettled(loop.idle())).toBe(false);
+    expect(claims).toBe(3);
+    const stopped = loop.stop();
+    work.happen();
+    await stopped;
+    loop.wake();
+    await isSettled(stopped);
+    expect(claims).toBe(3);
+  });
+});
+
+describe('idle', () => {
+  it('resolves when what was claimed has ended and no more is found, and not before', async () => {
+    const first = createSignal();
+    const second = createSignal();
+    const found: Work[] = [() => first.happened, () => second.happened];
+    const loop = start(async () => found.shift());
+    const idle = loop.idle();
+    expect(await isSettled(idle)).toBe(false);
+    first.happen();
+    expect(await isSettled(idle)).toBe(false);
+    second.happen();
+    await idle;
+    expect(found).toEqual([]);
+  });
+
+  it('looks once more for those who ask while a look is under way', async () => {
+    const looks = [createSignal<Work>(), createSignal<Work>()];
+    let looked = 0;
+    const loop = start(() => looks[looked++]?.happened ?? Promise.resolve(undefined));
+    const idle = loop.idle();
+    looks[0]?.happen(undefined);
+    expect(await isSettled(idle)).toBe(false);
+    looks[1]?.happen(undefined);
+    await idle;
+    expect(looked).toBe(2);
+  });
+});
+
+describe('the loop', () => {
+  it('goes on after work that failed and after a claim that failed', async () => {
+    const done: string[] = [];
+    const claims: (() => Promise<Work>)[] = [
+      async () => async () => {
+        throw new Error('the work failed');
+      },
+      () => Promise.reject(new Error('the claim failed')),
+      async () => async () => void done.push('third'),
+    ];
+    const loop = start(async () => claims.shift()?.());
+    await loop.idle();
+    await loop.idle();
+    expect(done).toEqual(['third']);
+  });
+
+  it('works no more than so many at once', async () => {
+    const work = createSignal();
+    let atOnce = 0;
+    let most = 0;
+    let left = 5;
+    const loop = start(async () => {
+      if (left-- <= 0) return undefined;
+      return async () => {
+        most = Math.max(most, ++atOnce);
+        await work.happened;
+        atOnce--;
+      };
+    }, 2);
+    expect(await isSettled(loop.idle())).toBe(false);
+    expect(atOnce).toBe(2);
+    const idle = loop.idle();
+    work.happen();
+    await idle;
+    expect([most, left < 0]).toEqual([2, true]);
+  });
+});
