@@ -30,6 +30,7 @@ export interface TestApp {
   readonly serverKey: string;
   readonly clientKey: string;
   readonly vapidPublicKey: string;
+  readonly vapidPrivateKey: string;
 }
 
 export interface Response {
@@ -62,6 +63,8 @@ export interface Bundle {
   readonly workers: Workers;
   /** What the tokens inside pushes are signed with. */
   readonly receiptKey: Buffer;
+  /** What secrets are sealed with. */
+  readonly masterKey: Buffer;
   readonly app: TestApp;
   /** Clients that use the keys of `app`. */
   readonly server: Client;
@@ -168,7 +171,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
         secret: vapid.privateKey,
       });
     }
-    return { ...made, vapidPublicKey: vapid.publicKey };
+    return { ...made, vapidPublicKey: vapid.publicKey, vapidPrivateKey: vapid.privateKey };
   };
   const app = await newApp();
   const pushSubscription: Bundle['pushSubscription'] = (token = randomBytes(12).toString('base64url')) => {
@@ -187,6 +190,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     service,
     workers,
     receiptKey: service.run.receiptKey,
+    masterKey,
     app,
     push,
     request,

@@ -1,0 +1,318 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { type Client, type Response, setup, type TestApp, unknownId } from '../setup.ts';
+
+const t = await setup();
+
+/** An app with one of everything, made the same way for both: the words are shared, the rows must not be. */
+interface World {
+  readonly app: TestApp;
+  readonly server: Client;
+  readonly client: Client;
+  readonly device: string;
+  readonly messages: readonly string[];
+  /** A value of a property and a name that only this app has. */
+  readonly canary: string;
+  readonly cursors: Readonly<Record<'messages' | 'devices' | 'deliveries' | 'properties', string>>;
+}
+
+async function makeWorld(canary: string): Promise<World> {
+  const app = await t.newApp({ name: canary });
+  const [server, client] = [t.clientOf(app.serverKey), t.clientOf(app.clientKey)];
+  const device = await t.registerDevice({ token: t.pushSubscription(`push-${canary}`) }, app);
+  await t.registerDevice({ model: canary }, app);
+  const profile = { external_id: 'ada', first_name: canary, device_id: device, properties: { plan: canary, age: 7 } };
+  await server.post('/v1/users', profile);
+  const messages: string[] = [];
+  for (let i = 0; i < 2; i++) {
+    const request = { audience: { all: true }, content: { title: canary }, name: canary };
+    messages.push((await server.post('/v1/messages', request, { 'idempotency-key': `sale-${i}` })).body.id);
+  }
+  const cursorOf = async (path: string): Promise<string> => (await server.get(path)).body.next_cursor;
+  const cursors = {
+    messages: await cursorOf('/v1/messages?limit=1'),
+    devices: await cursorOf('/v1/devices?limit=1'),
+    deliveries: await cursorOf(`/v1/messages/${messages[0]}/deliveries?limit=1`),
+    properties: await cursorOf('/v1/properties?limit=1'),
+  };
+  return { app, server, client, device, messages, canary, cursors };
+}
+
+const mine = await makeWorld('canary-mine');
+const theirs = await makeWorld('canary-theirs');
+
+/** Everything that tells one answer from another: status, headers and body, without what differs from request to request. */
+function essence({ status, headers, body }: Response): unknown {
+  const {
+    'x-request-id': _id,
+    date: _date,
+    'keep-alive': _alive,
+    connection: _connection,
+    ...rest
+  } = Object.fromEntries(headers);
+  return { status, headers: rest, body: { ...body, request_id: undefined } };
+}
+
+describe("R-60 what is another app's is to the letter what is nowhere", () => {
+  const message = theirs.messages[0] ?? '';
+  const content = { title: 'Sale' };
+  const web = () => ({ platform: 'web', token: t.pushSubscription() });
+  type Ask = (id: string) => Promise<Response>;
+
+  // Every place where an id can stand: how to ask, an id of the other app, and ids of nobody.
+  const places: readonly (readonly [string, Ask, string, readonly string[]])[] = [
+    ['GET /v1/messages/{id}', (id) => mine.server.get(`/v1/messages/${id}`), message, [unknownId('msg'), 'msg_none']],
+    [
+      'GET /v1/messages/{id}/deliveries',
+      (id) => mine.server.get(`/v1/messages/${id}/deliveries`),
+      message,
+      [unknownId('msg'), 'msg_none'],
+    ],
+    [
+      'GET /v1/messages/{id}/deliveries?device_id=',
+      (id) => mine.server.get(`/v1/messages/${mine.messages[0]}/deliveries?device_id=${id}`),
+      theirs.device,
+      [unknownId('dev'), 'dev_none'],
+    ],
+    [
+      'DELETE /v1/devices/{id}, server key',
+      (id) => mine.server.delete(`/v1/devices/${id}`),
+      theirs.device,
+      [unknownId('dev'), 'dev_none'],
+    ],
+    [
+      'DELETE /v1/devices/{id}, client key',
+      (id) => mine.client.delete(`/v1/devices/${id}`),
+      theirs.device,
+      [unknownId('dev'), 'dev_none'],
+    ],
+    [
+      'POST /v1/devices with device_id, server key',
+      (id) => mine.server.post('/v1/devices', { ...web(), device_id: id }),
+      theirs.device,
+      [unknownId('dev'), 'dev_none'],
+    ],
+    [
+      'POST /v1/devices with device_id, client key',
+      (id) => mine.client.post('/v1/devices', { ...web(), device_id: id }),
+      theirs.device,
+      [unknownId('dev'), 'dev_none'],
+    ],
+    [
+      'POST /v1/users with device_id',
+      (id) => mine.server.post('/v1/users', { external_id: 'never', device_id: id }),
+      theirs.device,
+      [unknownId('dev'), 'dev_none'],
+    ],
+    ['GET /v1/users/{external_id}', (id) => mine.server.get(`/v1/users/${id}`), 'only-theirs', ['nobody']],
+    ['DELETE /v1/users/{external_id}', (id) => mine.server.delete(`/v1/users/${id}`), 'only-theirs', ['nobody']],
+    [
+      'GET /v1/devices?external_id=',
+      (id) => mine.server.get(`/v1/devices?external_id=${id}`),
+      'only-theirs',
+      ['nobody'],
+    ],
+    [
+      'POST /v1/messages, dry run over device_ids',
+      (id) => mine.server.post('/v1/messages', { audience: { device_ids: [id] }, content, dry_run: true }),
+      theirs.device,
+      [unknownId('dev'), 'dev_none'],
+    ],
+    [
+      'POST /v1/messages, dry run over external_ids',
+      (id) => mine.server.post('/v1/messages', { audience: { external_ids: [id] }, content, dry_run: true }),
+      'only-theirs',
+      ['nobody'],
+    ],
+  ];
+
+  it.each(places)('%s', async (_place, ask, foreign, unknown) => {
+    await theirs.server.post('/v1/users', { external_id: 'only-theirs', device_id: theirs.device });
+    const answer = essence(await ask(foreign));
+    for (const id of unknown) expect(essence(await ask(id))).toEqual(answer);
+    expect(JSON.stringify(answer)).not.toContain('theirs');
+  });
+
+  it('in an audience a foreign id is simply not there, and is counted like one of nobody', async () => {
+    const reached = async (audience: Record<string, unknown>) => {
+      const { body } = await mine.server.post('/v1/messages', { audience, content });
+      const { audience_unmatched: unmatched } = (await mine.server.get(`/v1/messages/${body.id}`)).body;
+      return { ...body.report, unmatched };
+    };
+    const before = t.push.requestsOf('push-canary-theirs').length;
+    for (const id of [theirs.device, unknownId('dev')]) {
+      expect(await reached({ device_ids: [mine.device, id] })).toEqual({
+        accepted: 1,
+        sent: 1,
+        failed: 0,
+        skipped: 0,
+        unmatched: 1,
+      });
+    }
+    for (const id of ['only-theirs', 'nobody']) {
+      expect(await reached({ external_ids: ['ada', id] })).toMatchObject({ accepted: 1, unmatched: 1 });
+    }
+    expect(await reached({ all: true })).toMatchObject({ accepted: 2 });
+    expect(t.push.requestsOf('push-canary-theirs')).toHaveLength(before);
+  });
+
+  it.each(Object.keys(mine.cursors) as (keyof World['cursors'])[])(
+    'a cursor of the other app over %s is an altered one',
+    async (list) => {
+      const path = list === 'deliveries' ? `/v1/messages/${mine.messages[0]}/deliveries` : `/v1/${list}`;
+      const own = mine.cursors[list];
+      const altered = `${own.slice(0, -1)}${own.endsWith('A') ? 'B' : 'A'}`;
+      const answer = await mine.server.get(`${path}?cursor=${theirs.cursors[list]}`);
+      expect(answer.status).toBe(400);
+      expect(essence(answer)).toEqual(essence(await mine.server.get(`${path}?cursor=${altered}`)));
+      expect((await mine.server.get(`${path}?cursor=${own}`)).status).toBe(200);
+    },
+  );
+
+  it('an Idempotency-Key of the other app says nothing, also for another request', async () => {
+    const request = { audience: { device_ids: ['x'] }, content: { title: 'Another request' } };
+    await theirs.server.post('/v1/messages', request, { 'idempotency-key': 'taken-by-them' });
+    const { status, body } = await mine.server.post(
+      '/v1/messages',
+      { ...request, name: 'Ours' },
+      { 'idempotency-key': 'taken-by-them' },
+    );
+    expect([status, body.replayed]).toEqual([200, false]);
+  });
+
+  it('nothing that was asked above changed the other app', async () => {
+    const { body: device } = await theirs.server.get('/v1/devices?external_id=only-theirs');
+    expect(device.data).toMatchObject([{ id: theirs.device, status: 'active' }]);
+    expect((await theirs.server.get(`/v1/messages/${theirs.messages[0]}`)).body).toMatchObject({ status: 'sent' });
+    expect((await mine.server.get('/v1/users/never')).status).toBe(404);
+  });
+});
+
+describe('R-60 no list, page or object shows a row of another app', () => {
+  const lists = [
+    '/v1/messages',
+    '/v1/messages?status=sent',
+    '/v1/devices',
+    '/v1/devices?platform=web&status=active',
+    '/v1/devices?external_id=ada',
+    '/v1/properties',
+    '/v1/users/ada',
+    '/v1/config',
+  ];
+
+  it.each(lists)('%s', async (path) => {
+    for (const [own, other] of [
+      [mine, theirs],
+      [theirs, mine],
+    ] as const) {
+      const { status, body } = await own.server.get(path);
+      expect(status).toBe(200);
+      const text = JSON.stringify(body);
+      const strange = [other.canary, other.device, other.app.vapidPublicKey, ...other.messages];
+      expect(strange.filter((word) => text.includes(word))).toEqual([]);
+    }
+  });
+
+  it('the same external id and the same property are two people and two properties', async () => {
+    for (const own of [mine, theirs]) {
+      const { body: user } = await own.server.get('/v1/users/ada');
+      expect(user).toMatchObject({ first_name: own.canary, properties: { plan: own.canary } });
+      const { body: catalog } = await own.server.get('/v1/properties');
+      expect(catalog.data.find(({ key }: { key: string }) => key === 'plan').samples).toEqual([own.canary]);
+    }
+    await mine.server.delete('/v1/users/ada');
+    expect((await theirs.server.get('/v1/users/ada')).body).toMatchObject({ first_name: theirs.canary });
+  });
+});
+
+describe('R-61 app by app in the database', () => {
+  /** Keyed otherwise, with the reason. */
+  const exceptions: Readonly<Record<string, string>> = {
+    apps: 'its id is the app',
+    instance: 'one row for the service',
+    schema_migrations: 'the ledger of migrations',
+    batches: 'its id is the key that deliveries are reached by; every statement that names an app says so',
+    deliveries: 'keyed by batch and device, and reaches app and message through the batch',
+    early_receipts: 'keyed as deliveries are',
+  };
+
+  it('every primary and unique key of a table that belongs to an app begins with the app', async () => {
+    const keys = await t.sql<{ tableName: string; columns: string[]; hasApp: boolean }[]>`
+      SELECT c.relname AS table_name,
+        array_agg(a.attname::text ORDER BY k.position) AS columns,
+        EXISTS (SELECT 1 FROM pg_attribute x WHERE x.attrelid = c.oid AND x.attname = 'app_id') AS has_app
+      FROM pg_index i
+      JOIN pg_class c ON c.oid = i.indrelid AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+      JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = 'public'
+      CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (attribute, position)
+      LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.attribute
+      WHERE i.indisunique GROUP BY c.oid, c.relname, i.indexrelid`;
+    expect(keys.length).toBeGreaterThan(10);
+    const loose = keys.filter(({ tableName, columns }) => !(tableName in exceptions) && !columns.includes('app_id'));
+    expect(loose).toEqual([]);
+    // A table without the column belongs to no app, or is one of those above.
+    const strangers = keys.filter(({ tableName, hasApp }) => !hasApp && !(tableName in exceptions));
+    expect(strangers).toEqual([]);
+  });
+
+  /** Statements that look at more than one app, or at one by another name, with the reason. */
+  const acrossApps: Readonly<Record<string, string>> = {
+    'apps/queries.ts: SELECT app_id, id, scope, name, start, last4, created_at, cr':
+      'the command line names a key alone',
+    'properties/queries.ts: SELECT app_id FROM property_catalogs WHERE counted_at IS NUL':
+      'finds the app to count next',
+  };
+
+  it("no statement asks an app's table without naming the app, or a delivery without its batch", async () => {
+    const src = fileURLToPath(new URL('../../src/', import.meta.url));
+    const sources = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((path) =>
+      /(queries|insert-many)\.ts$/.test(path),
+    );
+    const statements = sources.flatMap((path) =>
+      statementsOf(readFileSync(join(src, path), 'utf8')).map((text) => ({ path, text })),
+    );
+    expect(statements.length).toBeGreaterThan(60);
+    const withApp = await t.sql<{ name: string }[]>`
+      SELECT c.relname AS name FROM pg_attribute a
+      JOIN pg_class c ON c.oid = a.attrelid AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+      JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = 'public'
+      WHERE a.attname = 'app_id'`;
+    const names = withApp.map(({ name }) => name).filter((name) => !(name in exceptions));
+    expect(names).toContain('audience');
+    const table = (some: readonly string[]): RegExp =>
+      new RegExp(`\\b(?:FROM|JOIN|INTO|UPDATE)\\s+(?:${some.join('|')})\\b`);
+    const owned = table(names);
+    const batched = table(['deliveries', 'early_receipts']);
+    // Rows that are inserted bring their app along; a fragment that is handed the app asks for it.
+    const namesApp = /\bapp_id\s*=|=\s*\w+\.app_id|\bINSERT INTO\b|\bappId\b/;
+    const namesBatch = /\bbatch_id\s*(?:=|IN)|=\s*\w+\.batch_id|\bINSERT INTO\b/;
+    const loose = statements
+      .filter(
+        ({ text }) => (owned.test(text) && !namesApp.test(text)) || (batched.test(text) && !namesBatch.test(text)),
+      )
+      .map(({ path, text }) => `${path}: ${text.trim().replace(/\s+/g, ' ').slice(0, 60)}`);
+    expect(loose.filter((statement) => !(statement in acrossApps))).toEqual([]);
+    expect(Object.keys(acrossApps).filter((statement) => !loose.includes(statement))).toEqual([]);
+  });
+});
+
+/** The tagged templates of a source that are whole statements; what is nested in them stays inside. */
+function statementsOf(source: string): string[] {
+  const found: string[] = [];
+  for (let at = source.indexOf('`'); at >= 0; at = source.indexOf('`', at)) {
+    let depth = 0;
+    let end = at + 1;
+    for (; end < source.length; end++) {
+      if (source[end] === '\\') end++;
+      else if (source.startsWith('${', end)) depth++;
+      else if (source[end] === '}' && depth > 0) depth--;
+      else if (source[end] === '`' && depth === 0) break;
+    }
+    const text = source.slice(at + 1, end);
+    if (/^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b/.test(text)) found.push(text);
+    at = end + 1;
+  }
+  return found;
+}
