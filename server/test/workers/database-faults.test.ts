@@ -1,0 +1,415 @@
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createAnswerForms } from '../../src/delivery/answer-forms.ts';
+import { type ClaimedBatch, claimsMax, leaseMs } from '../../src/delivery/batch.ts';
+import { type Attempt, errorNumber, statusNumber } from '../../src/delivery/delivery.ts';
+import { advanceBatch, claimNextBatch, type DeliveryRow, upsertDeliveries } from '../../src/delivery/queries.ts';
+import { receiptTokensOf } from '../../src/delivery/receipt-token.ts';
+import { createRecorder } from '../../src/delivery/record-outcomes.ts';
+import { runBatch } from '../../src/delivery/run-batch.ts';
+import { listTargets } from '../../src/delivery/targets.ts';
+import { createClock } from '../../src/platform/clock.ts';
+import { type Sql, transaction } from '../../src/platform/db.ts';
+import { decodeId, mintUuid, type Uuid } from '../../src/platform/ids.ts';
+import { createDatabaseGate } from '../database-gate.ts';
+import { accept } from '../push-service.ts';
+import { type Bundle, type SetupOptions, setup } from '../setup.ts';
+
+const firstApp = '00000000-0000-0000-0000-000000000000';
+const content = { title: 'Sale' };
+
+// What reaches the process and nobody else: each of these would have ended it.
+const unhandled: unknown[] = [];
+process.on('unhandledRejection', (error) => void unhandled.push(error));
+process.on('uncaughtException', (error) => void unhandled.push(error));
+afterEach(() => {
+  expect(unhandled.splice(0)).toEqual([]);
+});
+
+const setUp = (options: SetupOptions = {}) => setup({ workers: false, environment: { SEND_WAIT_MS: '0' }, ...options });
+
+async function claim(t: Bundle): Promise<ClaimedBatch> {
+  const batch = await claimNextBatch(t.sql, t.clock, firstApp, mintUuid(t.clock.nowMs()));
+  if (!batch) throw new Error('nothing to claim');
+  return batch;
+}
+
+/** More devices than an acceptor works itself, and no workers: the batch is there to be claimed. */
+async function queue(t: Bundle, devices = 60, fields: object = {}): Promise<string> {
+  await t.registerMany(devices);
+  const message = { audience: { all: true }, content, ...fields };
+  return (await t.server.post('/v1/messages', message)).body.id;
+}
+
+function createGate() {
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { open: () => open(), opened };
+}
+
+/** Resolves when so many statements of this database wait for a lock. */
+async function untilWaiting(t: Bundle, count: number): Promise<void> {
+  for (;;) {
+    const waiting = await t.sql`
+      SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    if (waiting.length >= count) return;
+  }
+}
+
+function rowOf(t: Bundle, deviceId: Uuid, fields: Partial<DeliveryRow> = {}): DeliveryRow {
+  return {
+    deviceId,
+    userId: null,
+    doneAtMs: t.clock.nowMs(),
+    latencyMs: 1,
+    credentialId: 1,
+    channel: 0,
+    status: statusNumber('sent'),
+    errorCode: null,
+    attempts: 1,
+    providerStatus: 201,
+    form: null,
+    providerRef: null,
+    urls: null,
+    timeline: null,
+    ...fields,
+  };
+}
+
+const retryOf = (t: Bundle): Attempt => ({
+  at: t.clock.date().toISOString(),
+  type: 'attempt',
+  attempt: 1,
+  outcome: 'retry',
+  error_code: 'provider_unavailable',
+  latency_ms: 1,
+  retry_at: t.clock.date().toISOString(),
+  provider: null,
+});
+
+const retrying = (t: Bundle, deviceId: Uuid): DeliveryRow =>
+  rowOf(t, deviceId, {
+    status: statusNumber('retrying'),
+    errorCode: errorNumber('provider_unavailable'),
+    timeline: JSON.stringify([retryOf(t)]),
+  });
+
+/** A pool whose first transaction is begun as `first` says; all later ones are real. */
+function withFirstBegin(sql: Sql, first: (work: (tx: never) => Promise<unknown>) => Promise<unknown>): Sql {
+  let begun = 0;
+  return new Proxy(sql, {
+    get(target, name) {
+      if (name !== 'begin') return Reflect.get(target, name);
+      return (work: (tx: never) => Promise<unknown>) => (++begun === 1 ? first(work) : target.begin(work as never));
+    },
+  });
+}
+
+const lostAnswer = () => Object.assign(new Error('the answer was lost'), { code: 'CONNECTION_CLOSED' });
+
+describe('a flush', () => {
+  it('R-02 R-07 counts once when its commit went through and only the answer was lost', async () => {
+    const t = await setUp();
+    await queue(t);
+    const batch = await claim(t);
+    const sql = withFirstBegin(t.service.run.sql, async (work) => {
+      await t.service.run.sql.begin(work as never);
+      throw lostAnswer();
+    });
+    await recordTwenty(t, batch, sql, async () => undefined);
+  });
+
+  it('R-02 R-07 counts once when its answer was lost while its commit is still under way', async () => {
+    const t = await setUp();
+    await queue(t);
+    const batch = await claim(t);
+    const commit = createGate();
+    let first: Promise<unknown> = Promise.resolve();
+    const sql = withFirstBegin(t.service.run.sql, async (work) => {
+      const written = createGate();
+      // The server goes on with what it was told although the client has lost it.
+      first = t.service.run.sql.begin(async (tx) => {
+        await work(tx as never);
+        written.open();
+        await commit.opened;
+      });
+      await written.opened;
+      throw lostAnswer();
+    });
+    await recordTwenty(t, batch, sql, async () => {
+      await untilWaiting(t, 1);
+      commit.open();
+      await first;
+    });
+  });
+
+  async function recordTwenty(t: Bundle, batch: ClaimedBatch, sql: Sql, meanwhile: () => Promise<void>) {
+    const { run } = t.service;
+    const lease = run.leases.hold(batch.claimId, performance.now());
+    const recorder = createRecorder({ ...run, sql }, batch, lease);
+    for (const target of await listTargets(t.sql, batch.appId, batch.deviceIds.slice(0, 20), [])) {
+      await recorder.add(target, 'webpush', [], { kind: 'failed', code: 'payload_too_large', credentialId: 1 });
+    }
+    const closed = recorder.close();
+    await meanwhile();
+    expect(await closed).toBe(true);
+    lease.release();
+    const [counted] = await t.sql`
+      SELECT b.failed AS of_batch, m.webpush_failed AS of_message, m.error_counts,
+        (SELECT count(*) FROM deliveries WHERE batch_id = b.id AND status = ${statusNumber('failed')}) AS rows
+      FROM batches b JOIN messages m ON m.id = b.message_id`;
+    expect(counted).toEqual({ ofBatch: 20, ofMessage: 20, rows: 20, errorCounts: { payload_too_large: 20 } });
+  }
+
+  it('that is repeated keeps an outcome that made no new request: a waiting retry that expired', async () => {
+    const t = await setUp();
+    await queue(t);
+    const batch = await claim(t);
+    const { run } = t.service;
+    const [deviceId = ''] = batch.deviceIds;
+    await upsertDeliveries(t.sql, batch.id, [retrying(t, deviceId)]);
+    const sql = withFirstBegin(run.sql, () =>
+      Promise.reject(Object.assign(new Error('down'), { code: 'ECONNREFUSED' })),
+    );
+    const lease = run.leases.hold(batch.claimId, performance.now());
+    const recorder = createRecorder({ ...run, sql }, batch, lease);
+    for (const target of await listTargets(t.sql, batch.appId, [deviceId], [])) {
+      await recorder.add(target, 'webpush', [retryOf(t)], { kind: 'failed', code: 'expired', credentialId: 1 });
+    }
+    expect(await recorder.close()).toBe(true);
+    lease.release();
+    expect(await t.sql`SELECT status, error_code, attempts FROM deliveries`).toMatchObject([
+      { status: statusNumber('failed'), errorCode: errorNumber('expired'), attempts: 1 },
+    ]);
+    expect(await t.sql`SELECT failed FROM batches`).toMatchObject([{ failed: 1 }]);
+    expect(await t.sql`SELECT webpush_failed FROM messages`).toMatchObject([{ webpushFailed: 1 }]);
+  });
+});
+
+describe('R-18 a batch whose outcomes the database refuses for good', () => {
+  it('is given up without being handed back, so that its claims count', async () => {
+    const t = await setUp();
+    await queue(t);
+    // Counted before, as a count gone wrong leaves it: with all of the batch it would be more than there are.
+    await t.sql`UPDATE batches SET sent = 10`;
+    expect(await runBatch(t.service.run, await claim(t), performance.now(), () => false)).toBe('lost');
+    expect(await t.sql`SELECT state, claims FROM batches`).toMatchObject([{ state: 'claimed', claims: 1 }]);
+    expect(await t.sql`SELECT 1 FROM deliveries`).toHaveLength(0);
+  });
+
+  it('fails its deliveries after five claims when that can be written', async () => {
+    const t = await setUp();
+    const id = await queue(t);
+    await t.sql`
+      CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'this cannot be stored'; END $$`;
+    await t.sql.unsafe(`
+      CREATE TRIGGER refuse BEFORE INSERT ON deliveries FOR EACH ROW
+      WHEN (NEW.status = ${statusNumber('sent')}) EXECUTE FUNCTION refuse()`);
+    const workers = t.service.startWorkers();
+    for (let turn = 0; turn < claimsMax; turn++) {
+      await workers.idle();
+      expect((await t.server.get(`/v1/messages/${id}`)).body.status).toBe('sending');
+      t.clock.advance(leaseMs + 1);
+    }
+    await workers.idle();
+    expect((await t.server.get(`/v1/messages/${id}`)).body).toMatchObject({
+      status: 'failed',
+      report: { accepted: 60, sent: 0, failed: 60 },
+      error_counts: { unknown_error: 60 },
+    });
+  });
+
+  it('holds no worker and pushes to nobody any more when not even that can be written; others are sent', async () => {
+    const t = await setUp();
+    await queue(t);
+    await t.sql`UPDATE batches SET sent = 10, claims = ${claimsMax}`;
+    const workers = t.service.startWorkers();
+    await workers.idle();
+    expect(t.push.requests).toHaveLength(0);
+    expect(await t.sql`SELECT state, claims FROM batches`).toMatchObject([{ state: 'claimed', claims: claimsMax + 1 }]);
+    const { body } = await t.server.post('/v1/messages', { audience: { all: true }, content });
+    await workers.idle();
+    expect((await t.server.get(`/v1/messages/${body.id}`)).body).toMatchObject({
+      status: 'sent',
+      report: { sent: 60 },
+    });
+  });
+});
+
+describe('R-49 receipts', () => {
+  const tokensOf = (t: Bundle, batch: ClaimedBatch) => receiptTokensOf(t.receiptKey, batch.messageId, batch.id);
+  const displayed = (t: Bundle, token: string) =>
+    t.request('POST', '/v1/receipts', { body: { token, event: 'displayed' } });
+
+  it('two behind one flush both succeed', async () => {
+    const t = await setUp();
+    await queue(t);
+    const batch = await claim(t);
+    const [a = '', b = ''] = batch.deviceIds;
+    const written = createGate();
+    const commit = createGate();
+    const flush = transaction(t.sql, async (tx) => {
+      await advanceBatch(tx, t.clock, batch, { sent: 2, failed: 0, skipped: 0 });
+      await upsertDeliveries(tx, batch.id, [rowOf(t, a), rowOf(t, b)]);
+      written.open();
+      await commit.opened;
+    });
+    await written.opened;
+    const receipts = [a, b].map((device) => displayed(t, tokensOf(t, batch)(device)));
+    await untilWaiting(t, 2);
+    commit.open();
+    await flush;
+    for (const answer of await Promise.all(receipts)) {
+      expect(answer).toMatchObject({ status: 200, body: { recorded: true } });
+    }
+    expect(await t.sql`SELECT displayed FROM batches`).toMatchObject([{ displayed: 2 }]);
+    expect(await t.sql`SELECT 1 FROM deliveries WHERE displayed_at IS NOT NULL`).toHaveLength(2);
+  });
+
+  it('one beside the flush of a retrying delivery succeeds, and so does the flush', async () => {
+    const t = await setUp();
+    await queue(t);
+    const batch = await claim(t);
+    const [deviceId = ''] = batch.deviceIds;
+    await upsertDeliveries(t.sql, batch.id, [retrying(t, deviceId)]);
+    const fenced = createGate();
+    const receiptWaits = createGate();
+    const flush = transaction(t.sql, async (tx) => {
+      await advanceBatch(tx, t.clock, batch, { sent: 1, failed: 0, skipped: 0 });
+      fenced.open();
+      await receiptWaits.opened;
+      await upsertDeliveries(tx, batch.id, [rowOf(t, deviceId, { attempts: 2 })]);
+    });
+    await fenced.opened;
+    const receipt = displayed(t, tokensOf(t, batch)(deviceId));
+    await untilWaiting(t, 1);
+    receiptWaits.open();
+    await flush;
+    expect(await receipt).toMatchObject({ status: 200, body: { recorded: true } });
+    expect(await t.sql`SELECT status, displayed_at IS NOT NULL AS displayed FROM deliveries`).toMatchObject([
+      { status: statusNumber('sent'), displayed: true },
+    ]);
+  });
+
+  it('a click on a personalized url before its outcome is committed waits for it and leads to the right one', async () => {
+    const t = await setUp({ environment: { SEND_WAIT_MS: '10000' } });
+    const answered = createGate();
+    t.push.scriptAll(async (request, response, count) => {
+      await answered.opened;
+      accept(request, response, count);
+    });
+    const device = await t.registerDevice();
+    await t.server.post('/v1/users', { external_id: 'ada', device_id: device });
+    const sending = t.server.post('/v1/messages', {
+      audience: { device_ids: [device] },
+      content: { ...content, url: 'https://shop.example/sale?who={{external_id}}' },
+    });
+    await t.push.waitForCount(1);
+    const [batch] = await t.sql<{ id: Uuid; messageId: Uuid }[]>`SELECT id, message_id FROM batches`;
+    const token = receiptTokensOf(t.receiptKey, batch?.messageId ?? '', batch?.id ?? '')(decodeId('dev', device) ?? '');
+    const click = t.request('GET', `/v1/r/${token}`);
+    await untilLookedForUrl(t);
+    answered.open();
+    const { status, headers } = await click;
+    expect([status, headers.get('location')]).toEqual([302, 'https://shop.example/sale?who=ada']);
+    const { body } = await sending;
+    expect((await t.server.get(`/v1/messages/${body.id}`)).body.engagement.clicked).toBe(1);
+  });
+
+  /** Resolves when a request has read the message that a click belongs to, the last thing it reads before it waits. */
+  async function untilLookedForUrl(t: Bundle): Promise<void> {
+    for (;;) {
+      const looked = await t.sql`
+        SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name <> 'carillon send'
+          AND state = 'idle' AND query LIKE '%m.content, a.default_url%'`;
+      if (looked.length > 0) return;
+    }
+  }
+});
+
+describe('when the database goes away', () => {
+  it('while answers are given their forms, they are stored whole and no push is repeated', async () => {
+    const t = await setUp();
+    const id = await queue(t, 300);
+    const blip = (() => Promise.reject(lostAnswer())) as unknown as Sql;
+    const run = { ...t.service.run, forms: createAnswerForms({ sql: blip }) };
+    expect(await runBatch(run, await claim(t), performance.now(), () => false)).toBe('done');
+    expect(t.push.requests).toHaveLength(300);
+    expect(new Set(t.push.requests.map(({ token }) => token)).size).toBe(300);
+    expect((await t.server.get(`/v1/messages/${id}`)).body).toMatchObject({ status: 'sent', report: { sent: 300 } });
+    const [delivery] = (await t.server.get(`/v1/messages/${id}/deliveries?limit=1`)).body.data;
+    expect(delivery.provider_message_id).toMatch(/^https:\/\/push\.test\.example\/m\//);
+    expect(delivery.timeline.at(-1).provider).toMatchObject({ http_status: 201 });
+  });
+
+  it('between the acceptance and the first push, the caller gets a 503 and the message is sent when it is back', async () => {
+    const gate = createDatabaseGate();
+    const t = await setUp({
+      environment: { SEND_WAIT_MS: '10000', DEFAULT_PLAN: 'pro' },
+      reachDatabase: (url) => gate.reach(url),
+    });
+    const device = await t.registerDevice();
+    const charged = createGate();
+    const looked = createGate();
+    const held = createGate();
+    const taken = createGate();
+    // The acceptance waits for its charge, with its batch made; behind it somebody wants all batches for themselves, and so
+    // has them as soon as it commits, before it can look for its own.
+    const charging = t.sql.begin(async (tx) => {
+      await tx`LOCK TABLE usage IN ACCESS EXCLUSIVE MODE`;
+      held.open();
+      await charged.opened;
+    });
+    await held.opened;
+    const sending = t.server.post('/v1/messages', { audience: { device_ids: [device] }, content });
+    await untilWaiting(t, 1);
+    const looking = t.sql.begin(async (tx) => {
+      await tx`LOCK TABLE batches IN ACCESS EXCLUSIVE MODE`;
+      taken.open();
+      await looked.opened;
+    });
+    await untilWaiting(t, 2);
+    charged.open();
+    await charging;
+    await taken.opened;
+    await untilWaiting(t, 1);
+    await gate.shut();
+    looked.open();
+    await looking;
+    expect(await sending).toMatchObject({ status: 503 });
+    expect(t.push.requests).toHaveLength(0);
+    await gate.open();
+    t.clock.advance(leaseMs + 1);
+    const workers = t.service.startWorkers();
+    await t.push.waitForCount(1);
+    await workers.idle();
+    expect(await t.sql`SELECT status, webpush_sent FROM messages`).toMatchObject([{ status: 'sent', webpushSent: 1 }]);
+    expect(t.push.requests).toHaveLength(1);
+  });
+});
+
+describe('the clock', () => {
+  it('does not follow an answer that took longer than 250 ms, and follows one that did not', async () => {
+    const { sql } = await setUp();
+    let elapsedMs = 0;
+    let tookMs = 0;
+    const spy = vi.spyOn(performance, 'now').mockImplementation(() => elapsedMs);
+    onTestFinished(() => void spy.mockRestore());
+    // A database whose clock stands still, and whose answers take as long as the test says.
+    const slow = (async () => {
+      elapsedMs += tookMs;
+      return [{ nowMs: 1_000_000 }];
+    }) as unknown as Sql;
+    const clock = await createClock(slow);
+    expect(clock.nowMs()).toBe(1_000_000);
+    tookMs = 251;
+    await clock.synchronize();
+    expect(clock.nowMs()).toBe(1_000_251);
+    tookMs = 250;
+    await clock.synchronize();
+    expect(clock.nowMs()).toBe(1_000_125);
+    spy.mockRestore();
+    expect(Math.abs((await createClock(sql)).nowMs() - Date.now())).toBeLessThan(60_000);
+  });
+});
