@@ -1,6 +1,7 @@
 // The one door to PostgreSQL: pools, transactions and the `sql` tag. Columns are snake_case in the database and camelCase
 // in code; the crossing is made here. Never builds SQL from text: every value is a parameter.
 import postgres from 'postgres';
+import { createDatabaseSockets } from './database-socket.ts';
 import { splitSocket } from './embedded-postgres.ts';
 
 export type Sql = postgres.Sql<{ bigint: number }>;
@@ -25,6 +26,8 @@ export function openPool({ url, connectionsMax, name, statementTimeoutMs }: Pool
   const { address, ...socket } = splitSocket(url);
   const sql = postgres(address, {
     ...socket,
+    // The driver has this option, and its types do not.
+    ...({ socket: createDatabaseSockets() } as object),
     max: connectionsMax,
     connect_timeout: 5,
     // Reconnect at once at first: a restarted database is back in well under a second.

@@ -1,7 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { updateAppSuspension } from '../../src/apps/queries.ts';
 import { issueCodes } from '../../src/platform/api-error.ts';
-import type { Sql } from '../../src/platform/db.ts';
+import { openPool, type Sql } from '../../src/platform/db.ts';
 import { createDatabaseGate } from '../database-gate.ts';
 import { type Response, setup, unknownId } from '../setup.ts';
 
@@ -230,6 +230,20 @@ describe('R-81 an outage of the database', () => {
     for (const answer of await Promise.all(during)) {
       if (answer.status !== 200) expectError(answer, 'unavailable');
     }
+    await untilAnswered(() => t.server.get('/v1/messages'));
+  });
+
+  it('that closes it to everybody is one, too', async () => {
+    const admin = openPool({ url: inject('serverUrl'), connectionsMax: 1, name: 'tests', statementTimeoutMs: 60_000 });
+    const [row] = await t.sql`SELECT current_database() AS name`;
+    const allow = (allows: boolean) =>
+      admin.unsafe(`ALTER DATABASE ${String(row?.['name'])} WITH ALLOW_CONNECTIONS ${allows}`);
+    await allow(false);
+    await endConnections(t.sql);
+    const answers = await askAll();
+    await allow(true);
+    await admin.end();
+    for (const answer of answers) expectError(answer, 'unavailable');
     await untilAnswered(() => t.server.get('/v1/messages'));
   });
 
