@@ -1,0 +1,441 @@
+-- The result of all migrations, for reading. Written by: node --import tsx tools/schema.ts --write
+-- Partitions, which the service makes, are left out.
+
+CREATE TABLE answer_forms (
+  app_id uuid NOT NULL,
+  credential_id smallint NOT NULL,
+  id smallint NOT NULL,
+  form text COLLATE "C" NOT NULL,
+  form_hash bytea NOT NULL,
+  CONSTRAINT answer_forms_pkey PRIMARY KEY (app_id, credential_id, id),
+  CONSTRAINT answer_forms_app_id_credential_id_form_hash_key UNIQUE (app_id, credential_id, form_hash)
+);
+
+CREATE TABLE apps (
+  id uuid NOT NULL,
+  org_id uuid,
+  name text COLLATE "C" NOT NULL,
+  plan text COLLATE "C" NOT NULL,
+  default_url text COLLATE "C",
+  attribution_window_hours integer NOT NULL DEFAULT 24,
+  next_credential_id smallint NOT NULL DEFAULT 1,
+  suspended_at timestamp with time zone,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT apps_pkey PRIMARY KEY (id),
+  CONSTRAINT apps_attribution_window_hours_check CHECK (((attribution_window_hours >= 1) AND (attribution_window_hours <= 720)))
+);
+
+CREATE TABLE audience (
+  app_id uuid NOT NULL,
+  device_id uuid NOT NULL,
+  user_id uuid,
+  created_at timestamp with time zone NOT NULL,
+  user_created_at timestamp with time zone,
+  last_seen_at timestamp with time zone NOT NULL,
+  active boolean NOT NULL,
+  platform text COLLATE "C" NOT NULL,
+  locale text COLLATE "C",
+  timezone text COLLATE "C",
+  user_timezone text COLLATE "C",
+  app_version text COLLATE "C",
+  sdk text COLLATE "C",
+  os text COLLATE "C",
+  os_version text COLLATE "C",
+  model text COLLATE "C",
+  country text COLLATE "C",
+  language text COLLATE "C",
+  first_name text COLLATE "C",
+  external_id text COLLATE "C",
+  text_01 text COLLATE "C",
+  text_02 text COLLATE "C",
+  text_03 text COLLATE "C",
+  text_04 text COLLATE "C",
+  text_05 text COLLATE "C",
+  text_06 text COLLATE "C",
+  text_07 text COLLATE "C",
+  text_08 text COLLATE "C",
+  text_09 text COLLATE "C",
+  text_10 text COLLATE "C",
+  text_11 text COLLATE "C",
+  text_12 text COLLATE "C",
+  text_13 text COLLATE "C",
+  text_14 text COLLATE "C",
+  text_15 text COLLATE "C",
+  text_16 text COLLATE "C",
+  text_17 text COLLATE "C",
+  text_18 text COLLATE "C",
+  text_19 text COLLATE "C",
+  text_20 text COLLATE "C",
+  text_21 text COLLATE "C",
+  text_22 text COLLATE "C",
+  text_23 text COLLATE "C",
+  text_24 text COLLATE "C",
+  text_25 text COLLATE "C",
+  text_26 text COLLATE "C",
+  text_27 text COLLATE "C",
+  text_28 text COLLATE "C",
+  text_29 text COLLATE "C",
+  text_30 text COLLATE "C",
+  number_01 double precision,
+  number_02 double precision,
+  number_03 double precision,
+  number_04 double precision,
+  number_05 double precision,
+  number_06 double precision,
+  number_07 double precision,
+  number_08 double precision,
+  number_09 double precision,
+  number_10 double precision,
+  number_11 double precision,
+  number_12 double precision,
+  number_13 double precision,
+  number_14 double precision,
+  number_15 double precision,
+  number_16 double precision,
+  number_17 double precision,
+  number_18 double precision,
+  number_19 double precision,
+  number_20 double precision,
+  number_21 double precision,
+  number_22 double precision,
+  number_23 double precision,
+  number_24 double precision,
+  number_25 double precision,
+  number_26 double precision,
+  number_27 double precision,
+  number_28 double precision,
+  number_29 double precision,
+  number_30 double precision,
+  bool_01 boolean,
+  bool_02 boolean,
+  bool_03 boolean,
+  bool_04 boolean,
+  bool_05 boolean,
+  bool_06 boolean,
+  bool_07 boolean,
+  bool_08 boolean,
+  bool_09 boolean,
+  bool_10 boolean,
+  overflow jsonb NOT NULL DEFAULT '{}'::jsonb,
+  CONSTRAINT audience_pkey PRIMARY KEY (app_id, device_id),
+  CONSTRAINT audience_check CHECK ((num_nulls(user_id, external_id, user_created_at) = ANY (ARRAY[0, 3]))),
+  CONSTRAINT audience_check1 CHECK (((user_id IS NOT NULL) OR (num_nonnulls(first_name, country, language, user_timezone) = 0)))
+);
+CREATE INDEX audience_created ON public.audience USING btree (app_id, created_at, device_id);
+CREATE INDEX audience_inactive ON public.audience USING btree (app_id, created_at, device_id) WHERE (NOT active);
+CREATE INDEX audience_user ON public.audience USING btree (app_id, external_id) WHERE (external_id IS NOT NULL);
+
+CREATE TABLE batches (
+  id uuid NOT NULL,
+  app_id uuid NOT NULL,
+  message_id uuid NOT NULL,
+  device_ids uuid[] NOT NULL,
+  size integer NOT NULL,
+  state text COLLATE "C" NOT NULL,
+  queued_at timestamp with time zone NOT NULL,
+  due_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  available_at timestamp with time zone NOT NULL,
+  claim_id uuid,
+  claims smallint NOT NULL DEFAULT 0,
+  sent integer NOT NULL DEFAULT 0,
+  failed integer NOT NULL DEFAULT 0,
+  skipped integer NOT NULL DEFAULT 0,
+  displayed integer NOT NULL DEFAULT 0,
+  clicked integer NOT NULL DEFAULT 0,
+  dismissed integer NOT NULL DEFAULT 0,
+  finished_at timestamp with time zone,
+  CONSTRAINT batches_pkey PRIMARY KEY (id),
+  CONSTRAINT batches_check CHECK (((state = 'claimed'::text) = (claim_id IS NOT NULL))),
+  CONSTRAINT batches_check1 CHECK (((state = 'done'::text) = (finished_at IS NOT NULL))),
+  CONSTRAINT batches_check2 CHECK ((((sent + failed) + skipped) <= size)),
+  CONSTRAINT batches_check3 CHECK (((state <> 'done'::text) OR (((sent + failed) + skipped) = size))),
+  CONSTRAINT batches_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'claimed'::text, 'done'::text])))
+);
+CREATE INDEX batches_by_message ON public.batches USING btree (message_id, id);
+CREATE INDEX batches_claimed ON public.batches USING btree (claim_id) WHERE (state = 'claimed'::text);
+CREATE INDEX batches_open ON public.batches USING btree (app_id, available_at, id) WHERE (state <> 'done'::text);
+
+CREATE TABLE credential_minutes (
+  app_id uuid NOT NULL,
+  credential_id smallint NOT NULL,
+  minute timestamp with time zone NOT NULL,
+  refused integer NOT NULL,
+  suspicious integer NOT NULL,
+  CONSTRAINT credential_minutes_pkey PRIMARY KEY (app_id, credential_id, minute)
+);
+
+CREATE TABLE credentials (
+  app_id uuid NOT NULL,
+  id smallint NOT NULL,
+  channel text COLLATE "C" NOT NULL,
+  public json NOT NULL,
+  secret text COLLATE "C" NOT NULL,
+  state text COLLATE "C" NOT NULL DEFAULT 'ok'::text,
+  suspect_since timestamp with time zone,
+  last_success_at timestamp with time zone,
+  last_error json,
+  last_error_at timestamp with time zone,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  replaced_at timestamp with time zone,
+  CONSTRAINT credentials_pkey PRIMARY KEY (app_id, id),
+  CONSTRAINT credentials_app_id_fkey FOREIGN KEY (app_id) REFERENCES apps(id),
+  CONSTRAINT credentials_channel_check CHECK ((channel = ANY (ARRAY['webpush'::text, 'apns'::text, 'fcm'::text]))),
+  CONSTRAINT credentials_check CHECK (((state = 'suspect'::text) = (suspect_since IS NOT NULL))),
+  CONSTRAINT credentials_state_check CHECK ((state = ANY (ARRAY['ok'::text, 'suspect'::text, 'failing'::text])))
+);
+CREATE UNIQUE INDEX credentials_current ON public.credentials USING btree (app_id, channel) WHERE (replaced_at IS NULL);
+
+CREATE TABLE deliveries (
+  batch_id uuid NOT NULL,
+  device_id uuid NOT NULL,
+  user_id uuid,
+  done_at timestamp with time zone NOT NULL,
+  displayed_at timestamp with time zone,
+  clicked_at timestamp with time zone,
+  dismissed_at timestamp with time zone,
+  latency_ms integer,
+  credential_id smallint,
+  channel smallint NOT NULL,
+  status smallint NOT NULL,
+  error_code smallint,
+  attempts smallint NOT NULL,
+  provider_status smallint,
+  form smallint,
+  variant smallint,
+  provider_ref text COLLATE "C",
+  action text COLLATE "C",
+  urls json,
+  timeline json,
+  CONSTRAINT deliveries_pkey PRIMARY KEY (batch_id, device_id),
+  CONSTRAINT deliveries_channel_check CHECK (((channel >= 0) AND (channel <= 2))),
+  CONSTRAINT deliveries_check CHECK (((status = 1) = (error_code IS NULL))),
+  CONSTRAINT deliveries_check1 CHECK (((status <> 3) OR (error_code > 100))),
+  CONSTRAINT deliveries_check2 CHECK (((status <> ALL (ARRAY[0, 2])) OR (error_code <= 12))),
+  CONSTRAINT deliveries_status_check CHECK (((status >= 0) AND (status <= 3)))
+) PARTITION BY RANGE (batch_id);
+CREATE INDEX deliveries_by_person ON ONLY public.deliveries USING btree (COALESCE(user_id, device_id), batch_id);
+
+CREATE TABLE device_changes (
+  app_id uuid NOT NULL,
+  device_id uuid NOT NULL,
+  id uuid NOT NULL,
+  at timestamp with time zone NOT NULL,
+  platform text COLLATE "C" NOT NULL,
+  status text COLLATE "C" NOT NULL,
+  reason text COLLATE "C",
+  credential_id smallint,
+  CONSTRAINT device_changes_pkey PRIMARY KEY (app_id, device_id, id),
+  CONSTRAINT device_changes_status_check CHECK ((status = ANY (ARRAY['active'::text, 'invalid'::text, 'unsubscribed'::text])))
+);
+CREATE INDEX device_changes_by_credential ON public.device_changes USING btree (app_id, credential_id, at) WHERE (credential_id IS NOT NULL);
+
+CREATE TABLE device_tokens (
+  app_id uuid NOT NULL,
+  platform text COLLATE "C" NOT NULL,
+  token_hash bytea NOT NULL,
+  device_id uuid NOT NULL,
+  CONSTRAINT device_tokens_pkey PRIMARY KEY (app_id, platform, token_hash)
+);
+
+CREATE TABLE devices (
+  app_id uuid NOT NULL,
+  id uuid NOT NULL,
+  platform text COLLATE "C" NOT NULL,
+  token text COLLATE "C",
+  token_hash bytea NOT NULL,
+  token_hint text COLLATE "C",
+  credential_id smallint,
+  environment text COLLATE "C",
+  environment_found text COLLATE "C",
+  properties jsonb NOT NULL DEFAULT '{}'::jsonb,
+  status text COLLATE "C" NOT NULL,
+  status_reason text COLLATE "C",
+  mismatches smallint NOT NULL DEFAULT 0,
+  registered_at timestamp with time zone NOT NULL,
+  identified_at timestamp with time zone,
+  CONSTRAINT devices_pkey PRIMARY KEY (app_id, id),
+  CONSTRAINT devices_check CHECK (((status = 'invalid'::text) = (status_reason IS NOT NULL))),
+  CONSTRAINT devices_check1 CHECK (((status <> 'active'::text) OR (token IS NOT NULL))),
+  CONSTRAINT devices_check2 CHECK (((status <> 'unsubscribed'::text) OR (token IS NULL))),
+  CONSTRAINT devices_check3 CHECK (((token IS NULL) = (token_hint IS NULL))),
+  CONSTRAINT devices_check4 CHECK (((environment IS NULL) OR (platform = 'ios'::text))),
+  CONSTRAINT devices_environment_check CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))),
+  CONSTRAINT devices_environment_found_check CHECK ((environment_found = ANY (ARRAY['production'::text, 'sandbox'::text]))),
+  CONSTRAINT devices_platform_check CHECK ((platform = ANY (ARRAY['web'::text, 'ios'::text, 'android'::text]))),
+  CONSTRAINT devices_status_check CHECK ((status = ANY (ARRAY['active'::text, 'invalid'::text, 'unsubscribed'::text]))),
+  CONSTRAINT devices_status_reason_check CHECK ((status_reason = ANY (ARRAY['unregistered'::text, 'invalid_token'::text, 'credential_mismatch'::text, 'replaced'::text]))),
+  CONSTRAINT devices_token_hash_check CHECK ((octet_length(token_hash) = 32))
+);
+
+CREATE TABLE early_receipts (
+  batch_id uuid NOT NULL,
+  device_id uuid NOT NULL,
+  mark text COLLATE "C" NOT NULL,
+  at timestamp with time zone NOT NULL,
+  action text COLLATE "C",
+  CONSTRAINT early_receipts_pkey PRIMARY KEY (batch_id, device_id, mark),
+  CONSTRAINT early_receipts_mark_check CHECK ((mark = ANY (ARRAY['displayed'::text, 'clicked'::text, 'dismissed'::text])))
+);
+
+CREATE TABLE instance (
+  id smallint NOT NULL,
+  system_identifier text COLLATE "C" NOT NULL,
+  paused_at timestamp with time zone,
+  pause_reason text COLLATE "C",
+  receipt_keys text[] COLLATE "C" NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT instance_pkey PRIMARY KEY (id),
+  CONSTRAINT instance_check CHECK (((paused_at IS NULL) = (pause_reason IS NULL))),
+  CONSTRAINT instance_id_check CHECK ((id = 1)),
+  CONSTRAINT instance_receipt_keys_check CHECK ((cardinality(receipt_keys) >= 1))
+);
+
+CREATE TABLE keys (
+  app_id uuid NOT NULL,
+  id uuid NOT NULL,
+  scope text COLLATE "C" NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  hash bytea NOT NULL,
+  start text COLLATE "C" NOT NULL,
+  last4 text COLLATE "C" NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  created_by text COLLATE "C" NOT NULL,
+  last_used_at timestamp with time zone,
+  expires_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  CONSTRAINT keys_pkey PRIMARY KEY (app_id, id),
+  CONSTRAINT keys_hash_app_id_key UNIQUE (hash, app_id),
+  CONSTRAINT keys_app_id_fkey FOREIGN KEY (app_id) REFERENCES apps(id),
+  CONSTRAINT keys_hash_check CHECK ((octet_length(hash) = 32)),
+  CONSTRAINT keys_scope_check CHECK ((scope = ANY (ARRAY['server'::text, 'client'::text])))
+);
+
+CREATE TABLE messages (
+  app_id uuid NOT NULL,
+  id uuid NOT NULL,
+  idempotency_key text COLLATE "C",
+  fingerprint bytea NOT NULL,
+  status text COLLATE "C" NOT NULL,
+  status_reason text COLLATE "C",
+  name text COLLATE "C",
+  metadata json,
+  category text COLLATE "C",
+  created_by json NOT NULL,
+  audience json NOT NULL,
+  audience_unmatched integer NOT NULL DEFAULT 0,
+  exclude_segment_id uuid,
+  content json NOT NULL,
+  title text COLLATE "C",
+  run_at timestamp with time zone,
+  local_send_at text COLLATE "C",
+  local_time_past text COLLATE "C",
+  per_second integer,
+  created_at timestamp with time zone NOT NULL,
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  expires_at timestamp with time zone,
+  charged_month date,
+  charged_units integer NOT NULL DEFAULT 0,
+  first_batch_id uuid,
+  last_batch_id uuid,
+  webpush_accepted integer NOT NULL DEFAULT 0,
+  webpush_sent integer NOT NULL DEFAULT 0,
+  webpush_failed integer NOT NULL DEFAULT 0,
+  webpush_skipped integer NOT NULL DEFAULT 0,
+  apns_accepted integer NOT NULL DEFAULT 0,
+  apns_sent integer NOT NULL DEFAULT 0,
+  apns_failed integer NOT NULL DEFAULT 0,
+  apns_skipped integer NOT NULL DEFAULT 0,
+  fcm_accepted integer NOT NULL DEFAULT 0,
+  fcm_sent integer NOT NULL DEFAULT 0,
+  fcm_failed integer NOT NULL DEFAULT 0,
+  fcm_skipped integer NOT NULL DEFAULT 0,
+  error_counts jsonb NOT NULL DEFAULT '{}'::jsonb,
+  CONSTRAINT messages_pkey PRIMARY KEY (app_id, id),
+  CONSTRAINT messages_check CHECK (((status = ANY (ARRAY['sent'::text, 'failed'::text, 'canceled'::text])) = (finished_at IS NOT NULL))),
+  CONSTRAINT messages_check1 CHECK (((status = 'scheduled'::text) <= ((run_at IS NOT NULL) AND (started_at IS NULL)))),
+  CONSTRAINT messages_check2 CHECK (((status = ANY (ARRAY['sending'::text, 'sent'::text])) <= (started_at IS NOT NULL))),
+  CONSTRAINT messages_check3 CHECK ((((webpush_sent + webpush_failed) + webpush_skipped) <= webpush_accepted)),
+  CONSTRAINT messages_check4 CHECK ((((apns_sent + apns_failed) + apns_skipped) <= apns_accepted)),
+  CONSTRAINT messages_check5 CHECK ((((fcm_sent + fcm_failed) + fcm_skipped) <= fcm_accepted)),
+  CONSTRAINT messages_check6 CHECK (((status <> 'sent'::text) OR (((webpush_accepted + apns_accepted) + fcm_accepted) = ((((((((webpush_sent + webpush_failed) + webpush_skipped) + apns_sent) + apns_failed) + apns_skipped) + fcm_sent) + fcm_failed) + fcm_skipped)))),
+  CONSTRAINT messages_local_time_past_check CHECK ((local_time_past = ANY (ARRAY['refuse'::text, 'now'::text, 'skip'::text]))),
+  CONSTRAINT messages_per_second_check CHECK (((per_second >= 1) AND (per_second <= 100000))),
+  CONSTRAINT messages_status_check CHECK ((status = ANY (ARRAY['scheduled'::text, 'sending'::text, 'sent'::text, 'failed'::text, 'canceled'::text]))),
+  CONSTRAINT messages_status_reason_check CHECK ((status_reason = ANY (ARRAY['quota_exceeded'::text, 'segment_invalid'::text, 'app_suspended'::text, 'expired'::text, 'internal_error'::text])))
+);
+CREATE INDEX messages_created ON public.messages USING btree (app_id, created_at, id);
+CREATE INDEX messages_due ON public.messages USING btree (run_at) WHERE (status = 'scheduled'::text);
+CREATE UNIQUE INDEX messages_idempotency ON public.messages USING btree (app_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
+CREATE INDEX messages_name ON public.messages USING btree (app_id, name) WHERE (name IS NOT NULL);
+
+CREATE TABLE people (
+  app_id uuid NOT NULL,
+  external_id text COLLATE "C" NOT NULL,
+  user_id uuid NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT people_pkey PRIMARY KEY (app_id, external_id)
+);
+CREATE INDEX people_user ON public.people USING btree (app_id, user_id);
+
+CREATE TABLE properties (
+  app_id uuid NOT NULL,
+  id integer NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  type text COLLATE "C" NOT NULL,
+  slot smallint,
+  first_seen_at timestamp with time zone,
+  last_seen_at timestamp with time zone,
+  users_count integer NOT NULL DEFAULT 0,
+  samples jsonb NOT NULL DEFAULT '[]'::jsonb,
+  conflicts_count integer NOT NULL DEFAULT 0,
+  last_conflict_at timestamp with time zone,
+  CONSTRAINT properties_pkey PRIMARY KEY (app_id, id),
+  CONSTRAINT properties_app_id_key_key UNIQUE (app_id, key),
+  CONSTRAINT properties_check CHECK (((type <> 'boolean'::text) OR (slot <= 10))),
+  CONSTRAINT properties_check1 CHECK (((conflicts_count = 0) = (last_conflict_at IS NULL))),
+  CONSTRAINT properties_samples_check CHECK ((jsonb_array_length(samples) <= 5)),
+  CONSTRAINT properties_slot_check CHECK (((slot >= 1) AND (slot <= 30))),
+  CONSTRAINT properties_type_check CHECK ((type = ANY (ARRAY['string'::text, 'number'::text, 'boolean'::text])))
+);
+CREATE UNIQUE INDEX properties_slot ON public.properties USING btree (app_id, type, slot) WHERE (slot IS NOT NULL);
+
+CREATE TABLE property_catalogs (
+  app_id uuid NOT NULL,
+  next_property_id integer NOT NULL,
+  counted_at timestamp with time zone,
+  CONSTRAINT property_catalogs_pkey PRIMARY KEY (app_id)
+);
+
+CREATE TABLE schema_migrations (
+  number integer NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  checksum text COLLATE "C" NOT NULL,
+  applied_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT schema_migrations_pkey PRIMARY KEY (number)
+);
+
+CREATE TABLE usage (
+  app_id uuid NOT NULL,
+  month date NOT NULL,
+  used bigint NOT NULL,
+  CONSTRAINT usage_pkey PRIMARY KEY (app_id, month),
+  CONSTRAINT usage_app_id_fkey FOREIGN KEY (app_id) REFERENCES apps(id),
+  CONSTRAINT usage_month_check CHECK ((month = date_trunc('month'::text, (month)::timestamp with time zone))),
+  CONSTRAINT usage_used_check CHECK ((used >= 0))
+);
+
+CREATE TABLE users (
+  app_id uuid NOT NULL,
+  external_id text COLLATE "C" NOT NULL,
+  id uuid NOT NULL,
+  first_name text COLLATE "C",
+  country text COLLATE "C",
+  language text COLLATE "C",
+  timezone text COLLATE "C",
+  properties jsonb NOT NULL DEFAULT '{}'::jsonb,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT users_pkey PRIMARY KEY (app_id, external_id)
+);

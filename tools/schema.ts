@@ -1,0 +1,23 @@
+// server/migrations/schema.sql: the result of the migrations, for reading. `--write` makes it anew; a test holds it equal.
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openPool } from '../server/src/platform/db.ts';
+import { startEmbeddedPostgres } from '../server/src/platform/embedded-postgres.ts';
+import { migrate } from '../server/src/platform/migrate.ts';
+import { describeSchema } from '../server/test/describe-schema.ts';
+
+const dataDir = await mkdtemp(join(tmpdir(), 'carillon-schema-'));
+await chmod(dataDir, 0o755);
+const database = await startEmbeddedPostgres({ dataDir, log: () => undefined });
+const sql = openPool({ url: database.url, connectionsMax: 2, name: 'schema', statementTimeoutMs: 60_000 });
+await migrate(sql);
+const text = await describeSchema(sql);
+await sql.end();
+await database.stop();
+await rm(database.clusterDir, { recursive: true, force: true });
+await rm(dataDir, { recursive: true, force: true });
+
+if (process.argv.includes('--write')) {
+  await writeFile(new URL('../server/migrations/schema.sql', import.meta.url), text);
+} else process.stdout.write(text);
