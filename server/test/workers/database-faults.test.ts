@@ -45,6 +45,8 @@ function createGate() {
   const opened = new Promise<void>((resolve) => {
     open = resolve;
   });
+  // A test that fails on its way leaves nothing waiting.
+  onTestFinished(() => open());
   return { open: () => open(), opened };
 }
 
@@ -311,9 +313,8 @@ describe('R-49 receipts', () => {
     const click = t.request('GET', `/v1/r/${token}`);
     await untilLookedForUrl(t);
     answered.open();
-    const { status, headers } = await click;
+    const [{ status, headers }, { body }] = await Promise.all([click, sending]);
     expect([status, headers.get('location')]).toEqual([302, 'https://shop.example/sale?who=ada']);
-    const { body } = await sending;
     expect((await t.server.get(`/v1/messages/${body.id}`)).body.engagement.clicked).toBe(1);
   });
 
