@@ -1,5 +1,5 @@
 // SQL: the one row per device that filters read, and audiences over it.
-import type { Clock } from '../platform/clock.ts';
+import { type Clock, nowOf } from '../platform/clock.ts';
 import type { Fragment, Tx } from '../platform/db.ts';
 import { decodeId, type Uuid } from '../platform/ids.ts';
 import type { Audience } from './audience.ts';
@@ -19,9 +19,6 @@ export interface AudienceRow extends DeviceFacts {
 const rowColumns = (tx: Tx): Fragment => tx`
   a.device_id, a.user_id, a.external_id, a.active, a.created_at, a.last_seen_at,
   a.locale, a.timezone, a.app_version, a.sdk, a.os, a.os_version, a.model`;
-
-// Instants that order lists have the precision that cursors carry.
-const nowOf = (tx: Tx, clock: Clock): Fragment => tx`date_trunc('milliseconds', ${clock.now})`;
 
 /** Adds the row of a new device, which belongs to nobody yet. */
 export async function insertAudienceRow(

@@ -19,7 +19,8 @@ export interface OutcomeCounts {
 }
 
 export interface MessageProgress {
-  readonly isFinished: boolean;
+  /** Every delivery is final; of a canceled message, too. */
+  readonly isComplete: boolean;
   readonly chargedMonth: Date | null;
   readonly chargedUnits: number;
   readonly accepted: number;

@@ -172,7 +172,7 @@ function countOutcomes(items: readonly OutcomeItem[]): OutcomeCounts {
 // nothing of the message was tried (contract 4).
 function refundOf(progress: MessageProgress, skipped: number): number {
   if (progress.chargedUnits === progress.accepted) return skipped;
-  return progress.isFinished && progress.attempted === 0 ? progress.chargedUnits : 0;
+  return progress.isComplete && progress.attempted === 0 ? progress.chargedUnits : 0;
 }
 
 async function applyEarlyReceipts(tx: Tx, batchId: Uuid, items: readonly OutcomeItem[]): Promise<void> {

@@ -9,7 +9,13 @@ import {
 } from '../apps/queries.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
 import { invalidateDevices, restoreDevices } from '../devices/device-history.ts';
-import { countMismatches, forgetMismatches } from '../devices/queries.ts';
+import {
+  countMismatches,
+  forgetMismatches,
+  listMismatched,
+  listRetiredByCredential,
+  lockDevicesById,
+} from '../devices/queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { repeatOnDeadlock, type Sql, transaction } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -32,6 +38,8 @@ export interface Verdict {
 
 const mismatchesMax = 3;
 const hourMs = 3_600_000;
+/** What may retire a device. */
+const codesOfDevices: ReadonlySet<ErrorCode> = new Set(['unregistered', 'invalid_token', 'credential_mismatch']);
 
 export async function recordVerdicts(
   deps: { sql: Sql; clock: Clock; log: Log },
@@ -60,14 +68,10 @@ async function judgeCredential(
   const suspicious =
     having('invalid_token').filter((verdict) => !verdict.isLocal).length + having('credential_mismatch').length;
 
-  // The common case, nothing but successes, costs one statement that writes at most once a minute.
-  if (successes.length > 0) await markCredentialOk(sql, clock, appId, credentialId);
+  // The common case, nothing but successes, costs a statement that writes at most once a minute, and one that reads.
   if (successes.length > 0) {
-    await forgetMismatches(
-      sql,
-      appId,
-      successes.map((verdict) => verdict.deviceId),
-    );
+    await markCredentialOk(sql, clock, appId, credentialId);
+    await endMismatches(sql, appId, idsOf(successes));
   }
   if (refusals.length === 0 && having('invalid_token').length === 0) return;
 
@@ -83,7 +87,15 @@ async function judgeCredential(
       });
     if (refusals.length > 0)
       await addCredentialRefusals(tx, clock, appId, { credentialId, refused: refusals.length, suspicious });
+    // Holds the credential: nobody else retires devices for it until this is over.
     const hour = await getCredentialHour(tx, clock, appId, credentialId);
+    const suspect = isSuspect(hour);
+    const since = new Date(at.getTime() - hourMs);
+    // All devices that may change below, at once: locked reason by reason they would not be in order.
+    await lockDevicesById(tx, appId, [
+      ...idsOf(verdicts.filter(({ errorCode }) => errorCode !== null && codesOfDevices.has(errorCode))),
+      ...(suspect ? await listRetiredByCredential(tx, appId, credentialId, since) : []),
+    ]);
     await invalidate(having('unregistered'), 'unregistered');
     await invalidate(
       having('invalid_token').filter((verdict) => verdict.isLocal),
@@ -93,9 +105,9 @@ async function judgeCredential(
     if (latest?.errorCode)
       await updateCredentialError(tx, clock, appId, credentialId, { code: latest.errorCode, reason: latest.reason });
 
-    if (isSuspect(hour)) {
+    if (suspect) {
       await markCredentialSuspect(tx, clock, appId, credentialId);
-      const restored = await restoreDevices(tx, appId, credentialId, new Date(at.getTime() - hourMs), at);
+      const restored = await restoreDevices(tx, appId, credentialId, since, at);
       log.error(
         { app_id: appId, credential_id: credentialId, restored },
         'credential is suspect: no device is invalidated for it',
@@ -108,7 +120,7 @@ async function judgeCredential(
       'invalid_token',
     );
     if (hour.succeededWithinHour) {
-      const mismatched = having('credential_mismatch').map((verdict) => verdict.deviceId);
+      const mismatched = idsOf(having('credential_mismatch'));
       const stale = await countMismatches(tx, appId, mismatched, mismatchesMax);
       await invalidate(
         having('credential_mismatch').filter((verdict) => stale.has(verdict.deviceId)),
@@ -116,4 +128,18 @@ async function judgeCredential(
       );
     }
   });
+}
+
+// A success ends a row of mismatches. Few devices have one, so most are only read.
+async function endMismatches(sql: Sql, appId: Uuid, deviceIds: readonly Uuid[]): Promise<void> {
+  const mismatched = await listMismatched(sql, appId, deviceIds);
+  if (mismatched.length === 0) return;
+  await transaction(sql, async (tx) => {
+    await lockDevicesById(tx, appId, mismatched);
+    await forgetMismatches(tx, appId, mismatched);
+  });
+}
+
+function idsOf(verdicts: readonly Verdict[]): Uuid[] {
+  return verdicts.map((verdict) => verdict.deviceId);
 }

@@ -45,7 +45,10 @@ export async function runBatch(
   try {
     const work: BatchWork = { batch, recorder, watch, isStopping: () => isStopping() || !lease.isHeld() };
     const nextAtMs = await pushAll(deps, work);
-    end = await closeBatch(deps, batch, recorder, nextAtMs);
+    // What was canceled meanwhile ends now, not when its retries would be due.
+    if (nextAtMs !== undefined) await watch.look();
+    const dueAtMs = watch.isCanceled() ? deps.clock.nowMs() : nextAtMs;
+    end = await closeBatch(deps, batch, recorder, nextAtMs === undefined ? undefined : dueAtMs);
     return end;
   } finally {
     watch.stop();
@@ -134,7 +137,8 @@ async function pushAll(deps: RunDeps, work: BatchWork): Promise<number | undefin
 
   const failures: unknown[] = [];
   const underWay: Promise<void>[] = [];
-  for (const target of targets) {
+  const left = [...targets];
+  for (let target = left.shift(); target; target = left.shift()) {
     if (isStopping()) {
       lookAgainAt(deps.clock.nowMs());
       break;
@@ -150,7 +154,15 @@ async function pushAll(deps: RunDeps, work: BatchWork): Promise<number | undefin
       continue;
     }
     const wait = deps.slots.take();
-    if (wait) await wait;
+    if (wait) {
+      await wait;
+      // Much may have happened while it waited: the loop's questions are asked again, with the slot given back.
+      if (isStopping() || watch.isCanceled()) {
+        deps.slots.give();
+        left.unshift(target);
+        continue;
+      }
+    }
     underWay.push(
       pushOne(deps, context, target, attempts)
         .then((result) => settle(target, attempts, result))

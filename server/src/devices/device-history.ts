@@ -36,7 +36,7 @@ export interface RefusedDevice {
 }
 
 /**
- * Retires devices that are active still. One that has registered since the provider's instant, or since the refused token was
+ * Retires devices that are active still; the caller has locked them all by `lockDevicesById`. One that has registered since the provider's instant, or since the refused token was
  * read, keeps its status: the refusal was about what it had before. Returns how many changed.
  */
 export async function invalidateDevices(
@@ -51,13 +51,10 @@ export async function invalidateDevices(
 ): Promise<number> {
   const { appId, credentialId, at } = refused;
   if (refused.items.length === 0) return 0;
-  const refusals = refused.items
-    .map(({ deviceId, reason, goneAtMs, registeredAtMs }): Refusal => {
-      const limitsMs = [at.getTime(), goneAtMs ?? Number.POSITIVE_INFINITY, registeredAtMs ?? Number.POSITIVE_INFINITY];
-      return { deviceId, reason, registeredBy: new Date(Math.min(...limitsMs)) };
-    })
-    // In order of ids, as everyone locks devices.
-    .sort((a, b) => (a.deviceId < b.deviceId ? -1 : 1));
+  const refusals = refused.items.map(({ deviceId, reason, goneAtMs, registeredAtMs }): Refusal => {
+    const limitsMs = [at.getTime(), goneAtMs ?? Number.POSITIVE_INFINITY, registeredAtMs ?? Number.POSITIVE_INFINITY];
+    return { deviceId, reason, registeredBy: new Date(Math.min(...limitsMs)) };
+  });
   const changed = await updateInvalid(tx, appId, refusals);
   if (changed.length === 0) return 0;
   await updateActive(tx, appId, idsOf(changed), false);
@@ -66,8 +63,8 @@ export async function invalidateDevices(
 }
 
 /**
- * Undoes what a credential's refusals did to devices since an instant: both changes stay in the history. Returns how many
- * devices are active again.
+ * Undoes what a credential's refusals did to devices since an instant: both changes stay in the history. The caller has locked
+ * those devices (`listRetiredByCredential`, `lockDevicesById`). Returns how many are active again.
  */
 export async function restoreDevices(
   tx: Tx,

@@ -2,7 +2,7 @@
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Property } from '../properties/property.ts';
-import { listSlottedAndNumbered } from '../properties/queries.ts';
+import { readCatalog } from '../properties/queries.ts';
 import { type DeviceFilters, type ListedDevice, listDevices } from './queries.ts';
 
 export interface DeviceOnPage extends ListedDevice {
@@ -18,7 +18,6 @@ export async function listDevicePage(
 ): Promise<DeviceOnPage[]> {
   const devices = await listDevices(sql, appId, filters, after, limit);
   const numbers = new Set(devices.flatMap((device) => Object.keys(device.properties).map(Number)));
-  const properties = numbers.size === 0 ? [] : await listSlottedAndNumbered(sql, appId, [...numbers]);
-  const catalog = new Map(properties.map((property) => [property.id, property]));
+  const catalog = numbers.size === 0 ? new Map<number, Property>() : await readCatalog(sql, appId, [...numbers]);
   return devices.map((device) => ({ ...device, catalog }));
 }

@@ -3,7 +3,7 @@
 import { updateActive } from '../audience/queries.ts';
 import { writeCopies } from '../audience/write-copies.ts';
 import type { Clock } from '../platform/clock.ts';
-import { type Sql, type Tx, transaction } from '../platform/db.ts';
+import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { listSlottedAndNumbered } from '../properties/queries.ts';
 import type { Device } from './device.ts';
@@ -16,11 +16,13 @@ export async function optOutDevice(
   appId: Uuid,
   deviceId: Uuid,
 ): Promise<boolean> {
-  return transaction(sql, async (tx) => {
-    const device = await lockDevice(tx, appId, deviceId);
-    if (device) await optOutLocked(tx, clock, appId, [device]);
-    return device !== undefined;
-  });
+  return repeatOnDeadlock(() =>
+    transaction(sql, async (tx) => {
+      const device = await lockDevice(tx, appId, deviceId);
+      if (device) await optOutLocked(tx, clock, appId, [device]);
+      return device !== undefined;
+    }),
+  );
 }
 
 /** The same for devices that the caller's transaction has locked. */

@@ -2,14 +2,12 @@
 
 import type { DeviceFacts } from '../audience/device-facts.ts';
 import type { Platform } from '../channels/channel.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Fragment, Tx } from '../platform/db.ts';
+import { type Clock, nowOf } from '../platform/clock.ts';
+import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { StoredProperties } from '../properties/property.ts';
 import type { Device, DeviceStatus, Environment, InvalidReason } from './device.ts';
 import type { DeviceToken } from './token.ts';
-
-const nowOf = (tx: Tx, clock: Clock): Fragment => tx`date_trunc('milliseconds', ${clock.now})`;
 
 /** Whose token is this? Locks it, so that no one moves it to another device meanwhile. */
 export async function lockToken(tx: Tx, appId: Uuid, platform: Platform, hash: Buffer): Promise<Uuid | undefined> {
@@ -70,6 +68,16 @@ export async function lockDevice(tx: Tx, appId: Uuid, id: Uuid): Promise<Device 
     SELECT id, platform, token_hash, credential_id, environment, status, properties FROM devices
     WHERE app_id = ${appId} AND id = ${id} FOR UPDATE`;
   return device;
+}
+
+/**
+ * Locks devices in the order of their ids, as everyone does who locks more than one: before they are written together, since
+ * one statement over many rows locks them in any order.
+ */
+export async function lockDevicesById(tx: Tx, appId: Uuid, ids: Iterable<Uuid>): Promise<void> {
+  // A statement for each, since a distributed database locks rows on one shard only; sent together, they wait for no answers.
+  const inOrder = [...new Set(ids)].sort();
+  await Promise.all(inOrder.map((id) => tx`SELECT 1 FROM devices WHERE app_id = ${appId} AND id = ${id} FOR UPDATE`));
 }
 
 export interface DeviceWrite {
@@ -184,7 +192,7 @@ export async function updateRestored(
     RETURNING id AS device_id, platform, status, status_reason AS reason`;
 }
 
-/** Counts a credential_mismatch of each device, and answers those that have reached `mismatchesMax` in a row. */
+/** Counts a credential_mismatch of each locked device, and answers those that have reached `mismatchesMax` in a row. */
 export async function countMismatches(
   tx: Tx,
   appId: Uuid,
@@ -198,7 +206,14 @@ export async function countMismatches(
   return new Set(rows.filter((row) => row.mismatches >= mismatchesMax).map((row) => row.id));
 }
 
-/** A success ends a row of mismatches. Devices without one are read, never written. */
+/** Which of the devices have mismatches in a row? */
+export async function listMismatched(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<Uuid[]> {
+  const rows = await tx<{ id: Uuid }[]>`
+    SELECT id FROM devices WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND mismatches > 0`;
+  return rows.map((row) => row.id);
+}
+
+/** A success ends a row of mismatches. The caller has locked the devices. */
 export async function forgetMismatches(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
   await tx`
     UPDATE devices SET mismatches = 0

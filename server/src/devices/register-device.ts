@@ -14,7 +14,7 @@ import { writeCopies } from '../audience/write-copies.ts';
 import { channelOfPlatform, type Platform } from '../channels/channel.ts';
 import { invalid, notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
-import { type Sql, type Tx, transaction } from '../platform/db.ts';
+import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
 import { type ChangedProperties, changeProperties } from '../properties/change-properties.ts';
 import { type LearnedProperties, learnProperties, recordSightings } from '../properties/learn-properties.ts';
@@ -47,7 +47,7 @@ export interface RegisterDevice {
   readonly facts: FactsGiven;
   readonly environment: Environment | null | undefined;
   readonly properties: PropertyChanges | null | undefined;
-  /** A client key may use only properties that the catalog has. */
+  /** A client key may use only properties that the catalog has, and leaves fewer traces there (`learnProperties`). */
   readonly mayAddProperties: boolean;
   /** The device that gets this token in place of its own. */
   readonly refreshes: Uuid | null;
@@ -67,20 +67,22 @@ export async function registerDevice(
   { sql, clock }: { sql: Sql; clock: Clock },
   request: RegisterDevice,
 ): Promise<RegisteredDevice> {
-  return transaction(sql, async (tx) => {
-    const { appId, properties, mayAddProperties } = request;
-    const given = properties ?? noChanges;
-    const learned = await learnProperties(tx, clock, { appId, given, mayAdd: mayAddProperties });
-    const settled =
-      request.refreshes === null
-        ? await findDeviceOfToken(tx, clock, request)
-        : await moveTokenTo(tx, clock, request, request.refreshes);
-    const registered = settled.device
-      ? await registerAgain({ tx, clock }, request, settled.device, learned)
-      : await registerNew({ tx, clock }, request, settled.id, learned);
-    await recordSightings(tx, clock, appId, learned);
-    return registered;
-  });
+  return repeatOnDeadlock(() => transaction(sql, (tx) => registerIn(tx, clock, request)));
+}
+
+async function registerIn(tx: Tx, clock: Clock, request: RegisterDevice): Promise<RegisteredDevice> {
+  const { appId, properties, mayAddProperties } = request;
+  const given = properties ?? noChanges;
+  const learned = await learnProperties(tx, clock, { appId, given, mayAdd: mayAddProperties });
+  const settled =
+    request.refreshes === null
+      ? await findDeviceOfToken(tx, clock, request)
+      : await moveTokenTo(tx, clock, request, request.refreshes);
+  const registered = settled.device
+    ? await registerAgain({ tx, clock }, request, settled.device, learned)
+    : await registerNew({ tx, clock }, request, settled.id, learned);
+  await recordSightings(tx, clock, appId, learned, registered.properties.gone);
+  return registered;
 }
 
 /** The id that the token leads to, and its device where there is one, locked. */
@@ -220,7 +222,7 @@ async function ownProperties(
 ): Promise<ChangedProperties> {
   // Most devices have none and name none.
   if (!changesProperties(request, learned) && Object.keys(former).length === 0) {
-    return { stored: {}, catalog: new Map() };
+    return { stored: {}, catalog: new Map(), gone: [] };
   }
   return changeProperties(tx, request.appId, former, learned, request.properties !== null);
 }

@@ -9,7 +9,7 @@ import type { Sql } from '../platform/db.ts';
 import type { Route } from '../platform/http-server.ts';
 import { encodeId } from '../platform/ids.ts';
 import { type Cursors, limitField, toPage } from '../platform/page.ts';
-import { validate } from '../platform/validate.ts';
+import { noQuery, validate } from '../platform/validate.ts';
 import { presentConflict, presentProperties } from '../properties/property.ts';
 import { createRegistrationParser, deviceStatuses, type RegistrationRules, readDeviceId } from './device.ts';
 import { type DeviceOnPage, listDevicePage } from './list-devices.ts';
@@ -22,7 +22,6 @@ export interface DeviceRouteDeps extends RegistrationRules {
   readonly cursors: Cursors;
 }
 
-const noQuery = z.strictObject({});
 export const deviceListQuery = z.strictObject({
   limit: limitField(200),
   cursor: z.string().optional(),
@@ -101,7 +100,8 @@ export function deviceRoutes(deps: DeviceRouteDeps): Route<Caller>[] {
   ];
 }
 
-// A client key is told nothing that was stored before: the device may be another person's by now.
+// A client key is not told whose the device is, nor what is stored under its properties (contract 5.7): with the same token
+// anyone is the same device. The facts it says about itself are answered to either key, former ones included.
 function presentRegistered(registered: RegisteredDevice, isServer: boolean): object {
   const { platform, row, environment, properties, conflicts, created } = registered;
   const { stored, catalog } = properties;

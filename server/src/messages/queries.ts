@@ -137,12 +137,13 @@ export async function advanceMessage(
     UPDATE messages SET status = CASE WHEN ${sentSum(tx)} > 0 OR ${failedSum(tx)} = 0 THEN 'sent' ELSE 'failed' END,
       finished_at = ${clock.now}
     WHERE app_id = ${appId} AND id = ${id} AND status = 'sending' AND ${doneSum(tx)} = ${acceptedSum(tx)}`;
-  const [row] = await tx<Omit<MessageProgress, 'isFinished'>[]>`
-    SELECT charged_month, charged_units, ${acceptedSum(tx)} AS accepted, ${sentSum(tx)} + ${failedSum(tx)} AS attempted
+  const [row] = await tx<MessageProgress[]>`
+    SELECT ${doneSum(tx)} = ${acceptedSum(tx)} AS is_complete, charged_month, charged_units,
+      ${acceptedSum(tx)} AS accepted, ${sentSum(tx)} + ${failedSum(tx)} AS attempted
     FROM messages WHERE app_id = ${appId} AND id = ${id}`;
   if (finished.count > 0) await tx`SELECT pg_notify(${finishedChannel}, ${id})`;
   return {
-    isFinished: finished.count > 0,
+    isComplete: row?.isComplete ?? false,
     chargedMonth: row?.chargedMonth ?? null,
     chargedUnits: row?.chargedUnits ?? 0,
     accepted: row?.accepted ?? 0,

@@ -1,6 +1,6 @@
 // The clock: all decisions about time use the database's (contract 1). A process asks for it now and then and adds its own
 // monotonic time since, which no operator and no time server can set back.
-import type { Fragment, Sql } from './db.ts';
+import type { Fragment, Sql, Tx } from './db.ts';
 
 export interface Clock {
   /** The present instant as an SQL expression, for decisions made inside a statement. */
@@ -10,6 +10,14 @@ export interface Clock {
   date(): Date;
   /** Compares with the database again. */
   synchronize(): Promise<void>;
+}
+
+/**
+ * The present instant in whole milliseconds, for what answers show and cursors carry: what is stored is then just what was
+ * shown.
+ */
+export function nowOf(tx: Tx, clock: Clock): Fragment {
+  return tx`date_trunc('milliseconds', ${clock.now})`;
 }
 
 /** A clock that tests can set forward; in production nothing calls `advance`. */

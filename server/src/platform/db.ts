@@ -66,6 +66,7 @@ function askForTypesOnce(sql: Sql): void {
 export async function transaction<Result>(
   sql: Sql,
   work: (tx: Tx, rollback: (result: Result) => never) => Promise<Result>,
+  mayRepeat = true,
 ): Promise<Result> {
   class Rollback extends Error {
     readonly result: Result;
@@ -75,7 +76,9 @@ export async function transaction<Result>(
     }
   }
   const connection = { isLost: false };
+  let isBegun = false;
   const begun = sql.begin(async (tx) => {
+    isBegun = true;
     const rollback = (result: Result): never => {
       throw new Rollback(result);
     };
@@ -95,6 +98,8 @@ export async function transaction<Result>(
     return (await begun) as Result;
   } catch (error) {
     if (error instanceof Rollback) return error.result;
+    // The driver hands the last word of a dead connection to the first who uses its successor: nothing was begun.
+    if (!isBegun && isGoodbye(error) && mayRepeat) return transaction(sql, work, false);
     throw error;
   }
 }
@@ -108,6 +113,11 @@ function guard(tx: postgres.TransactionSql<{ bigint: number }>, connection: { re
       return Reflect.apply(target, self, parameters);
     },
   });
+}
+
+/** The server ended the connection: administrator, crash, or not yet up. */
+function isGoodbye(error: unknown): boolean {
+  return /^57P0/.test(String((error as { code?: unknown } | null)?.code));
 }
 
 /** The server said goodbye (57P01 and its like), or the socket is gone. */

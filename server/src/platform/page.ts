@@ -19,11 +19,11 @@ export interface Page<Item> {
   readonly next_cursor: string | null;
 }
 
-/** The query parameter `limit`: 1 to `most`, default 50. */
+/** The query parameter `limit`: 1 to `most` in its one spelling, without leading zeros; default 50. */
 export function limitField(most: number) {
   return z
     .string()
-    .regex(/^\d{1,9}$/)
+    .regex(/^(?:0|[1-9]\d{0,8})$/)
     .transform(Number)
     .pipe(z.int().min(1).max(most))
     .default(50);

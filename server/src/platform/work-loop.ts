@@ -38,7 +38,7 @@ export function startWorkLoop({ name, turnsMax, pollMs, log, claim }: WorkLoopOp
 
   const look = (): void => {
     if (looking) {
-      lookAgain = true;
+      lookAgain = !isStopped;
       return;
     }
     looking = claimAll().finally(() => {
@@ -76,6 +76,7 @@ export function startWorkLoop({ name, turnsMax, pollMs, log, claim }: WorkLoopOp
     wake: look,
     async stop() {
       isStopped = true;
+      lookAgain = false;
       clearInterval(timer);
       // A claim that answers after this is worked like any other: its work sees the stop and hands back.
       await looking;

@@ -4,13 +4,22 @@ import { invalid } from '../platform/api-error.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { LearnedProperties } from './learn-properties.ts';
-import { mergeProperties, type Property, propertiesPerOwnerMax, type StoredProperties } from './property.ts';
-import { listSlottedAndNumbered } from './queries.ts';
+import {
+  mergeProperties,
+  type Property,
+  propertiesPerOwnerMax,
+  type StoredProperties,
+  type TextGone,
+  textsGone,
+} from './property.ts';
+import { readCatalog } from './queries.ts';
 
 export interface ChangedProperties {
   readonly stored: StoredProperties;
   /** The properties that are stored, and those that have a slot. */
   readonly catalog: ReadonlyMap<number, Property>;
+  /** For `recordSightings`: what the owner had and has no more. */
+  readonly gone: readonly TextGone[];
 }
 
 /** Throws the 400 when the owner would hold too many. `keepsFormer` false: all former values go. */
@@ -23,12 +32,11 @@ export async function changeProperties(
 ): Promise<ChangedProperties> {
   const formerKept = keepsFormer ? former : {};
   const numbers = [...Object.keys(formerKept).map(Number), ...learned.changes.keys()];
-  const properties = await listSlottedAndNumbered(tx, appId, numbers);
-  const catalog = new Map(properties.map((property) => [property.id, property]));
+  const catalog = await readCatalog(tx, appId, numbers);
   const stored = mergeProperties(formerKept, learned.changes, (id) => catalog.has(id));
   if (Object.keys(stored).length > propertiesPerOwnerMax) {
     const message = `At most ${propertiesPerOwnerMax} properties are stored for one user or device.`;
     throw invalid([{ path: ['properties'], code: 'too_many_properties', message }]);
   }
-  return { stored, catalog };
+  return { stored, catalog, gone: textsGone(former, stored) };
 }

@@ -11,21 +11,30 @@ import {
   propertiesPerAppMax,
   sampleOf,
   samplesMax,
+  type TextGone,
   typeOfValue,
 } from './property.ts';
 import {
   type CatalogEntry,
   countProperties,
+  deleteSample,
   findPropertiesByKeys,
   insertProperties,
+  listShownSamples,
   listSlottedAndNumbered,
   takePropertyNumbers,
+  updateConflict,
   updateSighting,
 } from './queries.ts';
 import { assignSlots } from './slots.ts';
 
 /** `last_seen_at` is exact to one hour (contract 5.4); a key in steady use is written a few times an hour and not at each use. */
 const sightingIntervalMs = 20 * 60_000;
+/**
+ * `conflicts_count` and `last_conflict_at` are exact for what server keys send. Client keys are in strangers' hands: of theirs
+ * at most one conflict per key is counted in this time, so that they cannot make all writers of a key queue up at its row.
+ */
+const clientConflictIntervalMs = 10_000;
 
 export interface LearnedProperties {
   /** What may be stored, by catalog number; null deletes. */
@@ -38,13 +47,17 @@ export interface LearnedProperties {
 interface Sighting {
   readonly id: number;
   readonly sample: PropertyValue | null;
-  readonly isConflict: boolean;
+  /** For a value of another type: how long ago the last one that was counted must be at least. */
+  readonly conflictQuietMs?: number;
 }
 
 export interface PropertiesGiven {
   readonly appId: Uuid;
   readonly given: PropertyChanges;
-  /** A client key may only use keys the catalog has. */
+  /**
+   * False for a client key: it may only use keys the catalog has, none of its values becomes a sample, where strangers' text
+   * would stand before the eyes of the app's team, and its conflicts are counted now and then.
+   */
   readonly mayAdd: boolean;
 }
 
@@ -69,17 +82,37 @@ export async function learnProperties(
     const added = await addToCatalog(tx, clock, appId, given, keysToAdd(given, entries), firstNumber);
     for (const entry of added) entries.set(entry.key, entry);
   }
-  return sortOut(given, entries, clock.nowMs());
+  return sortOut(given, entries, mayAdd, clock.nowMs());
 }
 
 /**
- * Writes what the catalog remembers of this use: call it last in the transaction. Each row is locked only until the commit
- * that follows, in order of numbers, so that requests neither wait long nor for each other in a circle.
+ * Writes what the catalog remembers of this use, and removes from the samples what the owner has no more, so that nothing of
+ * a person is left there when they are erased: call it last in the transaction. Each row is locked only until the commit that
+ * follows, in order of numbers, so that requests neither wait long nor for each other in a circle.
  */
-export async function recordSightings(tx: Tx, clock: Clock, appId: Uuid, learned: LearnedProperties): Promise<void> {
-  for (const sighting of learned.sightings) {
-    await updateSighting(tx, clock, appId, { ...sighting, samplesMax });
+export async function recordSightings(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  learned: LearnedProperties,
+  gone: readonly TextGone[] = [],
+): Promise<void> {
+  const shown = gone.length === 0 ? [] : await listShownSamples(tx, appId, gone);
+  const numbers = new Set([...shown, ...learned.sightings].map(({ id }) => id));
+  for (const number of [...numbers].sort((a, b) => a - b)) {
+    for (const { id, sample } of shown) if (id === number) await deleteSample(tx, appId, id, sample);
+    for (const { id, sample, conflictQuietMs } of learned.sightings) {
+      if (id !== number) continue;
+      if (conflictQuietMs === undefined) await updateSighting(tx, clock, appId, { id, sample, samplesMax });
+      else await updateConflict(tx, clock, appId, { id, quietMs: conflictQuietMs });
+    }
   }
+}
+
+/** Removes texts from the samples, for owners who are erased: call it last in the transaction. */
+export async function forgetSamples(tx: Tx, appId: Uuid, gone: readonly TextGone[]): Promise<void> {
+  if (gone.length === 0) return;
+  for (const { id, sample } of await listShownSamples(tx, appId, gone)) await deleteSample(tx, appId, id, sample);
 }
 
 function byKey(entries: readonly CatalogEntry[]): Map<string, CatalogEntry> {
@@ -123,10 +156,21 @@ async function addToCatalog(
     return { id: firstNumber + i, key, type: typeOfValue(value), slot: slots[i] ?? null, sample };
   });
   await insertProperties(tx, clock, appId, added);
-  return added.map((property) => ({ ...property, samples: [property.sample], lastSeenAt: clock.date() }));
+  return added.map((property) => ({
+    ...property,
+    samples: [property.sample],
+    lastSeenAt: clock.date(),
+    lastConflictAt: null,
+  }));
 }
 
-function sortOut(given: PropertyChanges, entries: ReadonlyMap<string, CatalogEntry>, nowMs: number): LearnedProperties {
+function sortOut(
+  given: PropertyChanges,
+  entries: ReadonlyMap<string, CatalogEntry>,
+  isServer: boolean,
+  nowMs: number,
+): LearnedProperties {
+  const isOver = (at: Date | null, ms: number): boolean => at === null || nowMs - at.getTime() > ms;
   const changes = new Map<number, PropertyValue | null>();
   const conflicts: PropertyConflict[] = [];
   const sightings: Sighting[] = [];
@@ -137,13 +181,14 @@ function sortOut(given: PropertyChanges, entries: ReadonlyMap<string, CatalogEnt
     else if (typeOfValue(value) === entry.type) {
       changes.set(entry.id, value);
       const sample = sampleOf(value);
-      const isNewSample = entry.samples.length < samplesMax && !entry.samples.includes(sample);
-      const isDue = entry.lastSeenAt === null || nowMs - entry.lastSeenAt.getTime() > sightingIntervalMs;
-      if (isNewSample || isDue)
-        sightings.push({ id: entry.id, sample: isNewSample ? sample : null, isConflict: false });
+      const isNewSample = isServer && entry.samples.length < samplesMax && !entry.samples.includes(sample);
+      if (isNewSample || isOver(entry.lastSeenAt, sightingIntervalMs))
+        sightings.push({ id: entry.id, sample: isNewSample ? sample : null });
     } else {
       conflicts.push({ property: entry, value });
-      sightings.push({ id: entry.id, sample: null, isConflict: true });
+      const conflictQuietMs = isServer ? 0 : clientConflictIntervalMs;
+      if (isServer || isOver(entry.lastConflictAt, conflictQuietMs))
+        sightings.push({ id: entry.id, sample: null, conflictQuietMs });
     }
   }
   sightings.sort((a, b) => a.id - b.id);

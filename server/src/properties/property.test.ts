@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mergeProperties, type Property, presentConflict, presentProperties, sampleOf } from './property.ts';
+import { mergeProperties, type Property, presentConflict, presentProperties, sampleOf, textsGone } from './property.ts';
 
 const property = (id: number, key: string): Property => ({ id, key, type: 'string', slot: null });
 
@@ -80,5 +80,18 @@ describe('a sample', () => {
     [false, false],
   ])('of %j is %j', (value, sample) => {
     expect(sampleOf(value)).toBe(sample);
+  });
+});
+
+describe('the texts that an owner has no more', () => {
+  it.each([
+    ['replaced', { 1: 'old' }, { 1: 'new' }, [{ id: 1, sample: 'old' }]],
+    ['cleared', { 1: 'old', 2: 'kept' }, { 2: 'kept' }, [{ id: 1, sample: 'old' }]],
+    ['cut as the sample is', { 1: 'x'.repeat(70) }, {}, [{ id: 1, sample: 'x'.repeat(64) }]],
+    ['not one that looks the same as a sample', { 1: 'x'.repeat(70) }, { 1: 'x'.repeat(64) }, []],
+    ['not what stays', { 1: 'same' }, { 1: 'same', 2: 'new' }, []],
+    ['no numbers and booleans', { 1: 1, 2: true }, {}, []],
+  ])('%s', (_name, former, stored, gone) => {
+    expect(textsGone(former, stored)).toEqual(gone);
   });
 });

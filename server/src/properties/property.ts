@@ -102,6 +102,22 @@ export function mergeProperties(
   return Object.fromEntries(merged);
 }
 
+/** A text that an owner had under a property, as a sample would show it. */
+export interface TextGone {
+  readonly id: number;
+  readonly sample: string;
+}
+
+/** Which texts does an owner have no more after a change? One whose sample looks the same as before is not among them. */
+export function textsGone(former: StoredProperties, stored: StoredProperties): TextGone[] {
+  return Object.entries(former).flatMap(([id, value]) => {
+    if (typeof value !== 'string') return [];
+    const sample = sampleOf(value);
+    const now = stored[id];
+    return now !== undefined && sampleOf(now) === sample ? [] : [{ id: Number(id), sample: String(sample) }];
+  });
+}
+
 /** Stored values by key, as an answer shows them: without a prototype, so that every key is an own one. */
 export function presentProperties(
   stored: StoredProperties,

@@ -2,18 +2,19 @@
 import type { Clock } from '../platform/clock.ts';
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
-import type { Property, PropertyValue } from './property.ts';
+import type { Property, PropertyValue, TextGone } from './property.ts';
 
 /** A catalog row with what decides whether seeing its key again is worth a write. */
 export interface CatalogEntry extends Property {
   readonly lastSeenAt: Date | null;
+  readonly lastConflictAt: Date | null;
   readonly samples: readonly PropertyValue[];
 }
 
 /** Which of these keys does the app know, and as what? */
 export async function findPropertiesByKeys(tx: Tx, appId: Uuid, keys: readonly string[]): Promise<CatalogEntry[]> {
   return tx<CatalogEntry[]>`
-    SELECT id, key, type, slot, last_seen_at, samples FROM properties
+    SELECT id, key, type, slot, last_seen_at, last_conflict_at, samples FROM properties
     WHERE app_id = ${appId} AND key = ANY(${keys as string[]}::text[]) ORDER BY id`;
 }
 
@@ -22,6 +23,12 @@ export async function listSlottedAndNumbered(tx: Tx, appId: Uuid, ids: readonly 
   return tx<Property[]>`
     SELECT id, key, type, slot FROM properties
     WHERE app_id = ${appId} AND (slot IS NOT NULL OR id = ANY(${ids as number[]}::int[])) ORDER BY id`;
+}
+
+/** The same by number, for those who show or copy stored values. */
+export async function readCatalog(tx: Tx, appId: Uuid, ids: readonly number[]): Promise<ReadonlyMap<number, Property>> {
+  const properties = await listSlottedAndNumbered(tx, appId, ids);
+  return new Map(properties.map((property) => [property.id, property]));
 }
 
 /**
@@ -65,21 +72,16 @@ export async function insertProperties(
     ) AS p (id, key, type, slot, sample)`;
 }
 
-/** Notes that a key was seen: when, a sample while there are few, and whether its value was of another type. */
+/** Notes that a key was seen: when, and a sample while there are few. */
 export async function updateSighting(
   tx: Tx,
   clock: Clock,
   appId: Uuid,
-  seen: { id: number; sample: PropertyValue | null; isConflict: boolean; samplesMax: number },
+  seen: { id: number; sample: PropertyValue | null; samplesMax: number },
 ): Promise<void> {
-  const { id, sample, isConflict, samplesMax } = seen;
+  const { id, sample, samplesMax } = seen;
   await tx`
-    UPDATE properties SET
-      ${
-        isConflict
-          ? tx`conflicts_count = conflicts_count + 1, last_conflict_at = ${clock.now}`
-          : tx`first_seen_at = coalesce(first_seen_at, ${clock.now}), last_seen_at = ${clock.now}`
-      }
+    UPDATE properties SET first_seen_at = coalesce(first_seen_at, ${clock.now}), last_seen_at = ${clock.now}
       ${
         sample === null
           ? tx``
@@ -90,7 +92,29 @@ export async function updateSighting(
     WHERE app_id = ${appId} AND id = ${id}`;
 }
 
-/** Takes a text out of a key's samples: its owner was erased, and others who have it bring it back. */
+/** Counts a value of another type, unless one was counted less than `quietMs` ago; 0 counts every one. */
+export async function updateConflict(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  { id, quietMs }: { id: number; quietMs: number },
+): Promise<void> {
+  await tx`
+    UPDATE properties SET conflicts_count = conflicts_count + 1, last_conflict_at = ${clock.now}
+    WHERE app_id = ${appId} AND id = ${id} AND (${quietMs}::float8 = 0 OR last_conflict_at IS NULL
+      OR last_conflict_at <= ${clock.now} - ${quietMs}::float8 * interval '1 millisecond')`;
+}
+
+/** Which of these texts stand in the samples of their keys? In order of numbers. */
+export async function listShownSamples(tx: Tx, appId: Uuid, texts: readonly TextGone[]): Promise<TextGone[]> {
+  return tx<TextGone[]>`
+    SELECT DISTINCT p.id, t.sample
+    FROM unnest(${texts.map(({ id }) => id)}::int[], ${texts.map(({ sample }) => sample)}::text[]) AS t (id, sample)
+    JOIN properties p ON p.id = t.id
+    WHERE p.app_id = ${appId} AND p.samples ? t.sample ORDER BY p.id`;
+}
+
+/** Takes a text out of a key's samples: its owner has it no more, and others who have it bring it back. */
 export async function deleteSample(tx: Tx, appId: Uuid, id: number, sample: string): Promise<void> {
   await tx`
     UPDATE properties SET samples = samples - ${sample}::text

@@ -8,7 +8,7 @@ import { notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
-import type { Property } from '../properties/property.ts';
+import { listSlottedAndNumbered } from '../properties/queries.ts';
 import type { User } from './user.ts';
 
 /**
@@ -19,9 +19,9 @@ export async function copyToDevices(
   tx: Tx,
   clock: Clock,
   appId: Uuid,
-  copied: { readonly user: User; readonly slotted: readonly Property[]; readonly aliasedId: Uuid | null },
+  copied: { readonly user: User; readonly aliasedId: Uuid | null },
 ): Promise<void> {
-  const { user, slotted, aliasedId } = copied;
+  const { user, aliasedId } = copied;
   const locked = await lockDevicesOfUser(tx, appId, user.externalId, aliasedId);
   if (aliasedId !== null) {
     const aliased = locked.find(({ device }) => device.id === aliasedId);
@@ -29,6 +29,8 @@ export async function copyToDevices(
     if (aliased.externalId !== user.externalId) await updateIdentified(tx, clock, appId, aliasedId);
   }
   const devices = locked.map(({ device }) => device);
+  // Only now: until the devices were locked, others could give slots to keys that these devices hold.
+  const slotted = await listSlottedAndNumbered(tx, appId, []);
   await writeCopies(tx, appId, { profile: { ...user, userId: user.id }, devices, slotted });
 }
 

@@ -3,7 +3,7 @@ import { listActiveDeviceIdsOfUser } from '../audience/queries.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Property } from '../properties/property.ts';
-import { listSlottedAndNumbered } from '../properties/queries.ts';
+import { readCatalog } from '../properties/queries.ts';
 import { findUser } from './queries.ts';
 import type { User } from './user.ts';
 
@@ -19,9 +19,9 @@ export const devicesShownMax = 100;
 export async function findUserWithDevices(sql: Sql, appId: Uuid, externalId: string): Promise<FoundUser | undefined> {
   const user = await findUser(sql, appId, externalId);
   if (!user) return undefined;
-  const [properties, deviceIds] = await Promise.all([
-    listSlottedAndNumbered(sql, appId, Object.keys(user.properties).map(Number)),
+  const [catalog, deviceIds] = await Promise.all([
+    readCatalog(sql, appId, Object.keys(user.properties).map(Number)),
     listActiveDeviceIdsOfUser(sql, appId, externalId, devicesShownMax),
   ]);
-  return { user, catalog: new Map(properties.map((property) => [property.id, property])), deviceIds };
+  return { user, catalog, deviceIds };
 }

@@ -1,11 +1,8 @@
 // SQL: people (external id → user id) and users.
-import type { Clock } from '../platform/clock.ts';
+import { type Clock, nowOf } from '../platform/clock.ts';
 import type { Fragment, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { User } from './user.ts';
-
-// Answers show milliseconds, and what is stored is what was shown.
-const nowOf = (tx: Tx, clock: Clock): Fragment => tx`date_trunc('milliseconds', ${clock.now})`;
 
 const userColumns = (tx: Tx): Fragment => tx`
   id, external_id, first_name, country, language, timezone, properties, created_at, updated_at`;

@@ -1,5 +1,4 @@
 // POST /v1/users, GET and DELETE /v1/users/{external_id}.
-import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
 import { readDeviceId } from '../devices/device.ts';
 import { notFound } from '../platform/api-error.ts';
@@ -9,7 +8,7 @@ import type { Route } from '../platform/http-server.ts';
 import { encodeId, type Uuid } from '../platform/ids.ts';
 import { isStorable } from '../platform/json.ts';
 import type { TimeZones } from '../platform/time-zones.ts';
-import { validate } from '../platform/validate.ts';
+import { noQuery, validate } from '../platform/validate.ts';
 import { presentConflict, presentProperties } from '../properties/property.ts';
 import { eraseUser } from './erase-user.ts';
 import { type FoundUser, findUserWithDevices } from './find-user.ts';
@@ -21,8 +20,6 @@ export interface UserRouteDeps {
   readonly clock: Clock;
   readonly timeZones: TimeZones;
 }
-
-const noQuery = z.strictObject({});
 
 export function userRoutes({ sql, clock, timeZones }: UserRouteDeps): Route<Caller>[] {
   const userRequest = userRequestSchema(timeZones);

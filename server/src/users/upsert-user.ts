@@ -2,7 +2,7 @@
 // upserts of one user follow each other; per key the later one wins.
 import { listActiveDeviceIdsOfUser } from '../audience/queries.ts';
 import type { Clock } from '../platform/clock.ts';
-import { type Sql, type Tx, transaction } from '../platform/db.ts';
+import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
 import { changeProperties } from '../properties/change-properties.ts';
 import { learnProperties, recordSightings } from '../properties/learn-properties.ts';
@@ -35,21 +35,23 @@ export async function upsertUser(
   { sql, clock }: { sql: Sql; clock: Clock },
   request: UpsertUser,
 ): Promise<UpsertedUser> {
-  return transaction(sql, async (tx) => {
-    const { appId, externalId } = request;
-    const given = request.properties ?? noChanges;
-    const learned = await learnProperties(tx, clock, { appId, given, mayAdd: true });
-    const id = await claimPerson(tx, clock, appId, externalId);
-    const former = await findUser(tx, appId, externalId);
-    const keepsFormer = request.properties !== null;
-    const { stored, catalog } = await changeProperties(tx, appId, former?.properties ?? {}, learned, keepsFormer);
-    const write: UserWrite = { id, externalId, ...mergeAttributes(former, request), properties: stored };
-    const user = former ? await updateUser(tx, clock, appId, write) : await insertUser(tx, clock, appId, write);
-    await copyToDevices(tx, clock, appId, { user, slotted: [...catalog.values()], aliasedId: request.deviceId });
-    const deviceIds = await listActiveDeviceIdsOfUser(tx, appId, externalId, devicesShownMax);
-    await recordSightings(tx, clock, appId, learned);
-    return { user, created: !former, conflicts: learned.conflicts, catalog, deviceIds };
-  });
+  return repeatOnDeadlock(() => transaction(sql, (tx) => upsertIn(tx, clock, request)));
+}
+
+async function upsertIn(tx: Tx, clock: Clock, request: UpsertUser): Promise<UpsertedUser> {
+  const { appId, externalId } = request;
+  const given = request.properties ?? noChanges;
+  const learned = await learnProperties(tx, clock, { appId, given, mayAdd: true });
+  const id = await claimPerson(tx, clock, appId, externalId);
+  const former = await findUser(tx, appId, externalId);
+  const keepsFormer = request.properties !== null;
+  const changed = await changeProperties(tx, appId, former?.properties ?? {}, learned, keepsFormer);
+  const write: UserWrite = { id, externalId, ...mergeAttributes(former, request), properties: changed.stored };
+  const user = former ? await updateUser(tx, clock, appId, write) : await insertUser(tx, clock, appId, write);
+  await copyToDevices(tx, clock, appId, { user, aliasedId: request.deviceId });
+  const deviceIds = await listActiveDeviceIdsOfUser(tx, appId, externalId, devicesShownMax);
+  await recordSightings(tx, clock, appId, learned, changed.gone);
+  return { user, created: !former, conflicts: learned.conflicts, catalog: changed.catalog, deviceIds };
 }
 
 // The user id behind an external id, locked; minted when it is first seen.

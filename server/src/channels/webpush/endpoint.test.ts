@@ -64,6 +64,17 @@ describe('R-36 whatever else is refused, and says where', () => {
     ['nothing', undefined, [['', 'invalid_format']]],
     ['over 4,096 bytes', { ...token, endpoint: `${endpoint}${'ü'.repeat(2_000)}` }, [['', 'too_big']]],
     ['over 4,096 bytes of white space', `${JSON.stringify(token)}${' '.repeat(4_096)}`, [['', 'too_big']]],
+    ['text over 4,096 bytes that is no JSON either', '['.repeat(4_097), [['', 'too_big']]],
+    [
+      'an endpoint over 2 KB once encoded',
+      { ...token, endpoint: `${endpoint}${'é'.repeat(400)}` },
+      [['endpoint', 'too_big']],
+    ],
+    [
+      'the same as text',
+      JSON.stringify({ ...token, endpoint: `${endpoint}${'é'.repeat(1_500)}` }),
+      [['endpoint', 'too_big']],
+    ],
     ['an endpoint over 2 KB', { ...token, endpoint: `${endpoint}${'a'.repeat(2_048)}` }, [['endpoint', 'too_big']]],
     [
       'an empty object',
@@ -131,6 +142,14 @@ describe('R-36 whatever else is refused, and says where', () => {
       message: "Unknown: 'x'.",
       allowed: ['endpoint', 'expirationTime', 'keys'],
     });
+  });
+
+  test('what is accepted is accepted again as it is stored, however it was spelled', () => {
+    const longest = `${endpoint}${'é'.repeat(333)}`;
+    const checked = checkSubscription({ ...token, endpoint: longest }, rules);
+    const stored = 'subscription' in checked ? checked.subscription.endpoint : '';
+    expect(stored).toHaveLength(endpoint.length + 6 * 333);
+    expect(readSubscription(JSON.stringify({ endpoint: stored, keys: { p256dh, auth } }), rules)).toEqual(checked);
   });
 
   test('at send time the curve is left to the encryption', () => {

@@ -7,6 +7,7 @@ import { judgeUrl } from '../../platform/outbound-url.ts';
 import { decodeBase64Url } from './base64url.ts';
 
 const tokenBytesMax = 4_096;
+const endpointLengthMax = 2_048;
 const tokenKeys = ['endpoint', 'expirationTime', 'keys'];
 const keyNames = ['p256dh', 'auth'];
 
@@ -43,6 +44,8 @@ export interface Subscription {
   readonly auth: Buffer;
 }
 
+const tooLong = issue([], 'too_big', `A push subscription has at most ${tokenBytesMax} bytes.`);
+
 export type ParsedSubscription = { readonly subscription: Subscription } | { readonly issues: readonly Issue[] };
 
 /**
@@ -57,13 +60,13 @@ export function checkSubscription(token: unknown, rules: EndpointRules): ParsedS
 
 /** The same without the arithmetic on the curve, which encrypting does in any case. */
 export function readSubscription(token: unknown, rules: EndpointRules): ParsedSubscription {
+  // Measured before it is parsed: text in text escapes the limit on the depth of a body.
+  if (typeof token === 'string' && Buffer.byteLength(token) > tokenBytesMax) return { issues: [tooLong] };
   const value = typeof token === 'string' ? parseJson(token) : token;
   if (value === undefined) return { issues: [issue([], 'invalid_format', 'It is not JSON.')] };
   if (!isRecord(value)) return { issues: [issue([], 'invalid_type', 'It must be a push subscription.')] };
-  const text = typeof token === 'string' ? token : JSON.stringify(token);
-  if (Buffer.byteLength(text) > tokenBytesMax) {
-    return { issues: [issue([], 'too_big', `A push subscription has at most ${tokenBytesMax} bytes.`)] };
-  }
+  if (typeof token !== 'string' && Buffer.byteLength(JSON.stringify(token)) > tokenBytesMax)
+    return { issues: [tooLong] };
 
   const issues: Issue[] = [];
   const { endpoint, expirationTime, keys } = value as { endpoint?: unknown; expirationTime?: unknown; keys?: unknown };
@@ -88,6 +91,12 @@ function readEndpoint(endpoint: unknown, rules: EndpointRules, issues: Issue[]) 
     return undefined;
   }
   const { url, host, port } = judged;
+  // What is stored and sent to is the normalized form, which may be longer than what was given: 'ü' becomes '%C3%BC'.
+  if (url.href.length > endpointLengthMax) {
+    const message = `An endpoint has at most ${endpointLengthMax} characters, percent-encoded.`;
+    issues.push(issue(['endpoint'], 'too_big', message));
+    return undefined;
+  }
   if (!isPushHost(host, rules.pushHosts)) {
     issues.push(issue([], 'host_not_allowed', `'${host}' is not a known push service.`));
     return undefined;
