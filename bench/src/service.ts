@@ -54,12 +54,18 @@ export async function startService(
   const stop = (): Promise<void> => program.stop('SIGINT');
   workbench.onClose(stop);
   await untilReady(program, url);
+  const startedInSeconds = (performance.now() - launchedAt) / 1000;
+  if (/^Building /m.test(await program.lastWords())) {
+    throw new BenchError(
+      'The sources changed and the service was built again while it was measured: run it once more.',
+    );
+  }
   return {
     url,
     port,
     dataDir,
     supervisorPid: program.pid,
-    startedInSeconds: (performance.now() - launchedAt) / 1000,
+    startedInSeconds,
     run: (...parameters) => runCommand(parameters, dataDir, variables),
     stop,
   };

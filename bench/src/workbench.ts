@@ -51,7 +51,7 @@ export class Workbench {
 export interface Program {
   readonly child: ChildProcess;
   readonly pid: number;
-  /** What it wrote to standard error, or to both where standard output goes to the same file. */
+  /** The end of what it wrote to its log file. */
   lastWords(): Promise<string>;
   /** Asks it to end, insists after `patienceMs`, and resolves when it is gone. */
   stop(signal: NodeJS.Signals, patienceMs?: number): Promise<void>;
@@ -82,7 +82,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   return {
     child,
     pid,
-    lastWords: async () => (await readFile(logFile, 'utf8')).trim().split('\n').slice(-15).join('\n'),
+    lastWords: async () => (await readFile(logFile, 'utf8')).trim().split('\n').slice(-30).join('\n'),
     stop: (signal, patienceMs = 30_000) => stopChild(child, signal, patienceMs),
   };
 }
