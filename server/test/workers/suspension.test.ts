@@ -1,9 +1,13 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { updateAppSuspension } from '../../src/apps/queries.ts';
 import { statusNumber } from '../../src/delivery/delivery.ts';
 import { makeBatchesDue } from '../../src/delivery/queries.ts';
 import { receiptTokensOf } from '../../src/delivery/receipt-token.ts';
 import { decodeId } from '../../src/platform/ids.ts';
+import { whenDone } from '../database.ts';
 import { accept, type Script } from '../push-service.ts';
 import { type Bundle, setup, type TestApp } from '../setup.ts';
 
@@ -58,6 +62,39 @@ async function readMessage(t: Bundle, message: string) {
 }
 
 describe('a message that is being sent when its app is suspended', () => {
+  it('ends now and not when its retries would be due, although its batch was claimed at that moment', async () => {
+    const { t, send } = await setUp();
+    const message = await send(60);
+    const held: (() => void)[] = [];
+    t.push.scriptAll((request, response, count) => void held.push(() => comeBackLater(request, response, count)));
+    const workers = t.service.startWorkers();
+    await t.push.waitForCount(60);
+    await suspend(t);
+    for (const answer of held) answer();
+    await workers.idle();
+    expect(await readMessage(t, message)).toMatchObject({
+      status: 'canceled',
+      report: { accepted: 60, sent: 0, failed: 0, skipped: 60 },
+    });
+    expect(t.push.requests).toHaveLength(60);
+  });
+
+  it('gives back the one unit of a plan that counts messages, when nothing of it was tried', async () => {
+    const plans = await mkdtemp(join(tmpdir(), 'carillon-plans-'));
+    whenDone(() => rm(plans, { recursive: true }));
+    const file = join(plans, 'plans.json');
+    const quota = { per_month: 10, unit: 'message' };
+    await writeFile(file, JSON.stringify({ plans: { pro: { sk_per_second: null, ck_per_second: null, quota } } }));
+    const environment = { SEND_WAIT_MS: '0', DEFAULT_PLAN: 'pro', PLANS_FILE: file };
+    const t = await setup({ workers: false, environment });
+    await t.registerMany(60);
+    await t.server.post('/v1/messages', { audience: { all: true }, content });
+    expect(await usedBy(t, t.app)).toBe(1);
+    await suspend(t);
+    await t.service.startWorkers().idle();
+    expect(await usedBy(t, t.app)).toBe(0);
+  });
+
   it('ends canceled before anything was begun: nothing is pushed and everything is refunded', async () => {
     const { t, send } = await setUp();
     const message = await send(60);
