@@ -112,6 +112,33 @@ describe('the audience row of a device', () => {
     }
   });
 
+  it('is in step when a key gets its slot while a profile waits for the devices', async () => {
+    const app = await t.newApp();
+    const server = t.clientOf(app.serverKey);
+    const devices: string[] = [];
+    for (const token of ['early', 'late']) {
+      const { body } = await server.post('/v1/devices', android(token));
+      devices.push(body.id);
+      await server.post('/v1/users', { external_id: 'waits', device_id: body.id });
+    }
+    const ids = devices.map((id) => decodeId('dev', id) ?? '');
+    const [first = ''] = ids.toSorted();
+    let upserted: ReturnType<typeof server.post> | undefined;
+    await t.sql.begin(async (tx) => {
+      await tx`SELECT 1 FROM devices WHERE id = ${first} FOR UPDATE`;
+      upserted = server.post('/v1/users', { external_id: 'waits', first_name: 'Ada' });
+      for (let waiting = 0; waiting === 0; ) {
+        const blocked = await t.sql`
+          SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+        waiting = blocked.length;
+      }
+      const other = ids.indexOf(first) === 0 ? 'late' : 'early';
+      await server.post('/v1/devices', android(other, { properties: { topic: 'sport' } }));
+    });
+    expect(await upserted).toMatchObject({ status: 200 });
+    await expectInStep(app);
+  });
+
   it('is in step after any mixture of racing requests', async () => {
     const keys = ['a', 'b', 'c'];
     const value = fc.constantFrom<PropertyValue | null>('x', 'y', 1, 2, true, null);

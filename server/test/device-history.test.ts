@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { invalidateDevices, type RefusedDevice, restoreDevices } from '../src/devices/device-history.ts';
-import { countMismatches, forgetMismatches } from '../src/devices/queries.ts';
+import { countMismatches, forgetMismatches, listRetiredByCredential, lockDevicesById } from '../src/devices/queries.ts';
 import { transaction } from '../src/platform/db.ts';
 import { decodeId, type Uuid } from '../src/platform/ids.ts';
 import { type Client, setup, type TestApp } from './setup.ts';
@@ -25,14 +25,24 @@ async function newDevice(token: string): Promise<Uuid> {
 
 async function refuse(items: RefusedDevice[], options: { credentialId?: number | null } = {}): Promise<number> {
   const refused = { appId: app.id, credentialId, at: t.clock.date(), ...options, items };
-  const changed = await transaction(t.sql, (tx) => invalidateDevices(tx, refused));
+  const changed = await transaction(t.sql, async (tx) => {
+    await lockDevicesById(
+      tx,
+      app.id,
+      items.map((item) => item.deviceId),
+    );
+    return invalidateDevices(tx, refused);
+  });
   // The history is in order of time: what follows is later.
   t.clock.advance(minute);
   return changed;
 }
 
 const restore = (since: Date) =>
-  transaction(t.sql, (tx) => restoreDevices(tx, app.id, credentialId, since, t.clock.date()));
+  transaction(t.sql, async (tx) => {
+    await lockDevicesById(tx, app.id, await listRetiredByCredential(tx, app.id, credentialId, since));
+    return restoreDevices(tx, app.id, credentialId, since, t.clock.date());
+  });
 
 async function stateOf(id: Uuid): Promise<{ status: string; active: boolean; history: string[] }> {
   const [row] = await t.sql<{ status: string; statusReason: string | null; active: boolean }[]>`

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decodeId } from '../../src/platform/ids.ts';
+import { exchange } from '../raw-http.ts';
 import { setup } from '../setup.ts';
 
 const t = await setup({ workers: false });
@@ -37,6 +38,42 @@ describe('200', () => {
       for (const trace of ['private-person', 'Augusta', 'ada@private.example'])
         expect(text, table).not.toContain(trace);
     }
+  });
+
+  it('leaves no sample of what the person or a device of theirs had before, or had replaced or cleared', async () => {
+    const app = await t.newApp();
+    const server = t.clientOf(app.serverKey);
+    const register = (properties: object | null) =>
+      server.post('/v1/devices', { platform: 'android', token: 'traces', properties });
+    const { body } = await register({ seat: 'device-first', mail: 'device-mail' });
+    const external_id = 'traced';
+    const long = `person-long${'x'.repeat(80)}`;
+    const upsert = (properties: object | null) =>
+      server.post('/v1/users', { external_id, device_id: body.id, properties });
+    await upsert({ mail: 'person-first', note: 'person-note', city: 'person-city', long });
+    await upsert({ mail: 'person-second', note: null, long: `${long}y` });
+    await register({ seat: 'device-second', mail: null });
+    const samples = async () =>
+      Object.fromEntries(
+        (await server.get('/v1/properties')).body.data.map((entry: { key: string; samples: unknown }) => [
+          entry.key,
+          entry.samples,
+        ]),
+      );
+    expect(await samples()).toEqual({
+      ...{
+        mail: ['person-second'],
+        note: [],
+        city: ['person-city'],
+        long: [long.slice(0, 64)],
+        seat: ['device-second'],
+      },
+    });
+    await server.delete('/v1/users/traced');
+    expect(await samples()).toEqual({ mail: [], note: [], city: [], long: [], seat: [] });
+    await upsert({ mail: 'person-third', note: 'person-third' }).then(({ status }) => expect(status).toBe(200));
+    await upsert(null);
+    expect(await samples()).toMatchObject({ mail: [], note: [] });
   });
 
   it('gives the same external id a new user afterwards, without the former values', async () => {
@@ -85,6 +122,22 @@ describe('200', () => {
   it('takes a percent-encoded external id', async () => {
     await t.server.post('/v1/users', { external_id: 'a/b c' });
     expect(await t.server.delete('/v1/users/a%2Fb%20c')).toMatchObject({ status: 200, body: { external_id: 'a/b c' } });
+  });
+});
+
+describe('the external ids . and ..', () => {
+  it.each([
+    ['.', '/v1/users/.'],
+    ['.', '/v1/users/%2E'],
+    ['..', '/v1/users/..'],
+    ['..', '/v1/users/%2e%2e'],
+  ])('%j is read and erased by a client that sends the path as it stands: %s', async (external_id, path) => {
+    await t.server.post('/v1/users', { external_id });
+    const send = (method: string) =>
+      exchange(t.url, `${method} ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${t.app.serverKey}\r\n\r\n`);
+    expect(await send('GET')).toMatchObject({ status: 200, body: { external_id } });
+    expect(await send('DELETE')).toMatchObject({ status: 200, body: { external_id, deleted: true } });
+    expect(await send('GET')).toMatchObject({ status: 404 });
   });
 });
 

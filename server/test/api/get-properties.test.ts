@@ -138,6 +138,37 @@ describe('200', () => {
     for (const key of ['a', 'b', 'c']) expect((await entry(key)).conflicts_count).toBe(20);
   });
 
+  it('shows no text that came with a client key, and keeps room for the app’s own', async () => {
+    const { app, upsert, entry } = await catalogOf();
+    const client = t.clientOf(app.clientKey);
+    await upsert('a', { city: 'Rome' });
+    for (let i = 0; i < 5; i++) {
+      const device = { platform: 'android', token: `stranger-${i}`, properties: { city: `junk ${i}` } };
+      expect((await client.post('/v1/devices', device)).status).toBe(200);
+    }
+    await upsert('b', { city: 'Oslo' });
+    expect((await entry('city')).samples).toEqual(['Rome', 'Oslo']);
+  });
+
+  it('counts one conflict of client keys in ten seconds, beside each one of server keys', async () => {
+    const { app, upsert, entry } = await catalogOf();
+    const client = t.clientOf(app.clientKey);
+    await upsert('a', { age: 1 });
+    const intrude = (name: string) =>
+      client.post('/v1/devices', { platform: 'android', token: name, properties: { age: name } });
+    const first = await Promise.all(Array.from({ length: 10 }, (_, i) => intrude(`racing-${i}`)));
+    for (const { status, body } of first)
+      expect({ status, conflicts: body.property_conflicts.length }).toEqual({ status: 200, conflicts: 1 });
+    expect(await entry('age')).toMatchObject({ conflicts_count: 1 });
+    await upsert('a', { age: 'one' });
+    await upsert('a', { age: 'two' });
+    expect(await entry('age')).toMatchObject({ conflicts_count: 3 });
+    t.clock.advance(11_000);
+    await intrude('later');
+    await intrude('at once after');
+    expect(await entry('age')).toMatchObject({ conflicts_count: 4 });
+  });
+
   it('says when a key was last seen, exact to one hour', async () => {
     const { upsert, entry } = await catalogOf();
     const { body: first } = await upsert('a', { plan: 'pro' });
@@ -210,6 +241,7 @@ describe('400', () => {
     ['limit=0', 'limit', 'too_small'],
     ['limit=201', 'limit', 'too_big'],
     ['limit=x', 'limit', 'invalid_format'],
+    ['limit=0050', 'limit', 'invalid_format'],
     ['cursor=x', 'cursor', 'invalid_value'],
     ['type=string', 'type', 'unrecognized_keys'],
     ['limit=1&limit=1', 'limit', 'invalid_value'],

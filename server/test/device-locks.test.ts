@@ -1,0 +1,115 @@
+// Who locks several devices: verdicts, upserts, refreshes, erasures. Nobody waits in a circle, and where the database ends one
+// all the same, the request is repeated.
+import { describe, expect, it } from 'vitest';
+import { recordVerdicts, type Verdict } from '../src/delivery/record-verdicts.ts';
+import { countMismatches } from '../src/devices/queries.ts';
+import { transaction } from '../src/platform/db.ts';
+import { decodeId, type Uuid } from '../src/platform/ids.ts';
+import { setup } from './setup.ts';
+
+const t = await setup({ workers: false });
+const log = t.service.run.log;
+
+/** Resolves when so many statements of this database wait for a lock. */
+async function untilWaiting(count: number): Promise<void> {
+  for (;;) {
+    const waiting = await t.sql`
+      SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    if (waiting.length >= count) return;
+  }
+}
+
+/** Two devices of one user, in the order of their ids. */
+async function twoDevicesOf(external_id: string): Promise<{ ids: string[]; uuids: [Uuid, Uuid] }> {
+  const ids: string[] = [];
+  for (let i = 0; i < 2; i++) {
+    const device_id = await t.registerDevice();
+    await t.server.post('/v1/users', { external_id, device_id });
+    ids.push(device_id);
+  }
+  ids.sort();
+  const [first = '', second = ''] = ids.map((id) => decodeId('dev', id) ?? '').sort();
+  return { ids, uuids: [first, second] };
+}
+
+const verdictOf = (deviceId: Uuid, fields: Partial<Verdict> = {}): Verdict => ({
+  deviceId,
+  credentialId: 1,
+  errorCode: null,
+  reason: null,
+  goneAtMs: null,
+  registeredAtMs: t.clock.nowMs(),
+  isLocal: false,
+  ...fields,
+});
+
+const statusesOf = async (uuids: readonly Uuid[]): Promise<unknown[]> => {
+  const rows = await t.sql`SELECT status FROM devices WHERE id = ANY(${uuids as Uuid[]}::uuid[]) ORDER BY id`;
+  return rows.map((row) => row['status']);
+};
+
+describe('verdicts', () => {
+  it('hold every device they may change before they change the first, whatever the reasons are', async () => {
+    const { uuids } = await twoDevicesOf('two-reasons');
+    const [first, second] = uuids;
+    let judged: Promise<void> | undefined;
+    let upserted: ReturnType<typeof t.server.post> | undefined;
+    await t.sql.begin(async (tx) => {
+      // The history cannot be written: the verdicts stand still after the first reason.
+      await tx`LOCK TABLE device_changes IN SHARE MODE`;
+      judged = recordVerdicts({ sql: t.sql, clock: t.clock, log }, t.app.id, [
+        verdictOf(second, { errorCode: 'unregistered' }),
+        verdictOf(first, { errorCode: 'invalid_token' }),
+      ]);
+      await untilWaiting(1);
+      const free = await tx`SELECT id FROM devices WHERE id = ANY(${uuids}::uuid[]) FOR UPDATE SKIP LOCKED`;
+      expect(free).toEqual([]);
+      upserted = t.server.post('/v1/users', { external_id: 'two-reasons', first_name: 'Ada' });
+      await untilWaiting(2);
+    });
+    await judged;
+    expect(await upserted).toMatchObject({ status: 200, body: { first_name: 'Ada', devices: [] } });
+    expect(await statusesOf(uuids)).toEqual(['invalid', 'invalid']);
+  });
+
+  it('end mismatches in a row by a success, without writing a device that has none', async () => {
+    const { uuids } = await twoDevicesOf('mismatched');
+    const [first, second] = uuids;
+    await transaction(t.sql, (tx) => countMismatches(tx, t.app.id, [first], 3));
+    const versionsOf = () =>
+      t.sql`SELECT id, mismatches, xmin::text FROM devices WHERE id = ANY(${uuids}::uuid[]) ORDER BY id`;
+    const before = await versionsOf();
+    await recordVerdicts(
+      { sql: t.sql, clock: t.clock, log },
+      t.app.id,
+      uuids.map((id) => verdictOf(id)),
+    );
+    const after = await versionsOf();
+    expect(after.map((row) => row['mismatches'])).toEqual([0, 0]);
+    expect(after.find((row) => row['id'] === second)).toEqual(before.find((row) => row['id'] === second));
+  });
+});
+
+describe('a request that the database ends to resolve a deadlock', () => {
+  it.each([
+    ['an upsert', (id: string) => t.server.post('/v1/users', { external_id: id, country: 'DE' })],
+    ['a registration', (id: string) => t.server.post('/v1/devices', { platform: 'android', token: id, model: 'M' })],
+    ['an opt-out', (_id: string, device: string) => t.server.delete(`/v1/devices/${device}`)],
+    ['an erasure', (id: string) => t.server.delete(`/v1/users/${id}`)],
+  ])('is repeated and succeeds: %s', async (name, request) => {
+    const external_id = name.replace(' ', '-');
+    const { body } = await t.server.post('/v1/devices', { platform: 'android', token: external_id });
+    await t.server.post('/v1/users', { external_id, device_id: body.id });
+    const id = decodeId('dev', body.id) ?? '';
+    let answer: ReturnType<typeof request> | undefined;
+    await t.sql.begin(async (tx) => {
+      // This transaction waits patiently, so it is the request that the database ends.
+      await tx`SET LOCAL deadlock_timeout = '1h'`;
+      await tx`SELECT 1 FROM audience WHERE device_id = ${id} FOR UPDATE`;
+      answer = request(external_id, body.id);
+      await untilWaiting(1);
+      await tx`SELECT 1 FROM devices WHERE id = ${id} FOR UPDATE`;
+    });
+    expect(await answer).toMatchObject({ status: 200 });
+  });
+});
