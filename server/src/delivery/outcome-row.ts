@@ -36,15 +36,19 @@ export async function toOutcomeItem(
   before: readonly Attempt[],
   result: Exclude<PushResult, { kind: 'deferred' }>,
 ): Promise<OutcomeItem> {
-  const judged = { deviceId: target.deviceId, registeredAtMs: target.registeredAtMs, goneAtMs: null };
-  const row = {
+  if (result.kind === 'attempted') return attemptedItem(deps, batch, target, channel, before, result);
+  const isSkip = result.kind === 'skipped';
+  const code = isSkip ? result.reason : result.code;
+  const credentialId = isSkip ? null : result.credentialId;
+  const row: DeliveryRow = {
     deviceId: target.deviceId,
     userId: target.userId,
     doneAtMs: deps.clock.nowMs(),
-    channel: channelNumber(channel),
     latencyMs: null,
-    credentialId: null,
-    errorCode: null,
+    credentialId,
+    channel: channelNumber(channel),
+    status: statusNumber(result.kind),
+    errorCode: isSkip ? skipNumber(result.reason) : errorNumber(result.code),
     attempts: before.length,
     providerStatus: null,
     form: null,
@@ -52,65 +56,56 @@ export async function toOutcomeItem(
     urls: null,
     timeline: before.length > 0 ? JSON.stringify(before) : null,
   };
-  if (result.kind === 'skipped') {
-    const { reason } = result;
-    return {
-      row: { ...row, status: statusNumber('skipped'), errorCode: skipNumber(reason) },
-      channel,
-      final: 'skipped',
-      code: reason,
-      verdict: null,
-    };
-  }
-  if (result.kind === 'failed') {
-    const { code, credentialId } = result;
-    return {
-      row: { ...row, status: statusNumber('failed'), errorCode: errorNumber(code), credentialId },
-      channel,
-      final: 'failed',
-      code,
-      // Keys that cannot be used are as good as a provider's word that the token is none (contract 7.6).
-      verdict:
-        code === 'invalid_token' && credentialId !== null
-          ? { ...judged, credentialId, errorCode: code, reason: null, isLocal: true }
-          : null,
-    };
-  }
-  const { outcome, attempt, credentialId, urls } = result;
-  const attempted = {
-    ...row,
+  // Keys that cannot be used are as good as a provider's word that the token is none (contract 7.6).
+  const verdict =
+    code === 'invalid_token' && credentialId !== null ? verdictOf(target, credentialId, code, null, true) : null;
+  return { row, channel, final: result.kind, code, verdict };
+}
+
+// This runs for every push: one literal, and a timeline only where it is kept.
+async function attemptedItem(
+  deps: OutcomeRowDeps,
+  batch: ClaimedBatch,
+  target: Target,
+  channel: ChannelId,
+  before: readonly Attempt[],
+  { outcome, attempt, credentialId, urls }: Extract<PushResult, { kind: 'attempted' }>,
+): Promise<OutcomeItem> {
+  const stored = outcome.kind === 'sent' ? await storeAnswer(deps, batch.appId, credentialId, outcome) : undefined;
+  const isRetry = attempt.outcome === 'retry';
+  const final = outcome.kind === 'sent' ? 'sent' : isRetry ? null : 'failed';
+  const errorCode = outcome.kind === 'sent' ? null : outcome.errorCode;
+  // A first-attempt success of a known form needs no timeline: form and reference say all of it.
+  const isTold = stored !== undefined && stored.form !== null && before.length === 0;
+  const row: DeliveryRow = {
+    deviceId: target.deviceId,
+    userId: target.userId,
     doneAtMs: Date.parse(attempt.at) + attempt.latency_ms,
     latencyMs: attempt.latency_ms,
     credentialId,
+    channel: channelNumber(channel),
+    status: statusNumber(final ?? 'retrying'),
+    errorCode: errorCode === null ? null : errorNumber(errorCode),
     attempts: attempt.attempt,
     providerStatus: outcome.provider?.httpStatus ?? null,
+    form: stored?.form ?? null,
+    providerRef: stored?.ref ?? null,
     urls,
-    timeline: JSON.stringify([...before, attempt]),
+    timeline: isTold ? null : JSON.stringify([...before, attempt]),
   };
-  if (outcome.kind === 'sent') {
-    const stored = await storeAnswer(deps, batch.appId, credentialId, outcome);
-    // A first-attempt success of a known form needs no timeline: form and reference say all of it.
-    const timeline = stored.form !== null && before.length === 0 ? null : attempted.timeline;
-    return {
-      row: { ...attempted, status: statusNumber('sent'), form: stored.form, providerRef: stored.ref, timeline },
-      channel,
-      final: 'sent',
-      code: null,
-      verdict: { ...judged, credentialId, errorCode: null, reason: null, isLocal: false },
-    };
-  }
-  const isRetry = attempt.outcome === 'retry';
-  return {
-    row: {
-      ...attempted,
-      status: statusNumber(isRetry ? 'retrying' : 'failed'),
-      errorCode: errorNumber(outcome.errorCode as ErrorCode),
-    },
-    channel,
-    final: isRetry ? null : 'failed',
-    code: outcome.errorCode,
-    verdict: { ...judged, credentialId, errorCode: outcome.errorCode, reason: outcome.reason, isLocal: false },
-  };
+  const reason = outcome.kind === 'sent' ? null : outcome.reason;
+  const verdict = verdictOf(target, credentialId, errorCode, reason, false);
+  return { row, channel, final, code: errorCode, verdict };
+}
+
+function verdictOf(
+  { deviceId, registeredAtMs }: Target,
+  credentialId: number,
+  errorCode: ErrorCode | null,
+  reason: string | null,
+  isLocal: boolean,
+): Verdict {
+  return { deviceId, registeredAtMs, credentialId, errorCode, reason, goneAtMs: null, isLocal };
 }
 
 // An answer that cannot be given a number now is stored whole: an outcome is never lost for the sake of its size.
