@@ -1,8 +1,7 @@
 // GET /v1/config: what a client app needs to know before it registers.
-import { z } from 'zod';
 import type { Sql } from '../platform/db.ts';
 import type { Route } from '../platform/http-server.ts';
-import { validate } from '../platform/validate.ts';
+import { noQuery, validate } from '../platform/validate.ts';
 import type { Caller } from './caller.ts';
 import { listCurrentCredentials } from './queries.ts';
 
@@ -13,7 +12,7 @@ export function configRoutes({ sql }: { sql: Sql }): Route<Caller>[] {
       path: '/v1/config',
       access: 'client-or-server',
       async handle({ caller, query }) {
-        validate(z.strictObject({}), query);
+        validate(noQuery, query);
         const current = await listCurrentCredentials(sql, caller.appId);
         const webpush = current.find(({ channel }) => channel === 'webpush');
         return {

@@ -1,8 +1,7 @@
 // GET /v1/channels: public, the channels the service supports.
 
-import { z } from 'zod';
 import type { Route } from '../platform/http-server.ts';
-import { validate } from '../platform/validate.ts';
+import { noQuery, validate } from '../platform/validate.ts';
 import { channels } from './channels.ts';
 
 export function channelRoutes<Caller>(): Route<Caller>[] {
@@ -12,7 +11,7 @@ export function channelRoutes<Caller>(): Route<Caller>[] {
       path: '/v1/channels',
       access: 'public',
       async handle({ query }) {
-        validate(z.strictObject({}), query);
+        validate(noQuery, query);
         return {
           channels: channels.map(({ id, platform, name, payloadBytesMax }) => ({
             id,

@@ -7,7 +7,7 @@ import type { Sql } from '../platform/db.ts';
 import type { ApiRequest, Route } from '../platform/http-server.ts';
 import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
 import { type Cursors, limitField, toPage } from '../platform/page.ts';
-import { validate } from '../platform/validate.ts';
+import { noQuery, validate } from '../platform/validate.ts';
 import { builtInPlans, type Plan, type Plans } from '../quotas/plan.ts';
 import type { AcceptMessage } from './accept-message.ts';
 import { type AwaitDeps, awaitReport } from './await-report.ts';
@@ -51,7 +51,7 @@ export function messageRoutes(deps: MessageRouteDeps): Route<Caller>[] {
       path: '/v1/messages/:id',
       access: 'server',
       async handle({ caller, params, query }) {
-        validate(z.strictObject({}), query);
+        validate(noQuery, query);
         const id = decodeId('msg', params['id'] ?? '');
         const message = id === undefined ? undefined : await findMessage(deps.sql, caller.appId, id);
         if (!message) throw notFound();
@@ -63,7 +63,7 @@ export function messageRoutes(deps: MessageRouteDeps): Route<Caller>[] {
 
 async function postMessage(deps: MessageRouteDeps, request: ApiRequest<Caller>): Promise<object> {
   const { caller } = request;
-  validate(z.strictObject({}), request.query);
+  validate(noQuery, request.query);
   const message = validate(messageRequestSchema, request.body);
   const plan = planOf(deps.plans, caller);
   if (message.dry_run) return dryRun(deps, caller.appId, plan, message);

@@ -1,7 +1,6 @@
 // GET /openapi.json: the description of the API, public.
-import { z } from 'zod';
 import { Answer, type Route } from '../platform/http-server.ts';
-import { validate } from '../platform/validate.ts';
+import { noQuery, validate } from '../platform/validate.ts';
 import { openapiText } from './document.ts';
 
 export function openapiRoutes<Caller>(): Route<Caller>[] {
@@ -12,7 +11,7 @@ export function openapiRoutes<Caller>(): Route<Caller>[] {
       path: '/openapi.json',
       access: 'public',
       async handle({ query }) {
-        validate(z.strictObject({}), query);
+        validate(noQuery, query);
         answer ??= new Answer(200, { 'content-type': 'application/json; charset=utf-8' }, Buffer.from(openapiText()));
         return answer;
       },

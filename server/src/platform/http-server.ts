@@ -87,6 +87,7 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
   const callers = new WeakMap<FastifyRequest, Caller>();
   const load = createLoad(log);
   const open = openRouteFinder(routes);
+  let hasWarned = false;
   const server = fastify({
     // The deadline of a body is kept where it is read. node:http cuts off slow headers and, behind both, anything else.
     requestTimeout: 3 * bodyTimeoutMs,
@@ -125,6 +126,10 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
   server.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
     if (open.hasRoute(request)) reply.headers(corsHeaders);
+    if (!hasWarned && isForwardedByStranger(request)) {
+      hasWarned = true;
+      log.warn({ peer: request.ip }, 'X-Forwarded-For is ignored: TRUSTED_PROXIES does not name the peer that sent it');
+    }
     if (request.raw.httpVersion === '1.1' && headerValues(request.raw, 'host').length !== 1) {
       throw invalidJson('A request has exactly one Host header.');
     }
@@ -173,6 +178,11 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
     server.options(path, async (_request, reply) => reply.code(200).headers(preflightHeaders).send(''));
   }
   return server;
+}
+
+/** A proxy that we are not told of, or somebody who would like to be taken for another. */
+function isForwardedByStranger({ raw, ip }: FastifyRequest): boolean {
+  return raw.headers['x-forwarded-for'] !== undefined && ip === raw.socket.remoteAddress;
 }
 
 // What devices send gives way first; what stands outside /v1 (health, pages) never does.

@@ -7,7 +7,7 @@ import { notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import { Answer, type Route } from '../platform/http-server.ts';
-import { validate } from '../platform/validate.ts';
+import { noQuery, validate } from '../platform/validate.ts';
 import { findTarget } from './find-target.ts';
 import { recordReceipt } from './record-receipt.ts';
 
@@ -40,7 +40,7 @@ export function receiptRoutes<Caller>(deps: ReceiptRouteDeps): Route<Caller>[] {
       // A service worker sends text/plain, which needs no preflight.
       alsoJson: ['text/plain'],
       async handle({ body, query }) {
-        validate(z.strictObject({}), query);
+        validate(noQuery, query);
         const receipt = validate(receiptSchema, body);
         const subject = openReceiptToken(deps.receiptKeys, receipt.token);
         if (!subject) throw notFound();
