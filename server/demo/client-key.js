@@ -20,6 +20,11 @@ export function keyProblem(key) {
     : 'A client key is ck_live_ and 49 letters and digits. Is a part missing?';
 }
 
+/** Enough of a key to tell it from another. */
+export function shortKey(key) {
+  return `${key.slice(0, 12)}…${key.slice(-4)}`;
+}
+
 export function rememberedKey() {
   try {
     return localStorage.getItem(storedAs) ?? keyOfThisPage;

@@ -1,7 +1,7 @@
 // The demo page: takes the client key, subscribes this browser, shows the command that rings it and what its worker saw.
 // Never asks for a server key, and puts nothing into the page but as text.
 import { CarillonError, createCarillon, InsecureContextError, WebPushNotConfiguredError } from './carillon.js';
-import { keyIn, keyProblem, rememberedKey, rememberKey } from './client-key.js';
+import { keyIn, keyProblem, rememberedKey, rememberKey, shortKey } from './client-key.js';
 import { explain, explainPermission } from './explain.js';
 
 const origin = location.origin;
@@ -14,6 +14,8 @@ let stopListening = () => {};
 /** Counts the steps begun: a step that was overtaken by another no longer speaks. */
 let turn = 0;
 let isBusy = false;
+/** The key of a link, while the question stands whether to use it. */
+let offeredKey = null;
 
 page['allow'].addEventListener('click', () => {
   const isAsked = carillon.permission() === 'default';
@@ -26,6 +28,8 @@ page['stop'].addEventListener('click', () =>
     return null;
   }),
 );
+page['key-keep'].addEventListener('click', () => answerWhichKey(false));
+page['key-take'].addEventListener('click', () => answerWhichKey(true));
 page['key-change'].addEventListener('click', () => askForKey(''));
 page['key-form'].addEventListener('submit', (event) => {
   event.preventDefault();
@@ -36,6 +40,11 @@ for (const button of document.querySelectorAll('[data-copies]')) {
 }
 addEventListener('hashchange', () => takeKeyFromAddress() && start());
 
+function endKeyQuestion() {
+  offeredKey = null;
+  page['key-question'].hidden = true;
+}
+
 /** The key comes in the fragment, which no server ever sees, and leaves the address bar before anyone can share it. */
 function takeKeyFromAddress() {
   const key = keyIn(location.hash);
@@ -43,8 +52,31 @@ function takeKeyFromAddress() {
   history.replaceState(null, '', location.pathname + location.search);
   const problem = keyProblem(key);
   if (problem) return askForKey(problem);
+  const present = rememberedKey();
+  if (present && present !== key) return askWhichKey(present, key);
+  endKeyQuestion();
   rememberKey(key);
   return true;
+}
+
+/** Whoever makes a link must not choose the app that rings a browser in use: that takes a click on this page. */
+function askWhichKey(present, offered) {
+  offeredKey = offered;
+  page['key-present'].textContent = shortKey(present);
+  page['key-offered'].textContent = shortKey(offered);
+  page['key-question'].hidden = false;
+  page['key-question-heading'].focus();
+  return false;
+}
+
+function answerWhichKey(isTaken) {
+  const key = offeredKey;
+  endKeyQuestion();
+  if (isTaken && key) {
+    rememberKey(key);
+    start();
+  }
+  page[page['allow-step'].hidden ? 'key-input' : 'allow-heading'].focus();
 }
 
 function start() {
@@ -62,7 +94,7 @@ function start() {
   page['key'].hidden = true;
   for (const step of ['allow-step', 'send-step', 'seen-step']) page[step].hidden = false;
   page['key-in-use'].hidden = false;
-  page['key-shown'].textContent = `${key.slice(0, 12)}…${key.slice(-4)}`;
+  page['key-shown'].textContent = shortKey(key);
   void check();
 }
 
@@ -204,6 +236,7 @@ function useKey(key) {
   const problem = keyProblem(key);
   sayKeyProblem(problem);
   if (problem) return page['key-input'].focus();
+  endKeyQuestion();
   rememberKey(key);
   start();
 }

@@ -25,10 +25,19 @@ export interface Identity {
   readonly userHash?: string;
 }
 
+/** Whose a device is as the service acknowledged it. */
+export interface Link {
+  readonly deviceId: string;
+  /** The identity as JSON, `null` for nobody; empty while an answer is out, when the service may have heard it or not. */
+  readonly identity: string;
+}
+
 /** One per scope of a service worker: two apps on one origin do not meet. */
 export interface Browser extends Service {
   readonly scope: string;
   readonly deviceId: string | null;
+  /** The client key that the device is known under; null before the first registration. */
+  readonly registeredWith: string | null;
   /** The endpoint, key and facts that the service knows; null before the first registration. */
   readonly endpoint: string | null;
   readonly vapidPublicKey: string | null;
@@ -39,17 +48,25 @@ export interface Browser extends Service {
   readonly defaults: NotificationDefaults;
   /** Whom the site says this is; kept before there is a device, and for the case that the device is made anew. */
   readonly identity: Identity | null;
+  /** The client key it was said with: another app must not hear it. */
+  readonly saidWith: string | null;
+  readonly identifiedAs: Link | null;
+  /** By path: until when (ms since 1970) it is left alone, after a 404 for a device that may well be known. */
+  readonly missing: Readonly<Record<string, number>>;
+  /** When such a 404 last led to a registration, which alone can tell a lost device from an unknown path. */
+  readonly doubtedAt: number;
   /** The person opted out here: nothing subscribes again until the site calls `subscribe()`. */
   readonly isOptedOut: boolean;
-  /** A device whose opt-out has not reached the service yet. */
-  readonly removing: string | null;
+  /** Devices whose opt-out has not reached the service yet, oldest first. */
+  readonly removals: readonly string[];
 }
 
 /** What is remembered for a scope; undefined before anything was. */
 export function findBrowser(scope: string): Promise<Browser | undefined> {
   return inTransaction<Browser>('browsers', 'readonly', (store, done) => {
-    const request: IDBRequest<Browser> = store.get(scope);
-    request.onsuccess = () => done(request.result);
+    const request: IDBRequest<Browser | undefined> = store.get(scope);
+    // What an earlier version of the SDK kept lacks the newer fields.
+    request.onsuccess = () => request.result && done({ ...unknownBrowser(scope, request.result), ...request.result });
   });
 }
 
@@ -59,16 +76,18 @@ export function findBrowser(scope: string): Promise<Browser | undefined> {
  */
 export async function changeBrowser(
   scope: string,
-  service: Service,
+  { baseUrl, clientKey }: Service,
   change: (known: Browser) => Partial<Browser>,
 ): Promise<Browser> {
+  // Callers may hand in a record they read earlier: of it only these two may be written back.
+  const service: Service = { baseUrl, clientKey };
   let changed = unknownBrowser(scope, service);
   await inTransaction<Browser>('browsers', 'readwrite', (store) => {
     const request: IDBRequest<Browser | undefined> = store.get(scope);
     request.onsuccess = () => {
       const known = request.result?.baseUrl === service.baseUrl ? request.result : undefined;
       const before: Browser = { ...changed, ...known, ...service };
-      // Another key may be another app's, and only a registration can tell.
+      // Another key may be another app's or a rotated one, and only a registration of the device can tell.
       const registeredAt = known?.clientKey === service.clientKey ? known.registeredAt : 0;
       changed = { ...before, registeredAt, ...change(before) };
       store.put(changed);
@@ -77,12 +96,31 @@ export async function changeBrowser(
   return changed;
 }
 
+const hourMs = 60 * 60 * 1000;
+
+/**
+ * Remembers that `path` answered 404. The service may have lost the device, or not have the path: at most once a day
+ * that asks for a registration, which tells, and for an hour the path is left alone.
+ */
+export async function noteMissing(scope: string, service: Service, path: string): Promise<void> {
+  const now = Date.now();
+  await changeBrowser(scope, service, ({ missing, doubtedAt }) => ({
+    missing: { ...missing, [path]: now + hourMs },
+    ...(now - doubtedAt >= 24 * hourMs && { doubtedAt: now, registeredAt: 0 }),
+  }));
+}
+
+export function isMissing({ missing }: Browser, path: string): boolean {
+  return Date.now() < (missing[path] ?? 0);
+}
+
 function unknownBrowser(scope: string, service: Service): Browser {
   return {
     scope,
     baseUrl: service.baseUrl,
     clientKey: service.clientKey,
     deviceId: null,
+    registeredWith: null,
     endpoint: null,
     vapidPublicKey: null,
     facts: null,
@@ -90,7 +128,11 @@ function unknownBrowser(scope: string, service: Service): Browser {
     given: {},
     defaults: {},
     identity: null,
+    saidWith: null,
+    identifiedAs: null,
+    missing: {},
+    doubtedAt: 0,
     isOptedOut: false,
-    removing: null,
+    removals: [],
   };
 }

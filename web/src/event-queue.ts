@@ -1,7 +1,7 @@
 // Tracked events on their way to the service: kept in IndexedDB until it has taken them, so offline and reload lose none.
 // An event waits until this browser is a device, for only then can the service tell a repeat from a second one.
 import { inTransaction } from './database.ts';
-import { changeBrowser, findBrowser } from './device-id.ts';
+import { findBrowser, isMissing, noteMissing } from './device-id.ts';
 import { ApiError } from './errors.ts';
 import { oneAtATime } from './lock.ts';
 import { callApi, type Pause } from './transport.ts';
@@ -10,6 +10,12 @@ import { callApi, type Pause } from './transport.ts';
 const batchMax = 50;
 /** Beyond this the oldest goes: a site that tracks for months without a subscription must not fill the disk. */
 const queueMax = 1_000;
+const propertiesBytesMax = 8_192;
+/** The object of the properties itself is the first level. */
+const depthMax = 5;
+/** Events dropped in one run though the service named none of them. */
+const blindMax = 5;
+const eventsPath = '/v1/events';
 
 export interface TrackedEvent {
   readonly id: string;
@@ -25,6 +31,24 @@ interface QueuedEvent {
   /** Fixed when first sent, so that a repeat is recognised; null while there is no device. */
   readonly deviceId: string | null;
   readonly event: TrackedEvent;
+}
+
+/**
+ * The properties as JSON has them, for that is how they will travel. Throws a `TypeError` for what JSON cannot hold and
+ * for what the service would refuse (contract 10), so that the caller hears of it and not the background.
+ */
+export function checkProperties(properties: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const text = JSON.stringify(properties);
+  const value: Record<string, unknown> = JSON.parse(text);
+  if (new TextEncoder().encode(text).length > propertiesBytesMax) {
+    throw new TypeError('The properties of an event are at most 8 KiB of JSON.');
+  }
+  if (depthOf(value) > depthMax) throw new TypeError(`The properties of an event are nested at most ${depthMax} deep.`);
+  return value;
+}
+
+function depthOf(value: unknown): number {
+  return typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0;
 }
 
 export async function queueEvent(scope: string, event: TrackedEvent): Promise<void> {
@@ -45,26 +69,37 @@ export async function queueEvent(scope: string, event: TrackedEvent): Promise<vo
  */
 export async function sendEvents(scope: string, onError: (error: unknown) => void, pause?: Pause): Promise<void> {
   await oneAtATime(`events ${scope}`, async () => {
+    let size = batchMax;
+    let blind = 0;
     for (;;) {
       const browser = await findBrowser(scope);
-      if (!browser?.deviceId) return;
+      if (!browser?.deviceId || isMissing(browser, eventsPath)) return;
       const { deviceId } = browser;
-      const batch = await takeBatch(scope, deviceId);
+      const batch = await takeBatch(scope, deviceId, size);
       if (batch.length === 0) return;
       const events = batch.map((queued) => ({ ...queued.event, device_id: queued.deviceId }));
       try {
-        await callApi(browser, { method: 'POST', path: '/v1/events', body: { events } }, pause);
+        await callApi(browser, { method: 'POST', path: eventsPath, body: { events } }, pause);
         await drop(batch);
+        size = Math.min(batchMax, size * 2);
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
         if (error.status === 404) {
           const strangers = batch.filter((queued) => queued.deviceId !== deviceId);
-          // The service has lost this very device: the next registration makes a new one.
-          if (strangers.length === 0) await changeBrowser(scope, browser, () => ({ registeredAt: 0 }));
+          if (strangers.length === 0) await noteMissing(scope, browser, eventsPath);
           if (strangers.length === 0) throw error;
           await keep(strangers.map((queued) => ({ ...queued, deviceId })));
-        } else if (error.status === 400) {
-          await drop(invalidOf(batch, error));
+        } else if (error.status === 400 || error.status === 413) {
+          const invalid = invalidOf(batch, error);
+          if (invalid.length === 0 && batch.length > 1) {
+            // Nobody says which it is, so it is looked for, by halves.
+            size = Math.ceil(batch.length / 2);
+            continue;
+          }
+          await drop(invalid.length > 0 ? invalid : batch);
+          if (invalid.length === 0) blind += 1;
+          // A service that finds fault with everything is not asked about every event at one go.
+          if (blind >= blindMax) throw error;
           onError(error);
         } else {
           throw error;
@@ -75,9 +110,9 @@ export async function sendEvents(scope: string, onError: (error: unknown) => voi
 }
 
 /** The oldest events, each with its device from now on. */
-async function takeBatch(scope: string, deviceId: string): Promise<QueuedEvent[]> {
+async function takeBatch(scope: string, deviceId: string, size: number): Promise<QueuedEvent[]> {
   const batch = await inTransaction<QueuedEvent[]>('events', 'readwrite', (store, done) => {
-    const request: IDBRequest<QueuedEvent[]> = store.index('scope').getAll(scope, batchMax);
+    const request: IDBRequest<QueuedEvent[]> = store.index('scope').getAll(scope, size);
     request.onsuccess = () => {
       done(
         request.result.map((queued) => {
@@ -92,11 +127,10 @@ async function takeBatch(scope: string, deviceId: string): Promise<QueuedEvent[]
   return batch ?? [];
 }
 
-/** Issues stand at `["events", 3, …]`. A 400 that names no event condemns the batch: nothing in it would ever pass. */
+/** The events that the issues name, at `["events", 3, …]`; none where the answer speaks of the whole body. */
 function invalidOf(batch: readonly QueuedEvent[], error: ApiError): QueuedEvent[] {
   const invalid = new Set(error.issues.map((issue) => (issue.path[0] === 'events' ? issue.path[1] : undefined)));
-  const named = batch.filter((_, position) => invalid.has(position));
-  return named.length > 0 ? named : [...batch];
+  return batch.filter((_, position) => invalid.has(position));
 }
 
 async function drop(events: readonly QueuedEvent[]): Promise<void> {

@@ -14,10 +14,10 @@ import {
   UnsupportedBrowserError,
   WebPushNotConfiguredError,
 } from './errors.ts';
-import { queueEvent, sendEvents } from './event-queue.ts';
+import { checkProperties, queueEvent, sendEvents } from './event-queue.ts';
 import { oneAtATime } from './lock.ts';
 import { listen, type PushReport } from './push-report.ts';
-import { identifyDevice, type PropertyValue } from './register-device.ts';
+import { identifyDevice, type PropertyValue, repairLink } from './register-device.ts';
 import {
   type AppConfig,
   askPermission,
@@ -79,22 +79,24 @@ export interface Carillon {
   subscribe(options?: SubscribeOptions): Promise<Device>;
   /**
    * Opts this browser out, here and at the service. If the service cannot be reached the browser is unsubscribed all
-   * the same, the error is thrown, and the next `refresh()` or `unsubscribe()` tells the service.
+   * the same, the error is thrown, and the next `refresh()`, `subscribe()` or `unsubscribe()` tells the service.
    */
   unsubscribe(): Promise<void>;
   /**
    * Call it on each page load. Registers again when the app's key, the subscription or the device's facts have changed,
-   * sends what `track` could not, and costs nothing where this browser never subscribed. Answers null there.
+   * says again whose it is where that failed, sends what `track` could not, and costs nothing where this browser never subscribed. Answers null there.
    */
   refresh(): Promise<Device | null>;
   /**
    * Says whose browser this is; `null` on log-out. `userHash` is made by your server (docs: identify hash). Before there
-   * is a device it is remembered and told with the subscription. True when the service knows it now.
+   * is a device it is remembered and told with the subscription. The last call wins, also over one that is still trying
+   * and over other tabs; where it fails, `refresh()` tells it again. True when the service knows it now.
    */
   identify(externalId: string | null, userHash?: string): Promise<boolean>;
   /**
    * Tells what this person did. Resolves once the event is kept safely in this browser; it is sent in the background, at
-   * most 50 at once, again after a failure, and counted once. Events wait until this browser has subscribed.
+   * most 50 at once, again after a failure, and counted once. Events wait until this browser has subscribed. Throws a
+   * `TypeError` for properties of more than 8 KiB of JSON or more than five levels.
    */
   track(name: string, properties?: Readonly<Record<string, unknown>>, options?: TrackOptions): Promise<void>;
   /** This browser's device, or null. Asks nobody. */
@@ -104,6 +106,12 @@ export interface Carillon {
   /** Hears what the worker sees while this page is open. Answers a function that stops it. */
   onPush(listener: (report: PushReport) => void): () => void;
 }
+
+/** How each scope sends what waits when the network is back. */
+const senders = new Map<string, () => void>();
+
+/** Opt-outs that wait for the service. Beyond this the oldest is left to the push service, which calls it gone. */
+const removalsMax = 20;
 
 /** Makes the client. Throws a `TypeError` for an address or key that cannot be right. May be called on a server: it touches nothing. */
 export function createCarillon(options: CarillonOptions): Carillon {
@@ -116,7 +124,9 @@ export function createCarillon(options: CarillonOptions): Carillon {
     // Offline is no failure: the events are kept, and `online` or the next page load brings them on their way.
     sendEvents(scope, onError).catch((error) => error instanceof NetworkError || onError(error));
   };
-  globalThis.addEventListener?.('online', sendLater);
+  // Pages make clients as often as they like; the browser hears of one for each scope, the newest.
+  if (!senders.has(scope)) globalThis.addEventListener?.('online', () => senders.get(scope)?.());
+  senders.set(scope, sendLater);
 
   return {
     permission: () => (isPushSupported() ? Notification.permission : 'unsupported'),
@@ -129,31 +139,41 @@ export function createCarillon(options: CarillonOptions): Carillon {
         ...(locale !== undefined && { locale }),
         ...(timezone !== undefined && { timezone }),
       };
-      const browser = await oneAtATime(scope, () => subscribeAndRegister(site, { given: facts }, properties));
+      const browser = await oneAtATime(scope, async () => {
+        // An old opt-out the service will not take must not keep anyone from coming back.
+        await finishRemovals(site).catch(onError);
+        return subscribeAndRegister(site, { given: facts }, properties);
+      });
       sendLater();
       return { id: String(browser.deviceId) };
     },
 
     async unsubscribe() {
       await oneAtATime(scope, async () => {
-        const removing = (await findBrowser(scope))?.deviceId;
-        await changeBrowser(scope, service, (known) => ({
+        await changeBrowser(scope, service, ({ deviceId, removals, identifiedAs }) => ({
           deviceId: null,
           endpoint: null,
           identity: null,
           isOptedOut: true,
-          removing: removing ?? known.removing,
+          ...(deviceId !== null && {
+            // The link goes with the device, but only once the service has heard of it.
+            identifiedAs: identifiedAs && { deviceId, identity: '' },
+            removals: [...removals.filter((id) => id !== deviceId), deviceId].slice(-removalsMax),
+          }),
         }));
         if (isPushSupported()) await (await presentSubscription(site))?.unsubscribe();
-        await finishRemoval(site);
+        await finishRemovals(site);
       });
     },
 
     async refresh() {
       const browser = await oneAtATime(scope, async () => {
-        await finishRemoval(site);
+        await finishRemovals(site).catch(onError);
         const known = await findBrowser(scope);
-        return refreshRegistration(site, { given: { ...known?.given, ...given } });
+        const registered = await refreshRegistration(site, { given: { ...known?.given, ...given } });
+        // Where the permission is gone nothing is registered, but a log-out still has to arrive.
+        if (!registered && known?.deviceId) await repairLink(known, onError);
+        return registered;
       });
       sendLater();
       return browser?.deviceId ? { id: browser.deviceId } : null;
@@ -161,9 +181,12 @@ export function createCarillon(options: CarillonOptions): Carillon {
 
     async identify(externalId, userHash) {
       const identity = externalId === null ? null : { externalId, ...(userHash !== undefined && { userHash }) };
-      const browser = await changeBrowser(scope, service, () => ({ identity }));
-      if (browser.deviceId) await identifyDevice(browser, browser.deviceId, identity);
-      return browser.deviceId !== null;
+      // Remembered before the lock: a call that still tries to tell an older identity goes on with this one.
+      await changeBrowser(scope, service, () => ({ identity, saidWith: service.clientKey }));
+      return oneAtATime(scope, async () => {
+        if (!(await findBrowser(scope))?.deviceId) return false;
+        return (await identifyDevice(scope, service)) === JSON.stringify(identity);
+      });
     },
 
     async track(name, properties = {}, { id, occurredAt } = {}) {
@@ -171,8 +194,7 @@ export function createCarillon(options: CarillonOptions): Carillon {
       await queueEvent(scope, {
         id: id ?? randomId(),
         name,
-        // As JSON has it, for that is how it will travel; what JSON cannot hold is refused here and not in the background.
-        properties: JSON.parse(JSON.stringify(properties)),
+        properties: checkProperties(properties),
         occurred_at: (occurredAt ?? new Date()).toISOString(),
       });
       sendLater();
@@ -201,16 +223,25 @@ function siteOf(options: CarillonOptions, onError: (error: unknown) => void): Si
   };
 }
 
-/** Tells the service of an opt-out. A device it does not know is one it has forgotten already. */
-async function finishRemoval({ scope, service }: Site): Promise<void> {
-  const removing = (await findBrowser(scope))?.removing;
-  if (!removing) return;
-  try {
-    await callApi(service, { method: 'DELETE', path: `/v1/devices/${encodeURIComponent(removing)}` });
-  } catch (error) {
-    if (!(error instanceof ApiError && error.status === 404)) throw error;
+/** Tells the service of the opt-outs that wait. A device it does not know is one it has forgotten already. */
+async function finishRemovals({ scope, service }: Site): Promise<void> {
+  let refused: unknown;
+  for (const removal of (await findBrowser(scope))?.removals ?? []) {
+    try {
+      await callApi(service, { method: 'DELETE', path: `/v1/devices/${encodeURIComponent(removal)}` });
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.status !== 404) {
+        refused = error;
+        continue;
+      }
+    }
+    await changeBrowser(scope, service, ({ removals, identifiedAs }) => ({
+      removals: removals.filter((id) => id !== removal),
+      identifiedAs: identifiedAs?.deviceId === removal ? null : identifiedAs,
+    }));
   }
-  await changeBrowser(scope, service, () => ({ removing: null }));
+  if (refused) throw refused;
 }
 
 /** 128 random bits. `crypto.randomUUID` is missing where a page came over plain http. */

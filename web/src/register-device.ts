@@ -1,10 +1,10 @@
 // Tells the service which device this browser is: a new one, the same one again, or the same one with a rotated token.
 // Page and worker both call it, under one lock, and what it learns is remembered before it returns.
 import { type DeviceFacts, detectFacts } from './device-facts.ts';
-import { type Browser, changeBrowser, type Identity } from './device-id.ts';
-import { ApiError } from './errors.ts';
+import { type Browser, changeBrowser, isMissing, type Link, noteMissing } from './device-id.ts';
+import { ApiError, CarillonError } from './errors.ts';
 import { keyOf } from './push-subscription.ts';
-import { callApi } from './transport.ts';
+import { callApi, type Service } from './transport.ts';
 
 export type PropertyValue = string | number | boolean | null;
 
@@ -20,10 +20,10 @@ export function factsNow(browser: Browser): DeviceFacts {
 export async function registerDevice(
   browser: Browser,
   subscription: PushSubscription,
+  facts: Partial<DeviceFacts>,
   properties: Readonly<Record<string, PropertyValue>> | undefined,
   onError: (error: unknown) => void,
 ): Promise<Browser> {
-  const facts = factsNow(browser);
   const deviceId = await postDevice(browser, {
     platform: 'web',
     token: tokenOf(subscription),
@@ -31,36 +31,67 @@ export async function registerDevice(
     ...(properties && { properties }),
     ...(browser.deviceId && { device_id: browser.deviceId }),
   });
+  const isKnown = deviceId === browser.deviceId;
   const registered = await changeBrowser(browser.scope, browser, (known) => ({
     deviceId,
+    registeredWith: browser.clientKey,
     endpoint: subscription.endpoint,
     vapidPublicKey: keyOf(subscription) ?? browser.vapidPublicKey,
     facts: JSON.stringify(facts),
     registeredAt: Date.now(),
     isOptedOut: false,
-    removing: known.removing === deviceId ? null : known.removing,
+    removals: known.removals.filter((id) => id !== deviceId),
+    ...(!isKnown && { missing: {}, doubtedAt: 0 }),
+    identifiedAs: known.identifiedAs?.deviceId === deviceId ? known.identifiedAs : null,
+    // A device that both keys can name shows that they are of one app. Whoever was named to another app is not told here.
+    ...(known.saidWith === browser.clientKey || (isKnown && known.saidWith === browser.registeredWith)
+      ? { saidWith: browser.clientKey }
+      : { identity: null }),
   }));
-  if (registered.identity && deviceId !== browser.deviceId) {
-    await identifyDevice(registered, deviceId, registered.identity).catch(onError);
-  }
+  await repairLink(registered, onError);
   return registered;
 }
 
-/** Links the device to a user of the app (contract 5.9). One the service has lost is registered anew at the next refresh. */
-export async function identifyDevice(browser: Browser, deviceId: string, identity: Identity | null): Promise<void> {
-  const body = {
-    device_id: deviceId,
-    external_id: identity?.externalId ?? null,
-    ...(identity?.userHash !== undefined && { user_hash: identity.userHash }),
+/** Says whose the device is where the service has not acknowledged exactly that. */
+export async function repairLink(browser: Browser, onError: (error: unknown) => void): Promise<void> {
+  const { deviceId, identity, identifiedAs } = browser;
+  const isLinked =
+    identifiedAs?.deviceId === deviceId ? identifiedAs?.identity === JSON.stringify(identity) : identity === null;
+  if (isLinked || isMissing(browser, identifyPath)) return;
+  await identifyDevice(browser.scope, browser).catch(onError);
+}
+
+const identifyPath = '/v1/identify';
+
+/**
+ * Links the device to whom the site named last (contract 5.9), read anew before every try: what was said meanwhile wins.
+ * Needs the lock of the scope. Answers the identity that was acknowledged, as JSON.
+ */
+export async function identifyDevice(scope: string, service: Service): Promise<string> {
+  let link: Link = { deviceId: '', identity: '' };
+  const bodyNow = async (): Promise<unknown> => {
+    const { deviceId, identity, saidWith } = await changeBrowser(scope, service, ({ deviceId }) => ({
+      identifiedAs: deviceId === null ? null : { deviceId, identity: '' },
+    }));
+    // Another tab of the site may speak for another app by now.
+    if (deviceId === null || (identity && saidWith !== service.clientKey)) {
+      throw new CarillonError('The device went meanwhile, or is spoken for by another client key.');
+    }
+    link = { deviceId, identity: JSON.stringify(identity) };
+    return {
+      device_id: deviceId,
+      external_id: identity?.externalId ?? null,
+      ...(identity?.userHash !== undefined && { user_hash: identity.userHash }),
+    };
   };
   try {
-    await callApi(browser, { method: 'POST', path: '/v1/identify', body });
+    await callApi(service, { method: 'POST', path: identifyPath, bodyNow });
   } catch (error) {
-    if (error instanceof ApiError && error.status === 404) {
-      await changeBrowser(browser.scope, browser, () => ({ registeredAt: 0 }));
-    }
+    if (error instanceof ApiError && error.status === 404) await noteMissing(scope, service, identifyPath);
     throw error;
   }
+  await changeBrowser(scope, service, () => ({ identifiedAs: link }));
+  return link.identity;
 }
 
 async function postDevice(browser: Browser, body: Record<string, unknown>): Promise<string> {

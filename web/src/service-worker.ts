@@ -103,7 +103,8 @@ async function renew(given: PushSubscription | null): Promise<void> {
     const browser = await findBrowser(scope());
     if (!browser?.deviceId || !browser.vapidPublicKey) return;
     const subscription = given ?? (await subscriptionFor(worker.registration.pushManager, browser.vapidPublicKey));
-    await registerDevice(browser, subscription, undefined, () => {});
+    // The facts are the page's: a worker sees a poorer `navigator`, and page and worker would correct each other for ever.
+    await registerDevice(browser, subscription, JSON.parse(browser.facts ?? '{}'), undefined, () => {});
     report('renewed', null, {});
   });
 }

@@ -9,7 +9,7 @@ import {
   WebPushNotConfiguredError,
 } from './errors.ts';
 import { keyOf, subscriptionFor } from './push-subscription.ts';
-import { factsNow, type PropertyValue, registerDevice } from './register-device.ts';
+import { factsNow, type PropertyValue, registerDevice, repairLink } from './register-device.ts';
 import { callApi, type Service } from './transport.ts';
 
 /** A device is registered again once a day: the service then knows it lives, and takes back one it gave up by mistake. */
@@ -83,12 +83,12 @@ export async function subscribeAndRegister(
     defaults: site.defaults,
     vapidPublicKey,
   }));
-  return registerDevice(browser, subscription, properties, site.onError);
+  return registerDevice(browser, subscription, factsNow(browser), properties, site.onError);
 }
 
 /**
- * Repairs what changed since the last page load: key, endpoint, facts, or the subscription itself. Answers null, without
- * any request, where this browser never subscribed or has opted out.
+ * Repairs what changed since the last page load: key, endpoint, facts, the subscription itself, or a link to a user that
+ * failed. Answers null, without any request, where this browser never subscribed or has opted out.
  */
 export async function refreshRegistration(site: Site, change: Partial<Browser>): Promise<Browser | null> {
   if (!globalThis.isSecureContext || !isPushSupported() || Notification.permission !== 'granted') return null;
@@ -102,12 +102,15 @@ export async function refreshRegistration(site: Site, change: Partial<Browser>):
     defaults: site.defaults,
     vapidPublicKey,
   }));
+  const facts = factsNow(browser);
   const isCurrent =
     browser.deviceId !== null &&
     browser.endpoint === subscription.endpoint &&
-    browser.facts === JSON.stringify(factsNow(browser)) &&
+    browser.facts === JSON.stringify(facts) &&
     Date.now() - browser.registeredAt < registrationMsMax;
-  return isCurrent ? browser : registerDevice(browser, subscription, undefined, site.onError);
+  if (!isCurrent) return registerDevice(browser, subscription, facts, undefined, site.onError);
+  await repairLink(browser, site.onError);
+  return browser;
 }
 
 /** The subscription of exactly this scope: a site may have other workers, with subscriptions of their own. */

@@ -14,6 +14,8 @@ export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly path: string;
   readonly body?: unknown;
+  /** Makes the body anew for every try, where it may be out of date by then. What it throws ends the call. */
+  readonly bodyNow?: () => Promise<unknown>;
 }
 
 /** What a receipt says (contract 14). */
@@ -62,6 +64,7 @@ function waitBeforeNextTry(error: unknown, tried: number): number | null {
 }
 
 async function callOnce(service: Service, request: ApiRequest): Promise<Answer> {
+  const body = request.bodyNow ? await request.bodyNow() : request.body;
   const headers: Record<string, string> = { authorization: `Bearer ${service.clientKey}` };
   const init: RequestInit = {
     method: request.method,
@@ -70,9 +73,9 @@ async function callOnce(service: Service, request: ApiRequest): Promise<Answer> 
     cache: 'no-store',
     signal: AbortSignal.timeout(timeoutMs),
   };
-  if (request.body !== undefined) {
+  if (body !== undefined) {
     headers['content-type'] = 'application/json';
-    init.body = JSON.stringify(request.body);
+    init.body = JSON.stringify(body);
   }
   let response: Response;
   let text: string;

@@ -17,6 +17,8 @@ export interface Scripted {
   readonly status: number;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The answer is held back until this settles. */
+  readonly after?: Promise<unknown>;
 }
 
 interface State {
@@ -29,6 +31,8 @@ interface State {
 export async function startApi() {
   const heard: Heard[] = [];
   const scripted = new Map<string, Scripted[]>();
+  /** Asked about every body sent to the events' path. */
+  const guard = { refuseBody: (_text: string): Scripted | null => null };
   const state: State = { vapidKey: vapidKeys[0], devices: new Map(), events: new Map() };
 
   const server = createServer(async (request, response) => {
@@ -38,7 +42,9 @@ export async function startApi() {
     const path = request.url ?? '';
     const body = text ? (JSON.parse(text) as Record<string, unknown>) : null;
     heard.push({ method: request.method ?? '', path, headers: request.headers, body });
-    const next = scripted.get(path)?.shift() ?? answerOf(state, request.method ?? '', path, body);
+    const refused = path === '/v1/events' ? guard.refuseBody(text) : null;
+    const next = refused ?? scripted.get(path)?.shift() ?? answerOf(state, request.method ?? '', path, body);
+    await next.after;
     response.writeHead(next.status, { 'content-type': 'application/json', 'x-request-id': 'req_1', ...next.headers });
     response.end(typeof next.body === 'string' ? next.body : JSON.stringify(next.body ?? {}));
   });
@@ -48,6 +54,9 @@ export async function startApi() {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     state,
     heard,
+    set refuseBody(refuse: (text: string) => Scripted | null) {
+      guard.refuseBody = refuse;
+    },
     /** What was heard on one path. */
     heardOn: (path: string): Heard[] => heard.filter((request) => request.path === path),
     /** The next requests on this path get these answers, one each; later ones the usual one. */

@@ -24,6 +24,8 @@ async function remember(change: Partial<Browser>) {
   api.state.devices.set('dev_1', 'https://fcm.googleapis.com/fcm/send/old');
   await changeBrowser(scope, { baseUrl: api.url, clientKey: 'ck_live_1' }, () => ({
     deviceId: 'dev_1',
+    registeredWith: 'ck_live_1',
+    saidWith: 'ck_live_1',
     endpoint: 'https://fcm.googleapis.com/fcm/send/old',
     vapidPublicKey: vapidKeys[0],
     ...change,
@@ -207,6 +209,14 @@ describe('a changed subscription', () => {
     await worker.subscriptionChange({ oldSubscription: null, newSubscription: given });
     expect(worker.pushManager.present).toBeNull();
     expect(registration()?.['token']).toContain(given.endpoint);
+  });
+
+  test('is registered with the facts of the page, for a worker sees less of its browser', async () => {
+    const facts = { sdk: 'carillon-web/0.1.0', locale: 'fr-CA', os: 'iOS', app_version: '4' };
+    await remember({ facts: JSON.stringify(facts) });
+    await worker.subscriptionChange({ oldSubscription: null, newSubscription: null });
+    expect(registration()).toMatchObject(facts);
+    await expect(findBrowser(scope)).resolves.toMatchObject({ facts: JSON.stringify(facts) });
   });
 
   test('of a device the service has lost becomes a new device of the same user', async () => {

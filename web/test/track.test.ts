@@ -17,6 +17,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
+  vi.useRealTimers();
   vi.unstubAllGlobals();
   await api.close();
 });
@@ -63,6 +64,21 @@ describe('track', () => {
     await expect(client().track('')).rejects.toBeInstanceOf(TypeError);
     await expect(client().track('a', circular)).rejects.toBeInstanceOf(TypeError);
     expect(waiting()).toBe(0);
+  });
+
+  test.each([
+    ['more than 8 KiB', { text: 'x'.repeat(8_192) }],
+    ['more than 8 KiB in UTF-8', { text: '鐘'.repeat(3_000) }],
+    ['more than five levels', { a: { b: [{ c: { d: {} } }] } }],
+  ])('refuses at once properties of %s, which the service would refuse', async (_, properties) => {
+    await expect(client().track('a', properties)).rejects.toBeInstanceOf(TypeError);
+    expect(waiting()).toBe(0);
+  });
+
+  test('takes properties up to the limits', async () => {
+    await client().track('a', { text: 'x'.repeat(8_192 - '{"text":""}'.length) });
+    await client().track('a', { a: { b: [{ c: {} }] } });
+    expect(waiting()).toBe(2);
   });
 
   test('keeps events until the browser is a device, and then sends them as its own', async () => {
@@ -146,6 +162,47 @@ describe('the queue', () => {
     await send();
     expect(waiting()).toBe(0);
     expect(errors).toHaveLength(1);
+  });
+
+  test.each([
+    [400, 'body_too_large'],
+    [400, 'invalid_json'],
+    [413, 'invalid_answer'],
+  ])('loses only the event that a %i %s is about, though nobody names it', async (status, error) => {
+    for (let number = 0; number < 50; number += 1) await queue(`event-${number}`);
+    api.refuseBody = (text) => (text.includes('"event-17"') ? refusal(status, error) : null);
+    await send();
+    expect(api.state.events.size).toBe(49);
+    expect(errors).toEqual([expect.objectContaining({ status, error })]);
+    expect(waiting()).toBe(0);
+  });
+
+  test('loses few events at one go to a service that refuses everything without a name', async () => {
+    for (let number = 0; number < 50; number += 1) await queue(`event-${number}`);
+    api.refuseBody = () => refusal(400, 'invalid_json');
+    await expect(send()).rejects.toMatchObject({ status: 400 });
+    expect(waiting()).toBe(45);
+  });
+
+  test('waits an hour where the service has no route for events, and the device is asked for once', async () => {
+    const registrations = () => api.heardOn('/v1/devices').length;
+    const before = registrations();
+    vi.useFakeTimers({ toFake: ['Date'] });
+    api.script('/v1/events', ...Array.from({ length: 20 }, () => refusal(404, 'not_found')));
+    await queue('a');
+    await expect(send()).rejects.toMatchObject({ status: 404 });
+    for (let load = 0; load < 5; load += 1) {
+      await client().refresh();
+      await send();
+    }
+    expect(sent()).toHaveLength(1);
+    expect(registrations()).toBe(before + 1);
+    vi.setSystemTime(Date.now() + 60 * 60 * 1000);
+    await expect(send()).rejects.toMatchObject({ status: 404 });
+    await client().refresh();
+    expect(sent()).toHaveLength(2);
+    expect(registrations()).toBe(before + 1);
+    expect(waiting()).toBe(1);
   });
 
   test.each([401, 403, 500])('is kept through a %i', async (status) => {
