@@ -3,7 +3,7 @@ import { connectRaw, exchange, type RawAnswer } from '../raw-http.ts';
 import { type Response, setup } from '../setup.ts';
 
 const t = await setup({ workers: false });
-const impatient = await setup({ workers: false, http: { bodyTimeoutMs: 250 } });
+const impatient = await setup({ workers: false, http: { bodyTimeoutMs: 500 } });
 const kibibyte = 1024;
 
 /** Routes that take a body, with the most it may have (contract 1). */
