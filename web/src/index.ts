@@ -16,6 +16,7 @@ import {
 } from './errors.ts';
 import { checkProperties, queueEvent, sendEvents } from './event-queue.ts';
 import { oneAtATime } from './lock.ts';
+import { finishRemovals, rememberOptOut } from './opt-out.ts';
 import { listen, type PushReport } from './push-report.ts';
 import { identifyDevice, type PropertyValue, repairLink } from './register-device.ts';
 import {
@@ -29,7 +30,6 @@ import {
   type Site,
   subscribeAndRegister,
 } from './subscribe.ts';
-import { callApi } from './transport.ts';
 
 export interface CarillonOptions {
   /** Address of the Carillon service, such as `https://push.example.com`. */
@@ -84,7 +84,8 @@ export interface Carillon {
   unsubscribe(): Promise<void>;
   /**
    * Call it on each page load. Registers again when the app's key, the subscription or the device's facts have changed,
-   * says again whose it is where that failed, sends what `track` could not, and costs nothing where this browser never subscribed. Answers null there.
+   * says again whose it is where that failed, sends what `track` could not, and costs nothing where this browser never
+   * subscribed. Answers null there.
    */
   refresh(): Promise<Device | null>;
   /**
@@ -109,9 +110,6 @@ export interface Carillon {
 
 /** How each scope sends what waits when the network is back. */
 const senders = new Map<string, () => void>();
-
-/** Opt-outs that wait for the service. Beyond this the oldest is left to the push service, which calls it gone. */
-const removalsMax = 20;
 
 /** Makes the client. Throws a `TypeError` for an address or key that cannot be right. May be called on a server: it touches nothing. */
 export function createCarillon(options: CarillonOptions): Carillon {
@@ -141,7 +139,7 @@ export function createCarillon(options: CarillonOptions): Carillon {
       };
       const browser = await oneAtATime(scope, async () => {
         // An old opt-out the service will not take must not keep anyone from coming back.
-        await finishRemovals(site).catch(onError);
+        await finishRemovals(scope, service).catch(onError);
         return subscribeAndRegister(site, { given: facts }, properties);
       });
       sendLater();
@@ -150,25 +148,15 @@ export function createCarillon(options: CarillonOptions): Carillon {
 
     async unsubscribe() {
       await oneAtATime(scope, async () => {
-        await changeBrowser(scope, service, ({ deviceId, removals, identifiedAs }) => ({
-          deviceId: null,
-          endpoint: null,
-          identity: null,
-          isOptedOut: true,
-          ...(deviceId !== null && {
-            // The link goes with the device, but only once the service has heard of it.
-            identifiedAs: identifiedAs && { deviceId, identity: '' },
-            removals: [...removals.filter((id) => id !== deviceId), deviceId].slice(-removalsMax),
-          }),
-        }));
+        await rememberOptOut(scope, service);
         if (isPushSupported()) await (await presentSubscription(site))?.unsubscribe();
-        await finishRemovals(site);
+        await finishRemovals(scope, service);
       });
     },
 
     async refresh() {
       const browser = await oneAtATime(scope, async () => {
-        await finishRemovals(site).catch(onError);
+        await finishRemovals(scope, service).catch(onError);
         const known = await findBrowser(scope);
         const registered = await refreshRegistration(site, { given: { ...known?.given, ...given } });
         // Where the permission is gone nothing is registered, but a log-out still has to arrive.
@@ -221,27 +209,6 @@ function siteOf(options: CarillonOptions, onError: (error: unknown) => void): Si
     defaults: options.notificationDefaults ?? {},
     onError,
   };
-}
-
-/** Tells the service of the opt-outs that wait. A device it does not know is one it has forgotten already. */
-async function finishRemovals({ scope, service }: Site): Promise<void> {
-  let refused: unknown;
-  for (const removal of (await findBrowser(scope))?.removals ?? []) {
-    try {
-      await callApi(service, { method: 'DELETE', path: `/v1/devices/${encodeURIComponent(removal)}` });
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      if (error.status !== 404) {
-        refused = error;
-        continue;
-      }
-    }
-    await changeBrowser(scope, service, ({ removals, identifiedAs }) => ({
-      removals: removals.filter((id) => id !== removal),
-      identifiedAs: identifiedAs?.deviceId === removal ? null : identifiedAs,
-    }));
-  }
-  if (refused) throw refused;
 }
 
 /** 128 random bits. `crypto.randomUUID` is missing where a page came over plain http. */

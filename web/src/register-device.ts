@@ -6,6 +6,8 @@ import { ApiError, CarillonError } from './errors.ts';
 import { keyOf } from './push-subscription.ts';
 import { callApi, type Service } from './transport.ts';
 
+const identifyPath = '/v1/identify';
+
 export type PropertyValue = string | number | boolean | null;
 
 /** What the facts are now, in a form that can be compared with those sent last. */
@@ -60,8 +62,6 @@ export async function repairLink(browser: Browser, onError: (error: unknown) => 
   if (isLinked || isMissing(browser, identifyPath)) return;
   await identifyDevice(browser.scope, browser).catch(onError);
 }
-
-const identifyPath = '/v1/identify';
 
 /**
  * Links the device to whom the site named last (contract 5.9), read anew before every try: what was said meanwhile wins.
