@@ -36,7 +36,12 @@ export async function toOutcomeItem(
   before: readonly Attempt[],
   result: Exclude<PushResult, { kind: 'deferred' }>,
 ): Promise<OutcomeItem> {
-  const judged = { deviceId: target.deviceId, registeredAtMs: target.registeredAtMs, goneAtMs: null };
+  const judged = {
+    deviceId: target.deviceId,
+    registeredAtMs: target.registeredAtMs,
+    goneAtMs: null,
+    environmentFound: null,
+  };
   const row = {
     deviceId: target.deviceId,
     userId: target.userId,
@@ -96,7 +101,14 @@ export async function toOutcomeItem(
       channel,
       final: 'sent',
       code: null,
-      verdict: { ...judged, credentialId, errorCode: null, reason: null, isLocal: false },
+      verdict: {
+        ...judged,
+        credentialId,
+        errorCode: null,
+        reason: null,
+        isLocal: false,
+        environmentFound: outcome.environmentFound ?? null,
+      },
     };
   }
   const isRetry = attempt.outcome === 'retry';
@@ -109,7 +121,14 @@ export async function toOutcomeItem(
     channel,
     final: isRetry ? null : 'failed',
     code: outcome.errorCode,
-    verdict: { ...judged, credentialId, errorCode: outcome.errorCode, reason: outcome.reason, isLocal: false },
+    verdict: {
+      ...judged,
+      credentialId,
+      errorCode: outcome.errorCode,
+      reason: outcome.reason,
+      isLocal: false,
+      goneAtMs: outcome.goneAtMs ?? null,
+    },
   };
 }
 

@@ -7,9 +7,10 @@ import {
   markCredentialSuspect,
   updateCredentialError,
 } from '../apps/queries.ts';
+import type { Environment } from '../channels/channel.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
 import { invalidateDevices, restoreDevices } from '../devices/device-history.ts';
-import { countMismatches, forgetMismatches } from '../devices/queries.ts';
+import { countMismatches, forgetMismatches, updateEnvironmentFound } from '../devices/queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { repeatOnDeadlock, type Sql, transaction } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -26,6 +27,8 @@ export interface Verdict {
   readonly goneAtMs: number | null;
   /** When the device had registered the token that was pushed to; one registered anew meanwhile is left alone. */
   readonly registeredAtMs: number;
+  /** Where a push found that the device's token belongs, to be remembered. */
+  readonly environmentFound: Environment | null;
   /** Found here, without asking the provider: says nothing of the credential. */
   readonly isLocal: boolean;
 }
@@ -69,6 +72,10 @@ async function judgeCredential(
       successes.map((verdict) => verdict.deviceId),
     );
   }
+  const found = successes.flatMap(({ deviceId, registeredAtMs, environmentFound }) =>
+    environmentFound === null ? [] : [{ deviceId, registeredBy: new Date(registeredAtMs), environmentFound }],
+  );
+  if (found.length > 0) await updateEnvironmentFound(sql, appId, found);
   if (refusals.length === 0 && having('invalid_token').length === 0) return;
 
   await transaction(sql, async (tx) => {
