@@ -35,6 +35,10 @@ describe('the configuration', () => {
     ['WORKERS', '0'],
     ['SEND_WAIT_MS', '-1'],
     ['LOG_LEVEL', 'loud'],
+    ['APNS_URL', 'http://api.push.apple.com'],
+    ['APNS_SANDBOX_URL', 'https://localhost:8443/3/device'],
+    ['FCM_URL', 'fcm.googleapis.com'],
+    ['FCM_TOKEN_URL', 'https://user@oauth2.googleapis.com/token'],
     ['ALLOW_UNSAFE_POSTGRES', 'yes'],
   ])('stops the start and names %s for %j', (name, value) => {
     expect(() => loadConfig({ [name]: value }, nowhere)).toThrow(ConfigError);
@@ -48,6 +52,18 @@ describe('the configuration', () => {
     expect(loadConfig({ PUBLIC_URL: 'https://push.shop.example/' }, nowhere).publicUrl).toBe(
       'https://push.shop.example',
     );
+  });
+
+  it('sends to the real providers unless told otherwise, also when told nothing', () => {
+    const real = {
+      apnsUrl: 'https://api.push.apple.com',
+      apnsSandboxUrl: 'https://api.sandbox.push.apple.com',
+      fcmUrl: 'https://fcm.googleapis.com',
+      fcmTokenUrl: 'https://oauth2.googleapis.com/token',
+    };
+    expect(loadConfig({}, nowhere)).toMatchObject(real);
+    expect(loadConfig({ APNS_URL: '', FCM_TOKEN_URL: '' }, nowhere)).toMatchObject(real);
+    expect(loadConfig({ APNS_URL: 'https://127.0.0.1:2197/' }, nowhere).apnsUrl).toBe('https://127.0.0.1:2197');
   });
 
   it('reads a .env file beneath the environment', async () => {

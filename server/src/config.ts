@@ -19,6 +19,11 @@ export interface Config {
   readonly role: Role;
   readonly workers: number | null;
   readonly sendWaitMs: number;
+  /** Origins of the providers, and Google's address for access tokens. */
+  readonly apnsUrl: string;
+  readonly apnsSandboxUrl: string;
+  readonly fcmUrl: string;
+  readonly fcmTokenUrl: string;
   readonly pushHosts: readonly string[];
   readonly outboundAllowCidrs: readonly string[];
   readonly outboundAllowPorts: string;
@@ -47,6 +52,10 @@ export const variables = {
   ROLE: 'all',
   WORKERS: '',
   SEND_WAIT_MS: '20000',
+  APNS_URL: 'https://api.push.apple.com',
+  APNS_SANDBOX_URL: 'https://api.sandbox.push.apple.com',
+  FCM_URL: 'https://fcm.googleapis.com',
+  FCM_TOKEN_URL: 'https://oauth2.googleapis.com/token',
   PUSH_HOSTS: '',
   OUTBOUND_ALLOW_CIDRS: '',
   OUTBOUND_ALLOW_PORTS: '',
@@ -80,6 +89,10 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, working
     role: oneOf(read('ROLE'), 'ROLE', ['all', 'api', 'worker']),
     workers: read('WORKERS') === '' ? null : integer(read('WORKERS'), 'WORKERS', 1, 256),
     sendWaitMs: integer(read('SEND_WAIT_MS'), 'SEND_WAIT_MS', 0, 600_000),
+    apnsUrl: providerUrl(read('APNS_URL'), 'APNS_URL', 'origin'),
+    apnsSandboxUrl: providerUrl(read('APNS_SANDBOX_URL'), 'APNS_SANDBOX_URL', 'origin'),
+    fcmUrl: providerUrl(read('FCM_URL'), 'FCM_URL', 'origin'),
+    fcmTokenUrl: providerUrl(read('FCM_TOKEN_URL'), 'FCM_TOKEN_URL', 'path'),
     pushHosts: list(read('PUSH_HOSTS')),
     outboundAllowCidrs: list(read('OUTBOUND_ALLOW_CIDRS')),
     outboundAllowPorts: read('OUTBOUND_ALLOW_PORTS'),
@@ -135,6 +148,18 @@ function publicUrl(text: string, host: string, port: number): string | null {
     throw new ConfigError(`PUBLIC_URL must be an http or https address without query, not '${text}'.`);
   }
   return url.href.replace(/\/+$/, '');
+}
+
+// Empty means the real one: a variable that is set to nothing must not leave phones without a provider.
+function providerUrl(text: string, name: Variable, kind: 'origin' | 'path'): string {
+  const given = text || variables[name];
+  const url = URL.canParse(given) ? new URL(given) : undefined;
+  const isClean = url?.protocol === 'https:' && !url.search && !url.hash && !url.username && !url.password;
+  if (!url || !isClean || (kind === 'origin' && url.pathname !== '/')) {
+    const what = kind === 'origin' ? 'an https origin without a path' : 'an https address without query';
+    throw new ConfigError(`${name} must be ${what}, not '${given}'.`);
+  }
+  return kind === 'origin' ? url.origin : url.href;
 }
 
 function databaseUrl(text: string | null): string | null {

@@ -6,10 +6,13 @@ import { type Authenticate, createAuthenticate } from './apps/authenticate.ts';
 import { type Caller, nobody } from './apps/caller.ts';
 import { createCredentials } from './apps/credentials.ts';
 import { listPlansInUse } from './apps/queries.ts';
+import { transportSettings as apnsSettings, createApns } from './channels/apns/send.ts';
+import { googlePace } from './channels/fcm/pace.ts';
+import { createFcm, transportSettings as fcmSettings } from './channels/fcm/send.ts';
 import { createThreadedEncryptor } from './channels/webpush/encryptor.ts';
 import type { EndpointRules } from './channels/webpush/endpoint.ts';
-import { createWebPush, transportSettings } from './channels/webpush/send.ts';
-import type { Config } from './config.ts';
+import { createWebPush, transportSettings as webPushSettings } from './channels/webpush/send.ts';
+import { type Config, variables } from './config.ts';
 import { createAnswerForms } from './delivery/answer-forms.ts';
 import { createCompiledMessages } from './delivery/compiled-messages.ts';
 import { createLanes } from './delivery/lanes.ts';
@@ -33,7 +36,8 @@ import type { Log } from './platform/log.ts';
 import type { MasterKeys } from './platform/master-key.ts';
 import { createOutboundHttp } from './platform/outbound-http.ts';
 import { createOutboundSockets } from './platform/outbound-socket.ts';
-import { createOutboundTransport } from './platform/outbound-transport.ts';
+import { createOutboundTransport, type TransportOptions } from './platform/outbound-transport.ts';
+import { originOfUrl } from './platform/outbound-url.ts';
 import { createCursors } from './platform/page.ts';
 import { createSeal } from './platform/seal.ts';
 import { loadTimeZones } from './platform/time-zones.ts';
@@ -106,15 +110,33 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const ownHosts = config.publicUrl === null ? [] : [new URL(config.publicUrl).hostname];
   const endpointRules: EndpointRules = { pushHosts: config.pushHosts, exceptions, ownHosts };
   const sockets = createOutboundSockets(createAddressGuard({ exceptions }));
-  const transport = createOutboundTransport({
-    sockets,
-    http1: createOutboundHttp(sockets),
-    engine: nodeEngine,
-    ...transportSettings,
+  const http1 = createOutboundHttp(sockets);
+  // A transport for each channel: providers want their connections treated differently.
+  const transportOf = (settings: Partial<TransportOptions>) =>
+    createOutboundTransport({ sockets, http1, engine: nodeEngine, ...settings });
+  const senders = createSenders({
+    webpush: createWebPush({
+      transport: transportOf(webPushSettings),
+      rules: endpointRules,
+      clock,
+      encryptor: createThreadedEncryptor(),
+    }),
+    apns: createApns({
+      transport: transportOf(apnsSettings),
+      origins: { production: originOfUrl(config.apnsUrl), sandbox: originOfUrl(config.apnsSandboxUrl) },
+      clock,
+      log,
+    }),
+    fcm: createFcm({
+      transport: transportOf(fcmSettings),
+      origin: originOfUrl(config.fcmUrl),
+      tokenEndpoint: { ...originOfUrl(config.fcmTokenUrl), path: new URL(config.fcmTokenUrl).pathname },
+      clock,
+      // The quota is Google's: nobody else asks for it.
+      pace: config.fcmUrl === variables.FCM_URL ? googlePace : null,
+    }),
+    fcmTokenUrl: config.fcmTokenUrl,
   });
-  const senders = createSenders(
-    createWebPush({ transport, rules: endpointRules, clock, encryptor: createThreadedEncryptor() }),
-  );
 
   const ledger: MessageLedger = {
     find: findMessageToSend,
@@ -217,7 +239,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       clearInterval(clockTimer);
       leases.stop();
       await listener.stop();
-      await senders.webpush?.close();
+      await Promise.all(Object.values(senders).map((sender) => sender.close()));
       await Promise.all([sql, txSql, workSql, sendSql].map((pool) => pool.end({ timeout: 5 })));
     },
   };
@@ -234,5 +256,10 @@ function logExceptions(config: Config, log: Log): void {
     log.warn({ resolve: outboundResolve }, 'outbound connections of these hosts go elsewhere');
   if (outboundCaFile !== null)
     log.warn({ file: outboundCaFile }, 'outbound TLS trusts a further certificate authority');
+  const { apnsUrl: APNS_URL, apnsSandboxUrl: APNS_SANDBOX_URL, fcmUrl: FCM_URL, fcmTokenUrl: FCM_TOKEN_URL } = config;
+  const providers = { APNS_URL, APNS_SANDBOX_URL, FCM_URL, FCM_TOKEN_URL };
+  for (const [variable, url] of Object.entries(providers))
+    if (url !== variables[variable as keyof typeof providers])
+      log.warn({ variable, url }, 'phones are reached elsewhere than at their real provider');
   if (pushHosts.length > 0) log.info({ hosts: pushHosts }, 'further web push hosts are allowed');
 }

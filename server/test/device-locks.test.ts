@@ -38,6 +38,7 @@ const verdictOf = (deviceId: Uuid, fields: Partial<Verdict> = {}): Verdict => ({
   errorCode: null,
   reason: null,
   goneAtMs: null,
+  environmentFound: null,
   registeredAtMs: t.clock.nowMs(),
   isLocal: false,
   ...fields,

@@ -74,6 +74,11 @@ export interface Bundle {
   request(method: string, path: string, options?: RequestOptions): Promise<Response>;
   newApp(options?: { name?: string; plan?: string; channels?: boolean }): Promise<TestApp>;
   clientOf(key: string): Client;
+  /** Makes a credential the current one of its channel. */
+  setCredential(
+    credential: { channel: string; public: Record<string, unknown>; secret: string },
+    app?: TestApp,
+  ): Promise<number>;
   /** A valid web push subscription with fresh keys, as a browser would give it; `token` names it at the push service. */
   pushSubscription(token?: string): { endpoint: string; keys: { p256dh: string; auth: string } };
   /** A further set of loops, as another process would run them. */
@@ -196,6 +201,8 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     request,
     newApp,
     clientOf,
+    setCredential: (credential, ofApp = app) =>
+      saveCredential({ sql: database.sql, clock: service.clock, seal }, { ...credential, appId: ofApp.id }),
     server: clientOf(app.serverKey),
     client: clientOf(app.clientKey),
     pushSubscription,

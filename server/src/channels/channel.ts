@@ -13,6 +13,10 @@ export type Platform = (typeof platforms)[number];
 /** The one channel that reaches a platform (contract 8). */
 export const channelOfPlatform: Readonly<Record<Platform, ChannelId>> = { web: 'webpush', ios: 'apns', android: 'fcm' };
 
+/** The two worlds of APNs: a token belongs to one of them, by how its app was built (contract 8). */
+export const environments = ['production', 'sandbox'] as const;
+export type Environment = (typeof environments)[number];
+
 /** The provider's answer as the timeline shows it: verbatim text, chosen headers, never a request header or a key. */
 export interface ProviderAnswer {
   /** `webpush`, `apns` or `fcm`. */
@@ -42,6 +46,8 @@ export interface Push<Credential> {
   readonly content: ChannelContent;
   /** What is left of the content's ttl, in whole seconds; 0 stays 0 (contract 7.4). */
   readonly ttlSeconds: number;
+  /** APNs alone: where the token belongs, by the device's word or as it was found. Null or absent: not known. */
+  readonly environment?: Environment | null;
 }
 
 /** How one push ended. Everything but `sent` names its code; `retryable` says whether the code may be tried again at all. */
@@ -51,6 +57,8 @@ export type Outcome =
       readonly providerMessageId: string | null;
       readonly provider: ProviderAnswer;
       readonly latencyMs: number;
+      /** APNs alone: where a token of unknown environment turned out to belong, to be remembered. */
+      readonly environmentFound?: Environment;
     }
   | {
       readonly kind: 'refused';
@@ -63,6 +71,8 @@ export type Outcome =
       /** Null when nothing was sent: a local check failed before any request. */
       readonly provider: ProviderAnswer | null;
       readonly latencyMs: number;
+      /** When the provider says that the token ended; one registered since is alive. */
+      readonly goneAtMs?: number;
     };
 
 /** A way to reach phones or browsers. One suite, `server/test/channels/conformance.ts`, holds every channel to the same behaviour. */

@@ -2,7 +2,7 @@
 // from an allow-list: no request header, no key, and nothing the database could not store.
 import type { AnswerHeaders, OutboundResult } from '../platform/outbound-http.ts';
 import type { TransportError } from '../platform/outbound-socket.ts';
-import type { ChannelId, ProviderAnswer } from './channel.ts';
+import type { ChannelId, Outcome, ProviderAnswer } from './channel.ts';
 import type { ErrorCode } from './error-code.ts';
 
 // Contract 5.2.
@@ -35,6 +35,20 @@ export function presentProviderAnswer(name: ChannelId, result: OutboundResult): 
 /** A request without an answer: only the timer of our own leaves it open what became of it. */
 export function codeOfTransportError(error: TransportError): ErrorCode {
   return error === 'timeout' ? 'timeout' : 'provider_unavailable';
+}
+
+const retryableCodes: readonly ErrorCode[] = ['rate_limited', 'provider_unavailable', 'timeout'];
+
+/** Whether a refusal may be tried again at all: what nobody documents is, unless it blames the request (contract 7.6). */
+export function isRetryable(errorCode: ErrorCode, status: number): boolean {
+  const isClientError = status >= 400 && status < 500;
+  return retryableCodes.includes(errorCode) || (errorCode === 'unknown_error' && !isClientError);
+}
+
+/** A push that a local check ended: nobody was asked. */
+export function refuseLocally(errorCode: ErrorCode, reason?: string): Outcome {
+  const base = { kind: 'refused', retryable: false, retryAfterMs: null, provider: null, latencyMs: 0 } as const;
+  return { ...base, errorCode, reason: presentReason(reason) };
 }
 
 /** A provider's reason word, short and storable; null where there is none. */

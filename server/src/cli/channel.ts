@@ -1,28 +1,29 @@
 // `channel …`: the provider credentials of an app. A private key goes in and never comes out again.
-import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { z } from 'zod';
 import { saveCredential } from '../apps/credentials.ts';
 import { type CredentialRecord, listCredentials } from '../apps/queries.ts';
-import { generateVapidKeys, parseVapidKeys, type VapidKeys } from '../channels/webpush/vapid.ts';
+import { type ChannelId, channelIds } from '../channels/channel.ts';
 import { loadConfig } from '../config.ts';
-import { defaultVapidSubject } from '../first-start.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
+import { type CredentialOptions, describeCredential, readCredential } from './channel-credential.ts';
 import { CommandError } from './command-error.ts';
 import { withDatabase } from './context.ts';
 import { getApp } from './find-app.ts';
 
-interface SetOptions extends AnswerOptions {
-  readonly subject?: string;
-  readonly vapidFile?: string;
-}
+type SetOptions = AnswerOptions & CredentialOptions;
 
 export function addChannelCommands(program: Command): void {
   const channel = program.command('channel').description('provider credentials of an app');
   withJson(channel.command('set <APP> <CHANNEL>'))
-    .description('set the credentials of a channel: webpush')
-    .option('--subject <SUBJECT>', 'whom push services may write to: mailto:ADDRESS or https://…')
-    .option('--vapid-file <FILE>', 'VAPID keys as JSON, {"publicKey", "privateKey"}; without it new ones are made')
+    .description('set the credentials of a channel: webpush, apns or fcm')
+    .option('--subject <SUBJECT>', 'webpush: whom push services may write to, mailto:ADDRESS or https://…')
+    .option('--vapid-file <FILE>', 'webpush: VAPID keys, {"publicKey", "privateKey"}; without it new ones are made')
+    .option('--key-file <FILE>', 'apns: the token signing key, a .p8 file')
+    .option('--key-id <ID>', 'apns: its key id')
+    .option('--team-id <ID>', 'apns: your team id')
+    .option('--bundle-id <ID>', "apns: the app's bundle id")
+    .option('--environment <ENVIRONMENT>', 'apns: production or sandbox, tried first where a device says neither')
+    .option('--service-account <FILE>', "fcm: the service account's private key, a JSON file")
     .action((app: string, name: string, options: SetOptions) => answer(options, () => set(app, name, options)));
   withJson(channel.command('list <APP>'))
     .description('list the channels of an app and how they do')
@@ -40,42 +41,36 @@ export function addChannelCommands(program: Command): void {
     );
 }
 
-// The channels that this version can send by.
-const settableChannels = ['webpush'] as const;
-type SettableChannel = (typeof settableChannels)[number];
-
-function checkChannel(name: string): SettableChannel {
-  const channel = settableChannels.find((each) => each === name);
+function checkChannel(name: string): ChannelId {
+  const channel = channelIds.find((each) => each === name);
   if (channel) return channel;
-  throw new CommandError(`There is no channel '${printable(name)}'; there is ${settableChannels.join(', ')}`);
+  throw new CommandError(`There is no channel '${printable(name)}'; there is ${channelIds.join(', ')}`);
 }
 
-async function set(appName: string, channelName: string, { subject, vapidFile }: SetOptions): Promise<Answer> {
+async function set(appName: string, channelName: string, options: SetOptions): Promise<Answer> {
   const channel = checkChannel(channelName);
-  const given = vapidFile === undefined ? undefined : readVapidFile(vapidFile);
-  return withDatabase(loadConfig(), async (context) => {
+  const config = loadConfig();
+  const given = readCredential(channel, options, config.fcmTokenUrl);
+  return withDatabase(config, async (context) => {
     const app = await getApp(context.sql, appName);
     const former = (await listCredentials(context.sql, app.id)).find((each) => isCurrent(each, channel));
-    const keys = checkKeys({
-      ...(given?.keys ?? generateVapidKeys()),
-      subject: subject ?? given?.subject ?? subjectOf(former) ?? defaultVapidSubject,
-    });
+    const { secret, ...credential } = given(former?.public);
     const seal = await context.loadSeal();
-    const { publicKey, privateKey } = keys;
-    await saveCredential(
-      { ...context, seal },
-      { appId: app.id, channel, public: { publicKey, subject: keys.subject }, secret: privateKey },
-    );
+    await saveCredential({ ...context, seal }, { appId: app.id, channel, public: credential.public, secret });
     const saved = (await listCredentials(context.sql, app.id)).find((each) => isCurrent(each, channel));
     if (!saved) throw new CommandError('Another command has just replaced these credentials');
-    const lines = [`Web push of ${printable(app.name)} is set.`, '', `  public key  ${publicKey}`];
-    lines.push(`  subject     ${keys.subject}`);
-    if (former && former.public['publicKey'] !== publicKey) {
-      lines.push('', 'Browsers that subscribed with the former keys go on with those; new ones subscribe with these.');
+    const facts = describeCredential(channel, credential.public);
+    const width = Math.max(...facts.map(([name]) => name.length));
+    const lines = facts.map(([name, value]) => `  ${name.replaceAll('_', ' ').padEnd(width)}  ${printable(value)}`);
+    const text = [`${channelNames[channel]} of ${printable(app.name)} is set.`, '', ...lines];
+    if (channel === 'webpush' && former && former.public['publicKey'] !== credential.public['publicKey']) {
+      text.push('', 'Browsers that subscribed with the former keys go on with those; new ones subscribe with these.');
     }
-    return { document: presentCredential(saved), text: lines.join('\n') };
+    return { document: presentCredential(saved), text: text.join('\n') };
   });
 }
+
+const channelNames = { webpush: 'Web push', apns: 'Apple push', fcm: 'Android push' } as const;
 
 async function list(appName: string): Promise<Answer> {
   return withDatabase(loadConfig(), async ({ sql }) => {
@@ -87,9 +82,11 @@ async function list(appName: string): Promise<Answer> {
       each.state,
       String(credentials.filter((other) => other.channel === each.channel && other.replacedAt !== null).length),
       each.lastSuccessAt?.toISOString() ?? 'never',
-      String(each.public['publicKey'] ?? ''),
+      factsOf(each)
+        .map(([, value]) => value)
+        .join(' '),
     ]);
-    const headings = ['CHANNEL', 'STATE', 'FORMER', 'LAST SUCCESS', 'PUBLIC KEY'];
+    const headings = ['CHANNEL', 'STATE', 'FORMER', 'LAST SUCCESS', 'CREDENTIAL'];
     return {
       document: { channels: credentials.map(presentCredential) },
       text: current.length === 0 ? 'No channel is set.' : table(headings, rows),
@@ -97,38 +94,13 @@ async function list(appName: string): Promise<Answer> {
   });
 }
 
-const vapidFileSchema = z.object({ publicKey: z.string(), privateKey: z.string(), subject: z.string().optional() });
-
-// The form that `web-push generate-vapid-keys --json` prints, with an optional subject beside it.
-function readVapidFile(file: string): { keys: VapidKeys; subject: string | undefined } {
-  let value: unknown;
-  try {
-    value = JSON.parse(readFileSync(file, 'utf8'));
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new CommandError(`--vapid-file ${file} ${code ? `cannot be read: ${code}` : 'is not JSON'}`);
-  }
-  const parsed = vapidFileSchema.safeParse(value);
-  if (!parsed.success) throw new CommandError(`--vapid-file ${file} must hold {"publicKey": "…", "privateKey": "…"}`);
-  const { publicKey, privateKey, subject } = parsed.data;
-  return { keys: { publicKey, privateKey }, subject };
-}
-
-// What the channel itself would refuse is refused here, before it is stored.
-function checkKeys(keys: VapidKeys & { subject: string }): VapidKeys & { subject: string } {
-  const parsed = parseVapidKeys({ ...keys, id: keys.publicKey });
-  if ('credential' in parsed) return { ...keys, publicKey: parsed.credential.publicKey };
-  const [issue] = parsed.issues;
-  throw new CommandError(`${issue?.path.join('.')}: ${issue?.message}`);
-}
-
 function isCurrent(credential: CredentialRecord, channel: string): boolean {
   return credential.channel === channel && credential.replacedAt === null;
 }
 
-function subjectOf(credential: CredentialRecord | undefined): string | undefined {
-  const subject = credential?.public['subject'];
-  return typeof subject === 'string' ? subject : undefined;
+function factsOf({ channel, public: known }: CredentialRecord): readonly (readonly [string, string])[] {
+  const id = channelIds.find((each) => each === channel);
+  return id ? describeCredential(id, known) : [];
 }
 
 function presentCredential(credential: CredentialRecord): Record<string, unknown> {
@@ -136,8 +108,7 @@ function presentCredential(credential: CredentialRecord): Record<string, unknown
     channel: credential.channel,
     credential_id: credential.id,
     current: credential.replacedAt === null,
-    public_key: credential.public['publicKey'] ?? null,
-    subject: credential.public['subject'] ?? null,
+    ...Object.fromEntries(factsOf(credential)),
     state: credential.state,
     suspect_since: credential.suspectSince,
     last_success_at: credential.lastSuccessAt,

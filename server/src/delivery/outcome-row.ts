@@ -58,7 +58,9 @@ export async function toOutcomeItem(
   };
   // Keys that cannot be used are as good as a provider's word that the token is none (contract 7.6).
   const verdict =
-    code === 'invalid_token' && credentialId !== null ? verdictOf(target, credentialId, code, null, true) : null;
+    code === 'invalid_token' && credentialId !== null
+      ? { ...verdictOf(target, credentialId, code), isLocal: true }
+      : null;
   return { row, channel, final: result.kind, code, verdict };
 }
 
@@ -93,19 +95,25 @@ async function attemptedItem(
     urls,
     timeline: isTold ? null : JSON.stringify([...before, attempt]),
   };
-  const reason = outcome.kind === 'sent' ? null : outcome.reason;
-  const verdict = verdictOf(target, credentialId, errorCode, reason, false);
+  const about =
+    outcome.kind === 'sent'
+      ? { environmentFound: outcome.environmentFound ?? null }
+      : { reason: outcome.reason, goneAtMs: outcome.goneAtMs ?? null };
+  const verdict = { ...verdictOf(target, credentialId, errorCode), ...about };
   return { row, channel, final, code: errorCode, verdict };
 }
 
-function verdictOf(
-  { deviceId, registeredAtMs }: Target,
-  credentialId: number,
-  errorCode: ErrorCode | null,
-  reason: string | null,
-  isLocal: boolean,
-): Verdict {
-  return { deviceId, registeredAtMs, credentialId, errorCode, reason, goneAtMs: null, isLocal };
+function verdictOf({ deviceId, registeredAtMs }: Target, credentialId: number, errorCode: ErrorCode | null): Verdict {
+  return {
+    deviceId,
+    registeredAtMs,
+    credentialId,
+    errorCode,
+    reason: null,
+    goneAtMs: null,
+    environmentFound: null,
+    isLocal: false,
+  };
 }
 
 // An answer that cannot be given a number now is stored whole: an outcome is never lost for the sake of its size.

@@ -1,7 +1,13 @@
 // One person: render, mint the receipt token, push, name the outcome. Everything a delivery can come to is a value here;
 // nothing is thrown and nothing is written.
 import type { OpenCredential } from '../apps/credentials.ts';
-import { type ChannelId, channelOfPlatform, type Outcome, type Platform } from '../channels/channel.ts';
+import {
+  type ChannelId,
+  channelOfPlatform,
+  type Environment,
+  type Outcome,
+  type Platform,
+} from '../channels/channel.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
 import { type CompiledContent, targetUrlsOf } from '../content/compile-content.ts';
 import type { ChannelContent } from '../content/content.ts';
@@ -26,6 +32,8 @@ export interface Target {
   readonly credentialId: number | null;
   /** When this token was registered last. */
   readonly registeredAtMs: number;
+  /** iOS: where the token belongs, by the device's word or as a push found out; null: not known. */
+  readonly environment: Environment | null;
   readonly locale: string | null;
   readonly person: Person;
 }
@@ -102,6 +110,7 @@ export async function pushOne(
     clickUrl: context.publicUrl === null ? null : `${context.publicUrl}/v1/r/${receiptToken}`,
     content: withDefaultUrl(channel, rendered.content, context.defaultUrl),
     ttlSeconds: ttlLeftSeconds(ttlSeconds, batch.dueAt.getTime(), startedAtMs),
+    environment: target.environment,
   });
   if (!sending) return { kind: 'failed', code: 'not_configured', credentialId: credential.id };
   const outcome = await sending;

@@ -1,4 +1,5 @@
 // SQL: fan out, claim, renew, record, and the timeline.
+import type { Environment } from '../channels/channel.ts';
 import type { TargetUrls } from '../content/compile-content.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Fragment, Sql, Tx } from '../platform/db.ts';
@@ -411,6 +412,7 @@ export interface TargetRow {
   readonly token: string | null;
   readonly credentialId: number | null;
   readonly registeredAt: Date;
+  readonly environment: Environment | null;
   readonly locale: string | null;
   readonly firstName: string | null;
   readonly externalId: string | null;
@@ -428,7 +430,8 @@ export async function selectTargets(
   properties: Fragment,
 ): Promise<(TargetRow & Record<string, unknown>)[]> {
   return sql<(TargetRow & Record<string, unknown>)[]>`
-    SELECT d.id AS device_id, a.user_id, d.platform, d.status, d.token, d.credential_id, d.registered_at, a.locale, a.first_name, a.external_id,
+    SELECT d.id AS device_id, a.user_id, d.platform, d.status, d.token, d.credential_id, d.registered_at,
+      coalesce(d.environment, d.environment_found) AS environment, a.locale, a.first_name, a.external_id,
       a.country, a.language, a.timezone, a.user_timezone ${properties}
     FROM devices d JOIN audience a ON a.app_id = d.app_id AND a.device_id = d.id
     WHERE d.app_id = ${appId} AND d.id = ANY(${deviceIds as Uuid[]}::uuid[])`;

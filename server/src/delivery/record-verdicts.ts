@@ -7,6 +7,7 @@ import {
   markCredentialSuspect,
   updateCredentialError,
 } from '../apps/queries.ts';
+import type { Environment } from '../channels/channel.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
 import { invalidateDevices, restoreDevices } from '../devices/device-history.ts';
 import {
@@ -15,6 +16,7 @@ import {
   listMismatched,
   listRetiredByCredential,
   lockDevicesById,
+  updateEnvironmentFound,
 } from '../devices/queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { repeatOnDeadlock, type Sql, transaction } from '../platform/db.ts';
@@ -32,6 +34,8 @@ export interface Verdict {
   readonly goneAtMs: number | null;
   /** When the device had registered the token that was pushed to; one registered anew meanwhile is left alone. */
   readonly registeredAtMs: number;
+  /** Where a push found that the device's token belongs, to be remembered. */
+  readonly environmentFound: Environment | null;
   /** Found here, without asking the provider: says nothing of the credential. */
   readonly isLocal: boolean;
 }
@@ -73,6 +77,10 @@ async function judgeCredential(
     await markCredentialOk(sql, clock, appId, credentialId);
     await endMismatches(sql, appId, idsOf(successes));
   }
+  const found = successes.flatMap(({ deviceId, registeredAtMs, environmentFound }) =>
+    environmentFound === null ? [] : [{ deviceId, registeredBy: new Date(registeredAtMs), environmentFound }],
+  );
+  if (found.length > 0) await updateEnvironmentFound(sql, appId, found);
   if (refusals.length === 0 && having('invalid_token').length === 0) return;
 
   await transaction(sql, async (tx) => {

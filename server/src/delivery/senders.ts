@@ -1,7 +1,9 @@
 // Which channel sends for which credential: opens a stored credential in the form its channel takes, and remembers it.
 // A credential that its channel cannot read is answered as `not_configured`, never by an exception.
 import type { OpenCredential } from '../apps/credentials.ts';
+import { type ApnsCredential, parseApnsCredential } from '../channels/apns/credential.ts';
 import type { Channel, ChannelId, Outcome, Push } from '../channels/channel.ts';
+import { type FcmCredential, parseServiceAccount } from '../channels/fcm/credential.ts';
 import { parseVapidKeys, type WebPushCredential } from '../channels/webpush/vapid.ts';
 
 /** One push with its credential still sealed in its stored form. */
@@ -18,9 +20,25 @@ export interface Sender {
 /** The channels that this service can send by. */
 export type Senders = Readonly<Partial<Record<ChannelId, Sender>>>;
 
+export interface SenderChannels {
+  readonly webpush: Channel<WebPushCredential>;
+  readonly apns: Channel<ApnsCredential>;
+  readonly fcm: Channel<FcmCredential>;
+  /** The operator's address for Google's access tokens. */
+  readonly fcmTokenUrl: string;
+}
+
 /** Puts each channel behind the stored form of its credential. */
-export function createSenders(webpush: Channel<WebPushCredential>): Senders {
-  return { webpush: senderFor(webpush, readWebPushCredential, hostOfSubscription) };
+export function createSenders({ webpush, apns, fcm, fcmTokenUrl }: SenderChannels): Senders {
+  return {
+    webpush: senderFor(webpush, readWebPushCredential, hostOfSubscription),
+    apns: senderFor(apns, readApnsCredential, () => null),
+    fcm: senderFor(
+      fcm,
+      (stored) => readFcmCredential(stored, fcmTokenUrl),
+      () => null,
+    ),
+  };
 }
 
 const rememberedMax = 1000;
@@ -60,6 +78,18 @@ function readWebPushCredential(stored: OpenCredential): WebPushCredential | unde
   const { publicKey, subject } = stored.public;
   if (stored.secret === null || typeof publicKey !== 'string' || typeof subject !== 'string') return undefined;
   const parsed = parseVapidKeys({ id: publicKey, publicKey, privateKey: stored.secret, subject });
+  return 'credential' in parsed ? parsed.credential : undefined;
+}
+
+function readApnsCredential({ public: known, secret }: OpenCredential): ApnsCredential | undefined {
+  const text = (field: string): string => (typeof known[field] === 'string' ? known[field] : '');
+  const [keyId, teamId, bundleId] = [text('keyId'), text('teamId'), text('bundleId')];
+  const parsed = parseApnsCredential({ p8: secret ?? '', keyId, teamId, bundleId, environment: text('environment') });
+  return 'credential' in parsed ? parsed.credential : undefined;
+}
+
+function readFcmCredential({ secret }: OpenCredential, tokenUrl: string): FcmCredential | undefined {
+  const parsed = parseServiceAccount(secret ?? '', tokenUrl);
   return 'credential' in parsed ? parsed.credential : undefined;
 }
 

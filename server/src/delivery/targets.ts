@@ -22,6 +22,7 @@ export async function listTargets(
     token: row.token,
     credentialId: row.credentialId,
     registeredAtMs: row.registeredAt.getTime(),
+    environment: row.environment,
     locale: row.locale,
     person: {
       firstName: row.firstName,

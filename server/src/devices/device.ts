@@ -5,7 +5,7 @@
 //            │  └──── registered again, or the credential was at fault ───┘   │ opt-out
 //            └─────── registered again ─── unsubscribed ◄── opt-out ──────────┴── active
 import { z } from 'zod';
-import { type Platform, platforms } from '../channels/channel.ts';
+import { type Environment, environments, type Platform, platforms } from '../channels/channel.ts';
 import type { EndpointRules } from '../channels/webpush/endpoint.ts';
 import { localeField } from '../content/locales.ts';
 import { decodeId, type Uuid } from '../platform/ids.ts';
@@ -19,9 +19,6 @@ export type DeviceStatus = (typeof deviceStatuses)[number];
 
 /** Why a device is invalid. */
 export type InvalidReason = 'unregistered' | 'invalid_token' | 'credential_mismatch' | 'replaced';
-
-export const environments = ['production', 'sandbox'] as const;
-export type Environment = (typeof environments)[number];
 
 /** What stands in `devices`. */
 export interface Device {

@@ -1,12 +1,12 @@
 // SQL: devices, their tokens (one token, one device), and the history of their states.
 
 import type { DeviceFacts } from '../audience/device-facts.ts';
-import type { Platform } from '../channels/channel.ts';
+import type { Environment, Platform } from '../channels/channel.ts';
 import { type Clock, nowOf } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { StoredProperties } from '../properties/property.ts';
-import type { Device, DeviceStatus, Environment, InvalidReason } from './device.ts';
+import type { Device, DeviceStatus, InvalidReason } from './device.ts';
 import type { DeviceToken } from './token.ts';
 
 /** Whose token is this? Locks it, so that no one moves it to another device meanwhile. */
@@ -188,7 +188,8 @@ export async function updateRestored(
     UPDATE devices SET status = 'active', status_reason = NULL, mismatches = 0
     WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND status = 'invalid' AND token IS NOT NULL
       AND status_reason IN ('invalid_token', 'credential_mismatch')
-      AND (credential_id IS NULL OR credential_id = ${credentialId})
+      -- A browser belongs to the key it subscribed with; a phone to whichever is the current one.
+      AND (platform <> 'web' OR credential_id IS NULL OR credential_id = ${credentialId})
     RETURNING id AS device_id, platform, status, status_reason AS reason`;
 }
 
@@ -218,6 +219,21 @@ export async function forgetMismatches(tx: Tx, appId: Uuid, ids: readonly Uuid[]
   await tx`
     UPDATE devices SET mismatches = 0
     WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND mismatches > 0`;
+}
+
+/** Remembers where pushes found iOS tokens to belong, unless the device has said so itself or registered anew since. */
+export async function updateEnvironmentFound(
+  tx: Tx,
+  appId: Uuid,
+  found: readonly { readonly deviceId: Uuid; readonly registeredBy: Date; readonly environmentFound: Environment }[],
+): Promise<void> {
+  const ids = found.map(({ deviceId }) => deviceId);
+  const limits = found.map(({ registeredBy }) => registeredBy.toISOString());
+  const environments = found.map(({ environmentFound }) => environmentFound);
+  await tx`
+    UPDATE devices SET environment_found = (${environments}::text[])[array_position(${ids}::uuid[], id)]
+    WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND platform = 'ios' AND environment IS NULL
+      AND registered_at <= (${limits}::timestamptz[])[array_position(${ids}::uuid[], id)]`;
 }
 
 /** Appends changes of status to the history. */

@@ -11,7 +11,7 @@ import {
   updateSeenDevice,
 } from '../audience/queries.ts';
 import { writeCopies } from '../audience/write-copies.ts';
-import { channelOfPlatform, type Platform } from '../channels/channel.ts';
+import { channelOfPlatform, type Environment, type Platform } from '../channels/channel.ts';
 import { invalid, notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
@@ -24,7 +24,7 @@ import {
   type PropertyConflict,
   type StoredProperties,
 } from '../properties/property.ts';
-import type { Device, Environment } from './device.ts';
+import type { Device } from './device.ts';
 import { appendChanges } from './device-history.ts';
 import {
   deleteToken,

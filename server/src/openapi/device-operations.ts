@@ -1,7 +1,7 @@
 // Devices as the API's description tells them.
 import { z } from 'zod';
-import { channelIds, platforms } from '../channels/channel.ts';
-import { deviceStatuses, environments, registrationSchema } from '../devices/device.ts';
+import { channelIds, environments, platforms } from '../channels/channel.ts';
+import { deviceStatuses, registrationSchema } from '../devices/device.ts';
 import { deviceListQuery } from '../devices/routes.ts';
 import { noExceptions } from '../platform/address-guard.ts';
 import { component, deviceId, instant, pageFields } from './components.ts';

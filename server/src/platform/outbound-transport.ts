@@ -4,16 +4,20 @@ import { isIP } from 'node:net';
 import { Http2Pool, type Http2PoolOptions } from './http2/pool.ts';
 import type { Http2Engine } from './http2/session.ts';
 import type { OutboundHttp, OutboundRequest, OutboundResult } from './outbound-http.ts';
-import type { OutboundSockets } from './outbound-socket.ts';
+import type { OutboundOrigin, OutboundSockets } from './outbound-socket.ts';
 
 export interface TransportRequest extends OutboundRequest {
   /** Headers whose values are unique per request; HTTP/2 does not index them. */
   readonly unindexed?: readonly string[];
+  /** Requests with another name here never share a connection: some peers bind one to the first key they see on it. */
+  readonly pool?: string;
 }
 
 export interface OutboundTransport {
   /** Never rejects. A connection that cannot be made in time is a `connect_error`: nothing was sent. */
   request(request: TransportRequest): Promise<OutboundResult>;
+  /** Lets the connections of a named pool go when what is under way on them has ended. A later request opens new ones. */
+  retire(origin: OutboundOrigin, pool: string): void;
   /** Ends warm connections when what is under way has ended. */
   close(): Promise<void>;
 }
@@ -26,7 +30,9 @@ export interface TransportOptions {
   readonly isHttp1Only?: (host: string) => boolean;
   /** HTTP/1.1 connections at once to a host. */
   readonly http1SocketsMax?: (host: string) => number;
-  readonly http2?: Partial<Pick<Http2PoolOptions, 'sessionsMax' | 'streamsMax' | 'connectTimeoutMs' | 'idleMs'>>;
+  readonly http2?: Partial<
+    Pick<Http2PoolOptions, 'sessionsMax' | 'streamsMax' | 'connectTimeoutMs' | 'idleMs' | 'ping'>
+  >;
 }
 
 /** Origins remembered. Beyond it those without a connection are forgotten, and asked again when they are needed. */
@@ -37,6 +43,7 @@ const http2Defaults = { sessionsMax: 4, streamsMax: 100, connectTimeoutMs: 10_00
 export function createOutboundTransport(options: TransportOptions): OutboundTransport {
   const { sockets, http1, engine, isHttp1Only = () => false, http1SocketsMax = () => 64 } = options;
   const origins = new Map<string, Http2Pool | 'http/1.1'>();
+  const retiring = new Set<Promise<void>>();
 
   const protocolOf = (key: string, request: TransportRequest) => {
     const known = origins.get(key);
@@ -61,21 +68,37 @@ export function createOutboundTransport(options: TransportOptions): OutboundTran
 
   return {
     async request(request) {
-      const { port } = request;
-      const host = isIP(request.host) === 6 ? `[${request.host}]` : request.host;
-      const key = `${host}:${port}`;
+      const key = keyOf(request, request.pool);
       const protocol = protocolOf(key, request);
       if (protocol === 'http/1.1') return overHttp1(request);
-      const result = await protocol.request({ ...request, authority: port === 443 ? host : key });
+      const result = await protocol.request({ ...request, authority: authorityOf(request) });
       if (!('unsupported' in result)) return result;
       origins.set(key, 'http/1.1');
       return overHttp1(request);
     },
+    retire(origin, pool) {
+      const key = keyOf(origin, pool);
+      const known = origins.get(key);
+      if (known === undefined || known === 'http/1.1') return;
+      origins.delete(key);
+      const closing = known.close().finally(() => retiring.delete(closing));
+      retiring.add(closing);
+    },
     async close() {
       http1.close();
       await Promise.all([...origins.values()].map((known) => known !== 'http/1.1' && known.close()));
+      await Promise.all(retiring);
     },
   };
+}
+
+function authorityOf({ host, port }: OutboundOrigin): string {
+  const written = isIP(host) === 6 ? `[${host}]` : host;
+  return port === 443 ? written : `${written}:${port}`;
+}
+
+function keyOf(origin: OutboundOrigin, pool: string | undefined): string {
+  return `${authorityOf(origin)} ${pool ?? ''}`;
 }
 
 function forgetUnused(origins: Map<string, Http2Pool | 'http/1.1'>): void {

@@ -78,3 +78,9 @@ function hostProblem(host: string, port: number, { exceptions, ownHosts }: UrlRu
 function isPrivateName(host: string, labels: readonly string[]): boolean {
   return labels.length < 2 || privateSuffixes.some((suffix) => host === suffix || host.endsWith(`.${suffix}`));
 }
+
+/** Where the operator's https URL leads. Throws when it is none: such a URL was judged when it was read. */
+export function originOfUrl(text: string): { readonly host: string; readonly port: number } {
+  const { hostname, port } = new URL(text);
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 443 : Number(port) };
+}

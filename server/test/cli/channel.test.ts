@@ -10,6 +10,18 @@ import { parseToken } from '../../src/devices/token.ts';
 import { noExceptions } from '../../src/platform/address-guard.ts';
 import { encodeId, type Uuid } from '../../src/platform/ids.ts';
 import { createSeal, parseMasterKey } from '../../src/platform/seal.ts';
+import {
+  apnsKey,
+  bundleId,
+  clientEmail,
+  googleKey,
+  grant,
+  keyId,
+  projectId,
+  serviceAccount,
+  teamId,
+} from '../channels/phone-bundle.ts';
+import { startPushServer } from '../channels/push-server.ts';
 import { whenDone } from '../database.ts';
 import { startPushService } from '../push-service.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
@@ -40,10 +52,10 @@ async function secretsOf(appId: Uuid): Promise<(string | null)[]> {
 }
 
 /** Registers a device and returns its public id; a browser is known to the push service as `token`. */
-async function newDevice(appId: Uuid, token: string, platform: 'web' | 'ios' = 'web'): Promise<string> {
+async function newDevice(appId: Uuid, token: string, platform: 'web' | 'ios' | 'android' = 'web'): Promise<string> {
   const p256dh = createECDH('prime256v1').generateKeys('base64url');
   const keys = { p256dh, auth: randomBytes(16).toString('base64url') };
-  const text = platform === 'ios' ? token : JSON.stringify({ endpoint: `https://${pushHost}/push/${token}`, keys });
+  const text = platform !== 'web' ? token : JSON.stringify({ endpoint: `https://${pushHost}/push/${token}`, keys });
   const parsed = parseToken(platform, text, { pushHosts: [pushHost], exceptions: noExceptions, ownHosts: [] });
   if (!('token' in parsed)) throw new Error('a test token is not valid');
   const { row } = await registerDevice(cli, {
@@ -144,6 +156,146 @@ describe('channel set and list', () => {
       expect(refused).toMatchObject(refusal(/--vapid-file \S+ (is not JSON|must hold)/));
       expect(refused.stderr).not.toContain('hunter2');
     }
+  });
+});
+
+const apnsOptions = (file: string) =>
+  ['--key-file', file, '--key-id', keyId, '--team-id', teamId, '--bundle-id', bundleId] as const;
+
+describe('channel set and list for phones', () => {
+  it('R-44 takes an APNs key, shows whose it is and stores it sealed', async () => {
+    const app = await cli.newApp('Apple');
+    const before = cli.printed.length;
+    const file = writeFile('AuthKey.p8', apnsKey.pem);
+    const set = await cli.json('channel', 'set', 'Apple', 'apns', ...apnsOptions(file));
+    expect(set).toMatchObject({
+      channel: 'apns',
+      current: true,
+      key_id: keyId,
+      team_id: teamId,
+      bundle_id: bundleId,
+      environment: 'production',
+      state: 'ok',
+    });
+    expect((await cli.json('channel', 'list', 'Apple')).channels).toEqual([set]);
+    expect((await cli.run('channel', 'list', 'Apple')).stdout).toContain(`${keyId} ${teamId} ${bundleId} production`);
+    expect(await secretsOf(app.id)).toEqual([apnsKey.pem]);
+    const secret = apnsKey.pem.split('\n')[1] ?? '';
+    expect(cli.printed.slice(before).join('')).not.toContain(secret);
+    expect(JSON.stringify(await cli.sql`SELECT * FROM credentials`)).not.toContain(secret);
+  });
+
+  it('R-44 takes a service account, shows its project and its address, and stores it sealed', async () => {
+    const app = await cli.newApp('Google');
+    const before = cli.printed.length;
+    const file = writeFile('account.json', serviceAccount());
+    const set = await cli.json('channel', 'set', 'Google', 'fcm', '--service-account', file);
+    expect(set).toMatchObject({ channel: 'fcm', project_id: projectId, client_email: clientEmail, state: 'ok' });
+    expect((await cli.json('channel', 'list', 'Google')).channels).toEqual([set]);
+    expect((await cli.run('channel', 'list', 'Google')).stdout).toContain(`${projectId} ${clientEmail}`);
+    expect(await secretsOf(app.id)).toEqual([JSON.stringify(serviceAccount())]);
+    const secret = googleKey.pem.split('\n')[1] ?? '';
+    expect(cli.printed.slice(before).join('')).not.toContain(secret);
+    expect(JSON.stringify(await cli.sql`SELECT * FROM credentials`)).not.toContain(secret);
+  });
+
+  it('keeps each channel apart: a new key of one is none of the others', async () => {
+    await cli.newApp('Both');
+    const file = writeFile('both.p8', apnsKey.pem);
+    const first = await cli.json('channel', 'set', 'Both', 'apns', ...apnsOptions(file));
+    const account = writeFile('both.json', serviceAccount());
+    const google = await cli.json('channel', 'set', 'Both', 'fcm', '--service-account', account);
+    const second = await cli.json('channel', 'set', 'Both', 'apns', ...apnsOptions(file), '--environment', 'sandbox');
+    const { channels } = await cli.json('channel', 'list', 'Both');
+    const former = { ...first, current: false, replaced_at: expect.stringMatching(/Z$/) };
+    expect(channels).toEqual([second, google, former]);
+    expect(second.environment).toBe('sandbox');
+  });
+
+  it('says what is wrong with what it is given, in one line, and stores nothing', async () => {
+    const app = await cli.newApp('Refusing');
+    const p8 = writeFile('good.p8', apnsKey.pem);
+    const certificate = fileURLToPath(new URL('../fixtures/cert.pem', import.meta.url));
+    const elsewhere = writeFile('elsewhere.json', serviceAccount({ token_uri: 'https://evil.example/token' }));
+    const cases: readonly (readonly [readonly string[], RegExp])[] = [
+      [['apns', ...apnsOptions(certificate)], /--key-file \S+cert\.pem: It is a certificate/],
+      [['apns', ...apnsOptions('none.p8')], /--key-file none\.p8 cannot be read: ENOENT/],
+      [['apns', ...apnsOptions(p8), '--key-id', 'short'], /--key-id: A key id is 10 capital letters/],
+      [['apns', ...apnsOptions(p8), '--environment', 'test'], /--environment: It is one of production, sandbox/],
+      [['apns', '--key-file', p8], /--key-id is missing; apns needs --key-file, --key-id, --team-id, --bundle-id/],
+      [
+        ['apns', ...apnsOptions(p8), '--service-account', p8],
+        /--service-account belongs to the channel fcm, not to apns/,
+      ],
+      [['fcm'], /--service-account is missing/],
+      [['fcm', '--service-account', p8], /--service-account \S+good\.p8: It is not JSON/],
+      [['fcm', '--service-account', elsewhere], /token_uri: It must be https:\/\/oauth2\.googleapis\.com\/token/],
+    ];
+    const refused = await Promise.all(
+      cases.map(([parameters]) => cli.run('channel', 'set', 'Refusing', ...parameters)),
+    );
+    for (const [i, [, line]] of cases.entries()) expect(refused[i]).toMatchObject(refusal(line));
+    expect(await secretsOf(app.id)).toEqual([]);
+  });
+
+  it('R-45 needs the master key, and stores nothing without it', async () => {
+    const app = await cli.newApp('Keyless phones');
+    const file = writeFile('keyless.json', serviceAccount());
+    const parameters = ['channel', 'set', 'Keyless phones', 'fcm', '--service-account', file];
+    expect(await cli.runWith({ MASTER_KEY: '' }, ...parameters)).toMatchObject(refusal(/MASTER_KEY is required/));
+    expect(await secretsOf(app.id)).toEqual([]);
+  });
+});
+
+describe('channel test for phones', () => {
+  it('sends one push to an iPhone and one to an Android phone by the normal path', async () => {
+    const provider = await startPushServer({ protocol: 'h2' });
+    whenDone(() => provider.close());
+    provider.handle = (request) => {
+      if (request.path === '/token') return request.answer(200, {}, grant('ya29.test'));
+      const apnsId = request.headers['apns-id'];
+      return apnsId
+        ? request.answer(200, { 'apns-id': apnsId })
+        : request.answer(200, {}, '{"name":"projects/shop-4711/messages/1"}');
+    };
+    const address = `https://127.0.0.1:${provider.port}`;
+    const reach = { ...outbound, APNS_URL: address, FCM_URL: address, FCM_TOKEN_URL: `${address}/token` };
+    const app = await cli.newApp('Phones');
+    const key = writeFile('phones.p8', apnsKey.pem);
+    const account = writeFile('phones.json', serviceAccount({ token_uri: `${address}/token` }));
+    await cli.json('channel', 'set', 'Phones', 'apns', ...apnsOptions(key));
+    const set = await cli.runWith(reach, 'channel', 'set', 'Phones', 'fcm', '--service-account', account);
+    expect(set).toMatchObject({ status: 0, stderr: '' });
+    const phones = {
+      apns: await newDevice(app.id, 'ab'.repeat(32), 'ios'),
+      fcm: await newDevice(app.id, 'fGx0kKd3Q8u:APA91bHkR', 'android'),
+    };
+    for (const [channel, device] of Object.entries(phones)) {
+      const done = await cli.runWith(reach, 'channel', 'test', 'Phones', channel, '--device', device, '--json');
+      expect(done.stderr).toBe('');
+      expect(done.json.delivery).toMatchObject({ device_id: device, channel, status: 'sent', attempts: 1 });
+    }
+    expect(provider.seen.map(({ path }) => path)).toEqual([
+      `/3/device/${'ab'.repeat(32)}`,
+      '/token',
+      '/v1/projects/shop-4711/messages:send',
+    ]);
+  });
+
+  it('shows what the provider answered when the push failed', async () => {
+    const provider = await startPushServer({ protocol: 'h2' });
+    whenDone(() => provider.close());
+    provider.handle = (request) => request.answer(403, {}, '{"reason":"InvalidProviderToken"}');
+    const app = await cli.newApp('Wrong key');
+    const key = writeFile('wrong.p8', apnsKey.pem);
+    await cli.json('channel', 'set', 'Wrong key', 'apns', ...apnsOptions(key));
+    const device = await newDevice(app.id, 'cd'.repeat(32), 'ios');
+    const reach = { ...outbound, APNS_URL: `https://127.0.0.1:${provider.port}` };
+    const failed = await cli.runWith(reach, 'channel', 'test', 'Wrong key', 'apns', '--device', device);
+    expect(failed.stdout).toMatch(/ failed\n {2}403 after \d+ ms {"reason":"InvalidProviderToken"}\n$/);
+    expect(failed).toMatchObject({ status: 1, stderr: 'carillon: The push is failed: auth_failed\n' });
+    const { channels } = await cli.json('channel', 'list', 'Wrong key');
+    expect(channels[0]).toMatchObject({ state: 'failing', last_error: { reason: 'InvalidProviderToken' } });
   });
 });
 

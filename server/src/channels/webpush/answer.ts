@@ -6,6 +6,7 @@ import type { ErrorCode } from '../error-code.ts';
 import {
   codeOfTransportError,
   headerText,
+  isRetryable,
   presentProviderAnswer,
   presentReason,
   retryAfterMs,
@@ -69,8 +70,6 @@ const codeOfStatus: Readonly<Record<number, ErrorCode>> = {
   429: 'rate_limited',
 };
 
-const retryableCodes: readonly ErrorCode[] = ['rate_limited', 'provider_unavailable', 'timeout'];
-
 /** What a push came to. `host` is the push service's, `nowMs` the present for a Retry-After that is a date. */
 export function readAnswer(host: string, result: OutboundResult, nowMs: number): Outcome {
   const provider = presentProviderAnswer('webpush', result);
@@ -88,8 +87,7 @@ export function readAnswer(host: string, result: OutboundResult, nowMs: number):
   }
   const said = readBody(provider);
   const errorCode = isThrottled ? 'rate_limited' : errorCodeOf(vendor, result.status, said);
-  const isClientError = result.status >= 400 && result.status < 500;
-  const retryable = retryableCodes.includes(errorCode) || (errorCode === 'unknown_error' && !isClientError);
+  const retryable = isRetryable(errorCode, result.status);
   const waitText = header('retry-after') ?? (vendor === 'microsoft' ? header('x-wns-continue-after') : undefined);
   const wnsReason = header('x-wns-error-description') ?? header('x-wns-status');
   return {

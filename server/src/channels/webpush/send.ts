@@ -5,7 +5,7 @@ import type { ChannelContent, Priority } from '../../content/content.ts';
 import type { OutboundTransport } from '../../platform/outbound-transport.ts';
 import type { Channel, Outcome, Push } from '../channel.ts';
 import { webpush } from '../channels.ts';
-import type { ErrorCode } from '../error-code.ts';
+import { refuseLocally } from '../provider-answer.ts';
 import { readAnswer } from './answer.ts';
 import { plaintextBytesMax } from './encrypt.ts';
 import { type Encryptor, inlineEncryptor } from './encryptor.ts';
@@ -41,12 +41,12 @@ export function createWebPush(options: WebPushOptions): Channel<WebPushCredentia
 
   const send = async (push: Push<WebPushCredential>): Promise<Outcome> => {
     const parsed = readSubscription(push.token, rules);
-    if ('issues' in parsed) return refuse('invalid_token', parsed.issues[0]?.message);
+    if ('issues' in parsed) return refuseLocally('invalid_token', parsed.issues[0]?.message);
     const { subscription } = parsed;
     const plaintext = buildPayload(push, vendorOf(subscription.host) === 'apple');
-    if (plaintext.length > plaintextBytesMax) return refuse('payload_too_large');
+    if (plaintext.length > plaintextBytesMax) return refuseLocally('payload_too_large');
     const body = await encryptor.encrypt(plaintext, subscription.p256dh, subscription.auth);
-    if (body === undefined) return refuse('invalid_token', 'The key p256dh is not a point on the curve P-256.');
+    if (body === undefined) return refuseLocally('invalid_token', 'The key p256dh is not a point on the curve P-256.');
     const authorization = vapid.headerFor(subscription.origin, push.credential);
     const { host, port, path } = subscription;
     const headers = buildHeaders(push, subscription, authorization);
@@ -56,7 +56,7 @@ export function createWebPush(options: WebPushOptions): Channel<WebPushCredentia
 
   return {
     ...webpush,
-    send: (push) => send(push).catch((error: unknown) => refuse('unknown_error', String(error))),
+    send: (push) => send(push).catch((error: unknown) => refuseLocally('unknown_error', String(error))),
     async close() {
       await transport.close();
       await encryptor.close();
@@ -87,10 +87,4 @@ function buildHeaders(
 function topicOf({ collapse_key }: ChannelContent, messageId: string): string {
   if (collapse_key === undefined) return messageId;
   return createHash('sha256').update(collapse_key).digest('base64url').slice(0, 32);
-}
-
-/** Nothing was sent. */
-function refuse(errorCode: ErrorCode, reason?: string): Outcome {
-  const base = { kind: 'refused', retryable: false, retryAfterMs: null, provider: null, latencyMs: 0 } as const;
-  return { ...base, errorCode, reason: reason?.slice(0, 200) ?? null };
 }

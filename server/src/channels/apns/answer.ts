@@ -1,0 +1,110 @@
+// Apple's answer → an outcome (contract 7.6). The reason decides before the status: 400 and 403 stand for faults of the token,
+// of our credential and of the content alike. Pure; a body that is no JSON is simply no reason.
+import type { OutboundResult } from '../../platform/outbound-http.ts';
+import type { Outcome } from '../channel.ts';
+import type { ErrorCode } from '../error-code.ts';
+import {
+  codeOfTransportError,
+  headerText,
+  isRetryable,
+  presentProviderAnswer,
+  presentReason,
+  retryAfterMs,
+} from '../provider-answer.ts';
+
+/** https://developer.apple.com/documentation/usernotifications/handling-notification-responses-from-apns */
+const codeOfReason: Readonly<Record<string, ErrorCode>> = {
+  BadCollapseId: 'invalid_payload',
+  BadDeviceToken: 'invalid_token',
+  BadExpirationDate: 'invalid_payload',
+  BadMessageId: 'invalid_payload',
+  BadPriority: 'invalid_payload',
+  BadTopic: 'auth_failed',
+  DeviceTokenNotForTopic: 'credential_mismatch',
+  DuplicateHeaders: 'invalid_payload',
+  IdleTimeout: 'provider_unavailable',
+  InvalidPushType: 'invalid_payload',
+  MissingDeviceToken: 'invalid_token',
+  MissingTopic: 'auth_failed',
+  PayloadEmpty: 'invalid_payload',
+  TopicDisallowed: 'auth_failed',
+  BadCertificate: 'auth_failed',
+  BadCertificateEnvironment: 'credential_mismatch',
+  ExpiredProviderToken: 'auth_failed',
+  Forbidden: 'auth_failed',
+  InvalidProviderToken: 'auth_failed',
+  MissingProviderToken: 'auth_failed',
+  UnrelatedKeyIdInToken: 'auth_failed',
+  BadEnvironmentKeyIdInToken: 'credential_mismatch',
+  // Apple documents the one above and has been seen to say this one.
+  BadEnvironmentKeyInToken: 'credential_mismatch',
+  // Tokens that are no hexadecimal never leave this service, so it is the request that is at fault.
+  BadPath: 'invalid_payload',
+  MethodNotAllowed: 'invalid_payload',
+  ExpiredToken: 'unregistered',
+  Unregistered: 'unregistered',
+  PayloadTooLarge: 'payload_too_large',
+  TooManyProviderTokenUpdates: 'rate_limited',
+  TooManyRequests: 'rate_limited',
+  InternalServerError: 'provider_unavailable',
+  ServiceUnavailable: 'provider_unavailable',
+  Shutdown: 'provider_unavailable',
+};
+
+const codeOfStatus: Readonly<Record<number, ErrorCode>> = {
+  400: 'invalid_payload',
+  403: 'auth_failed',
+  404: 'invalid_payload',
+  405: 'invalid_payload',
+  410: 'unregistered',
+  413: 'payload_too_large',
+  429: 'rate_limited',
+};
+
+/** What a push came to. `nowMs` is the present, for a Retry-After that is a date. */
+export function readAnswer(result: OutboundResult, nowMs: number): Outcome {
+  const provider = presentProviderAnswer('apns', result);
+  const latencyMs = Math.round(result.latencyMs);
+  if ('transportError' in result) {
+    const errorCode = codeOfTransportError(result.transportError);
+    return { kind: 'refused', errorCode, retryable: true, retryAfterMs: null, reason: null, provider, latencyMs };
+  }
+  const { status, headers } = result;
+  if (status >= 200 && status < 300) {
+    const providerMessageId = presentReason(headerText(headers, 'apns-id'));
+    return { kind: 'sent', providerMessageId, provider, latencyMs };
+  }
+  const { reason, timestamp } = readBody(provider.body);
+  const errorCode = errorCodeOf(status, reason);
+  const retryable = isRetryable(errorCode, status);
+  return {
+    kind: 'refused',
+    errorCode,
+    retryable,
+    retryAfterMs: retryable ? retryAfterMs(headerText(headers, 'retry-after'), nowMs) : null,
+    reason: presentReason(reason),
+    provider,
+    latencyMs,
+    ...(errorCode === 'unregistered' && timestamp !== undefined && { goneAtMs: timestamp }),
+  };
+}
+
+function errorCodeOf(status: number, reason: string | undefined): ErrorCode {
+  if (reason !== undefined && Object.hasOwn(codeOfReason, reason)) return codeOfReason[reason] ?? 'unknown_error';
+  return codeOfStatus[status] ?? (status >= 500 ? 'provider_unavailable' : 'unknown_error');
+}
+
+/** 2000 to 2100 in milliseconds: a number outside is no instant that anything could be compared with. */
+const [timestampMin, timestampMax] = [946_684_800_000, 4_102_444_800_000];
+
+function readBody(body: string | null): { reason?: string; timestamp?: number } {
+  let json: { reason?: unknown; timestamp?: unknown } | null;
+  try {
+    json = JSON.parse(body ?? '');
+  } catch {
+    return {};
+  }
+  const { reason, timestamp } = json ?? {};
+  const isInstant = typeof timestamp === 'number' && timestamp >= timestampMin && timestamp <= timestampMax;
+  return { ...(typeof reason === 'string' && { reason }), ...(isInstant && { timestamp }) };
+}

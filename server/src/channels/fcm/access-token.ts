@@ -1,0 +1,200 @@
+// Access tokens for a service account: an assertion signed with RS256, exchanged at the one address the operator knows
+// (RFC 7523; https://developers.google.com/identity/protocols/oauth2/service-account). One exchange at a time per account,
+// and after a failure none for a while, so that a bad key does not cost a request per push. A token never enters an outcome.
+import { sign } from 'node:crypto';
+import type { OutboundResult } from '../../platform/outbound-http.ts';
+import type { OutboundOrigin } from '../../platform/outbound-socket.ts';
+import type { OutboundTransport } from '../../platform/outbound-transport.ts';
+import type { Outcome } from '../channel.ts';
+import type { ErrorCode } from '../error-code.ts';
+import { headerText, presentProviderAnswer, presentReason, retryAfterMs } from '../provider-answer.ts';
+import type { FcmCredential } from './credential.ts';
+
+export type Refusal = Extract<Outcome, { kind: 'refused' }>;
+/** A token, or what becomes of every push that needs one. */
+export type Access = { readonly token: string } | { readonly refusal: Refusal };
+
+export interface AccessTokens {
+  /** Never rejects. */
+  tokenFor(credential: FcmCredential): Promise<Access>;
+  /**
+   * What to try after Google refused a token: one obtained meanwhile, or a new one. Undefined when one was forced a short
+   * while ago: yet another would be refused as well.
+   */
+  replace(credential: FcmCredential, refused: string): Promise<Access | undefined>;
+}
+
+export interface AccessTokenOptions {
+  readonly transport: OutboundTransport;
+  readonly origin: OutboundOrigin;
+  /** The token endpoint at that origin. */
+  readonly path: string;
+  readonly clock: { nowMs(): number };
+  readonly timeoutMs: number;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+}
+
+interface Account {
+  token: string | undefined;
+  expiresAtMs: number;
+  renewAtMs: number;
+  forcedAtMs: number;
+  failure: Refusal | undefined;
+  failedUntilMs: number;
+  underWay: Promise<void> | undefined;
+}
+
+const scope = 'https://www.googleapis.com/auth/firebase.messaging';
+const grantType = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+const assertionSeconds = 3_600;
+const renewBeforeMs = 300_000;
+const failureMsLeast = 30_000;
+const forceEveryMs = 60_000;
+const accountsMax = 1_000;
+const retryAfterMsMax = 3_600_000;
+
+export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
+  const { clock, random } = options;
+  const accounts = new Map<string, Account>();
+
+  const accountOf = ({ clientEmail, privateKeyId }: FcmCredential): Account => {
+    const name = `${clientEmail} ${privateKeyId}`;
+    const known = accounts.get(name);
+    if (known !== undefined) return known;
+    if (accounts.size >= accountsMax) accounts.clear();
+    const account: Account = {
+      token: undefined,
+      expiresAtMs: 0,
+      renewAtMs: 0,
+      forcedAtMs: Number.NEGATIVE_INFINITY,
+      failure: undefined,
+      failedUntilMs: 0,
+      underWay: undefined,
+    };
+    accounts.set(name, account);
+    return account;
+  };
+
+  const obtain = async (account: Account, credential: FcmCredential): Promise<void> => {
+    const result = await exchange(options, credential);
+    const nowMs = clock.nowMs();
+    const grant = readGrant(result);
+    if (grant !== undefined) {
+      account.token = grant.token;
+      account.expiresAtMs = nowMs + grant.lifetimeMs;
+      // A life so short that five minutes would be most of it is used for a half.
+      account.renewAtMs = nowMs + Math.max(grant.lifetimeMs - renewBeforeMs, grant.lifetimeMs / 2);
+      account.failure = undefined;
+      return;
+    }
+    const failure = readFailure(result, nowMs);
+    account.failure = failure;
+    account.failedUntilMs = nowMs + Math.max(failureMsLeast * (1 + random()), failure.retryAfterMs ?? 0);
+  };
+
+  const current = async (credential: FcmCredential): Promise<Access> => {
+    const account = accountOf(credential);
+    const has = (limitMs: number) => account.token !== undefined && clock.nowMs() < limitMs;
+    const isFailing = () => account.failure !== undefined && clock.nowMs() < account.failedUntilMs;
+    if (!has(account.renewAtMs) && !isFailing()) {
+      account.underWay ??= obtain(account, credential).finally(() => {
+        account.underWay = undefined;
+      });
+      await account.underWay;
+    }
+    // While a new one cannot be had, the old one serves to its end.
+    if (account.token !== undefined && has(account.expiresAtMs)) return { token: account.token };
+    return { refusal: presentFailure(account, clock.nowMs()) };
+  };
+
+  return {
+    tokenFor: current,
+    async replace(credential, refused) {
+      const account = accountOf(credential);
+      if (account.token === refused) {
+        if (clock.nowMs() - account.forcedAtMs < forceEveryMs) return undefined;
+        account.forcedAtMs = clock.nowMs();
+        account.token = undefined;
+        account.failure = undefined;
+      }
+      return current(credential);
+    },
+  };
+}
+
+/** `iat` is in seconds since the epoch. */
+export function signAssertion(credential: FcmCredential, iat: number): string {
+  const { clientEmail, privateKeyId, tokenUri, privateKey } = credential;
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const claims = { iss: clientEmail, scope, aud: tokenUri, iat, exp: iat + assertionSeconds };
+  const input = `${part({ alg: 'RS256', typ: 'JWT', kid: privateKeyId })}.${part(claims)}`;
+  return `${input}.${sign('sha256', Buffer.from(input), privateKey).toString('base64url')}`;
+}
+
+function exchange(
+  { transport, origin, path, clock, timeoutMs }: AccessTokenOptions,
+  credential: FcmCredential,
+): Promise<OutboundResult> {
+  const assertion = signAssertion(credential, Math.floor(clock.nowMs() / 1_000));
+  const body = Buffer.from(new URLSearchParams({ grant_type: grantType, assertion }).toString());
+  const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' };
+  return transport.request({ ...origin, method: 'POST', path, headers, body, timeoutMs });
+}
+
+function readGrant(result: OutboundResult): { token: string; lifetimeMs: number } | undefined {
+  if ('transportError' in result || result.status < 200 || result.status >= 300) return undefined;
+  const { access_token: token, expires_in: seconds } = readJson(result.body);
+  // It becomes a header: nothing in it may end one.
+  if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) return undefined;
+  return { token, lifetimeMs: typeof seconds === 'number' && seconds > 0 ? seconds * 1_000 : 0 };
+}
+
+function readFailure(result: OutboundResult, nowMs: number): Refusal {
+  const provider = presentProviderAnswer('fcm', result);
+  const base = { kind: 'refused', latencyMs: Math.round(result.latencyMs) } as const;
+  if ('transportError' in result) {
+    // No push was under way: unlike a push without an answer, this leaves nothing unknown.
+    const errorCode = 'provider_unavailable';
+    return { ...base, errorCode, retryable: true, retryAfterMs: null, reason: null, provider };
+  }
+  const { status, body, headers } = result;
+  const errorCode = codeOfStatus(status);
+  const retryable = errorCode !== 'auth_failed';
+  const { error, error_description: description } = readJson(body);
+  const words = [error, description].filter((word) => typeof word === 'string').join(': ');
+  return {
+    ...base,
+    errorCode,
+    retryable,
+    retryAfterMs: retryable ? retryAfterMs(headerText(headers, 'retry-after'), nowMs) : null,
+    reason: presentReason(words),
+    // What answers with success may hold a token, in whatever shape.
+    provider: status < 300 ? { ...provider, body: null } : provider,
+  };
+}
+
+function codeOfStatus(status: number): ErrorCode {
+  if (status === 429) return 'rate_limited';
+  return status >= 400 && status < 500 ? 'auth_failed' : 'provider_unavailable';
+}
+
+/** Until Google is asked again, nothing need be tried: the wait is said as if Google had said it. */
+function presentFailure({ failure, failedUntilMs }: Account, nowMs: number): Refusal {
+  if (failure === undefined) {
+    const base = { kind: 'refused', errorCode: 'provider_unavailable', reason: null, latencyMs: 0 } as const;
+    const provider = presentProviderAnswer('fcm', { transportError: 'reset', written: false, latencyMs: 0 });
+    return { ...base, retryable: true, retryAfterMs: 1_000, provider };
+  }
+  if (!failure.retryable) return failure;
+  return { ...failure, retryAfterMs: Math.min(Math.max(failedUntilMs - nowMs, 1_000), retryAfterMsMax) };
+}
+
+function readJson(body: string | null): Record<string, unknown> {
+  try {
+    const json: unknown = JSON.parse(body ?? '');
+    return typeof json === 'object' && json !== null ? (json as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

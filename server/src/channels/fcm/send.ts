@@ -1,0 +1,88 @@
+// Android push: one push is one POST to FCM's HTTP v1 API over warm HTTP/2 connections. Never rejects and changes nothing it
+// was handed; what fails before any request is a refusal without a provider's answer.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { OutboundOrigin } from '../../platform/outbound-socket.ts';
+import type { OutboundTransport } from '../../platform/outbound-transport.ts';
+import type { Channel, Outcome, Push } from '../channel.ts';
+import { fcm } from '../channels.ts';
+import { refuseLocally } from '../provider-answer.ts';
+import { createAccessTokens } from './access-token.ts';
+import { isTokenRefused, readAnswer } from './answer.ts';
+import type { FcmCredential } from './credential.ts';
+import { createPace, type Pace, type PaceOptions } from './pace.ts';
+import { buildMessage, payloadBytesOf } from './payload.ts';
+
+export interface FcmOptions {
+  /** Used by this channel alone, which closes it: see `transportSettings`. */
+  readonly transport: OutboundTransport;
+  readonly origin: OutboundOrigin;
+  /** Where access tokens are had, whatever a service account says. */
+  readonly tokenEndpoint: OutboundOrigin & { readonly path: string };
+  readonly clock: { nowMs(): number };
+  /** Of each project; null where nobody asks for one. */
+  readonly pace: PaceOptions | null;
+  /** Default 10 s (contract 7.5). */
+  readonly timeoutMs?: number;
+  readonly random?: () => number;
+}
+
+/**
+ * How this channel wants its transport: FCM ends a connection that has more than 100 streams, and one that is pinged at rest
+ * (`too_many_pings`); so connections at rest are let go instead.
+ */
+export const transportSettings = { http2: { sessionsMax: 8, streamsMax: 100, idleMs: 90_000 } };
+
+// Contract 8 (R-37).
+const tokenForm = /^[\x21-\x7e]{1,4096}$/;
+const pacesMax = 1_000;
+
+export function createFcm(options: FcmOptions): Channel<FcmCredential> {
+  const { transport, origin, tokenEndpoint, clock, timeoutMs = 10_000, random = Math.random } = options;
+  const { host, port, path } = tokenEndpoint;
+  const tokens = createAccessTokens({ transport, origin: { host, port }, path, clock, timeoutMs, random });
+  const paces = new Map<string, Pace>();
+
+  const paceOf = (projectId: string, pace: PaceOptions): Pace => {
+    let known = paces.get(projectId);
+    if (known === undefined) {
+      if (paces.size >= pacesMax) paces.clear();
+      known = createPace(pace);
+      paces.set(projectId, known);
+    }
+    return known;
+  };
+
+  const post = async (projectId: string, token: string, body: Buffer): Promise<Outcome> => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    const path = `/v1/projects/${encodeURIComponent(projectId)}/messages:send`;
+    const result = await transport.request({ ...origin, method: 'POST', path, headers, body, timeoutMs });
+    return readAnswer(result, clock.nowMs());
+  };
+
+  const send = async (push: Push<FcmCredential>): Promise<Outcome> => {
+    const { credential } = push;
+    const { projectId } = credential;
+    if (!tokenForm.test(push.token)) return refuseLocally('invalid_token', 'The token is not visible ASCII.');
+    const message = buildMessage(push);
+    if (payloadBytesOf(message) > fcm.payloadBytesMax) return refuseLocally('payload_too_large');
+    const body = Buffer.from(JSON.stringify({ message }));
+    if (options.pace !== null) {
+      // By a clock that nobody sets: the database's may be corrected in between.
+      const waitMs = paceOf(projectId, options.pace).waitMs(performance.now());
+      if (waitMs > 0) await sleep(waitMs);
+    }
+    const access = await tokens.tokenFor(credential);
+    if ('refusal' in access) return access.refusal;
+    const outcome = await post(projectId, access.token, body);
+    if (!isTokenRefused(outcome)) return outcome;
+    const other = await tokens.replace(credential, access.token);
+    if (other === undefined) return outcome;
+    return 'refusal' in other ? other.refusal : post(projectId, other.token, body);
+  };
+
+  return {
+    ...fcm,
+    send: (push) => send(push).catch((error: unknown) => refuseLocally('unknown_error', String(error))),
+    close: () => transport.close(),
+  };
+}

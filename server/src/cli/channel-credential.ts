@@ -1,0 +1,164 @@
+// The credentials that `channel set` is given, of each channel: read from their files, and judged as their channel will judge
+// them, so that what cannot work is refused before it is stored. Shows nothing of a private key.
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { parseApnsCredential } from '../channels/apns/credential.ts';
+import type { ChannelId } from '../channels/channel.ts';
+import { parseServiceAccount } from '../channels/fcm/credential.ts';
+import { generateVapidKeys, parseVapidKeys } from '../channels/webpush/vapid.ts';
+import { defaultVapidSubject } from '../first-start.ts';
+import { CommandError } from './command-error.ts';
+
+export interface CredentialOptions {
+  readonly subject?: string;
+  readonly vapidFile?: string;
+  readonly keyFile?: string;
+  readonly keyId?: string;
+  readonly teamId?: string;
+  readonly bundleId?: string;
+  readonly environment?: string;
+  readonly serviceAccount?: string;
+}
+
+type OptionName = keyof CredentialOptions;
+type Public = Readonly<Record<string, unknown>>;
+
+/** A credential as it is stored: what may be shown, and what is sealed. */
+export interface StorableCredential {
+  readonly public: Record<string, string>;
+  readonly secret: string;
+}
+
+const optionsOfChannel: Readonly<Record<ChannelId, readonly OptionName[]>> = {
+  webpush: ['subject', 'vapidFile'],
+  apns: ['keyFile', 'keyId', 'teamId', 'bundleId', 'environment'],
+  fcm: ['serviceAccount'],
+};
+
+/**
+ * Reads and judges what was given, before any database is opened. What comes back takes the current credential's public part,
+ * from which some channels keep what was not given anew.
+ */
+export function readCredential(
+  channel: ChannelId,
+  options: CredentialOptions,
+  fcmTokenUrl: string,
+): (former: Public | undefined) => StorableCredential {
+  for (const [name, value] of Object.entries(options)) {
+    const belongsTo = Object.entries(optionsOfChannel).find(([, names]) => names.some((each) => each === name));
+    if (value !== undefined && belongsTo && belongsTo[0] !== channel) {
+      throw new CommandError(`${flagOf(name)} belongs to the channel ${belongsTo[0]}, not to ${channel}`);
+    }
+  }
+  if (channel === 'webpush') return readVapid(options);
+  const credential = channel === 'apns' ? readApns(options) : readFcm(options, fcmTokenUrl);
+  return () => credential;
+}
+
+/** What may be shown of a stored credential, in the names of the command line's documents. */
+export function describeCredential(channel: ChannelId, known: Public): readonly (readonly [string, string])[] {
+  return publicFields[channel].map(([name, field]) => [name, String(known[field] ?? '')]);
+}
+
+const publicFields: Readonly<Record<ChannelId, readonly (readonly [name: string, field: string])[]>> = {
+  webpush: [
+    ['public_key', 'publicKey'],
+    ['subject', 'subject'],
+  ],
+  apns: [
+    ['key_id', 'keyId'],
+    ['team_id', 'teamId'],
+    ['bundle_id', 'bundleId'],
+    ['environment', 'environment'],
+  ],
+  fcm: [
+    ['project_id', 'projectId'],
+    ['client_email', 'clientEmail'],
+    ['private_key_id', 'privateKeyId'],
+  ],
+};
+
+const vapidFileSchema = z.object({ publicKey: z.string(), privateKey: z.string(), subject: z.string().optional() });
+
+// The form that `web-push generate-vapid-keys --json` prints, with an optional subject beside it.
+function readVapid({ subject, vapidFile }: CredentialOptions): (former: Public | undefined) => StorableCredential {
+  const given = vapidFile === undefined ? undefined : parseVapidFile(vapidFile);
+  return (former) => {
+    const formerSubject = former?.['subject'];
+    const keys = {
+      ...(given ?? generateVapidKeys()),
+      subject:
+        subject ??
+        given?.subject ??
+        (typeof formerSubject === 'string' ? formerSubject : undefined) ??
+        defaultVapidSubject,
+    };
+    const parsed = parseVapidKeys({ ...keys, id: keys.publicKey });
+    if ('credential' in parsed) {
+      return { public: { publicKey: parsed.credential.publicKey, subject: keys.subject }, secret: keys.privateKey };
+    }
+    const [issue] = parsed.issues;
+    throw new CommandError(`${issue?.path.join('.')}: ${issue?.message}`);
+  };
+}
+
+function parseVapidFile(file: string): z.infer<typeof vapidFileSchema> {
+  let value: unknown;
+  try {
+    value = JSON.parse(readOption('vapidFile', file));
+  } catch (error) {
+    if (error instanceof CommandError) throw error;
+    throw new CommandError(`--vapid-file ${file} is not JSON`);
+  }
+  const parsed = vapidFileSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new CommandError(`--vapid-file ${file} must hold {"publicKey": "…", "privateKey": "…"}`);
+}
+
+function readApns(options: CredentialOptions): StorableCredential {
+  const file = required(options, 'apns', 'keyFile');
+  const shown = {
+    keyId: required(options, 'apns', 'keyId'),
+    teamId: required(options, 'apns', 'teamId'),
+    bundleId: required(options, 'apns', 'bundleId'),
+    environment: options.environment ?? 'production',
+  };
+  const p8 = readOption('keyFile', file);
+  const parsed = parseApnsCredential({ ...shown, p8 });
+  if ('credential' in parsed) return { public: shown, secret: p8 };
+  const [issue] = parsed.issues;
+  const field = String(issue?.path[0]);
+  throw new CommandError(`${field === 'p8' ? `--key-file ${file}` : flagOf(field)}: ${issue?.message}`);
+}
+
+function readFcm(options: CredentialOptions, tokenUrl: string): StorableCredential {
+  const file = required(options, 'fcm', 'serviceAccount');
+  const text = readOption('serviceAccount', file);
+  const parsed = parseServiceAccount(text, tokenUrl);
+  if ('credential' in parsed) {
+    const { projectId, clientEmail, privateKeyId } = parsed.credential;
+    return { public: { projectId, clientEmail, privateKeyId }, secret: text };
+  }
+  const [issue] = parsed.issues;
+  const field = issue?.path.length ? ` ${issue.path.join('.')}:` : '';
+  throw new CommandError(`--service-account ${file}:${field} ${issue?.message}`);
+}
+
+function required(options: CredentialOptions, channel: ChannelId, name: OptionName): string {
+  const value = options[name];
+  if (value !== undefined) return value;
+  const needed = optionsOfChannel[channel].filter((each) => each !== 'environment').map(flagOf);
+  throw new CommandError(`${flagOf(name)} is missing; ${channel} needs ${needed.join(', ')}`);
+}
+
+function readOption(name: OptionName, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new CommandError(`${flagOf(name)} ${file} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+  }
+}
+
+function flagOf(name: string): string {
+  return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}

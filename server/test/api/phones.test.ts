@@ -1,0 +1,238 @@
+// Messages to phones, end to end: through the API, by servers that stand for Apple and Google, into the timeline.
+import { describe, expect, test } from 'vitest';
+import {
+  apnsKey,
+  bundleId,
+  clientEmail,
+  grant,
+  keyId,
+  projectId,
+  serviceAccount,
+  teamId,
+} from '../channels/phone-bundle.ts';
+import { type Served, startPushServer } from '../channels/push-server.ts';
+import { whenDone } from '../database.ts';
+import { setup, type TestApp } from '../setup.ts';
+
+const [apple, appleSandbox, google] = await Promise.all(
+  [0, 1, 2].map(() => startPushServer({ protocol: 'h2' as const })),
+);
+if (!apple || !appleSandbox || !google) throw new Error('no servers');
+const addressOf = ({ port }: { port: number }) => `https://127.0.0.1:${port}`;
+const fcmTokenUrl = `${addressOf(google)}/token`;
+const t = await setup({
+  environment: {
+    APNS_URL: addressOf(apple),
+    APNS_SANDBOX_URL: addressOf(appleSandbox),
+    FCM_URL: addressOf(google),
+    FCM_TOKEN_URL: fcmTokenUrl,
+  },
+});
+whenDone(() => Promise.all([apple.close(), appleSandbox.close(), google.close()]));
+
+/** What Apple and Google answer for a token; else they accept. */
+const scripts = new Map<string, (request: Served) => void>();
+const acceptByApple = (request: Served) => request.answer(200, { 'apns-id': request.headers['apns-id'] ?? '' });
+const answerOfApple = (request: Served) =>
+  (scripts.get(request.path.split('/').at(-1) ?? '') ?? acceptByApple)(request);
+apple.handle = answerOfApple;
+appleSandbox.handle = acceptByApple;
+google.handle = (request) => {
+  if (request.path === '/token') return request.answer(200, {}, grant('ya29.test'));
+  const { token } = JSON.parse(request.body.toString()).message;
+  const name = `projects/${projectId}/messages/0:${token}`;
+  const accept = () => request.answer(200, { 'content-type': 'application/json' }, JSON.stringify({ name }));
+  return (scripts.get(token) ?? accept)(request);
+};
+
+const apnsPublic = { keyId, teamId, bundleId, environment: 'production' };
+const apnsCredential = { channel: 'apns', public: apnsPublic, secret: apnsKey.pem };
+const fcmCredential = {
+  channel: 'fcm',
+  public: { projectId, clientEmail, privateKeyId: '0a1b2c3d4e5f' },
+  secret: JSON.stringify(serviceAccount({ token_uri: fcmTokenUrl })),
+};
+
+async function newApp(): Promise<TestApp> {
+  const app = await t.newApp();
+  await t.setCredential(apnsCredential, app);
+  await t.setCredential(fcmCredential, app);
+  return app;
+}
+
+let devices = 0;
+async function newPhone(app: TestApp, platform: 'ios' | 'android', fields: object = {}) {
+  devices += 1;
+  const token = platform === 'ios' ? devices.toString(16).padStart(64, 'e') : `android-${devices}`;
+  return { token, id: await t.registerDevice({ platform, token, ...fields }, app) };
+}
+
+async function send(app: TestApp, deviceIds: readonly string[], content: object = { title: 'Sale', body: 'Now on' }) {
+  const { status, body } = await t
+    .clientOf(app.serverKey)
+    .post('/v1/messages', { audience: { device_ids: deviceIds }, content });
+  expect(status).toBe(200);
+  return body;
+}
+
+async function deliveriesOf(app: TestApp, messageId: string) {
+  const { body } = await t.clientOf(app.serverKey).get(`/v1/messages/${messageId}/deliveries`);
+  return new Map(body.data.map((one: { device_id: string }) => [one.device_id, one])) as Map<string, typeof body>;
+}
+
+async function deviceOf(app: TestApp, id: string) {
+  const { body } = await t.clientOf(app.serverKey).get('/v1/devices');
+  return body.data.find((one: { id: string }) => one.id === id);
+}
+
+const reason =
+  (status: number, word: string, more: object = {}) =>
+  (request: Served) =>
+    request.answer(status, {}, JSON.stringify({ reason: word, ...more }));
+
+test('one message reaches a browser, an iPhone and an Android phone, each in its own words', async () => {
+  const app = await newApp();
+  const browser = await t.registerDevice({}, app);
+  const [iphone, android] = [await newPhone(app, 'ios'), await newPhone(app, 'android')];
+  const content = { title: 'Sale', body: 'Now on', apns: { title: 'For iPhones' }, fcm: { title: 'For Android' } };
+  const sent = await send(app, [browser, iphone.id, android.id], content);
+  expect(sent.report).toEqual({ accepted: 3, sent: 3, failed: 0, skipped: 0 });
+
+  const toApple = apple.seen.find(({ path }) => path === `/3/device/${iphone.token}`);
+  expect(JSON.parse(String(toApple?.body))).toMatchObject({
+    aps: { alert: { title: 'For iPhones', body: 'Now on' } },
+    carillon_message_id: sent.id,
+  });
+  const toGoogle = google.seen.find(({ body }) => body.includes(android.token));
+  expect(toGoogle?.path).toBe(`/v1/projects/${projectId}/messages:send`);
+  expect(JSON.parse(String(toGoogle?.body)).message).toMatchObject({
+    notification: { title: 'For Android', body: 'Now on' },
+    data: { carillon_message_id: sent.id },
+  });
+
+  const deliveries = await deliveriesOf(app, sent.id);
+  expect(deliveries.get(iphone.id)).toMatchObject({
+    platform: 'ios',
+    channel: 'apns',
+    status: 'sent',
+    provider_message_id: toApple?.headers['apns-id'],
+  });
+  expect(deliveries.get(android.id)).toMatchObject({
+    channel: 'fcm',
+    status: 'sent',
+    provider_message_id: `projects/${projectId}/messages/0:${android.token}`,
+  });
+  const [attempt] = deliveries.get(android.id).timeline.slice(1);
+  expect(attempt.provider).toMatchObject({ name: 'fcm', http_status: 200, transport_error: null });
+  expect(JSON.stringify([...deliveries])).not.toMatch(/ya29|bearer/i);
+
+  const message = await t.clientOf(app.serverKey).get(`/v1/messages/${sent.id}`);
+  expect(message.body.by_channel).toMatchObject({ apns: { sent: 1 }, fcm: { sent: 1 } });
+});
+
+test('the token in a push counts the click on a phone', async () => {
+  const app = await newApp();
+  const android = await newPhone(app, 'android');
+  const sent = await send(app, [android.id]);
+  const request = google.seen.find(({ body }) => body.includes(android.token));
+  const { carillon_token: token } = JSON.parse(String(request?.body)).message.data;
+  expect((await t.request('POST', '/v1/receipts', { body: { token, event: 'clicked' } })).body).toEqual({
+    recorded: true,
+  });
+  expect((await deliveriesOf(app, sent.id)).get(android.id).clicked_at).not.toBeNull();
+});
+
+test('client keys learn which channels there are, and nothing of their credentials', async () => {
+  const app = await newApp();
+  const { body } = await t.clientOf(app.clientKey).get('/v1/config');
+  expect(body.channels).toEqual(['webpush', 'apns', 'fcm']);
+  expect(JSON.stringify(body)).not.toMatch(new RegExp([keyId, teamId, clientEmail, projectId].join('|')));
+});
+
+test('a credential that cannot be read any more is not_configured, and nobody is asked', async () => {
+  const app = await newApp();
+  await t.setCredential({ ...apnsCredential, secret: 'damaged' }, app);
+  const iphone = await newPhone(app, 'ios');
+  const sent = await send(app, [iphone.id]);
+  expect((await deliveriesOf(app, sent.id)).get(iphone.id)).toMatchObject({
+    status: 'failed',
+    error_code: 'not_configured',
+  });
+  expect(apple.seen.some(({ path }) => path.endsWith(iphone.token))).toBe(false);
+});
+
+describe('the environment of an iPhone', () => {
+  test('is found out once and remembered until it registers with another token', async () => {
+    const app = await newApp();
+    const iphone = await newPhone(app, 'ios');
+    scripts.set(iphone.token, reason(400, 'BadDeviceToken'));
+    const asked = (server: typeof apple) =>
+      server.seen.filter(({ path }) => path === `/3/device/${iphone.token}`).length;
+    const first = await send(app, [iphone.id]);
+    expect((await deliveriesOf(app, first.id)).get(iphone.id)).toMatchObject({ status: 'sent' });
+    await send(app, [iphone.id]);
+    expect([asked(apple), asked(appleSandbox)]).toEqual([1, 2]);
+    // What was found is not what the device said of itself.
+    expect(await deviceOf(app, iphone.id)).toMatchObject({ environment: null, status: 'active' });
+
+    const token = iphone.token.replace(/^ee/, 'dd');
+    await t.registerDevice({ platform: 'ios', token, device_id: iphone.id }, app);
+    await send(app, [iphone.id]);
+    expect(apple.seen.some(({ path }) => path === `/3/device/${token}`)).toBe(true);
+  });
+
+  test('is what the device says, and nothing else is asked', async () => {
+    const app = await newApp();
+    const iphone = await newPhone(app, 'ios', { environment: 'sandbox' });
+    await send(app, [iphone.id]);
+    expect(apple.seen.some(({ path }) => path.endsWith(iphone.token))).toBe(false);
+    expect(appleSandbox.seen.some(({ path }) => path.endsWith(iphone.token))).toBe(true);
+  });
+});
+
+describe('the end of a token', () => {
+  test('before the device registered it is no end: the device stays', async () => {
+    const app = await newApp();
+    const iphone = await newPhone(app, 'ios');
+    scripts.set(iphone.token, reason(410, 'Unregistered', { timestamp: t.clock.nowMs() - 60_000 }));
+    const sent = await send(app, [iphone.id]);
+    expect((await deliveriesOf(app, sent.id)).get(iphone.id)).toMatchObject({ error_code: 'unregistered' });
+    expect(await deviceOf(app, iphone.id)).toMatchObject({ status: 'active' });
+  });
+
+  test('after it: the device is retired', async () => {
+    const app = await newApp();
+    const [iphone, android] = [await newPhone(app, 'ios'), await newPhone(app, 'android')];
+    scripts.set(iphone.token, reason(410, 'Unregistered', { timestamp: t.clock.nowMs() + 1_000 }));
+    const details = [{ '@type': 'type.googleapis.com/google.firebase.fcm.v1.FcmError', errorCode: 'UNREGISTERED' }];
+    scripts.set(android.token, (request) =>
+      request.answer(404, {}, JSON.stringify({ error: { code: 404, status: 'NOT_FOUND', details } })),
+    );
+    await send(app, [iphone.id, android.id]);
+    for (const { id } of [iphone, android]) {
+      expect(await deviceOf(app, id)).toMatchObject({ status: 'invalid', status_reason: 'unregistered' });
+    }
+  });
+
+  test('content that Google refuses ends nothing but the delivery', async () => {
+    const app = await newApp();
+    const android = await newPhone(app, 'android');
+    const error = { code: 400, status: 'INVALID_ARGUMENT', message: 'Invalid value at message.android' };
+    scripts.set(android.token, (request) => request.answer(400, {}, JSON.stringify({ error })));
+    const sent = await send(app, [android.id]);
+    expect((await deliveriesOf(app, sent.id)).get(android.id)).toMatchObject({ error_code: 'invalid_payload' });
+    expect(await deviceOf(app, android.id)).toMatchObject({ status: 'active' });
+  });
+
+  test('said of every phone at once it is the key that is wrong: they come back, whichever key they registered under', async () => {
+    const app = await newApp();
+    const phones = await Promise.all([0, 1, 2].map(() => newPhone(app, 'ios', { environment: 'production' })));
+    await t.setCredential({ ...apnsCredential, public: { ...apnsPublic, bundleId: 'com.example.wrong' } }, app);
+    for (const { token } of phones) scripts.set(token, reason(400, 'BadDeviceToken'));
+    for (const { id } of phones) await send(app, [id]);
+    for (const { id } of phones) expect(await deviceOf(app, id)).toMatchObject({ status: 'active' });
+    const [credential] = await t.sql<{ state: string }[]>`
+      SELECT state FROM credentials WHERE app_id = ${app.id} AND channel = 'apns' AND replaced_at IS NULL`;
+    expect(credential).toEqual({ state: 'suspect' });
+  });
+});

@@ -1,0 +1,237 @@
+import { jwtVerify } from 'jose';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Push } from '../../src/channels/channel.ts';
+import type { FcmCredential } from '../../src/channels/fcm/credential.ts';
+import type { PaceOptions } from '../../src/channels/fcm/pace.ts';
+import type { ChannelContent } from '../../src/content/content.ts';
+import {
+  androidToken,
+  clientEmail,
+  createTestFcm,
+  fcmCredential,
+  googleKey,
+  grant,
+  projectId,
+  pushTo,
+} from './phone-bundle.ts';
+import { type Served, startPushServer } from './push-server.ts';
+
+const credential = fcmCredential();
+const minuteMs = 60_000;
+
+async function setup({ pace }: { pace?: PaceOptions } = {}) {
+  const server = await startPushServer({ protocol: 'h2' });
+  const google = await startPushServer({ protocol: 'h2' });
+  const clock = { now: Date.parse('2026-11-21T10:15:30.900Z'), nowMs: () => clock.now };
+  const channel = createTestFcm(server.port, google.port, { clock, ...(pace && { pace }) });
+  onTestFinished(async () => {
+    await Promise.all([server.close(), google.close()]);
+    await channel.close();
+  });
+  server.handle = accept;
+  google.handle = (request) => request.answer(200, {}, grant(`ya29.${google.seen.length}`));
+  const send = (content: Partial<ChannelContent> = {}, changed: Partial<Push<FcmCredential>> = {}) =>
+    channel.send(pushTo(credential, androidToken(1), content, changed));
+  return { server, google, clock, channel, send };
+}
+
+const name = 'projects/shop-4711/messages/0:1795256141';
+const accept = (request: Served) => request.answer(200, {}, JSON.stringify({ name }));
+const unauthenticated = (request: Served) =>
+  request.answer(401, {}, '{"error":{"code":401,"message":"Invalid credentials.","status":"UNAUTHENTICATED"}}');
+const bearerOf = ({ headers }: Served) => headers['authorization'];
+
+describe('a request', () => {
+  test('names the project, carries the access token and holds one message', async () => {
+    const t = await setup();
+    expect(await t.send()).toMatchObject({ kind: 'sent', providerMessageId: name });
+    const [request] = t.server.seen;
+    expect(request).toMatchObject({ method: 'POST', path: `/v1/projects/${projectId}/messages:send` });
+    expect(request?.headers).toMatchObject({ authorization: 'Bearer ya29.1', 'content-type': 'application/json' });
+    expect(JSON.parse(String(request?.body))).toEqual({ message: expect.objectContaining({ token: androidToken(1) }) });
+  });
+
+  test('the same on every attempt, so that a repeat replaces instead of doubling', async () => {
+    const t = await setup();
+    await t.send();
+    await t.send();
+    expect(t.server.seen[1]?.body).toEqual(t.server.seen[0]?.body);
+  });
+
+  test.each(['', 'two words', 'é', 'x\n', 'x'.repeat(4_097)])('R-37 a token like %j is sent nowhere', async (token) => {
+    const t = await setup();
+    expect(await t.send({}, { token })).toMatchObject({ errorCode: 'invalid_token', provider: null });
+    expect(t.server.connections + t.google.connections).toBe(0);
+  });
+
+  test('over 4,096 bytes of keys and values is refused here', async () => {
+    const t = await setup();
+    expect(await t.send({ body: 'x'.repeat(3_800) })).toMatchObject({ kind: 'sent' });
+    expect(await t.send({ body: 'x'.repeat(4_096) })).toMatchObject({
+      errorCode: 'payload_too_large',
+      retryable: false,
+      provider: null,
+    });
+    expect(t.server.seen).toHaveLength(1);
+  });
+
+  test('a project that is paced sends later what is too much now, and loses nothing', async () => {
+    const t = await setup({ pace: { perSecondMax: 1_000, perSecondLeast: 20, rampMs: 1 } });
+    const outcomes = await Promise.all(Array.from({ length: 60 }, () => t.send()));
+    expect(outcomes.every(({ kind }) => kind === 'sent')).toBe(true);
+    expect(t.server.seen).toHaveLength(60);
+  });
+});
+
+describe('an access token', () => {
+  test('is had for an assertion that jose verifies, made out as Google asks', async () => {
+    const t = await setup();
+    await t.send();
+    const [request] = t.google.seen;
+    expect(request).toMatchObject({ method: 'POST', path: '/token' });
+    expect(request?.headers['content-type']).toBe('application/x-www-form-urlencoded');
+    const form = new URLSearchParams(String(request?.body));
+    expect(form.get('grant_type')).toBe('urn:ietf:params:oauth:grant-type:jwt-bearer');
+    const { payload, protectedHeader } = await jwtVerify(form.get('assertion') ?? '', googleKey.publicKey, {
+      currentDate: new Date(t.clock.now),
+      audience: 'https://oauth2.googleapis.com/token',
+      issuer: clientEmail,
+    });
+    expect(protectedHeader).toEqual({ alg: 'RS256', typ: 'JWT', kid: '0a1b2c3d4e5f' });
+    const iat = Math.floor(t.clock.now / 1_000);
+    expect(payload).toMatchObject({
+      scope: 'https://www.googleapis.com/auth/firebase.messaging',
+      iat,
+      exp: iat + 3_600,
+    });
+  });
+
+  test('is had once for everything that waits for it, and serves until five minutes before its end', async () => {
+    const t = await setup();
+    await Promise.all(Array.from({ length: 20 }, () => t.send()));
+    t.clock.now += 54 * minuteMs;
+    await t.send();
+    expect(t.google.seen).toHaveLength(1);
+    t.clock.now += 2 * minuteMs;
+    await Promise.all(Array.from({ length: 20 }, () => t.send()));
+    expect(t.google.seen).toHaveLength(2);
+    expect(new Set(t.server.seen.map(bearerOf))).toEqual(new Set(['Bearer ya29.1', 'Bearer ya29.2']));
+  });
+
+  test('of another account is another one', async () => {
+    const t = await setup();
+    await t.send();
+    await t.send({}, { credential: fcmCredential({ private_key_id: 'ffff' }) });
+    await t.send({}, { credential: fcmCredential({ client_email: 'other@shop-4711.iam.gserviceaccount.com' }) });
+    expect(t.google.seen).toHaveLength(3);
+  });
+
+  test('that cannot be renewed serves to its end', async () => {
+    const t = await setup();
+    await t.send();
+    t.google.handle = (request) => request.answer(503);
+    t.clock.now += 56 * minuteMs;
+    expect(await t.send()).toMatchObject({ kind: 'sent' });
+    t.clock.now += 5 * minuteMs;
+    expect(await t.send()).toMatchObject({ errorCode: 'provider_unavailable' });
+  });
+
+  test('that FCM refuses is replaced once, for all pushes together', async () => {
+    const t = await setup();
+    t.server.handle = (request) => (bearerOf(request) === 'Bearer ya29.1' ? unauthenticated(request) : accept(request));
+    const outcomes = await Promise.all(Array.from({ length: 10 }, () => t.send()));
+    expect(outcomes.every(({ kind }) => kind === 'sent')).toBe(true);
+    expect(t.google.seen).toHaveLength(2);
+  });
+
+  test('that FCM refuses again is auth_failed, and costs no exchange per push', async () => {
+    const t = await setup();
+    t.server.handle = unauthenticated;
+    for (let i = 0; i < 5; i += 1) {
+      expect(await t.send()).toMatchObject({ errorCode: 'auth_failed', retryable: false });
+    }
+    expect(t.google.seen).toHaveLength(2);
+    t.clock.now += minuteMs;
+    await t.send();
+    expect(t.google.seen).toHaveLength(3);
+  });
+
+  test('is not replaced when the key of a third party is what was refused', async () => {
+    const t = await setup();
+    const details = [
+      { '@type': 'type.googleapis.com/google.firebase.fcm.v1.FcmError', errorCode: 'THIRD_PARTY_AUTH_ERROR' },
+    ];
+    t.server.handle = (request) =>
+      request.answer(401, {}, JSON.stringify({ error: { code: 401, status: 'UNAUTHENTICATED', details } }));
+    expect(await t.send()).toMatchObject({ errorCode: 'auth_failed' });
+    expect([t.server.seen.length, t.google.seen.length]).toEqual([1, 1]);
+  });
+});
+
+describe('without an access token', () => {
+  test.each([
+    [400, '{"error":"invalid_grant","error_description":"Invalid JWT Signature."}', 'auth_failed', false],
+    [401, '{"error":"invalid_client"}', 'auth_failed', false],
+    [401, '{"error":"unauthorized_client"}', 'auth_failed', false],
+    [404, '<html>', 'auth_failed', false],
+    [429, null, 'rate_limited', true],
+    [500, '{"error":"internal_failure"}', 'provider_unavailable', true],
+    [503, '<html>', 'provider_unavailable', true],
+    [200, '{}', 'provider_unavailable', true],
+    [200, '{"access_token":"a\\r\\nx: y","expires_in":3599}', 'provider_unavailable', true],
+  ])('%i %j: %s, and nothing is sent', async (status, body, errorCode, retryable) => {
+    const t = await setup();
+    t.google.handle = (request) => request.answer(status, {}, body ?? '');
+    expect(await t.send()).toMatchObject({ kind: 'refused', errorCode, retryable, provider: { httpStatus: status } });
+    expect(t.server.connections).toBe(0);
+  });
+
+  test('the failure is remembered for 30 to 60 seconds: no exchange per push', async () => {
+    const t = await setup();
+    t.google.handle = (request) => request.answer(400, {}, '{"error":"invalid_grant"}');
+    const outcomes = await Promise.all(Array.from({ length: 10 }, () => t.send()));
+    expect(new Set(outcomes.map((outcome) => outcome.kind === 'refused' && outcome.reason))).toEqual(
+      new Set(['invalid_grant']),
+    );
+    t.clock.now += 44_000;
+    await t.send();
+    expect(t.google.seen).toHaveLength(1);
+    t.google.handle = (request) => request.answer(200, {}, grant('ya29.good'));
+    t.clock.now += 2_000;
+    expect(await t.send()).toMatchObject({ kind: 'sent' });
+    expect(t.google.seen).toHaveLength(2);
+  });
+
+  test('a failure that passes says when to come again, so that the whole lane waits', async () => {
+    const t = await setup();
+    t.google.handle = (request) => request.answer(503);
+    expect(await t.send()).toMatchObject({ retryAfterMs: 45_000 });
+    t.clock.now += 15_000;
+    expect(await t.send()).toMatchObject({ retryAfterMs: 30_000 });
+  });
+
+  test("Google's own Retry-After is kept", async () => {
+    const t = await setup();
+    t.google.handle = (request) => request.answer(429, { 'retry-after': '120' });
+    expect(await t.send()).toMatchObject({ errorCode: 'rate_limited', retryAfterMs: 120_000 });
+    t.clock.now += 119_000;
+    await t.send();
+    expect(t.google.seen).toHaveLength(1);
+  });
+
+  test('a token endpoint out of reach is not a timeout: no push was under way', async () => {
+    const t = await setup();
+    await t.google.close();
+    expect(await t.send()).toMatchObject({
+      errorCode: 'provider_unavailable',
+      retryable: true,
+      provider: { httpStatus: null, transportError: 'connect_error' },
+    });
+  });
+
+  test('R-44 what answers with success is not shown: a token may stand in it', async () => {
+    const t = await setup();
+    t.google.handle = (request) => request.answer(200, {}, '{"accessToken":"ya29.secret"}');
+    expect(JSON.stringify(await t.send())).not.toContain('ya29.secret');
+  });
+});

@@ -1,0 +1,140 @@
+// What the tests of Apple push and Android push share: keys that nobody else has, credentials as an operator would set them,
+// and channels whose providers are servers on this machine.
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { type ApnsCredential, parseApnsCredential } from '../../src/channels/apns/credential.ts';
+import { transportSettings as apnsSettings, createApns } from '../../src/channels/apns/send.ts';
+import type { Channel, Push } from '../../src/channels/channel.ts';
+import { type FcmCredential, parseServiceAccount } from '../../src/channels/fcm/credential.ts';
+import type { PaceOptions } from '../../src/channels/fcm/pace.ts';
+import { createFcm, transportSettings as fcmSettings } from '../../src/channels/fcm/send.ts';
+import type { ChannelContent } from '../../src/content/content.ts';
+import { createAddressGuard, parseOutboundExceptions } from '../../src/platform/address-guard.ts';
+import { nodeEngine } from '../../src/platform/http2/node-session.ts';
+import { createLog } from '../../src/platform/log.ts';
+import { createOutboundHttp } from '../../src/platform/outbound-http.ts';
+import { createOutboundSockets } from '../../src/platform/outbound-socket.ts';
+import { createOutboundTransport, type TransportOptions } from '../../src/platform/outbound-transport.ts';
+import { certificate } from './push-server.ts';
+
+/** The name under which the sandbox of APNs is reached; production is reached by its bare address. */
+export const sandboxHost = 'push.test.example';
+
+export const bundleId = 'com.example.shop';
+export const [teamId, keyId] = ['TEAM123456', 'KEY1234567'];
+export const projectId = 'shop-4711';
+export const clientEmail = 'push@shop-4711.iam.gserviceaccount.com';
+
+export interface MadeKey {
+  readonly pem: string;
+  readonly publicKey: KeyObject;
+}
+
+export function makeApnsKey(): MadeKey {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  return { pem: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), publicKey };
+}
+
+export function makeGoogleKey(): MadeKey {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+  return { pem: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), publicKey };
+}
+
+export const apnsKey = makeApnsKey();
+export const googleKey = makeGoogleKey();
+
+export function apnsCredential(changed: Partial<Record<'p8' | 'keyId' | 'environment', string>> = {}): ApnsCredential {
+  const given = { p8: apnsKey.pem, keyId, teamId, bundleId, environment: 'production', ...changed };
+  const parsed = parseApnsCredential(given);
+  if ('issues' in parsed) throw new Error(JSON.stringify(parsed.issues));
+  return parsed.credential;
+}
+
+/** A service account as Google's console gives it out. */
+export function serviceAccount(changed: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    type: 'service_account',
+    project_id: projectId,
+    private_key_id: '0a1b2c3d4e5f',
+    private_key: googleKey.pem,
+    client_email: clientEmail,
+    client_id: '1234567890',
+    auth_uri: 'https://accounts.google.com/o/oauth2/auth',
+    token_uri: 'https://oauth2.googleapis.com/token',
+    ...changed,
+  };
+}
+
+export function fcmCredential(changed: Record<string, unknown> = {}): FcmCredential {
+  const parsed = parseServiceAccount(JSON.stringify(serviceAccount(changed)), 'https://oauth2.googleapis.com/token');
+  if ('issues' in parsed) throw new Error(JSON.stringify(parsed.issues));
+  return parsed.credential;
+}
+
+/** The device of this number, as its platform writes tokens. */
+export const hexToken = (device: number) => device.toString(16).padStart(64, 'a');
+export const androidToken = (device: number) => `fGx0kKd3Q8u:APA91bHkR-${device}`;
+
+export function pushTo<Credential>(
+  credential: Credential,
+  token: string,
+  content: Partial<ChannelContent> = {},
+  changed: Partial<Push<Credential>> = {},
+): Push<Credential> {
+  return {
+    credential,
+    token,
+    messageId: 'msg_02y9GVDsTuJUi2BOoCH5G3',
+    deviceId: 'dev_4r4tgBwaHmRyQNukgzmqsi',
+    receiptToken: 'AQGS86R7bE1ej5AaKzxNXm-fjn1sW0o5KBcG9eTTwrGgABEiM0RVZneImaq7zN3u_5iN-uWC-pFKDKtNztO8AqE',
+    clickUrl: 'https://push.example.com/v1/r/AQGS',
+    content: { title: 'Sale', body: 'Now on', ttl: 3_600, priority: 'high', ...content },
+    ttlSeconds: 3_600,
+    ...changed,
+  };
+}
+
+function transportTo(settings: Partial<TransportOptions>, sandboxPort: number, timeoutMs: number) {
+  const resolve = `${sandboxHost}:443=127.0.0.1:${sandboxPort}`;
+  const allowCidrs = ['127.0.0.0/8'];
+  const exceptions = parseOutboundExceptions({ allowCidrs, allowPorts: undefined, resolve, ca: certificate });
+  const sockets = createOutboundSockets(createAddressGuard({ exceptions }));
+  const http2 = { ...settings.http2, connectTimeoutMs: timeoutMs };
+  return createOutboundTransport({
+    sockets,
+    http1: createOutboundHttp(sockets),
+    engine: nodeEngine,
+    ...settings,
+    http2,
+  });
+}
+
+export interface TestChannelOptions {
+  readonly timeoutMs?: number;
+  readonly clock?: { nowMs(): number };
+}
+
+const wallClock = { nowMs: () => Date.now() };
+
+/** Both environments of Apple at one port: requests tell them apart by their `host`. */
+export function createTestApns(port: number, options: TestChannelOptions = {}): Channel<ApnsCredential> {
+  const { timeoutMs = 10_000, clock = wallClock } = options;
+  const transport = transportTo(apnsSettings, port, timeoutMs);
+  const origins = { production: { host: '127.0.0.1', port }, sandbox: { host: sandboxHost, port: 443 } };
+  return createApns({ transport, origins, clock, log: createLog('silent', 'test'), timeoutMs });
+}
+
+export function createTestFcm(
+  port: number,
+  tokenPort: number,
+  options: TestChannelOptions & { readonly pace?: PaceOptions } = {},
+): Channel<FcmCredential> {
+  const { timeoutMs = 10_000, clock = wallClock, pace = null } = options;
+  const transport = transportTo(fcmSettings, port, timeoutMs);
+  const tokenEndpoint = { host: '127.0.0.1', port: tokenPort, path: '/token' };
+  const origin = { host: '127.0.0.1', port };
+  return createFcm({ transport, origin, tokenEndpoint, clock, pace, timeoutMs, random: () => 0.5 });
+}
+
+/** What Google answers to an assertion it accepts. */
+export const grant = (token: string, expires_in = 3_599) =>
+  JSON.stringify({ access_token: token, expires_in, token_type: 'Bearer' });
