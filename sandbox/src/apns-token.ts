@@ -24,6 +24,8 @@ export interface TokenVerdict {
   }[];
   readonly decoded: DecodedToken | null;
   readonly key: TeamKey | null;
+  /** Whether this is the connection's first good token: from now on it may open more than one stream. */
+  readonly isFirst: boolean;
 }
 
 interface Connection {
@@ -56,7 +58,7 @@ export class ProviderTokenJudge {
     let key: TeamKey | null = null;
     const end = (name: CheckName, reason: ApnsReason, detail: string): TokenVerdict => {
       checks.push({ name, reason, detail });
-      return { checks, decoded, key };
+      return { checks, decoded, key, isFirst: false };
     };
     const hold = (name: CheckName, detail: string): void => void checks.push({ name, reason: null, detail });
 
@@ -101,10 +103,11 @@ export class ProviderTokenJudge {
     if (age < -CLOCK_SECONDS) return end('token_age', 'InvalidProviderToken', `issued ${-age} s in the future`);
     hold('token_age', `issued ${Math.max(0, age)} s ago`);
 
+    const isFirst = !this.#connections.has(connectionId);
     const fault = this.#bind(connectionId, token, found.keyId, now);
     if (fault !== null) return end('token_updates', fault.reason, fault.detail);
     hold('token_updates', 'within one update every 20 minutes on this connection');
-    return { checks, decoded, key };
+    return { checks, decoded, key, isFirst };
   }
 
   /** A connection is bound to the key of its first token, and takes a new token of it every 20 minutes at most. */

@@ -111,7 +111,7 @@ export class ApnsService implements Provider {
       answer: exam.refusal ?? acceptByApns(apnsId, this.#environment),
       isDelivered: isAccepted,
       // The first good token opens the connection, whatever else is wrong with the request that carries it.
-      streamsMax: token.checks.every(({ reason }) => reason === null) ? STREAMS_TRUSTED : null,
+      streamsMax: token.isFirst ? STREAMS_TRUSTED : null,
     };
   }
 

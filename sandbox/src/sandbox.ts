@@ -4,17 +4,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ApnsService } from './apns.ts';
-import { applyFault } from './apply-fault.ts';
 import { DEFAULT_NAMES, loadOrMakeCertificate } from './certificate.ts';
 import { type Control, listenForControl, type PhoneUrls } from './control.ts';
-import type { Exchange } from './exchange.ts';
 import { parseFaultRule } from './fault-json.ts';
 import { Faults } from './faults.ts';
 import { FcmService } from './fcm.ts';
+import { blindWire, requestHandler } from './handle-request.ts';
 import { Inbox, type InboxEntry } from './inbox.ts';
 import { PhoneNetwork } from './phone-network.ts';
 import { loadPools, parseSubscribe, savePools } from './pool-json.ts';
-import type { Provider, PushRequest, Reception } from './provider.ts';
+import type { Provider } from './provider.ts';
 import { PushLog } from './push-log.ts';
 import { listenForPushes, type PushServer, type PushServerOptions } from './push-server.ts';
 import { type ReceiptEvent, ReceiptSender } from './receipts.ts';
@@ -244,62 +243,3 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
 
 /** What differs between the providers' ports. */
 type Wire = Pick<PushServerOptions, 'streamsMax' | 'streamsCap' | 'protocols' | 'answerBlindly'>;
-
-/** What is done with each request. */
-function requestHandler(
-  providerOf: () => Provider | undefined,
-  faults: Faults,
-  log: PushLog,
-  isBlind: boolean,
-): (request: PushRequest, exchange: Exchange) => void {
-  let blindId = 0;
-  return (request, exchange) => {
-    const provider = providerOf();
-    if (provider === undefined) {
-      exchange.close(null);
-      return;
-    }
-    blindId += 1;
-    const reception = isBlind ? blindReception(provider, request, blindId) : provider.receive(request);
-    if (reception.streamsMax !== null) exchange.allowStreams(reception.streamsMax);
-    const rule = faults.isEmpty ? undefined : faults.next(reception);
-    if (rule === undefined) {
-      exchange.respond(reception.answer);
-      log.add(reception, request, reception.answer, null);
-      return;
-    }
-    const { answer, delivers } = applyFault(rule.action, exchange, reception, provider);
-    log.add({ ...reception, isDelivered: reception.isDelivered && delivers }, request, answer, rule.id);
-  };
-}
-
-/** The short cut past it all for benchmarks: a browser's push is answered from its address alone. */
-function blindWire(faults: Faults, log: PushLog): Pick<Wire, 'answerBlindly'> {
-  let id = 0;
-  return {
-    answerBlindly: (authority, path, topic) => {
-      if (!faults.isEmpty) return null;
-      id += 1;
-      log.count(null, 201, false);
-      log.remember(path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('=')) + 1), Date.now(), 201, topic);
-      return { location: `https://${authority}/message/${id}` };
-    },
-  };
-}
-
-/** What blind acceptance says of a request that nobody read. */
-function blindReception(provider: Provider, request: PushRequest, id: number): Reception {
-  const target = provider.target(request.authority, request.path, request.body);
-  return {
-    ...target,
-    endpoint: null,
-    checks: [],
-    vapid: null,
-    providerToken: null,
-    payload: null,
-    notification: null,
-    answer: provider.acceptBlindly(target, request, id),
-    isDelivered: false,
-    streamsMax: null,
-  };
-}

@@ -126,6 +126,7 @@ describe.each([
     const [settings] = await shrunk;
     expect(settings.maxConcurrentStreams).toBe(2);
     expect((await t.send()).status).toBe(200);
+    expect(t.connection.session.remoteSettings.maxConcurrentStreams).toBe(2);
   });
 
   test('an idle connection is closed with its GOAWAY, after the answer', async () => {
