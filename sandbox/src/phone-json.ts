@@ -130,13 +130,14 @@ const FILE = 'sandbox-phones.json';
 
 /** What an earlier run kept in `directory`: a phone registered yesterday is known today. */
 export function loadPhones(directory: string): KeptPhones {
-  let text: string;
+  let document: unknown;
   try {
-    text = readFileSync(join(directory, FILE), 'utf8');
+    document = JSON.parse(readFileSync(join(directory, FILE), 'utf8'));
   } catch {
+    // The first run, or a file that somebody broke: phones and keys are gone, and nothing else is.
     return { pools: [], teamKeys: [], serviceAccounts: [] };
   }
-  const fields = new Fields(JSON.parse(text), FILE);
+  const fields = new Fields(document, FILE);
   return {
     pools: fields.list('pools').map((each) => parsePool(new Fields(each, FILE))),
     teamKeys: fields.list('team_keys').map((each) => parseTeamKey(each).key),

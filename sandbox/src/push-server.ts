@@ -200,10 +200,11 @@ function http1Acceptor(options: PushServerOptions, timers: Timers): Accept {
 /** WNS speaks HTTP/1.1 only; for all others the client's first wish that is on offer. */
 function choose(
   wished: readonly string[],
-  serverName: string,
+  serverName: string | undefined,
   offered: readonly ('h2' | 'http/1.1')[],
 ): string | undefined {
-  const isWns = serverName.endsWith('.notify.windows.com');
+  // A client that goes by address names no server, and Node hands on what it has: nothing.
+  const isWns = String(serverName).endsWith('.notify.windows.com');
   return wished.find((each) => offered.some((other) => other === each) && !(isWns && each === 'h2'));
 }
 

@@ -38,6 +38,11 @@ describe('TLS', () => {
     expect(await handshake(sandbox, name, ['h2'])).toEqual({ isTrusted: true, protocol: 'h2' });
   });
 
+  test('is trusted by a client that goes by address and so names no server', async () => {
+    const sandbox = await start();
+    expect(await handshake(sandbox, '', ['h2'])).toEqual({ isTrusted: true, protocol: 'h2' });
+  });
+
   test('is refused under a name that nobody asked for', async () => {
     const sandbox = await start();
     await expect(handshake(sandbox, 'push.example.com', ['h2'])).rejects.toThrow(/does not match/);
