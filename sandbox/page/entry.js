@@ -14,7 +14,14 @@ const STATES = {
 /** Which of the list's choices an entry belongs to. */
 export function kindOf(entry) {
   if (entry.delivered) return 'seen';
+  if (entry.answer !== null && entry.answer.status < 300 && (entry.service === 'oauth' || isDryRun(entry)))
+    return 'other';
   return entry.answer !== null && entry.answer.status >= 300 ? 'refused' : 'lost';
+}
+
+/** FCM's dry run: examined, and meant for nobody. */
+function isDryRun({ service, payload }) {
+  return service === 'fcm' && (payload?.json?.validate_only ?? payload?.json?.validateOnly) === true;
 }
 
 /** What became of the push: in a word, with its tone, and in a sentence where the word needs one. */
@@ -27,9 +34,23 @@ export function outcomeOf(entry) {
     const reason = failed === undefined ? null : `${CHECKS[failed.name][0]}: ${failed.detail}`;
     return { word: `${answer.status} Refused`, tone: 'bad', sentence: scripted ?? reason };
   }
+  if (entry.service === 'oauth') return { word: 'Access token given', tone: 'plain', sentence: scripted };
+  if (isDryRun(entry)) {
+    return { word: 'Dry run passed', tone: 'plain', sentence: scripted ?? 'validate_only: it would have been sent.' };
+  }
   if (!delivered) {
+    const unsent = checks.find(({ name, verdict }) => name === 'device' && verdict === 'warn');
+    if (unsent !== undefined)
+      return { word: 'Accepted, for nobody', tone: 'warn', sentence: sentenceOf(unsent.detail) };
     const reason = failed === undefined ? scripted : sentenceOf(failed.detail);
     return { word: 'Accepted, never seen', tone: 'bad', sentence: reason };
+  }
+  if (notification === null && entry.service !== 'webpush') {
+    return {
+      word: 'Delivered in the background',
+      tone: 'good',
+      sentence: scripted ?? 'It wakes the app and shows nothing.',
+    };
   }
   if (notification === null) {
     const sentence = entry.payload === null ? 'No payload: the service worker decides what to show.' : null;
@@ -79,11 +100,15 @@ export function drawEntry(item, entry, { look, onAct }) {
           { class: 'facts' },
           h('span', { class: 'badge', 'data-tone': outcome.tone }, outcome.word),
           h('span', { class: 'vendor' }, VENDORS[entry.vendor]),
-          h('span', { class: 'token', title: entry.endpoint ?? entry.request.path }, shortToken(entry.token)),
+          entry.service === 'oauth'
+            ? null
+            : h('span', { class: 'token', title: entry.endpoint ?? entry.request.path }, shortToken(entry.token)),
           time(entry.at),
         ),
         outcome.sentence === null ? null : h('p', {}, outcome.sentence),
-        !seen && entry.notification !== null ? h('p', { class: 'unseen' }, `“${entry.notification.title}”`) : null,
+        !seen && entry.notification !== null
+          ? h('p', { class: 'unseen' }, `“${entry.notification.title || entry.notification.body}”`)
+          : null,
         notes.length === 0 ? null : h('p', { class: 'note' }, notes.join(' ')),
         link === null
           ? null
@@ -126,18 +151,49 @@ function declarativeNote(entry) {
 function gist(entry) {
   const { notification, request, payload } = entry;
   const { headers } = request;
-  const rows = [
-    ['Opens', targetOf(entry)],
+  const browser = () => [
     ['Tag', notification.tag],
     ['Topic', headers.topic ?? null],
     ['Kept for', `${headers.ttl} s, urgency ${headers.urgency ?? 'normal'}`],
     ['Size', `${new TextEncoder().encode(payload.text).length} bytes, ${request.body_bytes} encrypted`],
-  ].filter(([, value]) => value !== null);
+  ];
+  const rows = [
+    ['Opens', targetOf(entry)],
+    ...(entry.service === 'apns' ? iphoneRows(entry) : entry.service === 'fcm' ? androidRows(entry) : browser()),
+  ].filter(([, value]) => value !== null && value !== undefined);
   return h(
     'dl',
     { class: 'gist' },
     rows.map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]),
   );
+}
+
+function iphoneRows({ notification: { tag, phone }, request: { headers, body_bytes: bytes } }) {
+  const expiration = headers['apns-expiration'];
+  return [
+    ['App', headers['apns-topic']],
+    ['Collapse id', tag],
+    ['Push type', `${headers['apns-push-type'] ?? 'absent'}, priority ${headers['apns-priority'] ?? '10'}`],
+    ['Thread', phone.group],
+    ['Level', phone.level],
+    ['Sound', phone.sound ?? 'none'],
+    ['Kept until', expiration > 0 ? new Date(expiration * 1000).toLocaleString() : expiration && 'it is tried once'],
+    ['Size', `${bytes} bytes`],
+  ];
+}
+
+function androidRows({ notification: { tag, phone }, payload, request: { body_bytes: bytes } }) {
+  const android = payload?.json?.message?.android ?? {};
+  return [
+    ['Project', phone.app],
+    ['Tag', tag],
+    ['Collapse key', android.collapse_key ?? android.collapseKey],
+    ['Channel', phone.group],
+    ['Priority', phone.level],
+    ['Sound', phone.sound],
+    ['Kept for', android.ttl],
+    ['Size', `${bytes} bytes of request`],
+  ];
 }
 
 function shortToken(token) {

@@ -194,14 +194,16 @@ const NUMBER = new Intl.NumberFormat();
 /** The answer before the list. */
 function headline({ requests, delivered, refused, unanswered, undecryptable }) {
   if (requests === 0) return 'Nothing has arrived yet.';
+  const nobody = requests - delivered - refused - unanswered - undecryptable;
   const say = (count, text) => (count === 0 ? null : `${NUMBER.format(count)} ${text}`);
   const parts = [
-    delivered === requests ? 'all reached a browser' : `${NUMBER.format(delivered)} reached a browser`,
+    delivered === requests ? 'all reached a device' : `${NUMBER.format(delivered)} reached a device`,
     say(refused, refused === 1 ? 'was refused' : 'were refused'),
     say(unanswered, 'got no answer'),
     say(undecryptable, 'could not be opened'),
+    say(Math.max(0, nobody), nobody === 1 ? 'was for nobody' : 'were for nobody'),
   ].filter((each) => each !== null);
-  if (requests === 1 && delivered === 1) return '1 push, and it reached a browser.';
+  if (requests === 1 && delivered === 1) return '1 push, and it reached a device.';
   return `${NUMBER.format(requests)} ${requests === 1 ? 'push' : 'pushes'}: ${parts.join(', ')}.`;
 }
 

@@ -2,6 +2,7 @@
 import { api, fill, icon, refreshTimes } from './dom.js';
 import { List } from './feed.js';
 import { browserPanel, connectPanel, faultPanel, firstSteps } from './panels.js';
+import { phonePanel } from './phones.js';
 
 const at = (id) => document.getElementById(id);
 
@@ -17,6 +18,7 @@ const list = new List({
 });
 const faults = faultPanel(at('faults'));
 browserPanel(at('browsers'));
+phonePanel(at('phones'));
 
 startControls();
 startTheme();

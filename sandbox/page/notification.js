@@ -9,12 +9,16 @@ export const LOOKS = {
   macos: { title: 'Chrome on macOS', app: 'Google Chrome', hasImage: true, hasActions: true },
   firefox: { title: 'Firefox', app: 'Firefox', hasImage: false, hasActions: true },
   iphone: { title: 'Safari on iPhone', app: 'Web app', hasImage: false, hasActions: false },
+  ios: { title: 'iPhone lock screen', app: 'App', hasImage: true, hasActions: false },
+  android: { title: 'Android notification shade', app: 'App', hasImage: true, hasActions: false },
   plain: { title: 'A browser', app: 'Browser', hasImage: true, hasActions: true },
 };
 
 const LOOK_OF_VENDOR = { fcm: 'windows', mozilla: 'firefox', apple: 'iphone', wns: 'edge', generic: 'plain' };
+const LOOK_OF_PHONE = { apns: 'ios', fcm_v1: 'android' };
 
-export const VENDORS = {
+/** Whose pushes end in a browser. */
+export const BROWSERS = {
   generic: 'RFC 8030',
   fcm: 'Chrome (FCM)',
   mozilla: 'Firefox (Mozilla)',
@@ -22,8 +26,23 @@ export const VENDORS = {
   wns: 'Edge (WNS)',
 };
 
+export const VENDORS = {
+  ...BROWSERS,
+  apns: 'iPhone (APNs)',
+  fcm_v1: 'Android (FCM v1)',
+  google_oauth: 'Google’s token endpoint',
+};
+
+/** A phone is drawn as what it is, whatever browser the others are drawn as. */
 export function lookOf(vendor, chosen) {
+  if (LOOK_OF_PHONE[vendor] !== undefined) return LOOK_OF_PHONE[vendor];
   return chosen === 'auto' ? LOOK_OF_VENDOR[vendor] : chosen;
+}
+
+/** The app's name as it may read on a phone: the last word of its bundle id or project. */
+function appOf({ phone }, look) {
+  const last = phone?.app?.split(/[.-]/).at(-1) ?? '';
+  return last === '' ? look.app : `${last.charAt(0).toUpperCase()}${last.slice(1)}`;
 }
 
 /** Whose site it seems to be from: that of the click, since a push service knows no other. */
@@ -34,15 +53,18 @@ function siteOf(notification) {
 /** `act(event, action)` is called for what the person does; without it the drawing is only looked at. */
 export function drawNotification(notification, lookName, act) {
   const look = LOOKS[lookName];
+  const { phone } = notification;
   const site = siteOf(notification);
-  const title = notification.title === '' ? site : notification.title;
+  const app = phone === null ? look.app : appOf(notification, look);
+  const title = notification.title === '' ? (phone === null ? site : app) : notification.title;
   const isLive = act !== null;
   const text = [
     h('span', { class: 'n-title', dir: notification.dir, lang: notification.lang }, title),
+    phone?.subtitle ? h('span', { class: 'n-subtitle', dir: 'auto' }, phone.subtitle) : null,
     notification.body === ''
       ? null
       : h('span', { class: 'n-body', dir: notification.dir, lang: notification.lang }, notification.body),
-    h('span', { class: 'n-site' }, lookName === 'firefox' ? `via ${site}` : site),
+    phone === null ? h('span', { class: 'n-site' }, lookName === 'firefox' ? `via ${site}` : site) : null,
   ];
   const main = isLive
     ? h(
@@ -58,7 +80,7 @@ export function drawNotification(notification, lookName, act) {
       )
     : h('div', { class: 'n-main' }, pictureOf(notification), h('span', { class: 'n-text' }, text));
   const actions = look.hasActions ? notification.actions.slice(0, 2) : [];
-  return h(
+  const drawn = h(
     'div',
     { class: 'notification', 'data-look': lookName },
     look.hasImage ? picture(notification.image, 'n-image') : null,
@@ -66,7 +88,8 @@ export function drawNotification(notification, lookName, act) {
       'div',
       { class: 'n-head' },
       icon('bell', 'icon n-app'),
-      h('span', {}, look.app),
+      h('span', { class: 'n-name' }, app),
+      phone?.count ? h('span', { class: 'n-count', title: 'The number on the app’s icon' }, phone.count) : null,
       h('span', { class: 'n-now' }, 'now'),
       isLive
         ? h(
@@ -95,6 +118,25 @@ export function drawNotification(notification, lookName, act) {
             ),
           ),
         ),
+  );
+  return phone === null ? drawn : drawPhone(drawn, lookName);
+}
+
+/** The screen of the phone around it, with its hour and date. */
+function drawPhone(notification, lookName) {
+  const now = new Date();
+  const hour = now.toLocaleTimeString(undefined, { hour: 'numeric', minute: '2-digit' });
+  const date = now.toLocaleDateString(undefined, { weekday: 'long', day: 'numeric', month: 'long' });
+  return h(
+    'div',
+    { class: 'phone', 'data-phone': lookName },
+    h(
+      'div',
+      { class: 'phone-clock', 'aria-hidden': 'true' },
+      h('span', { class: 'phone-hour' }, hour),
+      h('span', { class: 'phone-date' }, date),
+    ),
+    notification,
   );
 }
 

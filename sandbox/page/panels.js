@@ -1,6 +1,6 @@
 // The panels beside the list: make browsers, switch faults, and what Carillon has to be told.
 import { api, code, fill, h, icon } from './dom.js';
-import { VENDORS } from './notification.js';
+import { BROWSERS, VENDORS } from './notification.js';
 
 const SWITCHES = [
   ['gone', 'Gone', '410', { type: 'status', status: 410 }],
@@ -12,6 +12,8 @@ const SWITCHES = [
   ['slow', 'Three seconds late', 'slow', { type: 'slow', delay_ms: 3000 }],
   ['reset', 'Reset the request', 'RST', { type: 'reset', code: 'REFUSED_STREAM' }],
   ['goaway', 'Send the client away', 'GOAWAY', { type: 'goaway' }],
+  ['settings', 'Allow one stream at a time', 'SETTINGS', { type: 'settings', streams: 1 }],
+  ['idle', 'Close when idle for 5 s', 'idle', { type: 'idle', idle_ms: 5000 }],
   ['close', 'Close the connection', 'FIN', { type: 'close' }],
   ['rubbish', 'A proxy’s error page', 'HTML', { type: 'rubbish', kind: 'html' }],
 ];
@@ -20,13 +22,13 @@ const WHICH = {
   every: ['every push', {}],
   next: ['the next push', { times: 1 }],
   second: ['every second push', { every: 2 }],
-  first: ['each browser’s first', { count: 'token', nth: 1 }],
-  tenth: ['one browser in ten', { share: 0.1 }],
+  first: ['each device’s first', { count: 'token', nth: 1 }],
+  tenth: ['one device in ten', { share: 0.1 }],
 };
 
 /** Fault switches. `draw` is given the rules in force whenever they change. */
 export function faultPanel(panel) {
-  const vendor = h('select', {}, h('option', { value: '' }, 'all services'), vendorOptions());
+  const vendor = h('select', {}, h('option', { value: '' }, 'all services'), options(VENDORS));
   const which = h(
     'select',
     {},
@@ -118,7 +120,7 @@ function describeRule({ match, hits }) {
   const which = [
     match.token !== null ? `token ${match.token}` : null,
     match.token_prefix !== null ? `tokens ${match.token_prefix}…` : null,
-    match.share !== null ? `${Math.round(match.share * 100)} % of browsers` : null,
+    match.share !== null ? `${Math.round(match.share * 100)} % of devices` : null,
     match.every !== null ? `every ${match.every}.` : null,
     match.nth !== null ? `number ${match.nth.join(', ')}${match.count === 'token' ? ' of each' : ''}` : null,
     match.times !== null ? (match.times === 1 ? 'once' : `${match.times} times`) : null,
@@ -128,7 +130,7 @@ function describeRule({ match, hits }) {
 
 /** Makes one simulated browser and shows how to register it. */
 export function browserPanel(panel) {
-  const vendor = h('select', {}, vendorOptions('fcm'));
+  const vendor = h('select', {}, options(BROWSERS, 'fcm'));
   const key = h('input', {
     type: 'text',
     spellcheck: 'false',
@@ -169,7 +171,10 @@ export function browserPanel(panel) {
 /** The variables, and where everything is. */
 export function connectPanel(panel, about) {
   const facts = [
-    ['Push services', about.push_origin],
+    ['Web push', about.push_origin],
+    ['APNs', about.apns_url],
+    ['APNs sandbox', about.apns_sandbox_url],
+    ['FCM', about.fcm_url],
     ['Receipts go to', about.receipts_url ?? 'nowhere (start with --receipts URL)'],
     ['Accepts', about.accept === 'blind' ? 'everything, unread' : 'what the vendors accept'],
   ];
@@ -185,7 +190,7 @@ export function connectPanel(panel, about) {
 
 /** What to do before anything can arrive. */
 export function firstSteps(section, about) {
-  const make = `curl -s ${location.origin}/subscriptions \\\n  -H 'content-type: application/json' \\\n  -d '{"vendor":"fcm","vapid_key":"YOUR_VAPID_PUBLIC_KEY"}'`;
+  const make = `curl -s ${location.origin}/subscriptions \\\n  -H 'content-type: application/json' \\\n  -d '{"vendor":"fcm","vapid_key":"YOUR_VAPID_PUBLIC_KEY"}'\ncurl -s ${location.origin}/devices -d '{"platform":"ios"}'\ncurl -s ${location.origin}/devices -d '{"platform":"android"}'`;
   fill(
     section,
     h(
@@ -205,15 +210,19 @@ export function firstSteps(section, about) {
       h(
         'li',
         {},
-        h('h2', {}, 'Make a browser'),
-        h('p', {}, 'Its answer holds a subscription, ready for POST /v1/devices. The form on this page does the same.'),
+        h('h2', {}, 'Make a browser or a phone'),
+        h('p', {}, 'The answer holds what POST /v1/devices takes. The forms on this page do the same.'),
         code(make, 'the command'),
       ),
       h(
         'li',
         {},
         h('h2', {}, 'Send'),
-        h('p', {}, 'To that device, from Carillon or from any other sender of web pushes.'),
+        h(
+          'p',
+          {},
+          'To that device, from Carillon or from any other sender. Keys for APNs and FCM are made under Phones.',
+        ),
       ),
     ),
   );
@@ -225,10 +234,10 @@ function variables(about) {
     .join('\n');
 }
 
-function vendorOptions(selected) {
-  return Object.entries(VENDORS).map(([value, label]) => h('option', { value, selected: value === selected }, label));
+export function options(labels, selected) {
+  return Object.entries(labels).map(([value, label]) => h('option', { value, selected: value === selected }, label));
 }
 
-function labelled(text, control) {
+export function labelled(text, control) {
   return h('label', { class: 'field' }, h('span', {}, text), control);
 }

@@ -2,6 +2,10 @@
 // the token, the request and the answer.
 import { code, fill, h, icon } from './dom.js';
 
+/** Where the same check is asked for elsewhere on the way to a phone. */
+const ASKED_BY = { apns: 'APNs request', fcm: 'FCM v1', oauth: 'OAuth' };
+const SHARED = ['endpoint', 'method', 'authorization', 'size', 'payload'];
+
 /** What each check is called, and where it is asked for. */
 export const CHECKS = {
   endpoint: ['Endpoint', 'RFC 8030 7.3'],
@@ -22,7 +26,27 @@ export const CHECKS = {
   cache_policy: ['X-WNS-Cache-Policy', 'WNS'],
   keys_differ: ['Keys differ', 'RFC 8292 3.2'],
   decryption: ['Decryption', 'RFC 8291 3'],
-  payload: ['Payload', 'service worker'],
+  payload: ['Payload', 'device'],
+  team_key: ['Signing key', 'APNs token'],
+  token_signature: ['Token signature', 'APNs token'],
+  token_age: ['Token iat', 'APNs token'],
+  token_updates: ['Token updates', 'APNs connection'],
+  duplicate_headers: ['Headers', 'APNs request'],
+  apns_id: ['apns-id', 'APNs request'],
+  expiration: ['apns-expiration', 'APNs request'],
+  push_type: ['apns-push-type', 'APNs request'],
+  priority: ['apns-priority', 'APNs request'],
+  collapse_id: ['apns-collapse-id', 'APNs request'],
+  apns_topic: ['apns-topic', 'APNs request'],
+  device: ['Device token', 'device'],
+  access_token: ['Access token', 'Google API'],
+  project: ['Project', 'Google IAM'],
+  message: ['Message', 'FCM v1'],
+  data: ['Data', 'FCM v1'],
+  values: ['Values', 'FCM v1'],
+  grant: ['Grant', 'RFC 7523 2.1'],
+  assertion: ['Assertion', 'RFC 7523 3'],
+  assertion_claims: ['Claims', 'RFC 7523 3'],
 };
 
 const VERDICTS = {
@@ -60,6 +84,7 @@ export function details(entry, isOpen) {
 
 function sections(entry) {
   const { request, answer, vapid, payload } = entry;
+  const isEncrypted = entry.service === 'webpush';
   const head = [
     `${request.method} ${request.path} ${request.protocol === 'h2' ? 'HTTP/2' : 'HTTP/1.1'}`,
     `host: ${request.authority}`,
@@ -67,14 +92,14 @@ function sections(entry) {
   ].join('\n');
   const json = payload?.json ?? null;
   return [
-    section('Checks', checkTable(entry.checks)),
+    section('Checks', checkTable(entry)),
     payload === null
-      ? section(
-          'Payload',
-          h('p', { class: 'note' }, request.body_bytes === 0 ? 'None was sent.' : 'It could not be opened.'),
-        )
-      : section('Payload', code(json === null ? payload.text : JSON.stringify(json, null, 2), 'the decrypted payload')),
+      ? section('Payload', h('p', { class: 'note' }, withoutPayload(entry)))
+      : section('Payload', code(json === null ? payload.text : JSON.stringify(json, null, 2), 'the payload')),
     vapid === null ? null : section('VAPID token', code(describeToken(vapid), 'the decoded token')),
+    entry.provider_token === null
+      ? null
+      : section(TOKEN_TITLES[entry.service], code(describeProviderToken(entry.provider_token), 'the decoded token')),
     section(
       'Request',
       code(head, 'the request'),
@@ -83,8 +108,16 @@ function sections(entry) {
         : h(
             'details',
             { class: 'body' },
-            h('summary', {}, icon('chevron'), h('span', {}, `Body, ${request.body_bytes} bytes, encrypted`)),
-            code(request.body, 'the body in base64url'),
+            h(
+              'summary',
+              {},
+              icon('chevron'),
+              h('span', {}, `Body, ${request.body_bytes} bytes${isEncrypted ? ', encrypted' : ''}`),
+            ),
+            code(
+              isEncrypted ? request.body : decodeBody(request.body),
+              isEncrypted ? 'the body in base64url' : 'the body',
+            ),
           ),
     ),
     section(
@@ -107,7 +140,20 @@ function section(title, ...content) {
   return h('section', {}, h('h3', {}, title), content);
 }
 
-function checkTable(checks) {
+const TOKEN_TITLES = { apns: 'Provider token', fcm: 'Access token', oauth: 'Assertion' };
+
+function withoutPayload({ service, request }) {
+  if (request.body_bytes === 0) return 'None was sent.';
+  return service === 'webpush' ? 'It could not be opened.' : 'It was not looked at.';
+}
+
+/** What was sent, as text. */
+function decodeBody(base64url) {
+  const octets = atob(base64url.replaceAll('-', '+').replaceAll('_', '/'));
+  return new TextDecoder().decode(Uint8Array.from(octets, (octet) => octet.charCodeAt(0)));
+}
+
+function checkTable({ checks, service }) {
   return h(
     'table',
     { class: 'checks' },
@@ -132,7 +178,7 @@ function checkTable(checks) {
           h('td', {}, icon(symbol), h('span', { class: 'hidden-text' }, word)),
           h('th', { scope: 'row' }, title),
           h('td', { class: 'detail' }, detail),
-          h('td', { class: 'source' }, source),
+          h('td', { class: 'source' }, SHARED.includes(name) ? (ASKED_BY[service] ?? source) : source),
         );
       }),
     ),
@@ -146,4 +192,12 @@ function headerLines(headers) {
 function describeToken({ header, claims, key }) {
   const expires = typeof claims.exp === 'number' ? `\n\nexp is ${new Date(claims.exp * 1000).toISOString()}` : '';
   return `${JSON.stringify(header)}\n${JSON.stringify(claims, null, 2)}\n\nk ${key}${expires}`;
+}
+
+function describeProviderToken({ header, claims, holder }) {
+  const at = (name) =>
+    typeof claims[name] === 'number' ? `${name} is ${new Date(claims[name] * 1000).toISOString()}` : null;
+  const head = Object.keys(header).length === 0 ? [] : [JSON.stringify(header)];
+  const times = [at('iat'), at('exp')].filter((each) => each !== null);
+  return [...head, JSON.stringify(claims, null, 2), '', `of ${holder}`, ...times].join('\n');
 }

@@ -2,7 +2,7 @@
 // of the push. It decides nothing about which request it is for.
 import type { Exchange } from './exchange.ts';
 import type { FaultAction } from './faults.ts';
-import type { Reception } from './provider.ts';
+import type { Provider, Reception } from './provider.ts';
 import type { Answer } from './vendors/vendor.ts';
 
 export interface Faulted {
@@ -12,19 +12,28 @@ export interface Faulted {
   readonly delivers: boolean;
 }
 
-/** `wordsFor`: the provider's own answer for a status. */
-export function applyFault(
-  action: FaultAction,
-  exchange: Exchange,
-  reception: Reception,
-  wordsFor: (status: number) => Answer,
-): Faulted {
+/** `provider`: whose words are taken where the script has none. */
+export function applyFault(action: FaultAction, exchange: Exchange, reception: Reception, provider: Provider): Faulted {
   switch (action.type) {
     case 'status': {
-      const answer = scripted(action, reception, wordsFor);
+      const answer = scripted(action, reception, provider);
       exchange.respond(answer);
       return { answer, delivers: action.status < 300 };
     }
+    case 'error': {
+      const words = provider.refuseWithReason(reception, action.reason) ?? provider.refuseWithStatus(reception, 500);
+      const answer = { ...words, headers: { ...words.headers, ...comeBack(action.retryAfter) } };
+      exchange.respond(answer);
+      return { answer, delivers: false };
+    }
+    case 'settings':
+      exchange.allowStreams(action.streams);
+      exchange.respond(reception.answer);
+      return { answer: reception.answer, delivers: true };
+    case 'idle':
+      exchange.closeWhenIdle(action.idleMs, provider.goawayWords.idle);
+      exchange.respond(reception.answer);
+      return { answer: reception.answer, delivers: true };
     case 'hang':
       return { answer: null, delivers: action.delivers };
     case 'slow':
@@ -35,7 +44,7 @@ export function applyFault(
       return { answer: null, delivers: action.delivers };
     case 'goaway': {
       const answer = action.processed ? reception.answer : null;
-      exchange.goaway(action.code, action.debug, answer);
+      exchange.goaway(action.code, action.debug ?? provider.goawayWords.shutdown, answer);
       return { answer, delivers: action.processed };
     }
     case 'close': {
@@ -51,20 +60,23 @@ export function applyFault(
   }
 }
 
-function scripted(
-  action: FaultAction & { type: 'status' },
-  reception: Reception,
-  wordsFor: (status: number) => Answer,
-): Answer {
+function scripted(action: FaultAction & { type: 'status' }, reception: Reception, provider: Provider): Answer {
   const isSuccess = action.status < 300;
   const plain: Answer = { status: action.status, headers: {}, body: '' };
-  const words = isSuccess ? (reception.answer.status < 300 ? reception.answer : plain) : wordsFor(action.status);
-  const comeBack = action.retryAfter === null ? {} : { 'retry-after': String(action.retryAfter) };
+  const words = isSuccess
+    ? reception.answer.status < 300
+      ? reception.answer
+      : plain
+    : provider.refuseWithStatus(reception, action.status);
   return {
     status: action.status,
-    headers: { ...words.headers, ...comeBack, ...action.headers },
+    headers: { ...words.headers, ...comeBack(action.retryAfter), ...action.headers },
     body: action.body ?? words.body,
   };
+}
+
+function comeBack(retryAfter: number | string | null): Record<string, string> {
+  return retryAfter === null ? {} : { 'retry-after': String(retryAfter) };
 }
 
 function rubbish(kind: (FaultAction & { type: 'rubbish' })['kind'], status: number): Answer {

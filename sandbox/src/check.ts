@@ -23,11 +23,36 @@ export type CheckName =
   | 'cache_policy'
   | 'keys_differ'
   | 'decryption'
-  | 'payload';
+  | 'payload'
+  | PhoneCheckName;
+
+/** What is asked of a push to a phone, and of the token request before it. */
+export type PhoneCheckName =
+  | 'team_key'
+  | 'token_signature'
+  | 'token_age'
+  | 'token_updates'
+  | 'duplicate_headers'
+  | 'apns_id'
+  | 'expiration'
+  | 'push_type'
+  | 'priority'
+  | 'collapse_id'
+  | 'apns_topic'
+  | 'device'
+  | 'access_token'
+  | 'project'
+  | 'message'
+  | 'data'
+  | 'values'
+  | 'grant'
+  | 'assertion'
+  | 'assertion_claims';
 
 /**
  * One verdict. `warn`: this vendor takes it, another would not, or a person would see less than was meant. A `fail`
- * with a problem is what the vendor refuses; a `fail` without one is what the browser drops in silence.
+ * with a problem is what the vendor refuses; a `fail` without one is what the browser drops in silence, or on the way
+ * to a phone what its provider answers in words of its own.
  */
 export interface Check {
   readonly name: CheckName;

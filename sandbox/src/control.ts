@@ -19,15 +19,30 @@ import { Feed } from './feed.ts';
 import type { Inbox } from './inbox.ts';
 import { Fields, InputError } from './json-input.ts';
 import { servePage } from './page.ts';
+import { presentPhonePool } from './phone-json.ts';
+import type { PhoneNetwork } from './phone-network.ts';
+import { phoneRoutes } from './phone-routes.ts';
+import type { PhonePoolOptions } from './phones.ts';
 import { parseSubscribe, presentPool } from './pool-json.ts';
 import { presentCounters, presentEntry, presentRecord } from './present.ts';
 import type { PushLog } from './push-log.ts';
-import type { PoolOptions, PushSubscriptionJson, Subscriptions } from './subscriptions.ts';
+import type { PoolOptions, Subscriptions } from './subscriptions.ts';
+import { writeLines } from './write-lines.ts';
+
+/** The addresses of the providers of phones. */
+export interface PhoneUrls {
+  readonly apns: string;
+  readonly apnsSandbox: string;
+  readonly fcm: string;
+  readonly fcmToken: string;
+}
 
 /** What there is to know of a running sandbox before anything has happened. */
 export interface About {
   readonly pushOrigin: string;
   readonly pushPort: number;
+  /** Where APNs and FCM are played. */
+  readonly phoneUrls: PhoneUrls;
   readonly certificateFile: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly receiptsUrl: string | null;
@@ -43,6 +58,7 @@ export interface ControlOptions {
   readonly faults: Faults;
   readonly inbox: Inbox;
   readonly subscriptions: Subscriptions;
+  readonly network: PhoneNetwork;
   readonly about: About;
 }
 
@@ -58,6 +74,9 @@ interface Call {
   /** What the pattern caught. */
   readonly part: string;
 }
+
+/** A method, a path and what is done there. */
+export type Route = [method: string, pattern: RegExp, handler: Handler];
 
 type Handler = (call: Call) => void | Promise<void>;
 
@@ -85,18 +104,20 @@ export async function listenForControl(options: ControlOptions): Promise<Control
   };
 }
 
-function makeRoutes(options: ControlOptions, feed: Feed): [method: string, pattern: RegExp, handler: Handler][] {
-  const { log, faults, inbox, subscriptions } = options;
+function makeRoutes(options: ControlOptions, feed: Feed): Route[] {
+  const { log, faults, inbox, subscriptions, network } = options;
   const faultsChanged = (response: ServerResponse): void => {
     const document = { faults: presentFaults(faults.list()) };
     feed.tell('faults', document);
     sendJson(response, 200, document);
   };
   return [
+    ...phoneRoutes(network),
     [
       'GET',
       /^\/addresses$/,
-      ({ response }) => sendJson(response, 200, presentAbout(options.about, subscriptions.pools())),
+      ({ response }) =>
+        sendJson(response, 200, presentAbout(options.about, subscriptions.pools(), network.phones.pools())),
     ],
     ['GET', /^\/counters$/, ({ response }) => sendJson(response, 200, presentCounters(log.counters()))],
     ['GET', /^\/events$/, ({ response }) => feed.add(response)],
@@ -181,22 +202,27 @@ function makeRoutes(options: ControlOptions, feed: Feed): [method: string, patte
   ];
 }
 
-function presentAbout(about: About, pools: readonly PoolOptions[]): unknown {
+function presentAbout(about: About, pools: readonly PoolOptions[], phonePools: readonly PhonePoolOptions[]): unknown {
   return {
     push_origin: about.pushOrigin,
     push_port: about.pushPort,
+    apns_url: about.phoneUrls.apns,
+    apns_sandbox_url: about.phoneUrls.apnsSandbox,
+    fcm_url: about.phoneUrls.fcm,
+    fcm_token_url: about.phoneUrls.fcmToken,
     certificate_file: about.certificateFile,
     receipts_url: about.receiptsUrl,
     accept: about.accept,
     environment: about.environment,
     pools: pools.map(presentPool),
+    phone_pools: phonePools.map(presentPhonePool),
   };
 }
 
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  routes: readonly [string, RegExp, Handler][],
+  routes: readonly Route[],
   names: readonly string[],
 ): Promise<void> {
   response.on('error', () => {});
@@ -232,22 +258,5 @@ async function postSubscriptions({ request, response }: Call, subscriptions: Sub
     return sendJson(response, 201, { pool: presentPool(pool), subscriptions: [...made] });
   }
   response.writeHead(201, { 'content-type': 'application/x-ndjson', 'sandbox-seed': encodeURIComponent(pool.seed) });
-  await writeAll(response, made);
-}
-
-/** Line by line, at the reader's pace, and with room for pushes in between. */
-async function writeAll(response: ServerResponse, made: Iterable<PushSubscriptionJson>): Promise<void> {
-  let lines: string[] = [];
-  const flush = async (): Promise<void> => {
-    const hasRoom = response.write(lines.join(''));
-    lines = [];
-    if (!hasRoom) await once(response, 'drain');
-    else await new Promise((resolve) => setImmediate(resolve));
-  };
-  for (const subscription of made) {
-    lines.push(`${JSON.stringify(subscription)}\n`);
-    if (lines.length >= 250) await flush();
-    if (response.destroyed) return;
-  }
-  response.end(lines.join(''));
+  await writeLines(response, made);
 }

@@ -15,6 +15,10 @@ export interface Exchange {
   goaway(code: ResetCode, debug: string, answer: Answer | null): void;
   /** Ends the connection, after `answer` when there is one. */
   close(answer: Answer | null): void;
+  /** SETTINGS: so many streams at a time from now on. Over HTTP/1.1 nothing. */
+  allowStreams(streams: number): void;
+  /** Ends the connection once nothing has come on it for `idleMs`, with a GOAWAY that says `debug`. */
+  closeWhenIdle(idleMs: number, debug: string): void;
 }
 
 const LINGER_MS = 500;
@@ -45,9 +49,14 @@ export class Http2Connection {
   readonly #timers: Timers;
   readonly #open = new Set<number>();
   #answeredMax = 0;
+  #admittedMax = 0;
+  #streamsMax: number | null;
+  #idle: { readonly ms: number; readonly debug: string; arrivals: number } | null = null;
   #lastId = Number.POSITIVE_INFINITY;
 
-  constructor(id: number, session: ServerHttp2Session, socket: Socket, timers: Timers) {
+  /** `streamsMax`: what the first SETTINGS said; null: nothing. */
+  constructor(id: number, session: ServerHttp2Session, socket: Socket, timers: Timers, streamsMax: number | null) {
+    this.#streamsMax = streamsMax;
     this.#timers = timers;
     this.id = id;
     this.#session = session;
@@ -59,11 +68,29 @@ export class Http2Connection {
     const id = stream.id ?? 0;
     if (id > this.#lastId) return false;
     this.#open.add(id);
+    this.#admittedMax = Math.max(this.#admittedMax, id);
+    if (this.#idle !== null) this.#idle.arrivals += 1;
     stream.once('close', () => {
       this.#open.delete(id);
+      this.#waitForMore();
       if (this.#lastId !== Number.POSITIVE_INFINITY) this.#endWhenIdle();
     });
     return true;
+  }
+
+  /** Streams admitted and not yet ended. */
+  get openStreams(): number {
+    return this.#open.size;
+  }
+
+  allowStreams(streams: number): void {
+    if (streams === this.#streamsMax || this.#session.destroyed) return;
+    this.#streamsMax = streams;
+    this.#session.settings({ maxConcurrentStreams: streams });
+  }
+
+  closeWhenIdle(ms: number, debug: string): void {
+    this.#idle = { ms, debug, arrivals: 0 };
   }
 
   /** Whether a stream admitted earlier is above the last one of a GOAWAY since. */
@@ -102,6 +129,19 @@ export class Http2Connection {
 
   destroy(): void {
     this.#socket.destroy();
+  }
+
+  /** The last stream has ended: unless another comes in time, the connection does too. */
+  #waitForMore(): void {
+    const idle = this.#idle;
+    if (idle === null || this.#open.size > 0) return;
+    const { arrivals } = idle;
+    this.#timers.after(idle.ms, () => {
+      if (this.#idle !== idle || idle.arrivals !== arrivals || this.#session.destroyed) return;
+      this.#lastId = this.#admittedMax;
+      this.#session.goaway(RESET_CODES.NO_ERROR, this.#lastId, Buffer.from(idle.debug, 'utf8'));
+      this.endAfterFlush();
+    });
   }
 
   #endWhenIdle(): void {
@@ -154,6 +194,14 @@ export class Http2Exchange implements Exchange {
     this.#stream.once('close', () => this.#connection.endAfterFlush());
   }
 
+  allowStreams(streams: number): void {
+    this.#connection.allowStreams(streams);
+  }
+
+  closeWhenIdle(idleMs: number, debug: string): void {
+    this.#connection.closeWhenIdle(idleMs, debug);
+  }
+
   #mayAnswer(): boolean {
     if (this.#stream.destroyed || this.#stream.headersSent || this.#connection.isAbandoned(this.#stream)) return false;
     this.#connection.noteAnswer(this.#stream);
@@ -203,6 +251,13 @@ export class Http1Exchange implements Exchange {
     }
     this.#response.shouldKeepAlive = false;
     this.respond(answer);
+  }
+
+  /** HTTP/1.1 has one request at a time and no word for it. */
+  allowStreams(): void {}
+
+  closeWhenIdle(idleMs: number): void {
+    this.#socket.setTimeout(idleMs, () => this.#socket.destroy());
   }
 }
 

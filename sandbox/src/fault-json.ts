@@ -1,8 +1,12 @@
 // The documented JSON of fault rules, as `PUT /faults` takes it and `GET /faults` gives it back. Strict: an unknown
 // or misspelt member is an error, because a fault that silently does nothing makes a test that proves nothing.
+import { APNS_REASONS } from './apns-answers.ts';
 import { type FaultAction, type FaultRule, makeFaultId, RESET_CODES, type ResetCode } from './faults.ts';
+import { FCM_ERROR_NAMES, OAUTH_ERROR_NAMES } from './fcm-answers.ts';
 import { Fields, InputError } from './json-input.ts';
-import { VENDOR_NAMES } from './vendors/vendors.ts';
+import { SENDER_NAMES, type SenderName } from './senders.ts';
+
+const ACTIONS = ['status', 'error', 'hang', 'slow', 'reset', 'goaway', 'settings', 'idle', 'close', 'rubbish'] as const;
 
 /** The rules in `{"faults": [...]}`. Throws InputError with the path of the member that is wrong. */
 export function parseFaults(value: unknown): FaultRule[] {
@@ -16,10 +20,12 @@ export function parseFaultRule(value: unknown, path: string): FaultRule {
   const fields = new Fields(value, path);
   const id = fields.optional('id', (name) => fields.text(name)) ?? makeFaultId();
   const match = new Fields(fields.take('match') ?? {}, `${path}.match`);
+  const action = parseAction(fields.take('action'), `${path}.action`);
+  const vendor = match.optional('vendor', (name) => match.oneOf(name, SENDER_NAMES));
   const rule: FaultRule = {
     id,
     match: {
-      vendor: match.optional('vendor', (name) => match.oneOf(name, VENDOR_NAMES)),
+      vendor: action.type === 'error' ? vendorOfReason(action.reason, vendor, `${path}.action.reason`) : vendor,
       token: match.optional('token', (name) => match.text(name)),
       tokenPrefix: match.optional('token_prefix', (name) => match.text(name)),
       share: match.optional('share', (name) => match.number(name, 0, 1)),
@@ -31,7 +37,7 @@ export function parseFaultRule(value: unknown, path: string): FaultRule {
       after: match.optional('after', (name) => match.integer(name, 0)) ?? 0,
       times: match.optional('times', (name) => match.integer(name, 1)),
     },
-    action: parseAction(fields.take('action'), `${path}.action`),
+    action,
   };
   // What `GET /faults` adds may come back as it was.
   fields.take('hits');
@@ -40,9 +46,22 @@ export function parseFaultRule(value: unknown, path: string): FaultRule {
   return rule;
 }
 
+/** An error is of one provider, so a rule with one matches nobody else. */
+function vendorOfReason(reason: string, vendor: SenderName | null, path: string): SenderName {
+  const owners: readonly [SenderName, readonly string[]][] = [
+    ['apns', APNS_REASONS],
+    ['fcm_v1', FCM_ERROR_NAMES],
+    ['google_oauth', OAUTH_ERROR_NAMES],
+  ];
+  const owner = owners.find(([, reasons]) => reasons.includes(reason))?.[0];
+  if (owner === undefined) throw new InputError(path, 'is no error of APNs, FCM or Google’s token endpoint');
+  if (vendor !== null && vendor !== owner) throw new InputError(path, `is an error of ${owner}, not of ${vendor}`);
+  return owner;
+}
+
 function parseAction(value: unknown, path: string): FaultAction {
   const fields = new Fields(value, path);
-  const type = fields.oneOf('type', ['status', 'hang', 'slow', 'reset', 'goaway', 'close', 'rubbish'] as const);
+  const type = fields.oneOf('type', [...ACTIONS]);
   const flag = (name: string): boolean => fields.optional(name, (each) => fields.flag(each)) ?? false;
   const code = (otherwise: ResetCode): ResetCode =>
     fields.optional('code', (name) => fields.oneOf(name, Object.keys(RESET_CODES) as ResetCode[])) ?? otherwise;
@@ -56,6 +75,16 @@ function parseAction(value: unknown, path: string): FaultAction {
           headers: fields.optional('headers', (name) => fields.texts(name)) ?? {},
           body: fields.optional('body', (name) => fields.text(name)),
         };
+      case 'error':
+        return {
+          type,
+          reason: fields.text('reason'),
+          retryAfter: fields.optional('retry_after', (name) => fields.numberOrText(name)),
+        };
+      case 'settings':
+        return { type, streams: fields.integer('streams', 0, 10_000) };
+      case 'idle':
+        return { type, idleMs: fields.integer('idle_ms', 1, 600_000) };
       case 'hang':
         return { type, delivers: flag('delivers') };
       case 'slow':
@@ -70,7 +99,7 @@ function parseAction(value: unknown, path: string): FaultAction {
         return {
           type,
           code: code('NO_ERROR'),
-          debug: fields.optional('debug', (name) => fields.text(name)) ?? '',
+          debug: fields.optional('debug', (name) => fields.text(name)),
           processed: flag('processed'),
         };
       case 'close':
@@ -116,12 +145,17 @@ function presentAction(action: FaultAction): unknown {
       const { retryAfter, ...rest } = action;
       return { ...rest, retry_after: retryAfter };
     }
+    case 'error':
+      return { type: action.type, reason: action.reason, retry_after: action.retryAfter };
+    case 'idle':
+      return { type: action.type, idle_ms: action.idleMs };
     case 'slow':
       return { type: action.type, delay_ms: action.delayMs, byte_ms: action.byteMs };
     case 'close':
       return { type: action.type, after_answer: action.afterAnswer, delivers: action.delivers };
     case 'hang':
     case 'reset':
+    case 'settings':
     case 'goaway':
     case 'rubbish':
       return action;

@@ -2,7 +2,7 @@
 // so that a script does the same to the same requests in the same order, every time.
 import { createHash, randomBytes } from 'node:crypto';
 import type { Target } from './provider.ts';
-import type { VendorName } from './vendors/vendor.ts';
+import type { SenderName } from './senders.ts';
 
 /** What happens to a request instead of, or on the way to, its answer. */
 export type FaultAction =
@@ -15,14 +15,23 @@ export type FaultAction =
       readonly headers: Readonly<Record<string, string>>;
       readonly body: string | null;
     }
+  /** The provider's own error of that name, with its status and body. */
+  | { readonly type: 'error'; readonly reason: string; readonly retryAfter: number | string | null }
   /** No answer, ever. `delivers`: the device got it all the same. */
   | { readonly type: 'hang'; readonly delivers: boolean }
   /** The real answer, late, and with `byteMs` its body one octet at a time. */
   | { readonly type: 'slow'; readonly delayMs: number; readonly byteMs: number }
   /** RST_STREAM with this code; over HTTP/1.1 the socket is destroyed. */
   | { readonly type: 'reset'; readonly code: ResetCode; readonly delivers: boolean }
-  /** GOAWAY. `processed`: this request is still answered; else it and all above it are not, and may be replayed. */
-  | { readonly type: 'goaway'; readonly code: ResetCode; readonly debug: string; readonly processed: boolean }
+  /**
+   * GOAWAY. `processed`: this request is still answered; else it and all above it are not, and may be replayed.
+   * `debug` null: the provider's own words.
+   */
+  | { readonly type: 'goaway'; readonly code: ResetCode; readonly debug: string | null; readonly processed: boolean }
+  /** The real answer, and from then on SETTINGS that allow so many streams. */
+  | { readonly type: 'settings'; readonly streams: number }
+  /** The real answer; the connection is closed once nothing has come on it for so long. */
+  | { readonly type: 'idle'; readonly idleMs: number }
   /** The connection ends, after this answer or without it. */
   | { readonly type: 'close'; readonly afterAnswer: boolean; readonly delivers: boolean }
   /** A body that no client may trip over, under any status. */
@@ -42,7 +51,7 @@ export type ResetCode = keyof typeof RESET_CODES;
 
 /** Which requests a rule is for. All conditions given must hold. */
 export interface FaultMatch {
-  readonly vendor: VendorName | null;
+  readonly vendor: SenderName | null;
   readonly token: string | null;
   readonly tokenPrefix: string | null;
   /** A part of all tokens, 0 to 1: the same tokens every time. */

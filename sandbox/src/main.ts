@@ -6,7 +6,8 @@ import { type Sandbox, type SandboxOptions, startSandbox } from './sandbox.ts';
 const USAGE = `carillon-sandbox: push providers on your own machine, with an inbox
 
   --port P          inbox and control, plain HTTP (default 8090; 0: any free port)
-  --push-port P     the push services, TLS (default 8443; 0: any free port)
+  --push-port P     the push services, TLS (default 8443; 0: any free port); APNs is on the next two ports,
+                    production and sandbox, and FCM on the one behind them
   --host ADDRESS    address of both (default 127.0.0.1)
   --endpoint-host N host name in endpoints (default localhost)
   --data-dir DIR    keeps certificate and subscriptions (default ./data/sandbox)
@@ -70,12 +71,18 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
   ) {
     throw new Error('--receipts must be an http or https address');
   }
+  const pushPort = parsePort('--push-port', values['push-port']);
+  const behind = (offset: number): number => (pushPort === 0 ? 0 : pushPort + offset);
+  if (pushPort > 65_532) throw new Error('--push-port must leave three ports behind it');
   return {
     sandbox: {
       host: values.host,
       endpointHost: values['endpoint-host'],
       port: parsePort('--port', values.port),
-      pushPort: parsePort('--push-port', values['push-port']),
+      pushPort,
+      apnsPort: behind(1),
+      apnsSandboxPort: behind(2),
+      fcmPort: behind(3),
       // Absolute, because it ends up in OUTBOUND_CA_FILE of a program that runs elsewhere.
       dataDir: resolve(values['data-dir']),
       accept: values.blind ? 'blind' : 'strict',
@@ -98,6 +105,10 @@ function presentAddresses(sandbox: Sandbox): unknown {
     control: sandbox.controlUrl,
     push_origin: sandbox.pushOrigin,
     push_port: sandbox.pushPort,
+    apns_url: sandbox.phoneUrls.apns,
+    apns_sandbox_url: sandbox.phoneUrls.apnsSandbox,
+    fcm_url: sandbox.phoneUrls.fcm,
+    fcm_token_url: sandbox.phoneUrls.fcmToken,
     certificate_file: sandbox.certificateFile,
     environment: sandbox.environment,
   };
@@ -110,6 +121,8 @@ function describe(sandbox: Sandbox): string {
     '',
     `  Inbox and control   ${sandbox.controlUrl}`,
     `  Push services       ${sandbox.pushOrigin}`,
+    `  APNs                ${sandbox.phoneUrls.apns}, development ${sandbox.phoneUrls.apnsSandbox}`,
+    `  FCM                 ${sandbox.phoneUrls.fcm}`,
     `  Certificate         ${sandbox.certificateFile}`,
     '',
     'Start Carillon with',
@@ -120,6 +133,12 @@ function describe(sandbox: Sandbox): string {
     '',
     `  curl -s ${sandbox.controlUrl}/subscriptions -H 'content-type: application/json' \\`,
     `    -d '{"vendor":"fcm","vapid_key":"YOUR_VAPID_PUBLIC_KEY"}'`,
+    '',
+    'A phone, and who may send to it:',
+    '',
+    `  curl -s ${sandbox.controlUrl}/devices -d '{"platform":"ios"}'`,
+    `  curl -s ${sandbox.controlUrl}/apns/keys -d '{}'`,
+    `  curl -s ${sandbox.controlUrl}/fcm/service-accounts -d '{}'`,
     '',
     '',
   ].join('\n');

@@ -40,6 +40,7 @@ describe('what a person sees of a payload', () => {
       lang: 'ar',
       isDeclarative: true,
       receiptToken: 'token',
+      phone: null,
     });
   });
 

@@ -28,6 +28,23 @@ export interface ShownNotification {
   readonly isDeclarative: boolean;
   /** The receipt token of a Carillon message. */
   readonly receiptToken: string | null;
+  /** What only phones show; null in a browser. */
+  readonly phone: PhoneDetails | null;
+}
+
+export interface PhoneDetails {
+  /** Bundle id or project of the app. */
+  readonly app: string | null;
+  readonly subtitle: string | null;
+  /** The number on the app's icon. */
+  readonly count: number | null;
+  readonly sound: string | null;
+  /** Thread on an iPhone, channel on Android. */
+  readonly group: string | null;
+  /** Interruption level on an iPhone, priority on Android. */
+  readonly level: string | null;
+  /** `#rrggbb` */
+  readonly color: string | null;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -57,6 +74,7 @@ export function readNotification(text: string, json: unknown): ShownNotification
     lang: string(inner['lang']),
     isDeclarative: json['web_push'] === 8030,
     receiptToken: string(data['carillon_token']),
+    phone: null,
   };
 }
 
@@ -78,6 +96,7 @@ function titled(text: string): ShownNotification {
     lang: null,
     isDeclarative: false,
     receiptToken: null,
+    phone: null,
   };
 }
 

@@ -15,6 +15,7 @@ const FILES: Readonly<Record<string, keyof typeof TYPES>> = {
   'inbox.css': 'css',
   'panels.css': 'css',
   'notification.css': 'css',
+  'phone.css': 'css',
   'theme.js': 'js',
   'inbox.js': 'js',
   'feed.js': 'js',
@@ -22,6 +23,7 @@ const FILES: Readonly<Record<string, keyof typeof TYPES>> = {
   'request.js': 'js',
   'notification.js': 'js',
   'panels.js': 'js',
+  'phones.js': 'js',
   'dom.js': 'js',
   'bell.svg': 'svg',
 };

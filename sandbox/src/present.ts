@@ -17,6 +17,7 @@ export function presentRecord(record: PushRecord): Record<string, unknown> {
     answer: record.answer,
     checks: record.checks.map(({ name, verdict, detail }) => ({ name, verdict, detail })),
     vapid: record.vapid,
+    provider_token: record.providerToken,
     payload: record.payload === null ? null : { text: record.payload.text, json: record.payload.json ?? null },
     notification:
       notification === null
@@ -37,6 +38,7 @@ export function presentRecord(record: PushRecord): Record<string, unknown> {
             lang: notification.lang,
             declarative: notification.isDeclarative,
             receipt_token: notification.receiptToken,
+            phone: notification.phone,
           },
     request: {
       protocol: request.protocol,
@@ -70,6 +72,13 @@ export function presentState({ record, state, receipts }: InboxEntry): Record<st
   };
 }
 
-export function presentCounters({ byStatus, byVendor, ...counters }: Counters): Record<string, unknown> {
-  return { ...counters, by_status: byStatus, by_vendor: byVendor };
+export function presentCounters(counters: Counters): Record<string, unknown> {
+  const { byStatus, byVendor, tokenRequests, streamsExceeded, ...rest } = counters;
+  return {
+    ...rest,
+    token_requests: tokenRequests,
+    streams_exceeded: streamsExceeded,
+    by_status: byStatus,
+    by_vendor: byVendor,
+  };
 }

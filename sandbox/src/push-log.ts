@@ -2,7 +2,8 @@
 // the history that a checker compares with what the sender claims. Memory is bounded but for that history.
 import { EventEmitter } from 'node:events';
 import type { PushRequest, Reception } from './provider.ts';
-import type { Answer, VendorName } from './vendors/vendor.ts';
+import type { SenderName } from './senders.ts';
+import type { Answer } from './vendors/vendor.ts';
 
 /** One request and all that became of it. */
 export interface PushRecord extends Omit<Reception, 'answer'> {
@@ -26,6 +27,10 @@ export interface Counters {
   readonly unanswered: number;
   readonly faulted: number;
   readonly undecryptable: number;
+  /** Access tokens asked for at Google's endpoint; no pushes, and in no other count. */
+  readonly tokenRequests: number;
+  /** Connections that opened more streams than they may. */
+  readonly streamsExceeded: number;
   /** Opened since the start. */
   readonly connections: { readonly h2: number; readonly http1: number };
   readonly byStatus: Readonly<Record<string, number>>;
@@ -62,19 +67,24 @@ export class PushLog {
     this.#records.push(record);
     // Dropped in blocks, so that a full log does not move its whole array at every request.
     if (this.#records.length >= this.#entriesMax * 1.25) this.#records = this.#records.slice(-this.#entriesMax);
+    if (record.service === 'oauth') {
+      this.#counts.tokenRequests += 1;
+      this.#emitter.emit('record', record);
+      return record;
+    }
     this.count(record.vendor, answer?.status ?? 0, fault !== null);
     if (record.isDelivered) this.#counts.delivered += 1;
     const isAccepted = answer !== null && answer.status < 300;
     if (isAccepted && record.checks.some((check) => check.name === 'decryption' && check.verdict === 'fail')) {
       this.#counts.undecryptable += 1;
     }
-    this.remember(record.token, request.at, answer?.status ?? 0, String(request.headers['topic'] ?? ''));
+    this.remember(record.token, request.at, answer?.status ?? 0, topicOf(request));
     this.#emitter.emit('record', record);
     return record;
   }
 
   /** Counts one request without keeping it. Status 0: it was not answered. Vendor null: nobody looked. */
-  count(vendor: VendorName | null, status: number, isFaulted: boolean): void {
+  count(vendor: SenderName | null, status: number, isFaulted: boolean): void {
     const counts = this.#counts;
     counts.requests += 1;
     if (isFaulted) counts.faulted += 1;
@@ -90,6 +100,10 @@ export class PushLog {
   /** Adds a line to the history, where one is kept. */
   remember(token: string, at: number, status: number, topic: string): void {
     if (this.#isHistoryKept) this.#history.push([token, at, status, topic]);
+  }
+
+  countStreamsExceeded(): void {
+    this.#counts.streamsExceeded += 1;
   }
 
   countConnection(protocol: 'h2' | 'http1'): void {
@@ -145,6 +159,11 @@ export class PushLog {
   }
 }
 
+/** What replaces an undelivered push of the same kind: a browser's Topic, an iPhone's collapse id. */
+function topicOf({ headers }: PushRequest): string {
+  return String(headers['topic'] ?? headers['apns-collapse-id'] ?? '');
+}
+
 function describe(record: PushRecord): string {
   return `#${record.id} ${record.vendor} ${record.answer?.status ?? 'unanswered'} ${record.notification?.title ?? ''}`.trim();
 }
@@ -158,6 +177,8 @@ function emptyCounts() {
     unanswered: 0,
     faulted: 0,
     undecryptable: 0,
+    tokenRequests: 0,
+    streamsExceeded: 0,
     byStatus: {} as Record<string, number>,
     byVendor: {} as Record<string, number>,
   };

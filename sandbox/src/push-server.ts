@@ -18,8 +18,14 @@ export interface PushServerOptions {
   readonly port: number;
   readonly certificatePem: string;
   readonly keyPem: string;
-  /** SETTINGS_MAX_CONCURRENT_STREAMS. */
-  readonly streamsMax: number;
+  /** SETTINGS_MAX_CONCURRENT_STREAMS of a new connection; null: SETTINGS do not say. */
+  readonly streamsMax: number | null;
+  /** A limit that SETTINGS do not tell: one stream more, and the connection ends in a GOAWAY. */
+  readonly streamsCap?: { readonly streams: number; readonly debug: string };
+  /** A number for each connection, another on every call. */
+  readonly nextConnectionId: () => number;
+  readonly onConnectionEnd?: (connectionId: number) => void;
+  readonly onStreamsExceeded?: () => void;
   readonly protocols: readonly ('h2' | 'http/1.1')[];
   /**
    * For benchmarks: the headers of a 201 from nothing but the address and the Topic, body unread. Null, or absent: the
@@ -53,7 +59,6 @@ export async function listenForPushes(options: PushServerOptions): Promise<PushS
   const timers = new Timers();
   const acceptHttp2 = http2Acceptor(options, timers);
   const acceptHttp1 = http1Acceptor(options, timers);
-  let connectionId = 0;
   const tls = createServer(
     {
       key: options.keyPem,
@@ -61,9 +66,12 @@ export async function listenForPushes(options: PushServerOptions): Promise<PushS
       ALPNCallback: ({ servername, protocols }) => choose(protocols, servername, options.protocols),
     },
     (socket) => {
-      connectionId += 1;
+      const connectionId = options.nextConnectionId();
       sockets.add(socket);
-      socket.once('close', () => sockets.delete(socket));
+      socket.once('close', () => {
+        sockets.delete(socket);
+        options.onConnectionEnd?.(connectionId);
+      });
       // A client that goes away in the middle of a word is no event here.
       socket.on('error', () => socket.destroy());
       const isHttp2 = socket.alpnProtocol === 'h2';
@@ -93,8 +101,10 @@ export async function listenForPushes(options: PushServerOptions): Promise<PushS
 
 function http2Acceptor(options: PushServerOptions, timers: Timers): Accept {
   const connections = new WeakMap<Http2Session, Http2Connection>();
-  const server = createHttp2Server({ settings: { maxConcurrentStreams: options.streamsMax }, maxSessionMemory: 64 });
-  server.on('stream', (stream, headers) => {
+  const settings = options.streamsMax === null ? {} : { maxConcurrentStreams: options.streamsMax };
+  const server = createHttp2Server({ settings, maxSessionMemory: 64 });
+  // Node gives the raw headers as well, though its types do not say so.
+  server.on('stream', (stream, headers, _flags, rawHeaders?: readonly string[]) => {
     stream.on('error', () => {});
     const connection = stream.session === undefined ? undefined : connections.get(stream.session);
     if (connection === undefined) return;
@@ -110,6 +120,12 @@ function http2Acceptor(options: PushServerOptions, timers: Timers): Accept {
       stream.resume();
       return;
     }
+    if (options.streamsCap !== undefined && connection.openStreams > options.streamsCap.streams) {
+      options.onStreamsExceeded?.();
+      connection.goaway('PROTOCOL_ERROR', options.streamsCap.debug, stream, false);
+      stream.resume();
+      return;
+    }
     readBody(stream, (body, bodyBytes) => {
       if (connection.isAbandoned(stream)) return;
       const { ':method': method = '', ':path': _path, ':authority': _authority, ':scheme': _scheme, ...rest } = headers;
@@ -121,6 +137,7 @@ function http2Acceptor(options: PushServerOptions, timers: Timers): Accept {
           authority,
           path,
           headers: rest,
+          repeatedHeaders: repeated(rawHeaders),
           body,
           bodyBytes,
           at: Date.now(),
@@ -134,7 +151,7 @@ function http2Acceptor(options: PushServerOptions, timers: Timers): Accept {
       session.on('error', () => session.destroy());
       // Room for every stream's whole body, so that none waits for the window of another.
       session.setLocalWindowSize(1 << 20);
-      connections.set(session, new Http2Connection(connectionId, session, socket, timers));
+      connections.set(session, new Http2Connection(connectionId, session, socket, timers, options.streamsMax));
     };
     // The session is announced before emit returns; never later, and then not for another socket.
     server.once('session', begin);
@@ -165,6 +182,7 @@ function http1Acceptor(options: PushServerOptions, timers: Timers): Accept {
           authority,
           path,
           headers: incoming.headers,
+          repeatedHeaders: [],
           body,
           bodyBytes,
           at: Date.now(),
@@ -182,11 +200,18 @@ function http1Acceptor(options: PushServerOptions, timers: Timers): Accept {
 /** WNS speaks HTTP/1.1 only; for all others the client's first wish that is on offer. */
 function choose(
   wished: readonly string[],
-  serverName: string,
+  serverName: string | undefined,
   offered: readonly ('h2' | 'http/1.1')[],
 ): string | undefined {
-  const isWns = serverName.endsWith('.notify.windows.com');
+  // A client that goes by address names no server, and Node hands on what it has: nothing.
+  const isWns = String(serverName).endsWith('.notify.windows.com');
   return wished.find((each) => offered.some((other) => other === each) && !(isWns && each === 'h2'));
+}
+
+/** Names that stand twice in a list of names and values by turns. */
+function repeated(rawHeaders: readonly string[] = []): string[] {
+  const names = rawHeaders.filter((_, index) => index % 2 === 0);
+  return names.filter((name, index) => names.indexOf(name) < index);
 }
 
 function topicOf(header: string | string[] | undefined): string {

@@ -3,17 +3,19 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { applyFault } from './apply-fault.ts';
+import { ApnsService } from './apns.ts';
 import { DEFAULT_NAMES, loadOrMakeCertificate } from './certificate.ts';
-import { type Control, listenForControl } from './control.ts';
-import type { Exchange } from './exchange.ts';
+import { type Control, listenForControl, type PhoneUrls } from './control.ts';
 import { parseFaultRule } from './fault-json.ts';
 import { Faults } from './faults.ts';
+import { FcmService } from './fcm.ts';
+import { blindWire, requestHandler } from './handle-request.ts';
 import { Inbox, type InboxEntry } from './inbox.ts';
+import { PhoneNetwork } from './phone-network.ts';
 import { loadPools, parseSubscribe, savePools } from './pool-json.ts';
-import type { Provider, PushRequest, Reception, Target } from './provider.ts';
+import type { Provider } from './provider.ts';
 import { PushLog } from './push-log.ts';
-import { listenForPushes, type PushServer } from './push-server.ts';
+import { listenForPushes, type PushServer, type PushServerOptions } from './push-server.ts';
 import { type ReceiptEvent, ReceiptSender } from './receipts.ts';
 import { type PushSubscriptionJson, Subscriptions } from './subscriptions.ts';
 import { WebPushService } from './webpush.ts';
@@ -23,8 +25,12 @@ export interface SandboxOptions {
   readonly host?: string;
   /** Inbox and control, plain HTTP. Default 0: any free port. */
   readonly port?: number;
-  /** The providers, TLS. Default 0: any free port. */
+  /** The browsers' push services, TLS. Default 0: any free port. */
   readonly pushPort?: number;
+  /** APNs for production, APNs for development, FCM; TLS. Default 0: any free port. */
+  readonly apnsPort?: number;
+  readonly apnsSandboxPort?: number;
+  readonly fcmPort?: number;
   /** Host name in the endpoints of subscriptions. Default localhost; it must be among `names`. */
   readonly endpointHost?: string;
   /** Keeps certificate and pools over a restart. Without it they live in a temporary directory until `close`. */
@@ -52,6 +58,7 @@ export interface Sandbox {
   readonly controlUrl: string;
   readonly pushOrigin: string;
   readonly pushPort: number;
+  readonly phoneUrls: PhoneUrls;
   /** PEM, and the file it is in: what a client has to trust. */
   readonly certificate: string;
   readonly certificateFile: string;
@@ -63,6 +70,14 @@ export interface Sandbox {
   subscribe(request?: object): PushSubscriptionJson[];
   /** From now on the endpoint is gone. False when it is none of this sandbox. */
   unsubscribe(token: string): boolean;
+  /** Tokens of new phones: `{platform, count, bundle_id, project_id, …}`, as `POST /devices` takes it. */
+  install(request: object): string[];
+  /** From now on the app is gone from the phone. False when the token is none of this sandbox. */
+  uninstall(token: string): boolean;
+  /** Registers a key for APNs, as `POST /apns/keys`; `p8` is there when the sandbox made it. */
+  registerTeamKey(request?: object): { teamId: string; keyId: string; p8: string | null };
+  /** The JSON file of a new service account, as `POST /fcm/service-accounts`. */
+  createServiceAccount(request?: object): Record<string, string>;
   /** Adds a rule, as an item of `PUT /faults`. Returns its id. */
   addFault(rule: object): string;
   /** A person clicks or dismisses; resolves when the receipt was answered. */
@@ -73,7 +88,10 @@ export interface Sandbox {
   close(): Promise<void>;
 }
 
-/** Starts a sandbox and resolves when both ports listen. Rejects when a port is taken or the directory unwritable. */
+/** What FCM says to a connection with more than a hundred streams, as senders have quoted it. */
+const FCM_STREAMS_CAP = { streams: 100, debug: 'exceeded_max_concurrent_streams' };
+
+/** Starts a sandbox and resolves when all its ports listen. Rejects when a port is taken or the directory unwritable. */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const host = options.host ?? '127.0.0.1';
   const directory = options.dataDir ?? mkdtempSync(join(tmpdir(), 'push-sandbox-'));
@@ -87,38 +105,81 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const faults = new Faults();
   const receipts = options.receiptsUrl === undefined ? null : new ReceiptSender(options.receiptsUrl);
   const inbox = new Inbox(log, options.logEntriesMax ?? 1000, receipts);
-  let pushes: PushServer | undefined;
+  const servers: PushServer[] = [];
   let control: Control | undefined;
   const close = async (): Promise<void> => {
-    await Promise.all([pushes?.close(), control?.close()]);
+    await Promise.all([...servers.map((server) => server.close()), control?.close()]);
     receipts?.close();
     removeDirectory();
   };
 
   try {
     const certificate = loadOrMakeCertificate(directory, names, new Date());
-    // Providers need the origin of their endpoints, which may hang on the port that the system chooses.
-    const providers: Provider[] = [];
-    const handle = requestHandler(providers, faults, log, options.accept === 'blind');
-    pushes = await listenForPushes({
-      host,
-      port: options.pushPort ?? 0,
-      certificatePem: certificate.certificatePem,
-      keyPem: certificate.keyPem,
-      streamsMax: options.streamsMax ?? 100,
-      protocols: options.protocols ?? ['h2', 'http/1.1'],
-      onConnection: (protocol) => log.countConnection(protocol),
-      ...handle,
-    });
-    const pushPort = pushes.port;
-    const pushOrigin = new URL(`https://${endpointHost}:${pushPort}`).origin;
-    const subscriptions = new Subscriptions(pushOrigin, loadPools(directory), (pools) => savePools(directory, pools));
-    providers.push(new WebPushService(subscriptions, now));
+    const isBlind = options.accept === 'blind';
+    let connectionId = 0;
+    /** Listens for one provider, which may be made when its port is known. */
+    const serve = async (port: number, wire: Wire, makeProvider: (origin: string) => Provider): Promise<string> => {
+      let provider: Provider | undefined;
+      const server = await listenForPushes({
+        host,
+        port,
+        certificatePem: certificate.certificatePem,
+        keyPem: certificate.keyPem,
+        ...wire,
+        nextConnectionId: () => {
+          connectionId += 1;
+          return connectionId;
+        },
+        onConnection: (protocol) => log.countConnection(protocol),
+        onConnectionEnd: (id) => provider?.connectionEnded?.(id),
+        onStreamsExceeded: () => log.countStreamsExceeded(),
+        onRequest: requestHandler(() => provider, faults, log, isBlind),
+      });
+      servers.push(server);
+      const origin = new URL(`https://${endpointHost}:${server.port}`).origin;
+      provider = makeProvider(origin);
+      return origin;
+    };
+    const both = options.protocols ?? ['h2', 'http/1.1'];
+    let subscriptions: Subscriptions | undefined;
+    const pushOrigin = await serve(
+      options.pushPort ?? 0,
+      { streamsMax: options.streamsMax ?? 100, protocols: both, ...(isBlind ? blindWire(faults, log) : {}) },
+      (origin) => {
+        subscriptions = new Subscriptions(origin, loadPools(directory), (pools) => savePools(directory, pools));
+        return new WebPushService(subscriptions, now);
+      },
+    );
+    let fcmToken = '';
+    const network = new PhoneNetwork(directory, () => fcmToken, now);
+    const { phones, keys } = network;
+    // Apple lets a connection open one stream until it has shown a token.
+    const apnsWire: Wire = { streamsMax: isBlind ? 1000 : 1, protocols: ['h2'] };
+    const apns = await serve(options.apnsPort ?? 0, apnsWire, () => new ApnsService('production', phones, keys, now));
+    const apnsSandbox = await serve(
+      options.apnsSandboxPort ?? 0,
+      apnsWire,
+      () => new ApnsService('sandbox', phones, keys, now),
+    );
+    const fcm = await serve(
+      options.fcmPort ?? 0,
+      { streamsMax: null, streamsCap: FCM_STREAMS_CAP, protocols: both },
+      () => new FcmService(phones, keys, () => fcmToken, now),
+    );
+    fcmToken = `${fcm}/token`;
+    const phoneUrls = { apns, apnsSandbox, fcm, fcmToken };
+    if (subscriptions === undefined) throw new Error('the push services did not start');
+    const browsers = subscriptions;
 
+    const pushPort = Number(new URL(pushOrigin).port);
     const environment = {
       PUSH_HOSTS: endpointHost,
+      APNS_URL: apns,
+      APNS_SANDBOX_URL: apnsSandbox,
+      FCM_URL: fcm,
+      FCM_TOKEN_URL: fcmToken,
       OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
-      OUTBOUND_ALLOW_PORTS: String(pushPort),
+      OUTBOUND_ALLOW_PORTS: servers.map((server) => server.port).join(','),
       OUTBOUND_CA_FILE: certificate.file,
     };
     control = await listenForControl({
@@ -128,21 +189,23 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       log,
       faults,
       inbox,
-      subscriptions,
+      subscriptions: browsers,
+      network,
       about: {
         pushOrigin,
         pushPort,
+        phoneUrls,
         certificateFile: certificate.file,
         environment,
         receiptsUrl: receipts?.base ?? null,
         accept: options.accept ?? 'strict',
       },
     });
-    const server = pushes;
     return {
       controlUrl: control.url,
       pushOrigin,
       pushPort,
+      phoneUrls,
       certificate: certificate.certificatePem,
       certificateFile: certificate.file,
       environment,
@@ -150,17 +213,26 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       faults,
       subscribe: (request = {}) => {
         const { pool, count, from } = parseSubscribe(request);
-        return [...subscriptions.subscribe(pool, count, from)];
+        return [...browsers.subscribe(pool, count, from)];
       },
-      unsubscribe: (token) => subscriptions.unsubscribe(token),
+      unsubscribe: (token) => browsers.unsubscribe(token),
+      install: (request) => network.install(request),
+      uninstall: (token) => network.uninstall(token),
+      registerTeamKey: (request = {}) => {
+        const { key, p8 } = network.registerTeamKey(request);
+        return { teamId: key.teamId, keyId: key.keyId, p8 };
+      },
+      createServiceAccount: (request = {}) => network.createServiceAccount(request),
       addFault: (value) => {
         const rule = parseFaultRule(value, '');
         faults.add(rule);
         return rule.id;
       },
       act: (id, event, action) => inbox.act(id, event, action ?? null),
-      connections: () => server.connections(),
-      dropConnections: () => server.dropConnections(),
+      connections: () => servers.reduce((sum, server) => sum + server.connections(), 0),
+      dropConnections: () => {
+        for (const server of servers) server.dropConnections();
+      },
       close,
     };
   } catch (error) {
@@ -169,60 +241,5 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   }
 }
 
-/** What is done with each request, and the short cut past it all for benchmarks. */
-function requestHandler(providers: readonly Provider[], faults: Faults, log: PushLog, isBlind: boolean) {
-  const providerFor = (authority: string, path: string): Provider | undefined =>
-    providers.find((provider) => provider.claims(authority, path));
-  let blindId = 0;
-  return {
-    onRequest: (request: PushRequest, exchange: Exchange): void => {
-      const provider = providerFor(request.authority, request.path);
-      if (provider === undefined) {
-        exchange.close(null);
-        return;
-      }
-      const target = provider.target(request.authority, request.path);
-      const reception = isBlind ? blindReception(target, ++blindId) : provider.receive(request);
-      const rule = faults.isEmpty ? undefined : faults.next(target);
-      if (rule === undefined) {
-        exchange.respond(reception.answer);
-        log.add(reception, request, reception.answer, null);
-        return;
-      }
-      const { answer, delivers } = applyFault(rule.action, exchange, reception, (status) =>
-        provider.refuseWithStatus(target, status),
-      );
-      log.add({ ...reception, isDelivered: reception.isDelivered && delivers }, request, answer, rule.id);
-    },
-    ...(isBlind
-      ? {
-          answerBlindly: (authority: string, path: string, topic: string) => {
-            if (!faults.isEmpty) return null;
-            blindId += 1;
-            log.count(null, 201, false);
-            log.remember(
-              path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('=')) + 1),
-              Date.now(),
-              201,
-              topic,
-            );
-            return { location: `https://${authority}/message/${blindId}` };
-          },
-        }
-      : {}),
-  };
-}
-
-/** What blind acceptance says of a request that nobody read. */
-function blindReception(target: Target, id: number): Reception {
-  return {
-    ...target,
-    endpoint: null,
-    checks: [],
-    vapid: null,
-    payload: null,
-    notification: null,
-    answer: { status: 201, headers: { location: `/message/${id}` }, body: '' },
-    isDelivered: false,
-  };
-}
+/** What differs between the providers' ports. */
+type Wire = Pick<PushServerOptions, 'streamsMax' | 'streamsCap' | 'protocols' | 'answerBlindly'>;

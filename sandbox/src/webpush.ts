@@ -24,9 +24,10 @@ import type { Payload, Provider, PushRequest, Reception, Target } from './provid
 import { receiverKeys, type Subscription, type Subscriptions } from './subscriptions.ts';
 import { VapidJudge } from './vapid-checks.ts';
 import type { Answer, Personality } from './vendors/vendor.ts';
-import { readEndpoint, VENDORS, vendorOfHost } from './vendors/vendors.ts';
+import { personality, readEndpoint, vendorOfHost } from './vendors/vendors.ts';
 
 export class WebPushService implements Provider {
+  readonly goawayWords = { shutdown: '', idle: '' };
   readonly #subscriptions: Subscriptions;
   readonly #now: () => number;
   readonly #vapid = new VapidJudge();
@@ -37,24 +38,26 @@ export class WebPushService implements Provider {
     this.#now = now;
   }
 
-  /** Every address: what no other provider claims is answered as an unknown endpoint. */
-  claims(): boolean {
-    return true;
-  }
-
   target(authority: string, path: string): Target {
-    const named = readEndpoint(path);
-    const vendor = named?.vendor ?? vendorOfHost(hostOf(authority));
-    return { service: 'webpush', vendor: vendor.name, token: named?.token ?? '' };
+    return { service: 'webpush', vendor: vendorOf(authority, path).name, token: readEndpoint(path)?.token ?? '' };
   }
 
   refuseWithStatus(target: Target, status: number): Answer {
-    return VENDORS[target.vendor].refuseWithStatus(status);
+    return personality(target.vendor).refuseWithStatus(status);
+  }
+
+  /** Browsers' vendors are asked by status. */
+  refuseWithReason(): undefined {
+    return undefined;
+  }
+
+  acceptBlindly(_target: Target, _request: PushRequest, id: number): Answer {
+    return { status: 201, headers: { location: `/message/${id}` }, body: '' };
   }
 
   receive(request: PushRequest): Reception {
     const target = this.target(request.authority, request.path);
-    const vendor = VENDORS[target.vendor];
+    const vendor = vendorOf(request.authority, request.path);
     const subscription = this.#subscriptions.find(target.token);
     const vapid = this.#vapid.judge(
       request.headers.authorization,
@@ -79,12 +82,19 @@ export class WebPushService implements Provider {
       endpoint: subscription?.endpoint ?? null,
       checks,
       vapid: vapid.seen,
+      providerToken: null,
       payload: opened?.payload ?? null,
       notification: opened?.payload ? readNotification(opened.payload.text, opened.payload.json) : null,
       answer: refused?.problem ? vendor.refuse(refused.problem, refused.detail) : accept(request, vendor, subscription),
       isDelivered: refused === undefined && (opened?.isOpened ?? false),
+      streamsMax: null,
     };
   }
+}
+
+/** Whose a request is: by its path, else by its host. */
+function vendorOf(authority: string, path: string): Personality {
+  return readEndpoint(path)?.vendor ?? vendorOfHost(hostOf(authority));
 }
 
 function accept(request: PushRequest, vendor: Personality, subscription: Subscription | undefined): Answer {

@@ -232,7 +232,11 @@ describe('the control port', () => {
       environment: {
         PUSH_HOSTS: 'localhost',
         OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
-        OUTBOUND_ALLOW_PORTS: String(sandbox.pushPort),
+        APNS_URL: sandbox.phoneUrls.apns,
+        APNS_SANDBOX_URL: sandbox.phoneUrls.apnsSandbox,
+        FCM_URL: sandbox.phoneUrls.fcm,
+        FCM_TOKEN_URL: `${sandbox.phoneUrls.fcm}/token`,
+        OUTBOUND_ALLOW_PORTS: expect.stringMatching(new RegExp(`^${sandbox.pushPort}(,\\d+){3}$`)),
         OUTBOUND_CA_FILE: sandbox.certificateFile,
       },
     });

@@ -10,6 +10,12 @@ export const VENDORS: Readonly<Record<VendorName, Personality>> = { generic, fcm
 
 export const VENDOR_NAMES: readonly VendorName[] = ['generic', 'fcm', 'mozilla', 'apple', 'wns'];
 
+/** The personality of that name; the one without quirks for any other name. */
+export function personality(name: string): Personality {
+  const known = VENDOR_NAMES.find((each) => each === name);
+  return VENDORS[known ?? 'generic'];
+}
+
 /** Whose endpoint a path is, and its token. Apple's is one bare segment, so it is asked last. */
 export function readEndpoint(path: string): { vendor: Personality; token: string } | undefined {
   for (const vendor of [generic, fcm, mozilla, wns, apple]) {

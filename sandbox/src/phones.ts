@@ -1,0 +1,122 @@
+// Simulated phones: iPhones with an app from one bundle, Android phones with an app of one Firebase project. As with
+// browsers a pool of any size is a few words of memory, because every token follows from the pool's seed and an index.
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+
+export type ApnsEnvironment = 'production' | 'sandbox';
+
+export interface PhonePoolOptions {
+  readonly platform: 'ios' | 'android';
+  /** Bundle id of the app on an iPhone, Firebase project of the app on an Android phone. */
+  readonly app: string;
+  /** Which APNs the token is of; null on Android. */
+  readonly environment: ApnsEnvironment | null;
+  readonly seed: string;
+  /** Every token of the pool begins with it; hexadecimal and even on iPhones. */
+  readonly tokenPrefix: string;
+}
+
+export interface Phone {
+  readonly token: string;
+  readonly pool: PhonePoolOptions;
+  /** Milliseconds since the epoch of the app's removal; null while it is installed. */
+  readonly goneAt: number | null;
+}
+
+interface Pool {
+  readonly id: Buffer;
+  readonly options: PhonePoolOptions;
+}
+
+const ID_BYTES = 6;
+const NAMED_BYTES = ID_BYTES + 4;
+/** Hexadecimal digits of an iPhone's token behind its prefix: 32 octets, as Apple's have today. */
+const IOS_DIGITS = 64;
+/** An instance id, and what the registration token has behind the colon. */
+const INSTANCE_CHARACTERS = 22;
+const REGISTRATION_MARK = ':APA91b';
+const REGISTRATION_BYTES = 100;
+
+export class Phones {
+  readonly #pools = new Map<string, Pool>();
+  readonly #gone = new Map<string, number>();
+  #onPool: (pools: readonly PhonePoolOptions[]) => void = () => {};
+
+  /** `kept`: the pools of an earlier run. `onPool` is called with all of them when one is added. */
+  constructor(kept: readonly PhonePoolOptions[] = [], onPool: (pools: readonly PhonePoolOptions[]) => void = () => {}) {
+    for (const options of kept) this.#open(options);
+    this.#onPool = onPool;
+  }
+
+  /** The pool's tokens from index `from` on, made as they are asked for. */
+  *make(options: PhonePoolOptions, count: number, from = 0): Generator<string> {
+    const pool = this.#open(options);
+    for (let index = from; index < from + count; index += 1) yield makeToken(pool, index);
+  }
+
+  /** The phone that a token names, or undefined when no pool made it. iPhone tokens in either case of letters. */
+  find(given: string): Phone | undefined {
+    const token = /^[0-9a-fA-F]+$/.test(given) ? given.toLowerCase() : given;
+    const named = readNamed(token);
+    if (named === undefined) return undefined;
+    const pool = this.#pools.get(named.subarray(0, ID_BYTES).toString('hex'));
+    if (pool === undefined) return undefined;
+    const expected = makeToken(pool, named.readUInt32BE(ID_BYTES));
+    const isMade = expected.length === token.length && timingSafeEqual(Buffer.from(expected), Buffer.from(token));
+    return isMade ? { token, pool: pool.options, goneAt: this.#gone.get(token) ?? null } : undefined;
+  }
+
+  /** The app is removed at `now`. False when no pool made the token. */
+  uninstall(given: string, now: number): boolean {
+    const phone = this.find(given);
+    if (phone === undefined) return false;
+    if (phone.goneAt === null) this.#gone.set(phone.token, now);
+    return true;
+  }
+
+  pools(): PhonePoolOptions[] {
+    return [...this.#pools.values()].map((pool) => pool.options);
+  }
+
+  #open(options: PhonePoolOptions): Pool {
+    const id = poolId(options);
+    const known = this.#pools.get(id.toString('hex'));
+    if (known !== undefined) return known;
+    const pool = { id, options };
+    this.#pools.set(id.toString('hex'), pool);
+    this.#onPool(this.pools());
+    return pool;
+  }
+}
+
+function poolId({ platform, app, environment, seed, tokenPrefix }: PhonePoolOptions): Buffer {
+  const identity = JSON.stringify([platform, app, environment, seed, tokenPrefix]);
+  return createHash('sha256').update(identity).digest().subarray(0, ID_BYTES);
+}
+
+/** The part of a token that says whose it is: pool id and index. */
+function readNamed(token: string): Buffer | undefined {
+  if (/^[0-9a-f]+$/.test(token)) {
+    return token.length < IOS_DIGITS
+      ? undefined
+      : Buffer.from(token.slice(-IOS_DIGITS), 'hex').subarray(0, NAMED_BYTES);
+  }
+  const colon = token.indexOf(REGISTRATION_MARK);
+  if (colon < INSTANCE_CHARACTERS) return undefined;
+  const instance = Buffer.from(token.slice(colon - INSTANCE_CHARACTERS, colon), 'base64url');
+  return instance.length < NAMED_BYTES ? undefined : instance.subarray(0, NAMED_BYTES);
+}
+
+/** Pool id and index, and behind them what only the seed can tell, in the form of the platform. */
+function makeToken({ id, options }: Pool, index: number): string {
+  const named = Buffer.alloc(NAMED_BYTES);
+  id.copy(named);
+  named.writeUInt32BE(index, ID_BYTES);
+  const secret = (purpose: string): Buffer => createHmac('sha256', options.seed).update(named).update(purpose).digest();
+  if (options.platform === 'ios') {
+    const rest = secret('ios').subarray(0, IOS_DIGITS / 2 - NAMED_BYTES);
+    return options.tokenPrefix + Buffer.concat([named, rest]).toString('hex');
+  }
+  const instance = Buffer.concat([named, secret('instance').subarray(0, 6)]).toString('base64url');
+  const rest = Buffer.concat(['a', 'b', 'c', 'd'].map(secret)).subarray(0, REGISTRATION_BYTES).toString('base64url');
+  return `${options.tokenPrefix}${instance}${REGISTRATION_MARK}${rest}`;
+}
