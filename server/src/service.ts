@@ -27,6 +27,7 @@ import { createClock, type SettableClock } from './platform/clock.ts';
 import { openPool, type Sql } from './platform/db.ts';
 import { createHttpServer, type HttpServerOptions, type Route } from './platform/http-server.ts';
 import { nodeEngine } from './platform/http2/node-session.ts';
+import { ownEngine } from './platform/http2/own-session.ts';
 import { checkDurability, cursorKeyOf, loadInstance } from './platform/instance.ts';
 import { startListener } from './platform/listener.ts';
 import type { Log } from './platform/log.ts';
@@ -109,7 +110,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const transport = createOutboundTransport({
     sockets,
     http1: createOutboundHttp(sockets),
-    engine: nodeEngine,
+    engine: config.http2Client === 'own' ? ownEngine : nodeEngine,
     ...transportSettings,
   });
   const senders = createSenders(

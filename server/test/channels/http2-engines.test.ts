@@ -5,11 +5,15 @@ import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { nodeEngine } from '../../src/platform/http2/node-session.ts';
+import { ownEngine } from '../../src/platform/http2/own-session.ts';
 import { Http2Pool } from '../../src/platform/http2/pool.ts';
 import type { Http2Engine, Http2Request, Http2Session } from '../../src/platform/http2/session.ts';
 import { certificate, certificateKey } from './push-server.ts';
 
-const engines: readonly (readonly [string, Http2Engine])[] = [['node:http2', nodeEngine]];
+const engines: readonly (readonly [string, Http2Engine])[] = [
+  ['node:http2', nodeEngine],
+  ['frames of our own', ownEngine],
+];
 
 const request = (changed: Partial<Http2Request> = {}): Http2Request => ({
   authority: 'localhost',
@@ -234,7 +238,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
       if (streams.length === 4) stream.session?.goaway(1, streams[1]?.id);
     });
     const { session, closed, told } = await open(engine, port);
-    const results = await Promise.all(Array.from({ length: 4 }, () => session.request(request({ timeoutMs: 5_000 }))));
+    const results = await Promise.all(Array.from({ length: 4 }, () => session.request(request({ timeoutMs: 500 }))));
     expect(results.slice(2)).toMatchObject([{ refused: true }, { refused: true }]);
     for (const covered of results.slice(0, 2)) expect(covered).not.toHaveProperty('refused');
     await closed;
