@@ -24,7 +24,8 @@ function openOwn(port: number): Send {
     idleMs: 60_000,
   });
   return async (number) => {
-    const result = await pool.request({ ...requestFor(number), authority, unindexed, timeoutMs: 10_000 });
+    const { path, headers, body } = requestFor(number);
+    const result = await pool.request({ authority, path, headers, body, unindexed, timeoutMs: 10_000 });
     if (!('status' in result) || result.status !== 200) throw new Error(`failed: ${JSON.stringify(result)}`);
   };
 }

@@ -17,13 +17,15 @@ export interface Measured {
   readonly cpuUs: number;
 }
 
+const authorization = `bearer ${'eyJhbGciOiJFUzI1NiIsImtpZCI6IkFCQzEyM0RFRkcifQ.'.repeat(4)}`;
+
 /** Shaped as for APNs: constants, and a path and an id of its own for each. */
 export function requestFor(number: number) {
   const id = number.toString(16).padStart(12, '0');
   return {
-    path: `/3/device/${id}${'0123456789abcdef0123456789abcdef0123456789abcdef0123'}`,
+    path: `/3/device/0123456789abcdef0123456789abcdef0123456789abcdef0123${id}`,
     headers: {
-      authorization: `bearer ${'eyJhbGciOiJFUzI1NiIsImtpZCI6IkFCQzEyM0RFRkcifQ.'.repeat(4)}`,
+      authorization,
       'apns-topic': 'com.example.shop',
       'apns-push-type': 'alert',
       'apns-priority': '10',

@@ -4,12 +4,12 @@ import { CappedBody } from '../capped-body.ts';
 import { type AnswerHeaders, answerBodyLimits } from '../outbound-http.ts';
 import type { TransportError } from '../outbound-socket.ts';
 import type { Http2Request, Http2Result } from './session.ts';
-import type { Deadline } from './timer-wheel.ts';
+import { Deadline } from './timer-wheel.ts';
 
 /** What a stream may receive in all (RFC 9113 6.9.2); we cancel an answer long before, and so never give it more. */
 const receiveWindowBytes = 65_535;
 
-export class Exchange implements Deadline {
+export class Exchange extends Deadline {
   readonly id: number;
   readonly body: Buffer;
   readonly #resolve: (result: Http2Result) => void;
@@ -22,7 +22,6 @@ export class Exchange implements Deadline {
   receiveWindow = receiveWindowBytes;
   /** Answers that the session had seen when this began. */
   readonly answersBefore: number;
-  dueTick = 0;
   isSettled = false;
   #status = 0;
   #headers: AnswerHeaders = {};
@@ -37,6 +36,7 @@ export class Exchange implements Deadline {
     readonly resolve: (result: Http2Result) => void;
     readonly onTimeout: (exchange: Exchange) => void;
   }) {
+    super();
     this.id = options.id;
     this.body = options.request.body;
     this.sendWindow = options.sendWindow;
@@ -50,7 +50,7 @@ export class Exchange implements Deadline {
     return this.#status > 0;
   }
 
-  onDue(): void {
+  override onDue(): void {
     this.#onTimeout(this);
   }
 

@@ -27,6 +27,7 @@ import { Pings } from './pings.ts';
 import { errorCodes, ProtocolError } from './protocol-error.ts';
 import { RequestWriter } from './request-writer.ts';
 import type { Http2Engine, Http2Request, Http2Result, Http2Session, Http2SessionEvents } from './session.ts';
+import { StreamTable } from './stream-table.ts';
 import { TimerWheel } from './timer-wheel.ts';
 
 /** How long a connection that has said goodbye may take to write that before it is cut. */
@@ -46,11 +47,10 @@ class OwnSession implements Http2Session {
   readonly #requests: RequestWriter;
   readonly #decoder = new HpackDecoder({ tableSizeMax: tableSizeDefault, listSizeMax: headerListBytesMax });
   readonly #noise = new NoiseBudget();
-  readonly #exchanges = new Map<number, Exchange>();
+  readonly #streams: StreamTable;
   readonly #pings: Pings;
   /** Headers whose end has not come: no other frame may stand between. */
   #block: HeaderBlock | undefined;
-  #nextStreamId = 1;
   /** The first stream of which nothing has left yet. */
   #unsentFrom = 1;
   #lastStreamId = streamIdMax;
@@ -78,8 +78,9 @@ class OwnSession implements Http2Session {
     this.#socket = socket;
     this.#streamsCap = streamsCap;
     this.#events = events;
+    this.#streams = new StreamTable(streamsCap);
     this.#out = new Outbox(socket, () => {
-      this.#unsentFrom = this.#nextStreamId;
+      this.#unsentFrom = this.#streams.nextId;
     });
     this.#requests = new RequestWriter(this.#out);
     this.#pings = new Pings(this.#out, wheel);
@@ -95,7 +96,7 @@ class OwnSession implements Http2Session {
   }
 
   get inFlight(): number {
-    return this.#exchanges.size;
+    return this.#streams.size;
   }
 
   request(request: Http2Request): Promise<Http2Result> {
@@ -105,8 +106,7 @@ class OwnSession implements Http2Session {
         resolve({ refused: true, latencyMs: 0 });
         return;
       }
-      const id = this.#nextStreamId;
-      this.#nextStreamId += 2;
+      const id = this.#streams.nextId;
       const exchange = new Exchange({
         id,
         request,
@@ -115,14 +115,14 @@ class OwnSession implements Http2Session {
         resolve,
         onTimeout: this.#onTimeout,
       });
-      this.#exchanges.set(id, exchange);
+      this.#streams.add(exchange);
       wheel.add(exchange, request.timeoutMs);
       this.#noise.noteRequest();
       this.#requests.writeHeaders(id, request);
       this.#requests.writeBody(exchange);
       this.#out.schedule();
       // There are no further numbers (RFC 9113 5.1.1).
-      if (this.#nextStreamId >= streamIdMax) this.drain();
+      if (this.#streams.isExhausted) this.drain();
     });
   }
 
@@ -222,7 +222,7 @@ class OwnSession implements Http2Session {
   #onBlock(id: number, isEndOfStream: boolean, bytes: Buffer, start: number, end: number): void {
     // Also for a stream that is gone: the table that later blocks need changes with each.
     const fields = this.#decoder.decode(bytes, start, end);
-    const exchange = this.#exchanges.get(id);
+    const exchange = this.#streams.get(id);
     if (exchange === undefined) {
       this.#spend(1);
       return;
@@ -259,7 +259,7 @@ class OwnSession implements Http2Session {
       this.#receiveWindow = connectionWindowBytes;
       this.#out.schedule();
     }
-    const exchange = this.#exchanges.get(id);
+    const exchange = this.#streams.get(id);
     const isEndOfStream = (flags & frameFlags.endStream) !== 0;
     if (exchange === undefined || (from === to && !isEndOfStream)) this.#spend(1);
     if (exchange === undefined) return;
@@ -282,7 +282,7 @@ class OwnSession implements Http2Session {
   #onReset(id: number, errorCode: number): void {
     this.#checkOpened(id);
     this.#spend(1);
-    const exchange = this.#exchanges.get(id);
+    const exchange = this.#streams.get(id);
     if (exchange !== undefined) this.#finish(exchange, errorCode === errorCodes.refusedStream ? 'refused' : 'reset');
   }
 
@@ -294,7 +294,7 @@ class OwnSession implements Http2Session {
     if (id === 0) this.#requests.openConnection(increment);
     else {
       this.#checkOpened(id);
-      const exchange = this.#exchanges.get(id);
+      const exchange = this.#streams.get(id);
       if (exchange !== undefined) this.#requests.openStream(exchange, increment);
     }
     this.#out.schedule();
@@ -313,7 +313,7 @@ class OwnSession implements Http2Session {
     const settings = readSettings(bytes, start, end);
     for (const size of settings.headerTableSizes) this.#requests.resizeTable(size);
     const { initialWindowSize, maxConcurrentStreams } = settings;
-    if (initialWindowSize !== undefined) this.#requests.resizeStreams(initialWindowSize, this.#exchanges.values());
+    if (initialWindowSize !== undefined) this.#requests.resizeStreams(initialWindowSize, this.#streams.list());
     writeSettingsAck(this.#out);
     this.#out.schedule();
     if (maxConcurrentStreams !== undefined || !this.#isReady) {
@@ -345,14 +345,14 @@ class OwnSession implements Http2Session {
     this.#beginDrain(
       errorCode === errorCodes.noError ? undefined : new Error(`The peer said goodbye with code ${errorCode}.`),
     );
-    for (const exchange of this.#exchanges.values()) {
+    for (const exchange of this.#streams.list()) {
       if (exchange.id > lastStreamId) this.#finish(exchange, 'refused');
     }
   }
 
   /** A frame for a stream that we have not opened, or that the peer would have to open, is out of order (RFC 9113 5.1). */
   #checkOpened(id: number): void {
-    if (id % 2 === 0 || id >= this.#nextStreamId) throw violation('A frame stands on a stream that was not opened.');
+    if (!this.#streams.hasOpened(id)) throw violation('A frame stands on a stream that was not opened.');
   }
 
   #spend(count: number): void {
@@ -366,7 +366,7 @@ class OwnSession implements Http2Session {
   }
 
   #finish(exchange: Exchange, reason: 'timeout' | 'reset' | 'refused'): void {
-    this.#exchanges.delete(exchange.id);
+    this.#streams.delete(exchange);
     wheel.remove(exchange);
     this.#requests.forget(exchange);
     exchange.end(reason);
@@ -391,7 +391,7 @@ class OwnSession implements Http2Session {
 
   /** After anything that may have ended a stream: tells it once, and ends a connection that has nothing left to do. */
   #settle(): void {
-    if (this.isDraining && this.#exchanges.size === 0) this.#hangUp(errorCodes.noError);
+    if (this.isDraining && this.#streams.size === 0) this.#hangUp(errorCodes.noError);
     if (!this.#hasNewCapacity || !this.#isReady) return;
     this.#hasNewCapacity = false;
     this.#events.onCapacity();
@@ -416,7 +416,7 @@ class OwnSession implements Http2Session {
 
   /** What has not left us is as good as refused: it may be sent elsewhere. */
   #failAll(): void {
-    for (const exchange of this.#exchanges.values()) {
+    for (const exchange of this.#streams.list()) {
       this.#finish(exchange, exchange.id >= this.#unsentFrom ? 'refused' : 'reset');
     }
     this.#pings.close();

@@ -1,7 +1,20 @@
 // PINGs under way (RFC 9113 6.7), each with its number as the eight bytes that come back, and its deadline.
 import { writePing } from './control-frames.ts';
 import type { Outbox } from './outbox.ts';
-import type { Deadline, TimerWheel } from './timer-wheel.ts';
+import { Deadline, type TimerWheel } from './timer-wheel.ts';
+
+class PingDeadline extends Deadline {
+  readonly #onDue: () => void;
+
+  constructor(onDue: () => void) {
+    super();
+    this.#onDue = onDue;
+  }
+
+  override onDue(): void {
+    this.#onDue();
+  }
+}
 
 export class Pings {
   readonly #out: Outbox;
@@ -24,7 +37,7 @@ export class Pings {
         this.#wheel.remove(deadline);
         resolve(isAlive);
       };
-      const deadline: Deadline = { dueTick: 0, onDue: () => settle(false) };
+      const deadline = new PingDeadline(() => settle(false));
       this.#waiting.set(number, settle);
       this.#wheel.add(deadline, timeoutMs);
       const bytes = Buffer.alloc(8);

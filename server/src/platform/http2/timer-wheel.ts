@@ -1,23 +1,32 @@
-// Deadlines by the thousand: setting and clearing one costs a set operation, and one timer serves them all. A deadline is
+// Deadlines by the thousand: setting and clearing one moves a few pointers, and one timer serves them all. A deadline is
 // never early, and late by a tick or two.
 
 const tickMs = 16;
 const slotsCount = 1_024;
 
-export interface Deadline {
-  /** Where the wheel keeps it. Only the wheel writes it. */
-  dueTick: number;
-  onDue(): void;
+/** A link in the list of its slot. Only the wheel writes its fields. */
+export abstract class Deadline {
+  dueTick = 0;
+  next: Deadline | undefined = undefined;
+  previous: Deadline | undefined = undefined;
+
+  abstract onDue(): void;
+}
+
+/** Where the list of a slot begins. */
+class Head extends Deadline {
+  override onDue(): void {}
 }
 
 export class TimerWheel {
-  readonly #slots: Set<Deadline>[] = Array.from({ length: slotsCount }, () => new Set());
+  readonly #slots: readonly Head[] = Array.from({ length: slotsCount }, () => new Head());
   readonly #startedAt = performance.now();
   /** All ticks up to here are done. */
   #tick = 0;
   #count = 0;
   #timer: NodeJS.Timeout | undefined;
 
+  /** To be called once for a deadline that is not set. */
   add(deadline: Deadline, timeoutMs: number): void {
     const elapsedMs = performance.now() - this.#startedAt;
     if (this.#timer === undefined) {
@@ -25,17 +34,24 @@ export class TimerWheel {
       this.#timer = setTimeout(() => this.#advance(), tickMs);
     }
     deadline.dueTick = Math.max(Math.ceil((elapsedMs + timeoutMs) / tickMs), this.#tick + 1);
-    this.#slotOf(deadline.dueTick).add(deadline);
+    const head = this.#slots[deadline.dueTick % slotsCount];
+    if (head === undefined) return;
+    deadline.previous = head;
+    deadline.next = head.next;
+    if (head.next !== undefined) head.next.previous = deadline;
+    head.next = deadline;
     this.#count += 1;
   }
 
   /** Does nothing when it is over or was never set. */
   remove(deadline: Deadline): void {
-    if (this.#slotOf(deadline.dueTick).delete(deadline)) this.#count -= 1;
-  }
-
-  #slotOf(tick: number): Set<Deadline> {
-    return this.#slots[tick % slotsCount] ?? new Set();
+    const { previous, next } = deadline;
+    if (previous === undefined) return;
+    previous.next = next;
+    if (next !== undefined) next.previous = previous;
+    deadline.previous = undefined;
+    deadline.next = undefined;
+    this.#count -= 1;
   }
 
   #advance(): void {
@@ -43,17 +59,21 @@ export class TimerWheel {
     // After a long pause every slot is looked at once.
     const from = Math.max(this.#tick + 1, now - slotsCount + 1);
     this.#tick = now;
-    for (let tick = from; tick <= now; tick += 1) {
-      const slot = this.#slotOf(tick);
-      for (const deadline of slot) {
-        // A later round's.
-        if (deadline.dueTick > now) continue;
-        slot.delete(deadline);
-        this.#count -= 1;
-        deadline.onDue();
-      }
-    }
+    for (let tick = from; tick <= now; tick += 1) this.#endDue(tick, now);
     // Nothing to wait for: nothing keeps the process.
     this.#timer = this.#count > 0 ? setTimeout(() => this.#advance(), tickMs) : undefined;
+  }
+
+  /** Ends what a slot holds, but for the deadlines of later rounds. What one does may end others, so they are found first. */
+  #endDue(tick: number, now: number): void {
+    const due: Deadline[] = [];
+    for (let each = this.#slots[tick % slotsCount]?.next; each !== undefined; each = each.next) {
+      if (each.dueTick <= now) due.push(each);
+    }
+    for (const deadline of due) {
+      if (deadline.previous === undefined) continue;
+      this.remove(deadline);
+      deadline.onDue();
+    }
   }
 }
