@@ -29,6 +29,11 @@ export class Outbox extends ByteWriter {
     });
   }
 
+  /** Forgets what has not been written. */
+  discard(): void {
+    this.length = 0;
+  }
+
   flush(): void {
     if (this.length === 0) return;
     this.#onFlush();
