@@ -223,14 +223,15 @@ export class Inbox {
     checkShape(end - start, 4, id, undefined);
     const increment = readUint31(bytes, start);
     if (increment === 0) throw violation('A window is opened by nothing.');
-    this.#spend(1);
-    if (id === 0) this.#requests.openConnection(increment);
-    else {
-      this.#checkOpened(id);
-      const exchange = this.#streams.get(id);
-      if (exchange !== undefined) this.#requests.openStream(exchange, increment);
-    }
-    this.#out.schedule();
+    if (id !== 0) this.#checkOpened(id);
+    const exchange = this.#streams.get(id);
+    const hasHelped =
+      id === 0
+        ? this.#requests.openConnection(increment)
+        : exchange !== undefined && this.#requests.openStream(exchange, increment);
+    // A peer that opens its windows byte by byte is slow, but it is no flood: a body has an end.
+    if (hasHelped) this.#out.schedule();
+    else this.#spend(1);
   }
 
   #onSettings(flags: number, id: number, bytes: Buffer, start: number, end: number): void {

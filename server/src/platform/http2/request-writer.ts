@@ -103,16 +103,21 @@ export class RequestWriter {
     if (!exchange.isSent) this.#blocked.delete(exchange);
   }
 
-  /** The peer takes so much more of one stream. */
-  openStream(exchange: Exchange, bytes: number): void {
+  /** The peer takes so much more of one stream. Whether something waited for that and went on. */
+  openStream(exchange: Exchange, bytes: number): boolean {
     exchange.sendWindow = widened(exchange.sendWindow, bytes);
-    if (this.#blocked.has(exchange)) this.writeBody(exchange);
+    if (!this.#blocked.has(exchange)) return false;
+    const before = exchange.sentBytes;
+    this.writeBody(exchange);
+    return exchange.sentBytes > before;
   }
 
-  /** The peer takes so much more in all. */
-  openConnection(bytes: number): void {
+  /** The peer takes so much more in all. Whether something waited for that and went on. */
+  openConnection(bytes: number): boolean {
     this.#window = widened(this.#window, bytes);
+    const before = this.#window;
     this.#resume();
+    return this.#window < before;
   }
 
   /** SETTINGS_INITIAL_WINDOW_SIZE changed: for streams under way as well, whose window may fall below 0 (RFC 9113 6.9.2). */
