@@ -6,7 +6,16 @@ import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:tls';
 import { ownEngine } from '../../../server/src/platform/http2/own-session.ts';
 import { Http2Pool } from '../../../server/src/platform/http2/pool.ts';
-import { type ClientName, certificateFile, inFlight, type Measured, requestFor } from './plan.ts';
+import {
+  apnsIdOf,
+  body,
+  type ClientName,
+  certificateFile,
+  constants,
+  inFlight,
+  type Measured,
+  pathOf,
+} from './plan.ts';
 
 const authority = 'localhost';
 const unindexed = ['apns-id'];
@@ -24,7 +33,15 @@ function openOwn(port: number): Send {
     idleMs: 60_000,
   });
   return async (number) => {
-    const { path, headers, body } = requestFor(number);
+    const headers = {
+      authorization: constants.authorization,
+      'apns-topic': constants.topic,
+      'apns-push-type': constants.pushType,
+      'apns-priority': constants.priority,
+      'apns-expiration': constants.expiration,
+      'apns-id': apnsIdOf(number),
+    };
+    const path = pathOf(number);
     const result = await pool.request({ authority, path, headers, body, unindexed, timeoutMs: 10_000 });
     if (!('status' in result) || result.status !== 200) throw new Error(`failed: ${JSON.stringify(result)}`);
   };
@@ -38,8 +55,17 @@ async function openNode(port: number): Promise<Send> {
   await once(session, 'remoteSettings');
   return (number) =>
     new Promise((resolve, reject) => {
-      const { path, headers, body } = requestFor(number);
-      const stream = session.request({ ':method': 'POST', ':path': path, ...headers, 'content-length': body.length });
+      const stream = session.request({
+        ':method': 'POST',
+        ':path': pathOf(number),
+        authorization: constants.authorization,
+        'apns-topic': constants.topic,
+        'apns-push-type': constants.pushType,
+        'apns-priority': constants.priority,
+        'apns-expiration': constants.expiration,
+        'apns-id': apnsIdOf(number),
+        'content-length': body.length,
+      });
       let status = 0;
       stream.once('response', (answer) => {
         status = answer[':status'] ?? 0;

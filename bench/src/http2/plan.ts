@@ -17,28 +17,23 @@ export interface Measured {
   readonly cpuUs: number;
 }
 
-const authorization = `bearer ${'eyJhbGciOiJFUzI1NiIsImtpZCI6IkFCQzEyM0RFRkcifQ.'.repeat(4)}`;
-
 /** Shaped as for APNs: constants, and a path and an id of its own for each. */
-export function requestFor(number: number) {
-  const id = number.toString(16).padStart(12, '0');
-  return {
-    path: `/3/device/0123456789abcdef0123456789abcdef0123456789abcdef0123${id}`,
-    headers: {
-      authorization,
-      'apns-topic': 'com.example.shop',
-      'apns-push-type': 'alert',
-      'apns-priority': '10',
-      'apns-expiration': '1767225600',
-      'apns-id': `e63c4f3a-0f0c-4c7c-9d6b-${id}`,
-    },
-    body,
-  };
-}
+export const constants = {
+  authorization: `bearer ${'eyJhbGciOiJFUzI1NiIsImtpZCI6IkFCQzEyM0RFRkcifQ.'.repeat(4)}`,
+  topic: 'com.example.shop',
+  pushType: 'alert',
+  priority: '10',
+  expiration: '1767225600',
+};
 
-const body = Buffer.from(
+export const body = Buffer.from(
   JSON.stringify({
     aps: { alert: { title: 'Your order is on its way', body: 'It arrives tomorrow.' } },
     url: '/orders',
   }),
 );
+
+const idOf = (number: number) => number.toString(16).padStart(12, '0');
+export const pathOf = (number: number) =>
+  `/3/device/0123456789abcdef0123456789abcdef0123456789abcdef0123${idOf(number)}`;
+export const apnsIdOf = (number: number) => `e63c4f3a-0f0c-4c7c-9d6b-${idOf(number)}`;

@@ -101,7 +101,7 @@ async function serve(fault: Fault, random: Random) {
       bodyBytes += chunk.length;
     });
     stream.on('end', () => {
-      const { session } = stream;
+      const session = stream.session as ServerHttp2Session | undefined;
       if (session === undefined) return;
       count += 1;
       const accept = () => {
