@@ -9,6 +9,9 @@ import { median, requireProc, rounded } from './measure.ts';
 import { completeResult, type Http2Measured, type Result } from './results.ts';
 import { BenchError, plainEnvironment, progress, repository, stopChild, type Workbench } from './workbench.ts';
 
+const receiverProgram = new URL('./http2/receiver.ts', import.meta.url);
+const clientProgram = new URL('./http2/client.ts', import.meta.url);
+
 const rounds = { full: 5, quick: 1 };
 const requests = { own: { full: 300_000, quick: 20_000 }, node: { full: 60_000, quick: 5_000 } };
 
@@ -18,14 +21,14 @@ export async function measureHttp2(
 ): Promise<Result<Http2Measured>> {
   await requireProc();
   const size = isQuick ? 'quick' : 'full';
-  const receiver = start(workbench, './http2/receiver.ts', []);
+  const receiver = start(workbench, receiverProgram, []);
   const { port } = await hear<{ port: number }>(receiver);
   const runs: Record<ClientName, Measured[]> = { own: [], node: [] };
   const countOthers = await watchOthers();
   for (let round = 1; round <= rounds[size]; round++) {
     for (const name of ['node', 'own'] as const) {
       const count = requests[name][size];
-      const measured = await hear<Measured>(start(workbench, './http2/client.ts', [name, port, count / 5, count]));
+      const measured = await hear<Measured>(start(workbench, clientProgram, [name, port, count / 5, count]));
       runs[name].push(measured);
       progress(`round ${round}, ${name}: ${rounded(measured.cpuUs)} µs of CPU a request`);
     }
@@ -50,8 +53,8 @@ export async function measureHttp2(
   );
 }
 
-function start(workbench: Workbench, program: string, parameters: readonly (string | number)[]): ChildProcess {
-  const child = fork(fileURLToPath(new URL(program, import.meta.url)), parameters.map(String), {
+function start(workbench: Workbench, program: URL, parameters: readonly (string | number)[]): ChildProcess {
+  const child = fork(fileURLToPath(program), parameters.map(String), {
     cwd: repository,
     execArgv: ['--import', 'tsx'],
     env: plainEnvironment(),

@@ -36,12 +36,16 @@ export class Outbox extends ByteWriter {
 
   flush(): void {
     if (this.length === 0) return;
+    // The connection is gone, and with it what waited here: it counts as not sent.
+    if (!this.#socket.writable) {
+      this.discard();
+      return;
+    }
     this.#onFlush();
     const { bytes, length } = this;
     this.bytes = this.#spare ?? Buffer.allocUnsafeSlow(bytes.length);
     this.#spare = undefined;
     this.length = 0;
-    if (!this.#socket.writable) return;
     this.#socket.write(bytes.subarray(0, length), () => {
       if (bytes.length <= keptBytesMax) this.#spare = bytes;
     });

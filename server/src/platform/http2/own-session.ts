@@ -88,8 +88,8 @@ class OwnSession implements Http2Session {
 
   request(request: Http2Request): Promise<Http2Result> {
     return new Promise((resolve) => {
-      // Began to close in this very turn: nothing was sent.
-      if (this.isDraining) {
+      // Began to close in this very turn, or has no place: nothing was sent.
+      if (this.isDraining || this.inFlight >= this.#streamsCap) {
         resolve({ refused: true, latencyMs: 0 });
         return;
       }
