@@ -70,14 +70,14 @@ const faults: readonly Fault[] = [
     settings: { maxConcurrentStreams: 60 },
     bodyBytesMax: 20_000,
     onStream({ session, count, random, accept }) {
-      if (count % 20 === 0 && !session.destroyed) {
+      if (count % 6 === 0 && !session.destroyed) {
         session.settings({
           maxConcurrentStreams: 60 + random.below(60),
-          initialWindowSize: random.below(30_000),
+          initialWindowSize: random.below(random.pick([300, 30_000])),
           headerTableSize: random.below(6_000),
         });
       }
-      if (count % 20 === 10 && !session.destroyed) session.settings({ initialWindowSize: 65_535 });
+      if (count % 6 === 3 && !session.destroyed) session.settings({ initialWindowSize: 65_535 });
       setImmediate(accept);
     },
   },

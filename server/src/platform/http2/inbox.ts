@@ -245,11 +245,12 @@ export class Inbox {
     // Every one of them is work.
     this.#spend(1 + ((end - start) >> 6));
     const settings = readSettings(bytes, start, end);
+    // Before anything that a wider window lets out: only from here on does the peer reckon with it (RFC 9113 6.5.3).
+    writeSettingsAck(this.#out);
+    this.#out.schedule();
     for (const size of settings.headerTableSizes) this.#requests.resizeTable(size);
     const { initialWindowSize, maxConcurrentStreams } = settings;
     if (initialWindowSize !== undefined) this.#requests.resizeStreams(initialWindowSize, this.#streams.list());
-    writeSettingsAck(this.#out);
-    this.#out.schedule();
     this.#hasSettings = true;
     this.#events.settings(maxConcurrentStreams);
   }
