@@ -73,7 +73,8 @@ const faults: readonly Fault[] = [
       if (count % 6 === 0 && !session.destroyed) {
         session.settings({
           maxConcurrentStreams: 60 + random.below(60),
-          initialWindowSize: random.below(random.pick([300, 30_000])),
+          // Never 0: then no request would end, and the window never open again.
+          initialWindowSize: 1 + random.below(random.pick([300, 30_000])),
           headerTableSize: random.below(6_000),
         });
       }
