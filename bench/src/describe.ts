@@ -1,6 +1,6 @@
 // A result as a table for people: both sides, what they are to each other, and the machine.
 import type { Part } from './profile.ts';
-import type { LatencyMeasured, Result, SendMeasured, StartMeasured } from './results.ts';
+import type { Http2Measured, LatencyMeasured, Result, SendMeasured, StartMeasured } from './results.ts';
 
 /** What an idle system does by itself stays below it. */
 const busyCores = 0.2;
@@ -85,8 +85,28 @@ export function describeStart(result: Result<StartMeasured>): string {
   ].join('\n');
 }
 
+export function describeHttp2(result: Result<Http2Measured>): string {
+  const { ours, limit, params } = result;
+  const sides = [{ name: 'HTTP/2 client of Carillon', ...ours }, { ...limit }];
+  return [
+    `The HTTP/2 client alone, ${params['in_flight']} requests in flight, median of ${params['rounds']}`,
+    '',
+    table([
+      ['', 'CPU µS A REQUEST', 'PER SECOND'],
+      ...sides.map((side) => [side.name, side.cpu_us_per_request, side.per_second]),
+    ]),
+    '',
+    `It takes ${result.ratio_cpu} × less CPU time a request, and sends ${result.ratio_rate} × as many.`,
+    ...(ours.foreign_cores > busyCores
+      ? [`Other programs kept ${ours.foreign_cores} cores busy: the rates are not those of an idle machine.`]
+      : []),
+    describeMachine(result),
+  ].join('\n');
+}
+
 function describeMachine({ machine, commit }: Result): string {
-  return `${machine.cores} cores of ${machine.cpu}, Node ${machine.node}, PostgreSQL ${machine.postgres}, commit ${commit}`;
+  const postgres = machine.postgres === null ? '' : `, PostgreSQL ${machine.postgres}`;
+  return `${machine.cores} cores of ${machine.cpu}, Node ${machine.node}${postgres}, commit ${commit}`;
 }
 
 /** Columns as wide as their widest cell; numbers stand right. */

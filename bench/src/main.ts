@@ -2,7 +2,8 @@
 // the figures are: they are for people to judge.
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { describeLatency, describeSend, describeStart } from './describe.ts';
+import { describeHttp2, describeLatency, describeSend, describeStart } from './describe.ts';
+import { measureHttp2 } from './http2.ts';
 import { measureLatency } from './latency.ts';
 import { keepResult, type Result } from './results.ts';
 import { measureSend } from './send.ts';
@@ -16,6 +17,7 @@ const usage = `npm run bench -- WORK [options]
               --devices N           how many (default 100000)
               --profile DIR         keeps CPU profiles there, and prints where the worker's time goes
   latency   one device, idle service
+  http2     the HTTP/2 client alone, beside a bare loop over node:http2
   start     launch to ready
 
   --quick   a smoke run of seconds; its figures mean nothing
@@ -80,6 +82,10 @@ async function run(
     case 'latency': {
       const result = await measureLatency(workbench, { isQuick });
       return { name: 'latency-webpush', result, text: describeLatency(result) };
+    }
+    case 'http2': {
+      const result = await measureHttp2(workbench, { isQuick });
+      return { name: 'http2', result, text: describeHttp2(result) };
     }
     case 'start': {
       const result = await measureStart(workbench, { isQuick });

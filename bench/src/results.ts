@@ -10,7 +10,8 @@ interface Machine {
   readonly cores: number;
   readonly cpu: string;
   readonly node: string;
-  readonly postgres: string;
+  /** Null where no database took part. */
+  readonly postgres: string | null;
 }
 
 interface PeerResult {
@@ -73,15 +74,27 @@ export interface SendMeasured extends Measured<'send', SendFigures> {
 export type LatencyMeasured = Measured<'latency', LatencyFigures>;
 export type StartMeasured = Measured<'start', StartFigures>;
 
+interface Http2Figures {
+  /** User and system time of the client's process alone. */
+  readonly cpu_us_per_request: number;
+  readonly per_second: number;
+}
+
+export interface Http2Measured extends Measured<'http2', Http2Figures & { readonly foreign_cores: number }> {
+  readonly limit: Http2Figures & { readonly name: string };
+  readonly ratio_cpu: number;
+  readonly ratio_rate: number;
+}
+
 /** What a work hands over; the name of the database is the one thing of the machine that only it knows. */
-export type AnyMeasured = SendMeasured | LatencyMeasured | StartMeasured;
+export type AnyMeasured = SendMeasured | LatencyMeasured | StartMeasured | Http2Measured;
 
 export type Result<Any extends AnyMeasured = AnyMeasured> = Any & {
   readonly machine: Machine;
   readonly commit: string;
 };
 
-export function completeResult<Any extends AnyMeasured>(measured: Any, postgres: string): Result<Any> {
+export function completeResult<Any extends AnyMeasured>(measured: Any, postgres: string | null): Result<Any> {
   const machine = {
     cores: availableParallelism(),
     cpu: cpus()[0]?.model.trim() ?? 'unknown',

@@ -19,6 +19,7 @@ describe('the configuration', () => {
       role: 'all',
       workers: null,
       sendWaitMs: 20_000,
+      http2Client: 'own',
       defaultPlan: 'free',
     });
     expect(Object.isFrozen(config)).toBe(true);
@@ -39,6 +40,7 @@ describe('the configuration', () => {
     ['APNS_SANDBOX_URL', 'https://localhost:8443/3/device'],
     ['FCM_URL', 'fcm.googleapis.com'],
     ['FCM_TOKEN_URL', 'https://user@oauth2.googleapis.com/token'],
+    ['HTTP2_CLIENT', 'nghttp2'],
     ['ALLOW_UNSAFE_POSTGRES', 'yes'],
   ])('stops the start and names %s for %j', (name, value) => {
     expect(() => loadConfig({ [name]: value }, nowhere)).toThrow(ConfigError);
@@ -75,20 +77,20 @@ describe('the configuration', () => {
 
   it('is the same list in .env.example and in docs/configuration.md', () => {
     const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
-    const inExample = [...read('.env.example').matchAll(/^([A-Z_]+)=/gm)].map((match) => match[1]);
+    const inExample = [...read('.env.example').matchAll(/^([A-Z0-9_]+)=/gm)].map((match) => match[1]);
     expect(inExample.sort()).toEqual(names);
     const table = read('docs/configuration.md')
       .split('\n')
       .filter((line) => line.startsWith('| `'));
     const inDocs = table.flatMap((line) =>
-      [...(line.split('|')[1] ?? '').matchAll(/`([A-Z_]+)`/g)].map((match) => match[1]),
+      [...(line.split('|')[1] ?? '').matchAll(/`([A-Z0-9_]+)`/g)].map((match) => match[1]),
     );
     expect(inDocs.sort()).toEqual(names);
   });
 
   it('has in .env.example the defaults of the code', () => {
     const text = readFileSync(new URL('../../.env.example', import.meta.url), 'utf8');
-    const given = Object.fromEntries([...text.matchAll(/^([A-Z_]+)=(.*)$/gm)].map((match) => [match[1], match[2]]));
+    const given = Object.fromEntries([...text.matchAll(/^([A-Z0-9_]+)=(.*)$/gm)].map((match) => [match[1], match[2]]));
     expect(given).toEqual(variables);
   });
 });

@@ -29,6 +29,7 @@ export interface Config {
   readonly outboundAllowPorts: string;
   readonly outboundResolve: string;
   readonly outboundCaFile: string | null;
+  readonly http2Client: 'own' | 'node';
   readonly plansFile: string | null;
   readonly defaultPlan: string;
   readonly trustedProxies: readonly string[];
@@ -61,6 +62,7 @@ export const variables = {
   OUTBOUND_ALLOW_PORTS: '',
   OUTBOUND_RESOLVE: '',
   OUTBOUND_CA_FILE: '',
+  HTTP2_CLIENT: 'own',
   PLANS_FILE: '',
   DEFAULT_PLAN: 'free',
   TRUSTED_PROXIES: '',
@@ -98,6 +100,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, working
     outboundAllowPorts: read('OUTBOUND_ALLOW_PORTS'),
     outboundResolve: read('OUTBOUND_RESOLVE'),
     outboundCaFile: optional('OUTBOUND_CA_FILE'),
+    http2Client: oneOf(read('HTTP2_CLIENT'), 'HTTP2_CLIENT', ['own', 'node']),
     plansFile: optional('PLANS_FILE'),
     defaultPlan: read('DEFAULT_PLAN'),
     trustedProxies: list(read('TRUSTED_PROXIES')),

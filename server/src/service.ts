@@ -30,6 +30,7 @@ import { createClock, type SettableClock } from './platform/clock.ts';
 import { openPool, type Sql } from './platform/db.ts';
 import { createHttpServer, type HttpServerOptions, type Route } from './platform/http-server.ts';
 import { nodeEngine } from './platform/http2/node-session.ts';
+import { ownEngine } from './platform/http2/own-session.ts';
 import { checkDurability, cursorKeyOf, loadInstance } from './platform/instance.ts';
 import { startListener } from './platform/listener.ts';
 import type { Log } from './platform/log.ts';
@@ -111,9 +112,10 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const endpointRules: EndpointRules = { pushHosts: config.pushHosts, exceptions, ownHosts };
   const sockets = createOutboundSockets(createAddressGuard({ exceptions }));
   const http1 = createOutboundHttp(sockets);
+  const engine = config.http2Client === 'own' ? ownEngine : nodeEngine;
   // A transport for each channel: providers want their connections treated differently.
   const transportOf = (settings: Partial<TransportOptions>) =>
-    createOutboundTransport({ sockets, http1, engine: nodeEngine, ...settings });
+    createOutboundTransport({ sockets, http1, engine, ...settings });
   const senders = createSenders({
     webpush: createWebPush({
       transport: transportOf(webPushSettings),

@@ -31,20 +31,19 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   let unheard = 0;
   let isReconnecting = false;
 
-  const listen = async (): Promise<void> => {
+  const listenTo = async (channel: string, onPayload: (payload: string) => void): Promise<void> => {
     let isFirst = true;
-    await connection.listen(
-      heartbeatChannel,
-      (payload) => {
-        if (payload === id) unheard = 0;
-      },
-      () => {
-        // The driver listens again by itself, once, after a connection that closed.
-        if (!isFirst) onGap();
-        isFirst = false;
-      },
-    );
-    for (const [channel, onPayload] of Object.entries(hear)) await connection.listen(channel, onPayload);
+    await connection.listen(channel, onPayload, () => {
+      // The driver listens again by itself, once, after a connection that closed: what was said meanwhile is lost.
+      if (!isFirst) onGap();
+      isFirst = false;
+    });
+  };
+  const listen = async (): Promise<void> => {
+    await listenTo(heartbeatChannel, (payload) => {
+      if (payload === id) unheard = 0;
+    });
+    for (const [channel, onPayload] of Object.entries(hear)) await listenTo(channel, onPayload);
   };
 
   const reconnect = async (): Promise<void> => {

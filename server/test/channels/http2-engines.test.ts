@@ -3,13 +3,20 @@ import { once } from 'node:events';
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Stream, type Settings } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer as createTlsServer, type TLSSocket } from 'node:tls';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { ByteWriter } from '../../src/platform/http2/byte-writer.ts';
+import { FrameReader, frameTypes, writeFrameHeader } from '../../src/platform/http2/frames.ts';
+import { HpackEncoder } from '../../src/platform/http2/hpack.ts';
 import { nodeEngine } from '../../src/platform/http2/node-session.ts';
+import { ownEngine } from '../../src/platform/http2/own-session.ts';
 import { Http2Pool } from '../../src/platform/http2/pool.ts';
 import type { Http2Engine, Http2Request, Http2Session } from '../../src/platform/http2/session.ts';
 import { certificate, certificateKey } from './push-server.ts';
 
-const engines: readonly (readonly [string, Http2Engine])[] = [['node:http2', nodeEngine]];
+const engines: readonly (readonly [string, Http2Engine])[] = [
+  ['node:http2', nodeEngine],
+  ['frames of our own', ownEngine],
+];
 
 const request = (changed: Partial<Http2Request> = {}): Http2Request => ({
   authority: 'localhost',
@@ -171,6 +178,26 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
     });
   });
 
+  test('headers larger than a frame arrive whole, and trailers end an answer without being in it', async () => {
+    const large = 'a'.repeat(40_000);
+    let seen: unknown;
+    const server = createSecureServer(tls);
+    server.on('stream', (stream, headers) => {
+      seen = headers['x-large'];
+      stream.resume();
+      stream.respond({ ':status': 200 }, { waitForTrailers: true });
+      stream.on('wantTrailers', () => stream.sendTrailers({ 'x-trailer': 'late' }));
+      stream.end('done');
+    });
+    const { session } = await open(engine, await listen(server));
+    for (let i = 0; i < 2; i += 1) {
+      const result = await session.request(request({ headers: { 'x-large': large }, unindexed: ['x-large'] }));
+      expect(result).toMatchObject({ status: 200, body: 'done', truncated: false });
+      expect(result).not.toHaveProperty('headers.x-trailer');
+      expect(seen).toBe(large);
+    }
+  });
+
   test('a stream that is reset fails alone; refused, it says so', async () => {
     const port = await serve((stream, path) => {
       if (path === '/reset') stream.close(2);
@@ -234,7 +261,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
       if (streams.length === 4) stream.session?.goaway(1, streams[1]?.id);
     });
     const { session, closed, told } = await open(engine, port);
-    const results = await Promise.all(Array.from({ length: 4 }, () => session.request(request({ timeoutMs: 5_000 }))));
+    const results = await Promise.all(Array.from({ length: 4 }, () => session.request(request({ timeoutMs: 500 }))));
     expect(results.slice(2)).toMatchObject([{ refused: true }, { refused: true }]);
     for (const covered of results.slice(0, 2)) expect(covered).not.toHaveProperty('refused');
     await closed;
@@ -317,5 +344,85 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
     expect(await pool.request(request({ timeoutMs: 300 }))).toHaveProperty('transportError');
     await pool.close();
     expect(pool.isEmpty).toBe(true);
+  });
+});
+
+describe('the engine of our own', () => {
+  test('after a GOAWAY with an error the streams it covers still end with their own answers', async () => {
+    const streams: ServerHttp2Stream[] = [];
+    const port = await serve((stream) => {
+      stream.resume();
+      streams.push(stream);
+      if (streams.length < 4) return;
+      stream.session?.goaway(11, streams[1]?.id);
+      for (const [i, each] of streams.slice(0, 2).entries()) {
+        setImmediate(() => each.respond({ ':status': 200 + i }, { endStream: true }));
+      }
+    });
+    const { session, closed, told } = await open(ownEngine, port);
+    const results = await Promise.all(Array.from({ length: 4 }, () => session.request(request())));
+    expect(results).toMatchObject([{ status: 200 }, { status: 201 }, { refused: true }, { refused: true }]);
+    await closed;
+    expect(told).toEqual(['drain', 'close']);
+  });
+
+  test('all requests of one turn leave in one write', async () => {
+    const port = await serve(accept);
+    const socket = connect({ port, host: '127.0.0.1', ca: certificate, ALPNProtocols: ['h2'] });
+    await once(socket, 'secureConnect');
+    const session = await new Promise<Http2Session>((resolve) => {
+      const events = { onReady: () => resolve(made), onCapacity() {}, onDrain() {}, onClose() {} };
+      const made: Http2Session = ownEngine(socket, { streamsMax: 100, events });
+    });
+    onTestFinished(() => session.destroy());
+    const write = vi.spyOn(socket, 'write');
+    const asked = Array.from({ length: 50 }, () => session.request(request()));
+    expect(write).not.toHaveBeenCalled();
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    expect(write).toHaveBeenCalledTimes(1);
+    for (const result of await Promise.all(asked)) expect(result).toMatchObject({ status: 201 });
+  });
+
+  test('what had not left when the connection broke is refused, so that it may be sent elsewhere', async () => {
+    const { session, closed } = await open(ownEngine, await serve(accept));
+    const asked = session.request(request());
+    session.destroy();
+    expect(await asked).toMatchObject({ refused: true });
+    await closed;
+  });
+
+  test.each([
+    ['a malformed answer', { ':status': 200, connection: 'close' }],
+    ['an answer without a status that is one', { ':status': 1000 }],
+  ])('%s fails its own request and no other', async (_what, headers) => {
+    const server = createTlsServer({ ...tls, ALPNProtocols: ['h2'] }, (socket) => {
+      socket.on('error', () => {});
+      socket.write(Buffer.from('000000040000000000', 'hex'));
+      const encoder = new HpackEncoder();
+      const out = new ByteWriter();
+      for (const [name, value] of Object.entries(headers)) encoder.write(out, name, String(value), 'plain');
+      const block = Buffer.from(out.bytes.subarray(0, out.length));
+      // To the second request a good answer, once both have come.
+      let count = 0;
+      const reader = new FrameReader((type) => {
+        if (type !== frameTypes.headers) return;
+        count += 1;
+        if (count < 2) return;
+        const [bad, good] = [new ByteWriter(), new ByteWriter()];
+        writeFrameHeader(bad, block.length, frameTypes.headers, 5, 1);
+        writeFrameHeader(good, 1, frameTypes.headers, 5, 3);
+        socket.write(Buffer.concat([bad.bytes.subarray(0, 9), block, good.bytes.subarray(0, 9), Buffer.from([0x88])]));
+      });
+      let skipped = 0;
+      socket.on('data', (chunk: Buffer) => {
+        const rest = chunk.subarray(Math.min(chunk.length, 24 - skipped));
+        skipped += chunk.length - rest.length;
+        reader.push(rest);
+      });
+    });
+    const { session } = await open(ownEngine, await listen(server));
+    const results = await Promise.all([session.request(request()), session.request(request())]);
+    expect(results).toMatchObject([{ transportError: 'reset', written: true }, { status: 200 }]);
+    expect(session.isDraining).toBe(false);
   });
 });

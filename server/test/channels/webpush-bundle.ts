@@ -8,7 +8,8 @@ import { createWebPush, transportSettings } from '../../src/channels/webpush/sen
 import { generateVapidKeys, parseVapidKeys, type WebPushCredential } from '../../src/channels/webpush/vapid.ts';
 import type { ChannelContent } from '../../src/content/content.ts';
 import { createAddressGuard, parseOutboundExceptions, type Resolver } from '../../src/platform/address-guard.ts';
-import { nodeEngine } from '../../src/platform/http2/node-session.ts';
+import { ownEngine } from '../../src/platform/http2/own-session.ts';
+import type { Http2Engine } from '../../src/platform/http2/session.ts';
 import { createOutboundHttp } from '../../src/platform/outbound-http.ts';
 import { createOutboundSockets } from '../../src/platform/outbound-socket.ts';
 import { createOutboundTransport } from '../../src/platform/outbound-transport.ts';
@@ -74,6 +75,8 @@ export interface ChannelSettings {
   readonly ca?: string | undefined;
   readonly timeoutMs?: number;
   readonly clock?: { nowMs(): number };
+  /** Default: our own. */
+  readonly engine?: Http2Engine;
 }
 
 export function createTestChannel(settings: ChannelSettings = {}): Channel<WebPushCredential> {
@@ -85,8 +88,8 @@ export function createTestChannel(settings: ChannelSettings = {}): Channel<WebPu
   const sockets = createOutboundSockets(guard);
   const http1 = createOutboundHttp(sockets);
   const rules: EndpointRules = { pushHosts, exceptions, ownHosts: ['push.example.com'] };
-  const { clock = { nowMs: () => Date.now() }, timeoutMs = 10_000 } = settings;
+  const { clock = { nowMs: () => Date.now() }, timeoutMs = 10_000, engine = ownEngine } = settings;
   const http2 = { connectTimeoutMs: timeoutMs };
-  const transport = createOutboundTransport({ sockets, http1, engine: nodeEngine, ...transportSettings, http2 });
+  const transport = createOutboundTransport({ sockets, http1, engine, ...transportSettings, http2 });
   return createWebPush({ transport, rules, clock, timeoutMs });
 }

@@ -1,4 +1,5 @@
 import type { WebPushCredential } from '../../src/channels/webpush/vapid.ts';
+import { nodeEngine } from '../../src/platform/http2/node-session.ts';
 import { type ChannelUnderTest, describeChannel } from './conformance.ts';
 import { createTestChannel, pushTo, readPayload, subscriptionTo } from './webpush-bundle.ts';
 
@@ -21,6 +22,17 @@ const mozilla: ChannelUnderTest<WebPushCredential> = {
 };
 
 describeChannel(mozilla);
+
+describeChannel({
+  ...mozilla,
+  name: 'webpush to Mozilla over HTTP/2, on node:http2',
+  create: (server, timeoutMs) =>
+    createTestChannel({
+      leads: { 'updates.push.services.mozilla.com:443': server.port },
+      timeoutMs,
+      engine: nodeEngine,
+    }),
+});
 
 describeChannel({
   ...mozilla,

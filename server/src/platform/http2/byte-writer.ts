@@ -1,0 +1,34 @@
+// Bytes under construction: a buffer that grows. Whoever writes makes room first, and then writes without further checks.
+
+const bytesAtFirst = 16_384;
+
+export class ByteWriter {
+  bytes: Buffer = Buffer.allocUnsafeSlow(bytesAtFirst);
+  length = 0;
+
+  /** Makes room for so many bytes more. */
+  reserve(count: number): void {
+    const needed = this.length + count;
+    if (needed <= this.bytes.length) return;
+    const grown = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.bytes.length));
+    this.bytes.copy(grown, 0, 0, this.length);
+    this.bytes = grown;
+  }
+
+  writeUint32(value: number): void {
+    this.bytes[this.length++] = value >>> 24;
+    this.bytes[this.length++] = value >>> 16;
+    this.bytes[this.length++] = value >>> 8;
+    this.bytes[this.length++] = value;
+  }
+
+  /** One byte a character. */
+  writeLatin1(text: string): void {
+    this.length += this.bytes.write(text, this.length, 'latin1');
+  }
+
+  writeBytes(source: Uint8Array, start: number, end: number): void {
+    this.bytes.set(start === 0 && end === source.length ? source : source.subarray(start, end), this.length);
+    this.length += end - start;
+  }
+}

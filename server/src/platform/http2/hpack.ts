@@ -1,0 +1,230 @@
+// Header compression (RFC 7541). The encoder knows that most of our fields are the same in every request and the rest are
+// unique; the decoder takes whatever a peer may send, within bounds, and throws a `ProtocolError` for all else.
+import type { ByteWriter } from './byte-writer.ts';
+import { DynamicTable, type HeaderField, sizeOf, staticFields, tableSizeDefault } from './hpack-table.ts';
+import { decodeHuffman } from './huffman.ts';
+import { errorCodes, ProtocolError } from './protocol-error.ts';
+
+/** How a field is written (RFC 7541 6.2): kept in the table; not kept; never to be kept by anyone on the way. */
+export type Indexing = 'indexed' | 'plain' | 'never';
+
+/** The most that a field takes beyond its characters: an index and two lengths. */
+export const fieldOverheadBytes = 12;
+
+const staticIndexes = new Map<string, Map<string, number>>();
+for (const [i, { name, value }] of staticFields.entries()) {
+  const values = staticIndexes.get(name) ?? new Map<string, number>();
+  if (!values.has(value)) values.set(value, i + 1);
+  staticIndexes.set(name, values);
+}
+const staticNameIndexes = new Map(staticFields.map(({ name }, i) => [name, i + 1] as const).reverse());
+
+interface Remembered extends HeaderField {
+  /** How many were added before it. */
+  readonly number: number;
+}
+
+export class HpackEncoder {
+  readonly #byName = new Map<string, Remembered[]>();
+  readonly #table = new DynamicTable<Remembered>((field) => this.#forget(field));
+  /** Sizes that the peer asked for and was not told of: the smallest on the way, and the last. */
+  #leastSize: number | undefined;
+  #lastSize = tableSizeDefault;
+
+  /** The peer's SETTINGS_HEADER_TABLE_SIZE. We never use more than the default. */
+  resize(sizeMax: number): void {
+    const size = Math.min(sizeMax, tableSizeDefault);
+    if (size === this.#lastSize) return;
+    this.#leastSize = Math.min(this.#leastSize ?? size, size);
+    this.#lastSize = size;
+  }
+
+  /** Opens a block: tells the peer of a table that changed (RFC 7541 4.2). Needs the room of two fields. */
+  begin(out: ByteWriter): void {
+    if (this.#leastSize === undefined) return;
+    for (const size of new Set([this.#leastSize, this.#lastSize])) {
+      this.#table.resize(size);
+      writeInteger(out, 0x20, 5, size);
+    }
+    this.#leastSize = undefined;
+  }
+
+  /** Needs room for its characters and `fieldOverheadBytes`. */
+  write(out: ByteWriter, name: string, value: string, indexing: Indexing): void {
+    if (indexing !== 'indexed') {
+      this.#writeLiteral(out, indexing === 'never' ? 0x10 : 0, 4, name, value);
+      return;
+    }
+    const index = this.#find(name, value);
+    if (index > 0) {
+      writeInteger(out, 0x80, 7, index);
+      return;
+    }
+    const field = { name, value, number: this.#table.added };
+    // What would push out nearly all others is not worth its place.
+    if (sizeOf(field) > this.#table.sizeMax / 2) {
+      this.#writeLiteral(out, 0, 4, name, value);
+      return;
+    }
+    this.#writeLiteral(out, 0x40, 6, name, value);
+    this.#table.add(field);
+    const known = this.#byName.get(name);
+    if (known === undefined) this.#byName.set(name, [field]);
+    else known.push(field);
+  }
+
+  #find(name: string, value: string): number {
+    const known = this.#byName.get(name);
+    if (known !== undefined) {
+      for (let i = known.length - 1; i >= 0; i -= 1) {
+        const field = known[i];
+        if (field?.value === value) return this.#indexOf(field);
+      }
+    }
+    return staticIndexes.get(name)?.get(value) ?? 0;
+  }
+
+  #indexOf({ number }: Remembered): number {
+    return staticFields.length + this.#table.added - number;
+  }
+
+  #forget(field: Remembered): void {
+    const known = this.#byName.get(field.name);
+    // The oldest of a name is the first that goes.
+    known?.shift();
+    if (known?.length === 0) this.#byName.delete(field.name);
+  }
+
+  #writeLiteral(out: ByteWriter, pattern: number, prefixBits: number, name: string, value: string): void {
+    const known = this.#byName.get(name)?.[0];
+    const index = staticNameIndexes.get(name) ?? (known ? this.#indexOf(known) : 0);
+    writeInteger(out, pattern, prefixBits, index);
+    if (index === 0) writeString(out, name);
+    writeString(out, value);
+  }
+}
+
+/** RFC 7541 5.1. */
+function writeInteger(out: ByteWriter, pattern: number, prefixBits: number, value: number): void {
+  const most = (1 << prefixBits) - 1;
+  if (value < most) {
+    out.bytes[out.length++] = pattern | value;
+    return;
+  }
+  out.bytes[out.length++] = pattern | most;
+  let rest = value - most;
+  for (; rest >= 128; rest >>>= 7) out.bytes[out.length++] = (rest & 127) | 128;
+  out.bytes[out.length++] = rest;
+}
+
+function writeString(out: ByteWriter, text: string): void {
+  writeInteger(out, 0, 7, text.length);
+  out.writeLatin1(text);
+}
+
+export interface DecodedField extends HeaderField {
+  /** Name and value are what RFC 9113 8.2.1 allows. Said here once, for a field that is used a thousand times. */
+  readonly isValid: boolean;
+}
+
+const validName = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/;
+const forbiddenInValue = ['\0', '\r', '\n'];
+
+function makeField(name: string, value: string): DecodedField {
+  return { name, value, isValid: validName.test(name) && !forbiddenInValue.some((each) => value.includes(each)) };
+}
+
+const decodedStaticFields = staticFields.map(({ name, value }) => makeField(name, value));
+
+export class HpackDecoder {
+  readonly #table = new DynamicTable<DecodedField>();
+  readonly #sizeMax: number;
+  readonly #listSizeMax: number;
+  #bytes: Buffer = Buffer.alloc(0);
+  #at = 0;
+  #end = 0;
+
+  /** `listSizeMax` bounds what one block may come to, counted as RFC 9113 6.5.2 does: small blocks can mean much. */
+  constructor({ tableSizeMax, listSizeMax }: { readonly tableSizeMax: number; readonly listSizeMax: number }) {
+    this.#sizeMax = tableSizeMax;
+    this.#listSizeMax = listSizeMax;
+    this.#table.resize(tableSizeMax);
+  }
+
+  /** The fields of one whole block. After it has thrown, the connection can no longer be read. */
+  decode(bytes: Buffer, start: number, end: number): DecodedField[] {
+    this.#bytes = bytes;
+    this.#at = start;
+    this.#end = end;
+    const fields: DecodedField[] = [];
+    let listSize = 0;
+    while (this.#at < end) {
+      const field = this.#decodeField(fields.length === 0);
+      if (field === undefined) continue;
+      listSize += sizeOf(field);
+      if (listSize > this.#listSizeMax)
+        throw new ProtocolError(errorCodes.enhanceYourCalm, 'The headers are too many.');
+      fields.push(field);
+    }
+    return fields;
+  }
+
+  /** Undefined: not a field, but a new size of the table. */
+  #decodeField(mayResize: boolean): DecodedField | undefined {
+    const first = this.#bytes[this.#at] ?? 0;
+    if (first >= 0x80) return this.#fieldAt(this.#readInteger(7));
+    if (first >= 0x40) {
+      const field = this.#readLiteral(6);
+      this.#table.add(field);
+      return field;
+    }
+    if (first < 0x20) return this.#readLiteral(4);
+    const size = this.#readInteger(5);
+    if (!mayResize || size > this.#sizeMax) throw broken('The table is resized where or to what it may not be.');
+    this.#table.resize(size);
+    return undefined;
+  }
+
+  #fieldAt(index: number): DecodedField {
+    const { length } = decodedStaticFields;
+    const field = index <= length ? decodedStaticFields[index - 1] : this.#table.at(index - length - 1);
+    if (field === undefined) throw broken(`No field has the index ${index}.`);
+    return field;
+  }
+
+  #readLiteral(prefixBits: number): DecodedField {
+    const index = this.#readInteger(prefixBits);
+    const name = index === 0 ? this.#readString() : this.#fieldAt(index).name;
+    return makeField(name, this.#readString());
+  }
+
+  #readInteger(prefixBits: number): number {
+    const most = (1 << prefixBits) - 1;
+    let value = (this.#bytes[this.#at++] ?? 0) & most;
+    if (value < most) return value;
+    // Nothing that a block of ours may hold needs more than three further bytes.
+    for (let shift = 0; shift <= 14 && this.#at < this.#end; shift += 7) {
+      const byte = this.#bytes[this.#at++] ?? 0;
+      value += (byte & 127) << shift;
+      if (byte < 128) return value;
+    }
+    throw broken('A number breaks off or is too large.');
+  }
+
+  #readString(): string {
+    if (this.#at >= this.#end) throw broken('A string is missing.');
+    const isHuffman = (this.#bytes[this.#at] ?? 0) >= 0x80;
+    const length = this.#readInteger(7);
+    const start = this.#at;
+    if (length > this.#end - start) throw broken('A string breaks off.');
+    this.#at = start + length;
+    if (!isHuffman) return this.#bytes.toString('latin1', start, this.#at);
+    const text = decodeHuffman(this.#bytes, start, this.#at);
+    if (text === undefined) throw broken('A string is not in the Huffman code.');
+    return text;
+  }
+}
+
+function broken(message: string): ProtocolError {
+  return new ProtocolError(errorCodes.compressionError, message);
+}

@@ -1,0 +1,227 @@
+// The HTTP/2 session engine of our own: a client for many small requests with nearly the same headers (RFC 9113). Whatever
+// the peer sends, each request ends once, memory stays bounded and nothing is thrown: what breaks the protocol ends the
+// connection with a GOAWAY that says why.
+import type { TLSSocket } from 'node:tls';
+import { writeGoaway, writePreface, writeReset } from './control-frames.ts';
+import { Exchange } from './exchange.ts';
+import { Inbox } from './inbox.ts';
+import { Outbox } from './outbox.ts';
+import { Pings } from './pings.ts';
+import { errorCodes, ProtocolError } from './protocol-error.ts';
+import { RequestWriter } from './request-writer.ts';
+import type { Http2Engine, Http2Request, Http2Result, Http2Session, Http2SessionEvents } from './session.ts';
+import { StreamTable } from './stream-table.ts';
+import { TimerWheel } from './timer-wheel.ts';
+
+/** How long a connection that has said goodbye may take to write that before it is cut. */
+const lingerMs = 1_000;
+
+/** One for all sessions of the process. */
+const wheel = new TimerWheel();
+
+/** Promises what `Http2Session` says. After a GOAWAY with an error code the streams it covers still end with their own answers. */
+export const ownEngine: Http2Engine = (socket, { streamsMax, events }) => new OwnSession(socket, streamsMax, events);
+
+class OwnSession implements Http2Session {
+  readonly #socket: TLSSocket;
+  readonly #streamsCap: number;
+  readonly #events: Http2SessionEvents;
+  readonly #out: Outbox;
+  readonly #requests: RequestWriter;
+  readonly #streams: StreamTable;
+  readonly #pings: Pings;
+  readonly #inbox: Inbox;
+  /** The first stream of which nothing has left yet. */
+  #unsentFrom = 1;
+  #isReady = false;
+  #hasNewCapacity = false;
+  /** Our goodbye is written: what still comes is not read. */
+  #hasHungUp = false;
+  #isClosed = false;
+  #error: unknown;
+  isDraining = false;
+  streamsMax = 0;
+
+  readonly #onTimeout = (exchange: Exchange): void => {
+    this.#finish(exchange, 'timeout');
+    this.#cancel(exchange.id, errorCodes.cancel);
+    // Nothing at all came back in that time: the connection may be dead without our knowing (NAT, firewall).
+    if (this.#inbox.answers === exchange.answersBefore) this.drain();
+    this.#settle();
+  };
+
+  constructor(socket: TLSSocket, streamsCap: number, events: Http2SessionEvents) {
+    this.#socket = socket;
+    this.#streamsCap = streamsCap;
+    this.#events = events;
+    this.#streams = new StreamTable(streamsCap);
+    this.#out = new Outbox(socket, () => {
+      this.#unsentFrom = this.#streams.nextId;
+    });
+    this.#requests = new RequestWriter(this.#out);
+    this.#pings = new Pings(this.#out, wheel);
+    this.#inbox = new Inbox({
+      streams: this.#streams,
+      requests: this.#requests,
+      pings: this.#pings,
+      out: this.#out,
+      events: {
+        end: (exchange, reason) => this.#finish(exchange, reason),
+        cancel: (id, errorCode) => this.#cancel(id, errorCode),
+        settings: (maxConcurrentStreams) => this.#onSettings(maxConcurrentStreams),
+        goaway: (lastStreamId, errorCode) => this.#onGoaway(lastStreamId, errorCode),
+      },
+    });
+    socket.on('data', (chunk: Buffer) => this.#onData(chunk));
+    socket.on('error', (error) => {
+      this.#error ??= error;
+    });
+    socket.once('end', () => socket.destroy());
+    socket.once('close', () => this.#close());
+    writePreface(this.#out);
+    this.#out.flush();
+  }
+
+  get inFlight(): number {
+    return this.#streams.size;
+  }
+
+  request(request: Http2Request): Promise<Http2Result> {
+    return new Promise((resolve) => {
+      // Began to close in this very turn, or has no place: nothing was sent.
+      if (this.isDraining || this.inFlight >= this.#streamsCap) {
+        resolve({ refused: true, latencyMs: 0 });
+        return;
+      }
+      const id = this.#streams.nextId;
+      const exchange = new Exchange({
+        id,
+        request,
+        sendWindow: this.#requests.streamWindow,
+        answersBefore: this.#inbox.answers,
+        resolve,
+        onTimeout: this.#onTimeout,
+      });
+      this.#streams.add(exchange);
+      wheel.add(exchange, request.timeoutMs);
+      this.#inbox.noteRequest();
+      this.#requests.writeHeaders(id, request);
+      this.#requests.writeBody(exchange);
+      this.#out.schedule();
+      // There are no further numbers (RFC 9113 5.1.1).
+      if (this.#streams.isExhausted) this.drain();
+    });
+  }
+
+  ping(timeoutMs: number): Promise<boolean> {
+    return this.#isClosed || this.#hasHungUp ? Promise.resolve(false) : this.#pings.ask(timeoutMs);
+  }
+
+  drain(): void {
+    this.#beginDrain(undefined);
+    this.#settle();
+  }
+
+  destroy(): void {
+    this.isDraining = true;
+    this.#socket.destroy();
+    this.#close();
+  }
+
+  #onData(chunk: Buffer): void {
+    try {
+      this.#inbox.read(chunk);
+    } catch (error) {
+      this.#fail(error);
+    }
+    this.#settle();
+  }
+
+  #onSettings(maxConcurrentStreams: number | undefined): void {
+    if (maxConcurrentStreams !== undefined || !this.#isReady) {
+      this.streamsMax = Math.min(maxConcurrentStreams ?? Number.POSITIVE_INFINITY, this.#streamsCap);
+      this.#hasNewCapacity = this.#isReady;
+    }
+    if (this.#isReady) return;
+    this.#isReady = true;
+    if (!this.isDraining) this.#events.onReady();
+  }
+
+  #onGoaway(lastStreamId: number, errorCode: number): void {
+    const hasCause = errorCode !== errorCodes.noError;
+    // First, so that what is refused now is not handed over here again.
+    this.#beginDrain(hasCause ? new Error(`The peer said goodbye with code ${errorCode}.`) : undefined);
+    for (const exchange of this.#streams.list()) {
+      if (exchange.id > lastStreamId) this.#finish(exchange, 'refused');
+    }
+  }
+
+  #finish(exchange: Exchange, reason: 'timeout' | 'reset' | 'refused'): void {
+    this.#streams.delete(exchange);
+    wheel.remove(exchange);
+    this.#requests.forget(exchange);
+    exchange.end(reason);
+    this.#hasNewCapacity = true;
+  }
+
+  #cancel(id: number, errorCode: number): void {
+    writeReset(this.#out, id, errorCode);
+    this.#out.schedule();
+  }
+
+  #beginDrain(error: unknown): void {
+    if (this.isDraining) return;
+    this.isDraining = true;
+    if (this.#isReady) this.#events.onDrain(error);
+  }
+
+  /** After anything that may have ended a stream: tells it once, and ends a connection that has nothing left to do. */
+  #settle(): void {
+    if (this.isDraining && this.#streams.size === 0) this.#hangUp(errorCodes.noError);
+    if (!this.#hasNewCapacity || !this.#isReady) return;
+    this.#hasNewCapacity = false;
+    this.#events.onCapacity();
+  }
+
+  /** The peer broke the protocol, or we made a mistake: either way this connection cannot be trusted any more. */
+  #fail(error: unknown): void {
+    this.#error ??= error;
+    this.isDraining = true;
+    this.#failAll();
+    this.#out.discard();
+    this.#hangUp(error instanceof ProtocolError ? error.errorCode : errorCodes.internalError);
+  }
+
+  #hangUp(errorCode: number): void {
+    if (this.#hasHungUp || this.#isClosed) return;
+    this.#hasHungUp = true;
+    this.#inbox.close();
+    writeGoaway(this.#out, errorCode);
+    this.#out.flush();
+    const socket = this.#socket;
+    socket.end(() => socket.destroy());
+    setTimeout(() => socket.destroy(), lingerMs).unref();
+  }
+
+  /** What has not left us is as good as refused: it may be sent elsewhere. */
+  #failAll(): void {
+    for (const exchange of this.#streams.list()) {
+      this.#finish(exchange, exchange.id >= this.#unsentFrom ? 'refused' : 'reset');
+    }
+    this.#pings.close();
+  }
+
+  /** The connection is gone. */
+  #close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    // A peer that goes without a word leaves requests, or a pool that was waiting for it, behind.
+    if (!this.isDraining && (this.inFlight > 0 || !this.#isReady)) {
+      this.#error ??= new Error('The peer closed the connection.');
+    }
+    this.isDraining = true;
+    this.#inbox.close();
+    this.#failAll();
+    this.#events.onClose(this.#error);
+  }
+}

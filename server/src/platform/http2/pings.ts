@@ -1,0 +1,58 @@
+// PINGs under way (RFC 9113 6.7), each with its number as the eight bytes that come back, and its deadline.
+import { writePing } from './control-frames.ts';
+import type { Outbox } from './outbox.ts';
+import { Deadline, type TimerWheel } from './timer-wheel.ts';
+
+class PingDeadline extends Deadline {
+  readonly #onDue: () => void;
+
+  constructor(onDue: () => void) {
+    super();
+    this.#onDue = onDue;
+  }
+
+  override onDue(): void {
+    this.#onDue();
+  }
+}
+
+export class Pings {
+  readonly #out: Outbox;
+  readonly #wheel: TimerWheel;
+  readonly #waiting = new Map<bigint, (isAlive: boolean) => void>();
+  #asked = 0n;
+
+  constructor(out: Outbox, wheel: TimerWheel) {
+    this.#out = out;
+    this.#wheel = wheel;
+  }
+
+  /** Whether the answer comes in time. */
+  ask(timeoutMs: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      this.#asked += 1n;
+      const number = this.#asked;
+      const settle = (isAlive: boolean) => {
+        this.#waiting.delete(number);
+        this.#wheel.remove(deadline);
+        resolve(isAlive);
+      };
+      const deadline = new PingDeadline(() => settle(false));
+      this.#waiting.set(number, settle);
+      this.#wheel.add(deadline, timeoutMs);
+      const bytes = Buffer.alloc(8);
+      bytes.writeBigUInt64BE(number);
+      writePing(this.#out, 0, bytes, 0);
+      this.#out.schedule();
+    });
+  }
+
+  /** An answer to no question is not heard. */
+  answer(bytes: Buffer, start: number): void {
+    this.#waiting.get(bytes.readBigUInt64BE(start))?.(true);
+  }
+
+  close(): void {
+    for (const settle of this.#waiting.values()) settle(false);
+  }
+}

@@ -1,0 +1,79 @@
+// Deadlines by the thousand: setting and clearing one moves a few pointers, and one timer serves them all. A deadline is
+// never early, and late by a tick or two.
+
+const tickMs = 16;
+const slotsCount = 1_024;
+
+/** A link in the list of its slot. Only the wheel writes its fields. */
+export abstract class Deadline {
+  dueTick = 0;
+  next: Deadline | undefined = undefined;
+  previous: Deadline | undefined = undefined;
+
+  abstract onDue(): void;
+}
+
+/** Where the list of a slot begins. */
+class Head extends Deadline {
+  override onDue(): void {}
+}
+
+export class TimerWheel {
+  readonly #slots: readonly Head[] = Array.from({ length: slotsCount }, () => new Head());
+  readonly #startedAt = performance.now();
+  /** All ticks up to here are done. */
+  #tick = 0;
+  #count = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** To be called once for a deadline that is not set. */
+  add(deadline: Deadline, timeoutMs: number): void {
+    const elapsedMs = performance.now() - this.#startedAt;
+    if (this.#timer === undefined) {
+      this.#tick = Math.floor(elapsedMs / tickMs);
+      this.#timer = setTimeout(() => this.#advance(), tickMs);
+    }
+    deadline.dueTick = Math.max(Math.ceil((elapsedMs + timeoutMs) / tickMs), this.#tick + 1);
+    const head = this.#slots[deadline.dueTick % slotsCount];
+    if (head === undefined) return;
+    deadline.previous = head;
+    deadline.next = head.next;
+    if (head.next !== undefined) head.next.previous = deadline;
+    head.next = deadline;
+    this.#count += 1;
+  }
+
+  /** Does nothing when it is over or was never set. */
+  remove(deadline: Deadline): void {
+    const { previous, next } = deadline;
+    if (previous === undefined) return;
+    previous.next = next;
+    if (next !== undefined) next.previous = previous;
+    deadline.previous = undefined;
+    deadline.next = undefined;
+    this.#count -= 1;
+  }
+
+  #advance(): void {
+    const now = Math.floor((performance.now() - this.#startedAt) / tickMs);
+    // After a long pause every slot is looked at once.
+    const from = Math.max(this.#tick + 1, now - slotsCount + 1);
+    this.#tick = now;
+    for (let tick = from; tick <= now; tick += 1) this.#endDue(tick, now);
+    // Nothing to wait for: nothing keeps the process.
+    this.#timer = this.#count > 0 ? setTimeout(() => this.#advance(), tickMs) : undefined;
+  }
+
+  /** Ends what a slot holds, but for the deadlines of later rounds. What one does may end others, so they are found first. */
+  #endDue(tick: number, now: number): void {
+    const due: Deadline[] = [];
+    for (let each = this.#slots[tick % slotsCount]?.next; each !== undefined; each = each.next) {
+      if (each.dueTick <= now) due.push(each);
+    }
+    for (const deadline of due) {
+      if (deadline.previous === undefined) continue;
+      this.remove(deadline);
+      deadline.onDue();
+    }
+  }
+}
