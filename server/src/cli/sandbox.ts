@@ -16,13 +16,15 @@ const besides = fileURLToPath(new URL('../../../sandbox/bin/sandbox.mjs', import
 export function addSandboxCommand(program: Command): void {
   withJson(program.command('sandbox'))
     .description('run push services with simulated browsers, and their inbox')
-    .option('--port <PORT>', 'where the inbox is; 0: any free port', wholeNumber('--port', 0, 65_535), 8090)
+    .option('--port <PORT>', 'where the inbox is; 0: any free ports, for the push services too', wholeNumber('--port', 0, 65_535), 8090)
     .action((options: AnswerOptions & { port: number }) => runSandbox(options));
 }
 
 async function runSandbox({ port, json }: AnswerOptions & { port: number }): Promise<void> {
   const { dataDir, publicUrl } = loadConfig();
   const parameters = ['--port', String(port), '--data-dir', join(dataDir, 'sandbox')];
+  // Whoever lets the system choose one port wants no fixed ones beside it.
+  if (port === 0) parameters.push('--push-port', '0');
   // Its browsers tell this service what became of a push.
   if (publicUrl !== null) parameters.push('--receipts', publicUrl);
   if (json) parameters.push('--json');
