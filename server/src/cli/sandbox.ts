@@ -16,7 +16,12 @@ const besides = fileURLToPath(new URL('../../../sandbox/bin/sandbox.mjs', import
 export function addSandboxCommand(program: Command): void {
   withJson(program.command('sandbox'))
     .description('run push services with simulated browsers, and their inbox')
-    .option('--port <PORT>', 'where the inbox is; 0: any free ports, for the push services too', wholeNumber('--port', 0, 65_535), 8090)
+    .option(
+      '--port <PORT>',
+      'where the inbox is; 0: any free ports, for the push services too',
+      wholeNumber('--port', 0, 65_535),
+      8090,
+    )
     .action((options: AnswerOptions & { port: number }) => runSandbox(options));
 }
 
