@@ -3,6 +3,7 @@
 // the same from inside.
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
+import { failpoint } from '../platform/failpoint.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
 import { leaseMs, renewEveryMs } from './batch.ts';
@@ -29,6 +30,7 @@ export function createLeases({ sql, clock, log }: { sql: Sql; clock: Clock; log:
     if (claimIds.length === 0) return;
     const askedAt = performance.now();
     try {
+      await failpoint('lease.before_renew');
       const kept = await renewClaims(sql, clock, claimIds);
       for (const claimId of claimIds) {
         if (kept.has(claimId)) {

@@ -14,6 +14,7 @@ import type { ChannelContent } from '../content/content.ts';
 import { languageOfDelivery } from '../content/locales.ts';
 import type { Person } from '../content/template.ts';
 import type { Clock } from '../platform/clock.ts';
+import { failpoint } from '../platform/failpoint.ts';
 import { encodeId, type Uuid } from '../platform/ids.ts';
 import type { ClaimedBatch } from './batch.ts';
 import { type Attempt, presentAnswer, type SkipReason } from './delivery.ts';
@@ -100,6 +101,7 @@ export async function pushOne(
   if (rendered.kind === 'skip') return { kind: 'skipped', reason: rendered.reason };
   if (rendered.kind === 'fail') return { kind: 'failed', code: rendered.errorCode, credentialId: credential.id };
 
+  await failpoint('push.before_write');
   const receiptToken = context.tokenOf(target.deviceId);
   const sending = sender.send({
     credential,
@@ -114,6 +116,7 @@ export async function pushOne(
   });
   if (!sending) return { kind: 'failed', code: 'not_configured', credentialId: credential.id };
   const outcome = await sending;
+  await failpoint('push.after_reply');
   // A local check of the channel: nothing was asked of the provider, so there is no attempt to show.
   if (outcome.kind === 'refused' && outcome.provider === null) {
     return { kind: 'failed', code: outcome.errorCode, credentialId: credential.id };

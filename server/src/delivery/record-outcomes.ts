@@ -4,6 +4,7 @@
 import type { ChannelId } from '../channels/channel.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isDatabaseDown, isStatementTimeout, type Sql, type Tx, transaction } from '../platform/db.ts';
+import { failpoint } from '../platform/failpoint.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
 import { refundUsage } from '../quotas/queries.ts';
@@ -95,7 +96,9 @@ async function commitRepeatedly(
 ): Promise<boolean> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await commit(deps, batch, items, attempt > 1);
+      const isCommitted = await commit(deps, batch, items, attempt > 1);
+      if (isCommitted) await failpoint('outcomes.after_commit');
+      return isCommitted;
     } catch (error) {
       const isForNow = isDatabaseDown(error) || isStatementTimeout(error);
       const fields = { err: error, batch_id: batch.id, items: items.length, attempt };
@@ -136,6 +139,7 @@ async function commit(
     const progress = await ledger.advance(tx, batch.appId, batch.messageId, countOutcomes(items));
     const refund = refundOf(progress, counts.skipped);
     if (refund > 0 && progress.chargedMonth) await refundUsage(tx, batch.appId, progress.chargedMonth, refund);
+    await failpoint('outcomes.before_commit');
     return true;
   });
 }

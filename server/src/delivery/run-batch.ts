@@ -2,6 +2,7 @@
 // recorder as they come. Ends with the batch done, or handed back with a time, or lost to another process.
 import type { Credentials } from '../apps/credentials.ts';
 import { channelOfPlatform } from '../channels/channel.ts';
+import { failpoint } from '../platform/failpoint.ts';
 import { encodeId, type Uuid } from '../platform/ids.ts';
 import { type ClaimedBatch, claimsMax } from './batch.ts';
 import type { CompiledMessages } from './compiled-messages.ts';
@@ -43,6 +44,7 @@ export async function runBatch(
   const watch = watchMessage(deps, batch);
   let end: BatchEnd | undefined;
   try {
+    await failpoint('batch.after_claim');
     const work: BatchWork = { batch, recorder, watch, isStopping: () => isStopping() || !lease.isHeld() };
     const nextAtMs = await pushAll(deps, work);
     // What was canceled meanwhile ends now, not when its retries would be due.

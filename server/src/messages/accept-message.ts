@@ -7,6 +7,7 @@ import { batchesChannel } from '../delivery/worker.ts';
 import { invalid } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, transaction } from '../platform/db.ts';
+import { failpoint, failpointAfterCommitSent } from '../platform/failpoint.ts';
 import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
 import type { Plan } from '../quotas/plan.ts';
 import { fingerprintOf, type MessageRequest } from './message.ts';
@@ -135,6 +136,8 @@ async function store(
       { appId: caller.appId, id, audience: request.audience, windowMs, plan, claimId: claim.id },
     );
     if (started.accepted > 0 && !started.isOwn) await tx`SELECT pg_notify(${batchesChannel}, '')`;
+    await failpoint('message.before_commit');
+    failpointAfterCommitSent('message.after_commit_sent');
     return { id, isReplay: false, claim: started.isOwn && started.accepted > 0 ? claim : null };
   });
 }

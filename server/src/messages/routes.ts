@@ -4,6 +4,7 @@ import type { Caller } from '../apps/caller.ts';
 import { channelIds } from '../channels/channel.ts';
 import { type Issue, invalid, notFound } from '../platform/api-error.ts';
 import type { Sql } from '../platform/db.ts';
+import { failpoint } from '../platform/failpoint.ts';
 import type { ApiRequest, Route } from '../platform/http-server.ts';
 import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
 import { type Cursors, limitField, toPage } from '../platform/page.ts';
@@ -70,6 +71,7 @@ async function postMessage(deps: MessageRouteDeps, request: ApiRequest<Caller>):
   const key = readIdempotencyKey(request.header('idempotency-key'));
   const accepted = await deps.accept(caller, plan, message, key);
   const report = await request.aside(() => awaitReport(deps.wait, caller.appId, accepted.id, accepted.claim));
+  await failpoint('message.before_reply');
   return { id: encodeId('msg', accepted.id), status: 'sent', replayed: accepted.isReplay, report };
 }
 

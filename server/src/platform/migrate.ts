@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Sql } from './db.ts';
+import { failpoint } from './failpoint.ts';
 
 const migrationsDir = fileURLToPath(new URL('../../migrations/', import.meta.url));
 
@@ -90,6 +91,7 @@ async function apply(connection: Connection, migration: Migration): Promise<void
       await connection`
         INSERT INTO schema_migrations (number, name, checksum)
         VALUES (${migration.number}, ${migration.name}, ${migration.checksum})`;
+      await failpoint('migrate.mid');
       await connection.unsafe(migration.text).simple();
       if (migration.inTransaction) await connection`COMMIT`;
       return;

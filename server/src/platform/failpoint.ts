@@ -1,0 +1,53 @@
+// Named places at commit boundaries where a test may kill, stop, delay or fail this process. Reads no setting
+// and has no behaviour of its own: without a handler, which only code from outside the service can arm, every call returns
+// at once, so nothing in a running service's surroundings can switch one on.
+
+/** Each stands between the two things that must not fall apart. */
+export type Failpoint =
+  /** Accepted in full, not yet committed. */
+  | 'message.before_commit'
+  /** COMMIT on the wire, its reply not yet read. */
+  | 'message.after_commit_sent'
+  /** Committed, the caller not yet answered. */
+  | 'message.before_reply'
+  /** The claim is committed, no push begun. */
+  | 'batch.after_claim'
+  /** The provider not yet reached. */
+  | 'push.before_write'
+  /** The provider answered, nothing recorded. */
+  | 'push.after_reply'
+  /** Outcomes, counters and progress written, not committed. */
+  | 'outcomes.before_commit'
+  /** The same committed, the process not yet told. */
+  | 'outcomes.after_commit'
+  /** The heartbeat about to be written. */
+  | 'lease.before_renew'
+  /** A migration's ledger row is written, its statements are not. */
+  | 'migrate.mid';
+
+/** May throw, wait, or end the process. */
+export type FailpointHandler = (name: Failpoint) => void | Promise<void>;
+
+let handler: FailpointHandler | undefined;
+
+/** Passed at a commit boundary. Costs one comparison unless a handler is armed; awaited, so that a handler can hold the caller. */
+export function failpoint(name: Failpoint): void | Promise<void> {
+  return handler?.(name);
+}
+
+/**
+ * Passed by a transaction as its last word, for the moment after: its COMMIT is then with the operating system and the reply
+ * not yet read. The driver writes once the loop has turned, so it is the turn after that. A handler can end or stop the process
+ * there, but has no caller to hold or to fail.
+ */
+export function failpointAfterCommitSent(name: Failpoint): void {
+  if (handler) setImmediate(() => setImmediate(() => void handler?.(name)));
+}
+
+/** For tests, and for programs that start the service in order to break it. Returns what disarms it. */
+export function armFailpoints(given: FailpointHandler): () => void {
+  handler = given;
+  return () => {
+    handler = undefined;
+  };
+}
