@@ -5,7 +5,7 @@ import type { ProviderAnswer } from '../channels/channel.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { type FormedAnswer, fillForm, formsMax, takeForm } from './answer-form.ts';
-import { insertAnswerForm, listAnswerForms } from './queries.ts';
+import { insertAnswerForm, listAnswerForms } from './outcome-queries.ts';
 
 /** What a success becomes on its row: a form's number and the reference, or the answer whole. */
 export type StoredSuccess =

@@ -21,7 +21,7 @@ import {
   listExternalIds,
   listInvalidations,
   type StoredDelivery,
-} from './queries.ts';
+} from './timeline-queries.ts';
 
 export interface TimelineDeps {
   readonly sql: Sql;

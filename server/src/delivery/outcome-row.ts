@@ -8,8 +8,8 @@ import type { Log } from '../platform/log.ts';
 import type { AnswerForms, StoredSuccess } from './answer-forms.ts';
 import type { ClaimedBatch } from './batch.ts';
 import { type Attempt, channelNumber, errorNumber, skipNumber, statusNumber } from './delivery.ts';
+import type { DeliveryRow } from './outcome-queries.ts';
 import type { PushResult, Target } from './push-one.ts';
-import type { DeliveryRow } from './queries.ts';
 import type { Verdict } from './record-verdicts.ts';
 
 /** One delivery's outcome on its way to the database. */

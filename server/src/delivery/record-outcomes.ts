@@ -13,17 +13,10 @@ import { type ClaimedBatch, flushEveryMs } from './batch.ts';
 import { type Attempt, type Mark, statusNumber } from './delivery.ts';
 import type { Lease } from './leases.ts';
 import type { MessageLedger, MessageProgress, OutcomeCounts } from './message-ledger.ts';
+import { listRecorded, markDelivery, takeEarlyReceipts, upsertDeliveries } from './outcome-queries.ts';
 import { type OutcomeItem, toOutcomeItem } from './outcome-row.ts';
 import type { PushResult, Target } from './push-one.ts';
-import {
-  addBatchMarks,
-  advanceBatch,
-  listRecorded,
-  lockClaimedBatch,
-  markDelivery,
-  takeEarlyReceipts,
-  upsertDeliveries,
-} from './queries.ts';
+import { addBatchMarks, advanceBatch, lockClaimedBatch } from './queries.ts';
 import { recordVerdicts } from './record-verdicts.ts';
 
 export interface RecorderDeps {

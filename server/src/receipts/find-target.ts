@@ -3,8 +3,9 @@
 import { compileContent, type TargetUrls, targetUrl } from '../content/compile-content.ts';
 import { channelOfNumber } from '../delivery/delivery.ts';
 import type { MessageLedger } from '../delivery/message-ledger.ts';
-import { findDeliveryUrls, findOpenBatch } from '../delivery/queries.ts';
+import { findOpenBatch } from '../delivery/queries.ts';
 import type { ReceiptSubject } from '../delivery/receipt-token.ts';
+import { findDeliveryUrls } from '../delivery/timeline-queries.ts';
 import type { Sql } from '../platform/db.ts';
 
 /** A click can be faster than the flush that stores where it leads; it waits this long for it, in steps. */

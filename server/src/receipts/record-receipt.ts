@@ -1,13 +1,8 @@
 // Displayed, clicked, dismissed: each mark of a delivery is set once, whoever reports it and however often. A receipt may come
 // before its outcome is committed: then it waits, and the flush applies it (contract 14).
 import type { Mark } from '../delivery/delivery.ts';
-import {
-  addBatchMarks,
-  type EarlyReceipt,
-  insertEarlyReceipt,
-  lockBatchForReceipt,
-  markDelivery,
-} from '../delivery/queries.ts';
+import { type EarlyReceipt, insertEarlyReceipt, markDelivery } from '../delivery/outcome-queries.ts';
+import { addBatchMarks, lockBatchForReceipt } from '../delivery/queries.ts';
 import type { ReceiptSubject } from '../delivery/receipt-token.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, type Tx, transaction } from '../platform/db.ts';

@@ -1,0 +1,26 @@
+// The deliveries of a batch that have no final outcome yet, and what was tried for each: a batch may be claimed many times, and
+// nobody who has an outcome is pushed to again.
+import type { Sql } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { ClaimedBatch } from './batch.ts';
+import { type Attempt, statusOfNumber } from './delivery.ts';
+import { listRecorded } from './outcome-queries.ts';
+
+export interface OpenDeliveries {
+  readonly deviceIds: readonly Uuid[];
+  /** The attempts already made, oldest first. */
+  attemptsOf(deviceId: Uuid): readonly Attempt[];
+}
+
+export async function loadOpenDeliveries(sql: Sql, batch: ClaimedBatch): Promise<OpenDeliveries> {
+  const final = new Set<Uuid>();
+  const attempts = new Map<Uuid, readonly Attempt[]>();
+  for (const row of await listRecorded(sql, batch.id)) {
+    if (statusOfNumber(row.status) === 'retrying') attempts.set(row.deviceId, row.timeline ?? []);
+    else final.add(row.deviceId);
+  }
+  return {
+    deviceIds: batch.deviceIds.filter((deviceId) => !final.has(deviceId)),
+    attemptsOf: (deviceId) => attempts.get(deviceId) ?? [],
+  };
+}

@@ -1,0 +1,133 @@
+// SQL of outcomes: the rows of `deliveries`, the receipts that came before them, and the forms that keep answers short.
+import type { Sql, Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { Attempt, Mark } from './delivery.ts';
+
+export interface RecordedDelivery {
+  readonly deviceId: Uuid;
+  readonly status: number;
+  readonly attempts: number;
+  readonly timeline: readonly Attempt[] | null;
+}
+
+/** Which devices of a batch already have an outcome, and what was tried for those that wait for a retry? */
+export async function listRecorded(sql: Sql, batchId: Uuid): Promise<RecordedDelivery[]> {
+  return sql<RecordedDelivery[]>`
+    SELECT device_id, status, attempts, CASE WHEN status = 0 THEN timeline END AS timeline
+    FROM deliveries WHERE batch_id = ${batchId}`;
+}
+
+/** One outcome, in the numbers it is stored as. */
+export interface DeliveryRow {
+  readonly deviceId: Uuid;
+  readonly userId: Uuid | null;
+  readonly doneAtMs: number;
+  readonly latencyMs: number | null;
+  readonly credentialId: number | null;
+  readonly channel: number;
+  readonly status: number;
+  readonly errorCode: number | null;
+  readonly attempts: number;
+  readonly providerStatus: number | null;
+  readonly form: number | null;
+  readonly providerRef: string | null;
+  readonly urls: string | null;
+  readonly timeline: string | null;
+}
+
+/**
+ * Writes outcomes in bulk. A delivery that waited for a retry has its row already and is brought up to date; a final one is
+ * never touched again.
+ */
+export async function upsertDeliveries(tx: Tx, batchId: Uuid, rows: readonly DeliveryRow[]): Promise<void> {
+  const column = <Value>(pick: (row: DeliveryRow) => Value): Value[] => rows.map(pick);
+  await tx`
+    INSERT INTO deliveries (batch_id, device_id, user_id, done_at, latency_ms, credential_id, channel, status, error_code,
+      attempts, provider_status, form, provider_ref, urls, timeline)
+    SELECT ${batchId}::uuid, r.device_id, r.user_id, to_timestamp(r.done_at_ms / 1000), r.latency_ms, r.credential_id, r.channel,
+      r.status, r.error_code, r.attempts, r.provider_status, r.form, r.provider_ref, r.urls::json, r.timeline::json
+    FROM unnest(
+      ${column((row) => row.deviceId)}::uuid[], ${column((row) => row.userId)}::uuid[],
+      ${column((row) => row.doneAtMs)}::float8[], ${column((row) => row.latencyMs)}::int[],
+      ${column((row) => row.credentialId)}::smallint[], ${column((row) => row.channel)}::smallint[],
+      ${column((row) => row.status)}::smallint[], ${column((row) => row.errorCode)}::smallint[],
+      ${column((row) => row.attempts)}::smallint[], ${column((row) => row.providerStatus)}::smallint[],
+      ${column((row) => row.form)}::smallint[], ${column((row) => row.providerRef)}::text[],
+      ${column((row) => row.urls)}::text[], ${column((row) => row.timeline)}::text[]
+    ) AS r (device_id, user_id, done_at_ms, latency_ms, credential_id, channel, status, error_code, attempts,
+      provider_status, form, provider_ref, urls, timeline)
+    ON CONFLICT (batch_id, device_id) DO UPDATE SET
+      done_at = excluded.done_at, latency_ms = excluded.latency_ms, credential_id = excluded.credential_id,
+      status = excluded.status, error_code = excluded.error_code, attempts = excluded.attempts,
+      provider_status = excluded.provider_status, form = excluded.form, provider_ref = excluded.provider_ref,
+      urls = excluded.urls, timeline = excluded.timeline
+    WHERE deliveries.status = 0`;
+}
+
+export interface EarlyReceipt {
+  readonly deviceId: Uuid;
+  readonly mark: Mark;
+  readonly at: Date;
+  readonly action: string | null;
+}
+
+/** Takes the receipts that came before these outcomes. */
+export async function takeEarlyReceipts(tx: Tx, batchId: Uuid, deviceIds: readonly Uuid[]): Promise<EarlyReceipt[]> {
+  return tx<EarlyReceipt[]>`
+    DELETE FROM early_receipts WHERE batch_id = ${batchId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])
+    RETURNING device_id, mark, at, action`;
+}
+
+/** Sets one mark of one delivery, unless it is set; says whether it was set now, and undefined when there is no such row. */
+export async function markDelivery(tx: Tx, batchId: Uuid, receipt: EarlyReceipt): Promise<boolean | undefined> {
+  const column = tx(`${receipt.mark}_at`);
+  const [row] = await tx<{ isNew: boolean }[]>`
+    WITH found AS (
+      SELECT ${column} IS NULL AS is_new FROM deliveries
+      WHERE batch_id = ${batchId} AND device_id = ${receipt.deviceId} FOR UPDATE
+    ), marked AS (
+      UPDATE deliveries SET ${column} = ${receipt.at},
+        action = ${receipt.mark === 'clicked' ? tx`${receipt.action}` : tx`action`}
+      WHERE batch_id = ${batchId} AND device_id = ${receipt.deviceId} AND (SELECT is_new FROM found)
+    )
+    SELECT is_new FROM found`;
+  return row?.isNew;
+}
+
+/** Keeps a receipt until its outcome is committed; false when the same mark waits already. */
+export async function insertEarlyReceipt(tx: Tx, batchId: Uuid, receipt: EarlyReceipt): Promise<boolean> {
+  const result = await tx`
+    INSERT INTO early_receipts (batch_id, device_id, mark, at, action)
+    VALUES (${batchId}, ${receipt.deviceId}, ${receipt.mark}, ${receipt.at}, ${receipt.action})
+    ON CONFLICT DO NOTHING`;
+  return result.count === 1;
+}
+
+export interface KnownForm {
+  readonly credentialId: number;
+  readonly id: number;
+  readonly form: string;
+}
+
+/** The answer forms of an app's credentials. */
+export async function listAnswerForms(tx: Tx, appId: Uuid): Promise<KnownForm[]> {
+  return tx<KnownForm[]>`SELECT credential_id, id, form FROM answer_forms WHERE app_id = ${appId}`;
+}
+
+/** Gives a form a number, or finds the number that another process gave it; undefined when there are enough of them. */
+export async function insertAnswerForm(
+  tx: Tx,
+  appId: Uuid,
+  form: { credentialId: number; form: string; hash: Buffer; formsMax: number },
+): Promise<number | undefined> {
+  await tx`
+    INSERT INTO answer_forms (app_id, credential_id, id, form, form_hash)
+    SELECT ${appId}, ${form.credentialId}, coalesce(max(id), 0) + 1, ${form.form}, ${form.hash} FROM answer_forms
+    WHERE app_id = ${appId} AND credential_id = ${form.credentialId}
+    HAVING count(*) < ${form.formsMax}
+    ON CONFLICT DO NOTHING`;
+  const [row] = await tx<{ id: number }[]>`
+    SELECT id FROM answer_forms
+    WHERE app_id = ${appId} AND credential_id = ${form.credentialId} AND form_hash = ${form.hash}`;
+  return row?.id;
+}

@@ -1,0 +1,117 @@
+// SQL that reads what happened: a message's deliveries in pages, and what a page names beside them. Writes nothing.
+import type { TargetUrls } from '../content/compile-content.ts';
+import type { Sql, Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { Attempt } from './delivery.ts';
+
+export interface BatchOfMessage {
+  readonly id: Uuid;
+  readonly queuedAt: Date;
+  readonly sent: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly isDone: boolean;
+}
+
+/** The batches of a message in order, from a batch on: pages walk them. */
+export async function listBatches(
+  tx: Tx,
+  messageId: Uuid,
+  fromId: Uuid | null,
+  limit: number,
+): Promise<BatchOfMessage[]> {
+  return tx<BatchOfMessage[]>`
+    SELECT id, queued_at, sent, failed, skipped, state = 'done' AS is_done FROM batches
+    WHERE message_id = ${messageId} AND (${fromId}::uuid IS NULL OR id >= ${fromId}::uuid)
+    ORDER BY id LIMIT ${limit}`;
+}
+
+export interface StoredDelivery {
+  readonly batchId: Uuid;
+  readonly deviceId: Uuid;
+  readonly userId: Uuid | null;
+  readonly doneAt: Date;
+  readonly displayedAt: Date | null;
+  readonly clickedAt: Date | null;
+  readonly dismissedAt: Date | null;
+  readonly latencyMs: number | null;
+  readonly credentialId: number | null;
+  readonly channel: number;
+  readonly status: number;
+  readonly errorCode: number | null;
+  readonly attempts: number;
+  readonly providerStatus: number | null;
+  readonly form: number | null;
+  readonly providerRef: string | null;
+  readonly action: string | null;
+  readonly timeline: readonly Attempt[] | null;
+}
+
+export interface DeliveryFilters {
+  readonly status: number | null;
+  readonly channel: number | null;
+  readonly deviceId: Uuid | null;
+  readonly errorNumbers: readonly number[] | null;
+}
+
+/** The deliveries of some batches after a position, in the order batch, device. */
+export async function listDeliveries(
+  tx: Tx,
+  batchIds: readonly Uuid[],
+  after: { batchId: Uuid; deviceId: Uuid } | null,
+  filters: DeliveryFilters,
+  limit: number,
+): Promise<StoredDelivery[]> {
+  const { status, channel, deviceId, errorNumbers } = filters;
+  return tx<StoredDelivery[]>`
+    SELECT batch_id, device_id, user_id, done_at, displayed_at, clicked_at, dismissed_at, latency_ms, credential_id, channel,
+      status, error_code, attempts, provider_status, form, provider_ref, action, timeline
+    FROM deliveries
+    WHERE batch_id = ANY(${batchIds as Uuid[]}::uuid[])
+      ${after ? tx`AND (batch_id, device_id) > (${after.batchId}, ${after.deviceId})` : tx``}
+      ${deviceId === null ? tx`` : tx`AND device_id = ${deviceId}`}
+      ${status === null ? tx`` : tx`AND status = ${status}`}
+      ${channel === null ? tx`` : tx`AND channel = ${channel}`}
+      ${errorNumbers === null ? tx`` : tx`AND error_code = ANY(${errorNumbers as number[]}::smallint[])`}
+    ORDER BY batch_id, device_id LIMIT ${limit}`;
+}
+
+/** Where a click on a delivery leads: the urls stored with it, or null where the content's own hold. */
+export async function findDeliveryUrls(
+  tx: Tx,
+  batchId: Uuid,
+  deviceId: Uuid,
+): Promise<{ urls: TargetUrls | null; channel: number } | undefined> {
+  const [row] = await tx<{ urls: TargetUrls | null; channel: number }[]>`
+    SELECT urls, channel FROM deliveries WHERE batch_id = ${batchId} AND device_id = ${deviceId}`;
+  return row;
+}
+
+/** Which of these devices were retired by the outcome of this very delivery: within a minute after it. */
+export async function listInvalidations(
+  sql: Sql,
+  appId: Uuid,
+  failed: readonly { deviceId: Uuid; doneAt: Date }[],
+): Promise<Map<Uuid, { at: Date; reason: string }>> {
+  if (failed.length === 0) return new Map();
+  const rows = await sql<{ deviceId: Uuid; at: Date; reason: string }[]>`
+    SELECT c.device_id, c.at, c.reason FROM device_changes c
+    WHERE c.app_id = ${appId} AND c.device_id = ANY(${failed.map(({ deviceId }) => deviceId)}::uuid[])
+      AND c.status = 'invalid' AND c.reason IS NOT NULL AND c.reason <> 'replaced'
+    ORDER BY c.at`;
+  const doneAt = new Map(failed.map((one) => [one.deviceId, one.doneAt.getTime()]));
+  const found = new Map<Uuid, { at: Date; reason: string }>();
+  for (const { deviceId, at, reason } of rows) {
+    const afterMs = at.getTime() - (doneAt.get(deviceId) ?? 0);
+    if (afterMs >= 0 && afterMs < 60_000 && !found.has(deviceId)) found.set(deviceId, { at, reason });
+  }
+  return found;
+}
+
+/** The external ids of users; one that was erased has none any more. */
+export async function listExternalIds(sql: Sql, appId: Uuid, userIds: readonly Uuid[]): Promise<Map<Uuid, string>> {
+  if (userIds.length === 0) return new Map();
+  const rows = await sql<{ userId: Uuid; externalId: string }[]>`
+    SELECT user_id, external_id FROM people WHERE app_id = ${appId} AND user_id = ANY(${userIds as Uuid[]}::uuid[])`;
+  return new Map(rows.map((row) => [row.userId, row.externalId]));
+}
