@@ -1,6 +1,7 @@
 // The signed token that a notification carries (contract 14): it names message, device and batch, and authorises marks on
 // that one delivery and nothing else. Pure.
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
+import { hmacSha256 } from '../platform/hmac-sha256.ts';
 import { type Uuid, uuidFromBytes, uuidToBytes } from '../platform/ids.ts';
 
 const label = Buffer.from('carillon-receipt', 'ascii');
@@ -43,5 +44,5 @@ export function openReceiptToken(keys: readonly Buffer[], token: string): Receip
 }
 
 function macOf(key: Buffer, signed: Buffer): Buffer {
-  return createHmac('sha256', key).update(label).update(signed).digest().subarray(0, macBytes);
+  return hmacSha256(key, Buffer.concat([label, signed])).subarray(0, macBytes);
 }

@@ -1,6 +1,7 @@
 // One message encrypted for one subscriber: RFC 8291 over the aes128gcm coding of RFC 8188, in a single record. Every
 // message gets a key pair and a salt of its own; no secret is ever kept.
-import { createCipheriv, createECDH, createHmac, randomFillSync } from 'node:crypto';
+import { createCipheriv, createECDH, randomFillSync } from 'node:crypto';
+import { hmacSha256 } from '../../platform/hmac-sha256.ts';
 
 /** Larger messages do not fit the 4,096 bytes that a push service must accept (RFC 8030, section 7.2). */
 export const plaintextBytesMax = 3_993;
@@ -13,7 +14,8 @@ const tagLength = 16;
 
 // RFC 8291 section 3.4 and RFC 8188 section 2.2 and 2.3; the last byte is HKDF's counter (RFC 5869), since one block is enough.
 const keyInfoStart = Buffer.from('WebPush: info\0');
-const counter = Buffer.from([1]);
+// With room for both public keys, which change with each message.
+const keyInfo = Buffer.concat([keyInfoStart, Buffer.alloc(2 * keyLength), Buffer.from([1])]);
 const contentKeyInfo = Buffer.from('Content-Encoding: aes128gcm\0\x01');
 const nonceInfo = Buffer.from('Content-Encoding: nonce\0\x01');
 const lastRecordDelimiter = Buffer.from([2]);
@@ -48,15 +50,12 @@ export function encrypt(plaintext: Buffer, p256dh: Buffer, auth: Buffer, fixed?:
   } catch {
     return undefined;
   }
-  const keyingMaterial = createHmac('sha256', hmac(auth, secret))
-    .update(keyInfoStart)
-    .update(p256dh)
-    .update(publicKey)
-    .update(counter)
-    .digest();
-  const pseudoRandomKey = hmac(salt, keyingMaterial);
-  const contentKey = hmac(pseudoRandomKey, contentKeyInfo).subarray(0, 16);
-  const nonce = hmac(pseudoRandomKey, nonceInfo).subarray(0, 12);
+  p256dh.copy(keyInfo, keyInfoStart.length);
+  publicKey.copy(keyInfo, keyInfoStart.length + keyLength);
+  const keyingMaterial = hmacSha256(hmacSha256(auth, secret), keyInfo);
+  const pseudoRandomKey = hmacSha256(salt, keyingMaterial);
+  const contentKey = hmacSha256(pseudoRandomKey, contentKeyInfo).subarray(0, 16);
+  const nonce = hmacSha256(pseudoRandomKey, nonceInfo).subarray(0, 12);
 
   const body = Buffer.allocUnsafe(headerLength + plaintext.length + lastRecordDelimiter.length + tagLength);
   salt.copy(body, 0);
@@ -69,10 +68,6 @@ export function encrypt(plaintext: Buffer, p256dh: Buffer, auth: Buffer, fixed?:
   cipher.final();
   cipher.getAuthTag().copy(body, body.length - tagLength);
   return body;
-}
-
-function hmac(key: Buffer, data: Buffer): Buffer {
-  return createHmac('sha256', key).update(data).digest();
 }
 
 // Random bytes for 256 salts at a time: a call for 16 bytes costs as much as one for 4,096.

@@ -1,5 +1,6 @@
-// Where encryption is done: most of a web push's cost is arithmetic on the curve, so a busy process hands it to a thread and
-// goes on rendering, sending and recording. A push that comes alone is encrypted on the spot: it need not wait for a thread.
+// Where encryption is done: most of a web push's cost is arithmetic on the curve, so a busy process shares it with a thread and
+// goes on rendering, sending and recording. Whichever of the two is free takes the next push, so that neither core waits for
+// the other. A push that comes alone is encrypted on the spot: it need not wait for a thread.
 import { existsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { encrypt } from './encrypt.ts';
@@ -16,8 +17,12 @@ export const inlineEncryptor: Encryptor = { encrypt, close: async () => undefine
 
 /** Jobs that go to the thread in one message: enough that the message costs little, few enough to overlap with sending. */
 const jobsAtOnce = 32;
+/** Messages the thread has before it: one in work, one to go on with. */
+const chunksAhead = 2;
 /** Fewer than this in one turn of the event loop are done on the spot. */
 const jobsWorthAThread = 4;
+/** What the calling thread does itself in one turn of the event loop while the other has its hands full: under half a millisecond. */
+const jobsHere = 4;
 
 /** Only the built service has one: from source, nothing could load it, and encryption is done on the spot. */
 const threadFile = new URL('./encrypt-thread.js', import.meta.url);
@@ -33,7 +38,8 @@ interface Waiting extends EncryptJob {
 export function createThreadedEncryptor(): Encryptor {
   let thread: Worker | undefined;
   let isBroken = !existsSync(threadFile);
-  let queued: Waiting[] = [];
+  let isScheduled = false;
+  const queued: Waiting[] = [];
   const underWay: Waiting[][] = [];
 
   const encryptHere = (jobs: readonly Waiting[]): void => {
@@ -46,6 +52,8 @@ export function createThreadedEncryptor(): Encryptor {
     // Answers come in the order of the questions.
     started.on('message', (packed: Uint8Array) => {
       const jobs = underWay.shift() ?? [];
+      // Its next work first, so that it does not stand idle while the bodies are sent.
+      if (queued.length >= jobsWorthAThread && !isBroken) giveToThread();
       for (const [i, body] of unpackBodies(packed).entries()) jobs[i]?.resolve(body);
     });
     const giveUp = (): void => {
@@ -58,30 +66,42 @@ export function createThreadedEncryptor(): Encryptor {
     return started;
   };
 
-  const flush = (): void => {
-    const jobs = queued;
-    queued = [];
-    if (jobs.length === 0) return;
-    if (isBroken || (jobs.length < jobsWorthAThread && underWay.length === 0)) {
-      encryptHere(jobs);
-      return;
-    }
+  const giveToThread = (): void => {
     thread ??= start();
+    const jobs = queued.splice(0, jobsAtOnce);
     underWay.push(jobs);
     const packed = packJobs(jobs);
     thread.postMessage(packed, [packed.buffer]);
+  };
+
+  const share = (): void => {
+    isScheduled = false;
+    while (
+      !isBroken &&
+      underWay.length < chunksAhead &&
+      queued.length >= (underWay.length > 0 ? 1 : jobsWorthAThread)
+    ) {
+      giveToThread();
+    }
+    encryptHere(queued.splice(0, jobsHere));
+    schedule();
+  };
+
+  const schedule = (): void => {
+    if (isScheduled || queued.length === 0) return;
+    isScheduled = true;
+    setImmediate(share);
   };
 
   return {
     encrypt: (plaintext, p256dh, auth) =>
       new Promise((resolve) => {
         queued.push({ plaintext, p256dh, auth, resolve });
-        if (queued.length === 1) setImmediate(flush);
-        else if (queued.length >= jobsAtOnce) flush();
+        schedule();
       }),
     async close() {
-      flush();
       isBroken = true;
+      encryptHere(queued.splice(0));
       await thread?.terminate();
     },
   };
