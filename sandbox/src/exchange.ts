@@ -3,6 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { RESET_CODES, type ResetCode } from './faults.ts';
 import type { Answer } from './vendors/vendor.ts';
 
@@ -45,7 +46,7 @@ export class Timers {
 export class Http2Connection {
   readonly id: number;
   readonly #session: ServerHttp2Session;
-  readonly #socket: Socket;
+  readonly #socket: Duplex;
   readonly #timers: Timers;
   readonly #open = new Set<number>();
   #answeredMax = 0;
@@ -55,7 +56,7 @@ export class Http2Connection {
   #lastId = Number.POSITIVE_INFINITY;
 
   /** `streamsMax`: what the first SETTINGS said; null: nothing. */
-  constructor(id: number, session: ServerHttp2Session, socket: Socket, timers: Timers, streamsMax: number | null) {
+  constructor(id: number, session: ServerHttp2Session, socket: Duplex, timers: Timers, streamsMax: number | null) {
     this.#streamsMax = streamsMax;
     this.#timers = timers;
     this.id = id;

@@ -103,7 +103,9 @@ function faultOf(value: unknown, kind: Kind, path: string): MessageFault | null 
   if (value === null) return null;
   if (typeof kind === 'object') {
     if ('values' in kind) {
-      const isKnown = (typeof value === 'string' && kind.values.includes(value)) || isIndexOf(value, kind.values);
+      // In either case of letters: Google's own examples and libraries write "high".
+      const isNamed = typeof value === 'string' && kind.values.includes(value.toUpperCase());
+      const isKnown = isNamed || isIndexOf(value, kind.values);
       return isKnown ? null : invalid(path, 'TYPE_ENUM', value);
     }
     if ('list' in kind) {

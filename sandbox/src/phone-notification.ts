@@ -63,7 +63,7 @@ export function readFcmNotification(message: unknown, app: string | null): Shown
       count: typeof count === 'number' ? count : null,
       sound,
       group: string(either('channel_id')),
-      level: string(android['priority']),
+      level: string(android['priority'])?.toUpperCase() ?? null,
       color: string(own['color']),
     },
   };

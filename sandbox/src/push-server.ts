@@ -11,6 +11,7 @@ import {
 import type { AddressInfo } from 'node:net';
 import { createServer, type TLSSocket } from 'node:tls';
 import { type Exchange, Http1Exchange, Http2Connection, Http2Exchange, Timers } from './exchange.ts';
+import { withStrictScheme } from './loose-scheme.ts';
 import type { PushRequest } from './provider.ts';
 
 export interface PushServerOptions {
@@ -27,6 +28,8 @@ export interface PushServerOptions {
   readonly onConnectionEnd?: (connectionId: number) => void;
   readonly onStreamsExceeded?: () => void;
   readonly protocols: readonly ('h2' | 'http/1.1')[];
+  /** Takes the scheme "https:" for "https", as Google does. */
+  readonly isSchemeLoose?: boolean;
   /**
    * For benchmarks: the headers of a 201 from nothing but the address and the Topic, body unread. Null, or absent: the
    * request goes to `onRequest`.
@@ -146,7 +149,8 @@ function http2Acceptor(options: PushServerOptions, timers: Timers): Accept {
       );
     });
   });
-  return (socket, connectionId) => {
+  return (tlsSocket, connectionId) => {
+    const socket = options.isSchemeLoose === true ? withStrictScheme(tlsSocket) : tlsSocket;
     const begin = (session: ServerHttp2Session): void => {
       session.on('error', () => session.destroy());
       // Room for every stream's whole body, so that none waits for the window of another.

@@ -163,7 +163,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     );
     const fcm = await serve(
       options.fcmPort ?? 0,
-      { streamsMax: null, streamsCap: FCM_STREAMS_CAP, protocols: both },
+      { streamsMax: null, streamsCap: FCM_STREAMS_CAP, protocols: both, isSchemeLoose: true },
       () => new FcmService(phones, keys, () => fcmToken, now),
     );
     fcmToken = `${fcm}/token`;
@@ -242,4 +242,4 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
 }
 
 /** What differs between the providers' ports. */
-type Wire = Pick<PushServerOptions, 'streamsMax' | 'streamsCap' | 'protocols' | 'answerBlindly'>;
+type Wire = Pick<PushServerOptions, 'streamsMax' | 'streamsCap' | 'protocols' | 'isSchemeLoose' | 'answerBlindly'>;

@@ -34,6 +34,13 @@ test('members may be spelled in either way, and data alone wakes the app and sho
   expect(t.sandbox.log.requests.at(-1)).toMatchObject({ isDelivered: true, notification: null });
 });
 
+test('names of values count in either case of letters, as in Google’s own examples', async () => {
+  const t = await startFcm();
+  const android = { priority: 'high', notification: { visibility: 'private' } };
+  expect((await t.send(await t.accessToken(), t.message({ android }))).status).toBe(200);
+  expect(t.sandbox.log.requests.at(-1)?.notification?.phone).toMatchObject({ level: 'HIGH' });
+});
+
 test('validate_only examines the message and sends it to nobody', async () => {
   const t = await startFcm();
   const token = await t.accessToken();
@@ -206,6 +213,17 @@ test('the hundred and first stream ends the connection in exceeded_max_concurren
   expect(t.sandbox.log.counters().streamsExceeded).toBe(1);
   t.sandbox.dropConnections();
   expect((await settled).every(({ status }) => status === 'rejected')).toBe(true);
+});
+
+test('the scheme “https:” of Google’s own library is taken, on a connection that goes on', async () => {
+  const t = await startFcm();
+  const path = `/v1/projects/${PROJECT_ID}/messages:send`;
+  const headers = { ':method': 'POST', ':path': path, authorization: `Bearer ${await t.accessToken()}` };
+  for (const scheme of ['https:', 'https', 'https:']) {
+    const answer = await t.connection.request({ ...headers, ':scheme': scheme }, JSON.stringify(t.message()));
+    expect(answer.status).toBe(200);
+  }
+  expect(t.sandbox.log.counters()).toMatchObject({ delivered: 3, connections: { h2: 1 } });
 });
 
 test('a hundred streams at a time are answered', async () => {

@@ -68,6 +68,38 @@ describe.each(VENDOR_NAMES)('the web-push library to a %s endpoint', (vendor) =>
   });
 });
 
+test.each(VENDOR_NAMES)(
+  'the web-push library reads what a %s endpoint refuses, and when to come back',
+  async (vendor) => {
+    const sandbox = await start();
+    const [subscription] = sandbox.subscribe({ vendor, vapid_key: vapid.publicKey });
+    const agent = agentFor({ ca: sandbox.certificate });
+    const refusal = async (keys = vapidDetails): Promise<webpush.WebPushError> => {
+      const sent = webpush.sendNotification({ ...subscription } as webpush.PushSubscription, 'x', {
+        vapidDetails: keys,
+        TTL: 60,
+        agent,
+      });
+      const error: unknown = await sent.then(
+        () => null,
+        (reason: unknown) => reason,
+      );
+      if (!(error instanceof webpush.WebPushError)) throw new Error('it was taken');
+      expect(error.body).toBe(sandbox.log.requests.at(-1)?.answer?.body);
+      return error;
+    };
+    const foreign = await refusal({ ...vapidDetails, ...webpush.generateVAPIDKeys() });
+    expect([400, 401, 403]).toContain(foreign.statusCode);
+    sandbox.addFault({ match: { times: 1 }, action: { type: 'status', status: 429, retry_after: 7 } });
+    expect(await refusal()).toMatchObject({
+      statusCode: 429,
+      headers: { 'retry-after': '7' },
+    });
+    sandbox.unsubscribe(subscription?.endpoint.split(/[/=]/).at(-1) ?? '');
+    expect([404, 410]).toContain((await refusal()).statusCode);
+  },
+);
+
 test('the largest payload of 3,993 bytes is taken, one byte more is refused', async () => {
   const sandbox = await start();
   const [subscription] = sandbox.subscribe({ vendor: 'mozilla', vapid_key: vapid.publicKey });

@@ -1,0 +1,88 @@
+// Google's front takes the scheme "https:", as its own library for Node writes it, although RFC 9113 section 8.3.1 knows
+// no colon there and Node's server ends such a stream. A connection to FCM is therefore read frame by frame before Node
+// reads it, and the colon becomes a letter. Nothing else is touched, and no octet is added or left out.
+import { Duplex } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
+
+/** "PRI * HTTP/2.0…", which every client says first. */
+const PREFACE_BYTES = 24;
+const FRAME_HEADER_BYTES = 9;
+/** The frames that carry headers. */
+const HEADERS = 1;
+const CONTINUATION = 9;
+/** SETTINGS_MAX_FRAME_SIZE, which this server leaves at its default; what is larger is Node's to refuse. */
+const FRAME_BYTES_MAX = 16_384;
+
+/**
+ * The value "https:" as HPACK writes it, behind its length: in the code of RFC 7541 appendix B, and plain. The colon and
+ * the "B" that takes its place have codes of seven bits that differ in one.
+ */
+const SPELLINGS: readonly { readonly loose: Buffer; readonly strict: Buffer }[] = [
+  { loose: Buffer.from('859d29ad173f', 'hex'), strict: Buffer.from('859d29ad177f', 'hex') },
+  { loose: Buffer.from('\x06https:'), strict: Buffer.from('\x06httpsB') },
+];
+
+/** Reads a client's octets and hands them on, headers whole, with the scheme spelled strictly. */
+export class SchemeReader {
+  #passing = PREFACE_BYTES;
+  #held: Buffer = Buffer.alloc(0);
+
+  /** What may go on now; the beginning of a frame is kept until it can be told what it is. */
+  read(chunk: Buffer): Buffer[] {
+    const ready: Buffer[] = [];
+    let rest = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
+    while (rest.length > 0) {
+      if (this.#passing > 0) {
+        const passed = rest.subarray(0, this.#passing);
+        this.#passing -= passed.length;
+        ready.push(passed);
+        rest = rest.subarray(passed.length);
+        continue;
+      }
+      if (rest.length < FRAME_HEADER_BYTES) break;
+      const frameBytes = FRAME_HEADER_BYTES + rest.readUIntBE(0, 3);
+      const isHeaders = rest[3] === HEADERS || rest[3] === CONTINUATION;
+      if (!isHeaders || frameBytes > FRAME_HEADER_BYTES + FRAME_BYTES_MAX) {
+        this.#passing = frameBytes;
+        continue;
+      }
+      if (rest.length < frameBytes) break;
+      ready.push(spellStrictly(rest.subarray(0, frameBytes)));
+      rest = rest.subarray(frameBytes);
+    }
+    this.#held = rest;
+    return ready;
+  }
+}
+
+function spellStrictly(frame: Buffer): Buffer {
+  for (const { loose, strict } of SPELLINGS) {
+    const at = frame.indexOf(loose, FRAME_HEADER_BYTES);
+    if (at < 0) continue;
+    const mended = Buffer.from(frame);
+    strict.copy(mended, at);
+    return mended;
+  }
+  return frame;
+}
+
+/** A connection as its server is to see it. It ends when the socket does, and the socket with it. */
+export function withStrictScheme(socket: TLSSocket): Duplex {
+  const reader = new SchemeReader();
+  const mended = new Duplex({
+    read: () => socket.resume(),
+    write: (chunk: Buffer, _encoding, done) => void socket.write(chunk, done),
+    final: (done) => void socket.end(done),
+    destroy: (error, done) => {
+      socket.destroy();
+      done(error);
+    },
+  });
+  socket.on('data', (chunk: Buffer) => {
+    for (const ready of reader.read(chunk)) if (!mended.push(ready)) socket.pause();
+  });
+  socket.once('end', () => mended.push(null));
+  socket.once('close', () => mended.destroy());
+  mended.on('error', () => {});
+  return mended;
+}
