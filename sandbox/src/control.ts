@@ -163,7 +163,11 @@ function makeRoutes(options: ControlOptions, feed: Feed): Route[] {
       ({ request, response, url }) => {
         const after = wholeNumber(url, 'after', 0);
         const limit = wholeNumber(url, 'limit', 1000);
-        const records = log.requests.filter((record) => record.id > after).slice(0, limit);
+        const later = log.requests.filter((record) => record.id > after);
+        // Who reads on wants what came next; who does not say where to begin wants what came last.
+        const records = url.searchParams.has('after')
+          ? later.slice(0, limit)
+          : later.slice(Math.max(0, later.length - limit));
         if (wantsLines(request)) sendLines(response, records.map(presentRecord));
         else sendJson(response, 200, { records: records.map(presentRecord), last_id: records.at(-1)?.id ?? after });
       },

@@ -137,6 +137,9 @@ describe('the log', () => {
     });
     expect(body.records[1].checks).toContainEqual(expect.objectContaining({ name: 'urgency', verdict: 'fail' }));
     expect((await control(sandbox, 'GET', '/log?after=1')).body.records).toHaveLength(1);
+    const idsOf = async (query: string) =>
+      (await control(sandbox, 'GET', `/log?${query}`)).body.records.map(({ id }: { id: number }) => id);
+    expect([await idsOf('limit=1'), await idsOf('after=0&limit=1'), await idsOf('limit=0')]).toEqual([[2], [1], []]);
     const lines = await fetch(`${sandbox.controlUrl}/log`, { headers: { accept: 'application/x-ndjson' } });
     expect(
       (await lines.text())

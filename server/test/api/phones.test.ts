@@ -92,13 +92,24 @@ const reason =
 
 test('one message reaches a browser, an iPhone and an Android phone, each in its own words', async () => {
   const app = await newApp();
-  const browser = await t.registerDevice({}, app);
+  const subscription = t.pushSubscription();
+  const browser = await t.registerDevice({ token: subscription }, app);
   const [iphone, android] = [await newPhone(app, 'ios'), await newPhone(app, 'android')];
-  const content = { title: 'Sale', body: 'Now on', apns: { title: 'For iPhones' }, fcm: { title: 'For Android' } };
+  const content = {
+    title: 'Sale',
+    body: 'Now on',
+    priority: 'normal',
+    webpush: { ttl: 60, priority: 'low' },
+    apns: { title: 'For iPhones', priority: 'high' },
+    fcm: { title: 'For Android', ttl: 120 },
+  };
   const sent = await send(app, [browser, iphone.id, android.id], content);
   expect(sent.report).toEqual({ accepted: 3, sent: 3, failed: 0, skipped: 0 });
 
+  const [toBrowser] = t.push.requestsOf(subscription.endpoint.split('/').at(-1) ?? '');
+  expect(toBrowser?.headers).toMatchObject({ ttl: '60', urgency: 'low' });
   const toApple = apple.seen.find(({ path }) => path === `/3/device/${iphone.token}`);
+  expect(toApple?.headers['apns-priority']).toBe('10');
   expect(JSON.parse(String(toApple?.body))).toMatchObject({
     aps: { alert: { title: 'For iPhones', body: 'Now on' } },
     carillon_message_id: sent.id,
@@ -107,6 +118,7 @@ test('one message reaches a browser, an iPhone and an Android phone, each in its
   expect(toGoogle?.path).toBe(`/v1/projects/${projectId}/messages:send`);
   expect(JSON.parse(String(toGoogle?.body)).message).toMatchObject({
     notification: { title: 'For Android', body: 'Now on' },
+    android: { ttl: '120s', priority: 'NORMAL' },
     data: { carillon_message_id: sent.id },
   });
 

@@ -23,6 +23,10 @@ export interface ChannelUnderTest<Credential> {
   readonly malformedToken: string;
   /** The title of the notification in a request. */
   titleOf(request: Served): string;
+  /** What a request asks of the provider, in words that all of them have. */
+  wishesOf(request: Served): Wishes;
+  /** Connections that many pushes at once may take. */
+  readonly connectionsMax: number;
   /** What the provider says in its own words. */
   readonly answers: {
     readonly accepted: Answer;
@@ -35,6 +39,14 @@ export interface ChannelUnderTest<Credential> {
     /** Its own trouble, without Retry-After. */
     readonly unavailable: Answer;
   };
+}
+
+export interface Wishes {
+  /** How long a device out of reach is waited for. */
+  readonly ttlSeconds: number;
+  readonly isUrgent: boolean;
+  /** The same for two pushes where the later one replaces the earlier one on the device. */
+  readonly replaces: string;
 }
 
 function answer(request: Served, { status, headers = {}, body = '' }: Answer, more: Record<string, string> = {}): void {
@@ -137,12 +149,47 @@ export function describeChannel<Credential>(under: ChannelUnderTest<Credential>)
       });
     });
 
-    test('many pushes at once: each arrives once, with its own content', async () => {
+    test('many pushes at once: each arrives once, with its own content, over a few connections', async () => {
       const t = await setup();
       const titles = Array.from({ length: 300 }, (_, i) => `title ${i}`);
       const outcomes = await Promise.all(titles.map((title, i) => t.send(i, { title })));
       expect(outcomes.every(({ kind }) => kind === 'sent')).toBe(true);
       expect(t.server.seen.map(under.titleOf).toSorted()).toEqual(titles.toSorted());
+      expect(t.server.connections).toBeLessThanOrEqual(under.connectionsMax);
+    });
+
+    test('what the content asks for is asked of the provider: priority, and what the push replaces', async () => {
+      const t = await setup();
+      await t.send(1);
+      await t.send(1, { priority: 'low', collapse_key: 'order 17' });
+      await t.send(1, { collapse_key: 'order 17' });
+      await t.send(1, { collapse_key: 'order 18' });
+      const [plain, low, same, other] = t.server.seen.map(under.wishesOf);
+      expect([plain, low, same, other].map((wishes) => wishes?.isUrgent)).toEqual([true, false, true, true]);
+      expect(same?.replaces).toBe(low?.replaces);
+      expect(new Set([plain, same, other].map((wishes) => wishes?.replaces)).size).toBe(3);
+    });
+
+    test('a repeat of a push replaces it, whatever became of the first', async () => {
+      const t = await setup();
+      const push = under.push(1);
+      t.server.handle = (request) => answer(request, under.answers.unavailable);
+      await t.channel.send(push);
+      t.server.handle = (request) => answer(request, under.answers.accepted);
+      await t.channel.send(push);
+      const [first, second] = t.server.seen.map(under.wishesOf);
+      expect(second?.replaces).toBe(first?.replaces);
+    });
+
+    test('what is left of the ttl goes along, and 0 says: now or never', async () => {
+      const t = await setup();
+      await t.channel.send({ ...under.push(1), ttlSeconds: 3_600 });
+      await t.channel.send({ ...under.push(1), ttlSeconds: 0 });
+      const [hour, now] = t.server.seen.map((request) => under.wishesOf(request).ttlSeconds);
+      // Some pass on the way.
+      expect(hour).toBeGreaterThan(3_000);
+      expect(hour).toBeLessThanOrEqual(3_600);
+      expect(now).toBe(0);
     });
 
     test('nothing it was handed is changed', async () => {
@@ -181,6 +228,26 @@ export function describeChannel<Credential>(under: ChannelUnderTest<Credential>)
       t.server.handle = (request) => answer(request, under.answers.accepted);
       expect(await t.send(2)).toMatchObject({ kind: 'sent' });
     });
+
+    test.each([
+      ['a page', { headers: { 'content-type': 'text/html' }, body: '<html><h1>Welcome</h1></html>' }],
+      ['JSON cut in half', { body: '{"name":"proj' }],
+      ['JSON of another shape', { body: '[{"name":{}}]' }],
+      ['a megabyte', { body: 'x'.repeat(1_000_000) }],
+      ['no text', { body: '\u0000\u0001\ufffd' }],
+    ])(
+      'rubbish beside a success (%s) is still a success, and no more of it is kept than fits',
+      async (_name, rubbish) => {
+        const t = await setup();
+        t.server.handle = (request) => answer(request, { ...under.answers.accepted, ...rubbish });
+        const outcome = await t.send(1);
+        expect(outcome.kind).toBe('sent');
+        expect(Buffer.byteLength(outcome.provider?.body ?? '')).toBeLessThanOrEqual(4_096);
+        expect(outcome.provider?.body ?? '').not.toContain('\u0000');
+        t.server.handle = (request) => answer(request, under.answers.accepted);
+        expect(await t.send(2)).toMatchObject({ kind: 'sent' });
+      },
+    );
 
     test('what is kept of an answer is text, short, and from the allow-list of headers', async () => {
       const t = await setup();

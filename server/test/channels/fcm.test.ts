@@ -1,5 +1,7 @@
 import { afterAll } from 'vitest';
 import type { FcmCredential } from '../../src/channels/fcm/credential.ts';
+import { nodeEngine } from '../../src/platform/http2/node-session.ts';
+import { ownEngine } from '../../src/platform/http2/own-session.ts';
 import { describeChannel } from './conformance.ts';
 import { androidToken, createTestFcm, fcmCredential, grant, pushTo } from './phone-bundle.ts';
 import { startPushServer } from './push-server.ts';
@@ -14,18 +16,32 @@ const error = (code: number, status: string, errorCode: string, message = 'Somet
   return JSON.stringify({ error: { code, message, status, details } });
 };
 
-describeChannel<FcmCredential>({
-  name: 'fcm',
-  protocol: 'h2',
-  create: (server, timeoutMs) => createTestFcm(server.port, google.port, { timeoutMs }),
-  push: (device, content) => pushTo(credential, androidToken(device), content),
-  malformedToken: 'no token at all',
-  titleOf: ({ body }) => JSON.parse(body.toString()).message.notification.title,
-  answers: {
-    accepted: { status: 200, body: '{"name":"projects/shop-4711/messages/0:1795256141"}' },
-    gone: { status: 404, body: error(404, 'NOT_FOUND', 'UNREGISTERED') },
-    invalid: { status: 400, body: error(400, 'INVALID_ARGUMENT', 'INVALID_ARGUMENT', 'Invalid color') },
-    throttled: { status: 429, body: error(429, 'RESOURCE_EXHAUSTED', 'QUOTA_EXCEEDED') },
-    unavailable: { status: 503, body: error(503, 'UNAVAILABLE', 'UNAVAILABLE') },
-  },
-});
+for (const [name, engine] of [
+  ['fcm', ownEngine],
+  ['fcm, on node:http2', nodeEngine],
+] as const) {
+  describeChannel<FcmCredential>({
+    name,
+    protocol: 'h2',
+    create: (server, timeoutMs) => createTestFcm(server.port, google.port, { timeoutMs, engine }),
+    push: (device, content) => pushTo(credential, androidToken(device), content),
+    malformedToken: 'no token at all',
+    titleOf: ({ body }) => JSON.parse(body.toString()).message.notification.title,
+    wishesOf: ({ body }) => {
+      const { android } = JSON.parse(body.toString()).message;
+      return {
+        ttlSeconds: Number.parseInt(android.ttl, 10),
+        isUrgent: android.priority === 'HIGH',
+        replaces: android.notification.tag,
+      };
+    },
+    connectionsMax: 8,
+    answers: {
+      accepted: { status: 200, body: '{"name":"projects/shop-4711/messages/0:1795256141"}' },
+      gone: { status: 404, body: error(404, 'NOT_FOUND', 'UNREGISTERED') },
+      invalid: { status: 400, body: error(400, 'INVALID_ARGUMENT', 'INVALID_ARGUMENT', 'Invalid color') },
+      throttled: { status: 429, body: error(429, 'RESOURCE_EXHAUSTED', 'QUOTA_EXCEEDED') },
+      unavailable: { status: 503, body: error(503, 'UNAVAILABLE', 'UNAVAILABLE') },
+    },
+  });
+}

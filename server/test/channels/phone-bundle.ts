@@ -9,7 +9,8 @@ import type { PaceOptions } from '../../src/channels/fcm/pace.ts';
 import { createFcm, transportSettings as fcmSettings } from '../../src/channels/fcm/send.ts';
 import type { ChannelContent } from '../../src/content/content.ts';
 import { createAddressGuard, parseOutboundExceptions } from '../../src/platform/address-guard.ts';
-import { nodeEngine } from '../../src/platform/http2/node-session.ts';
+import { ownEngine } from '../../src/platform/http2/own-session.ts';
+import type { Http2Engine } from '../../src/platform/http2/session.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { createOutboundHttp } from '../../src/platform/outbound-http.ts';
 import { createOutboundSockets } from '../../src/platform/outbound-socket.ts';
@@ -42,7 +43,9 @@ export function makeGoogleKey(): MadeKey {
 export const apnsKey = makeApnsKey();
 export const googleKey = makeGoogleKey();
 
-export function apnsCredential(changed: Partial<Record<'p8' | 'keyId' | 'environment', string>> = {}): ApnsCredential {
+export function apnsCredential(
+  changed: Partial<Record<'p8' | 'keyId' | 'teamId' | 'environment', string>> = {},
+): ApnsCredential {
   const given = { p8: apnsKey.pem, keyId, teamId, bundleId, environment: 'production', ...changed };
   const parsed = parseApnsCredential(given);
   if ('issues' in parsed) throw new Error(JSON.stringify(parsed.issues));
@@ -65,7 +68,8 @@ export function serviceAccount(changed: Record<string, unknown> = {}): Record<st
 }
 
 export function fcmCredential(changed: Record<string, unknown> = {}): FcmCredential {
-  const parsed = parseServiceAccount(JSON.stringify(serviceAccount(changed)), 'https://oauth2.googleapis.com/token');
+  const file = serviceAccount(changed);
+  const parsed = parseServiceAccount(JSON.stringify(file), String(file['token_uri']));
   if ('issues' in parsed) throw new Error(JSON.stringify(parsed.issues));
   return parsed.credential;
 }
@@ -93,16 +97,23 @@ export function pushTo<Credential>(
   };
 }
 
-function transportTo(settings: Partial<TransportOptions>, sandboxPort: number, timeoutMs: number) {
+interface TransportTo {
+  readonly sandboxPort: number;
+  readonly timeoutMs: number;
+  readonly engine: Http2Engine;
+  readonly ca: string;
+}
+
+function transportTo(settings: Partial<TransportOptions>, { sandboxPort, timeoutMs, engine, ca }: TransportTo) {
   const resolve = `${sandboxHost}:443=127.0.0.1:${sandboxPort}`;
   const allowCidrs = ['127.0.0.0/8'];
-  const exceptions = parseOutboundExceptions({ allowCidrs, allowPorts: undefined, resolve, ca: certificate });
+  const exceptions = parseOutboundExceptions({ allowCidrs, allowPorts: undefined, resolve, ca });
   const sockets = createOutboundSockets(createAddressGuard({ exceptions }));
   const http2 = { ...settings.http2, connectTimeoutMs: timeoutMs };
   return createOutboundTransport({
     sockets,
     http1: createOutboundHttp(sockets),
-    engine: nodeEngine,
+    engine,
     ...settings,
     http2,
   });
@@ -111,14 +122,18 @@ function transportTo(settings: Partial<TransportOptions>, sandboxPort: number, t
 export interface TestChannelOptions {
   readonly timeoutMs?: number;
   readonly clock?: { nowMs(): number };
+  /** Default: our own. */
+  readonly engine?: Http2Engine;
+  /** Whom to trust. Default: the servers of these tests. */
+  readonly ca?: string;
 }
 
 const wallClock = { nowMs: () => Date.now() };
 
 /** Both environments of Apple at one port: requests tell them apart by their `host`. */
 export function createTestApns(port: number, options: TestChannelOptions = {}): Channel<ApnsCredential> {
-  const { timeoutMs = 10_000, clock = wallClock } = options;
-  const transport = transportTo(apnsSettings, port, timeoutMs);
+  const { timeoutMs = 10_000, clock = wallClock, engine = ownEngine, ca = certificate } = options;
+  const transport = transportTo(apnsSettings, { sandboxPort: port, timeoutMs, engine, ca });
   const origins = { production: { host: '127.0.0.1', port }, sandbox: { host: sandboxHost, port: 443 } };
   return createApns({ transport, origins, clock, log: createLog('silent', 'test'), timeoutMs });
 }
@@ -128,8 +143,8 @@ export function createTestFcm(
   tokenPort: number,
   options: TestChannelOptions & { readonly pace?: PaceOptions } = {},
 ): Channel<FcmCredential> {
-  const { timeoutMs = 10_000, clock = wallClock, pace = null } = options;
-  const transport = transportTo(fcmSettings, port, timeoutMs);
+  const { timeoutMs = 10_000, clock = wallClock, pace = null, engine = ownEngine, ca = certificate } = options;
+  const transport = transportTo(fcmSettings, { sandboxPort: port, timeoutMs, engine, ca });
   const tokenEndpoint = { host: '127.0.0.1', port: tokenPort, path: '/token' };
   const origin = { host: '127.0.0.1', port };
   return createFcm({ transport, origin, tokenEndpoint, clock, pace, timeoutMs, random: () => 0.5 });

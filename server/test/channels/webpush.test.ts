@@ -12,6 +12,12 @@ const mozilla: ChannelUnderTest<WebPushCredential> = {
     pushTo(subscriptionTo(`https://updates.push.services.mozilla.com/wpush/v2/device-${device}`), content),
   malformedToken: '{"endpoint":"https://updates.push.services.mozilla.com/wpush/v2/x","keys":{}}',
   titleOf: ({ body }) => String(readPayload(body).notification['title']),
+  wishesOf: ({ headers }) => ({
+    ttlSeconds: Number(headers['ttl']),
+    isUrgent: headers['urgency'] === 'high',
+    replaces: String(headers['topic']),
+  }),
+  connectionsMax: 4,
   answers: {
     accepted: { status: 201, headers: { location: 'https://updates.push.services.mozilla.com/m/abc', ttl: '3600' } },
     gone: { status: 410, body: '{"code":410,"errno":106,"error":"Gone","message":"No such subscription"}' },
@@ -38,12 +44,15 @@ describeChannel({
   ...mozilla,
   name: 'webpush to a service of HTTP/1.1 alone',
   protocol: 'http/1.1',
+  // Those of HTTP/1.1, and the one on which ALPN told that there is no more.
+  connectionsMax: 33,
 });
 
 describeChannel({
   ...mozilla,
   name: 'webpush to WNS',
   protocol: 'http/1.1',
+  connectionsMax: 32,
   create: (server, timeoutMs) =>
     createTestChannel({ leads: { 'wns2-test.notify.windows.com:443': server.port }, timeoutMs }),
   push: (device, content) =>

@@ -212,30 +212,75 @@ describe('channel set and list for phones', () => {
     expect(second.environment).toBe('sandbox');
   });
 
-  it('says what is wrong with what it is given, in one line, and stores nothing', async () => {
-    const app = await cli.newApp('Refusing');
+  /** Runs each of these `channel set`, and expects one line of refusal and nothing stored. */
+  const refuseAll = async (name: string, cases: readonly (readonly [readonly string[], RegExp])[]) => {
+    const app = await cli.newApp(name);
+    const refused = await Promise.all(cases.map(([parameters]) => cli.run('channel', 'set', name, ...parameters)));
+    for (const [i, [, line]] of cases.entries()) expect(refused[i]).toMatchObject(refusal(line));
+    const said = refused.map(({ stdout, stderr }) => stdout + stderr).join('');
+    for (const { pem } of [apnsKey, googleKey]) expect(said).not.toContain(pem.split('\n')[1]);
+    expect(await secretsOf(app.id)).toEqual([]);
+  };
+
+  it('says what is wrong with what it is given for Apple, in one line, and stores nothing', async () => {
     const p8 = writeFile('good.p8', apnsKey.pem);
+    const account = writeFile('good.json', serviceAccount());
+    const rsa = writeFile('rsa.p8', googleKey.pem);
     const certificate = fileURLToPath(new URL('../fixtures/cert.pem', import.meta.url));
-    const elsewhere = writeFile('elsewhere.json', serviceAccount({ token_uri: 'https://evil.example/token' }));
-    const cases: readonly (readonly [readonly string[], RegExp])[] = [
+    await refuseAll('Refusing Apple', [
       [['apns', ...apnsOptions(certificate)], /--key-file \S+cert\.pem: It is a certificate/],
+      [['apns', ...apnsOptions(rsa)], /--key-file \S+rsa\.p8: It is a key of the kind rsa/],
+      [['apns', ...apnsOptions(account)], /--key-file \S+good\.json: It is no PEM file/],
       [['apns', ...apnsOptions('none.p8')], /--key-file none\.p8 cannot be read: ENOENT/],
       [['apns', ...apnsOptions(p8), '--key-id', 'short'], /--key-id: A key id is 10 capital letters/],
+      [['apns', ...apnsOptions(p8), '--team-id', 'def123ghij'], /--team-id: A team id is 10 capital letters/],
+      [['apns', ...apnsOptions(p8), '--bundle-id', 'shop!'], /--bundle-id: A bundle id is like com\.example\.shop/],
       [['apns', ...apnsOptions(p8), '--environment', 'test'], /--environment: It is one of production, sandbox/],
       [['apns', '--key-file', p8], /--key-id is missing; apns needs --key-file, --key-id, --team-id, --bundle-id/],
       [
         ['apns', ...apnsOptions(p8), '--service-account', p8],
         /--service-account belongs to the channel fcm, not to apns/,
       ],
+    ]);
+  });
+
+  it('says what is wrong with what it is given for Google, in one line, and stores nothing', async () => {
+    const p8 = writeFile('other.p8', apnsKey.pem);
+    const account = writeFile('right.json', serviceAccount());
+    const ofTheApp = writeFile('google-services.json', { project_info: { project_id: projectId }, client: [] });
+    const ofAPerson = writeFile('person.json', serviceAccount({ type: 'authorized_user' }));
+    const ofApple = writeFile('apple.json', serviceAccount({ private_key: apnsKey.pem }));
+    const incomplete = writeFile('incomplete.json', serviceAccount({ client_email: undefined }));
+    const elsewhere = writeFile('elsewhere.json', serviceAccount({ token_uri: 'https://evil.example/token' }));
+    await refuseAll('Refusing Google', [
       [['fcm'], /--service-account is missing/],
-      [['fcm', '--service-account', p8], /--service-account \S+good\.p8: It is not JSON/],
+      [['fcm', '--service-account', p8], /--service-account \S+other\.p8: It is not JSON/],
+      [['fcm', '--service-account', ofTheApp], /It is the app's google-services\.json/],
+      [['fcm', '--service-account', ofAPerson], /person\.json: type: It must be "service_account"/],
+      [['fcm', '--service-account', ofApple], /apple\.json: private_key: It is a key of the kind ec/],
+      [['fcm', '--service-account', incomplete], /incomplete\.json: client_email: It is missing or malformed/],
+      [['fcm', '--service-account', account, '--key-id', keyId], /--key-id belongs to the channel apns, not to fcm/],
       [['fcm', '--service-account', elsewhere], /token_uri: It must be https:\/\/oauth2\.googleapis\.com\/token/],
+    ]);
+  });
+
+  it('leaves what is set as it is when what should replace it is refused', async () => {
+    const app = await cli.newApp('Kept');
+    const p8 = writeFile('kept.p8', apnsKey.pem);
+    await cli.json('channel', 'set', 'Kept', 'apns', ...apnsOptions(p8));
+    await cli.json('channel', 'set', 'Kept', 'fcm', '--service-account', writeFile('kept.json', serviceAccount()));
+    const { channels } = await cli.json('channel', 'list', 'Kept');
+    const secrets = await secretsOf(app.id);
+    const rsa = writeFile('kept-rsa.p8', googleKey.pem);
+    const damaged = writeFile('damaged.json', serviceAccount({ private_key: googleKey.pem.slice(0, 400) }));
+    const refused = [
+      await cli.run('channel', 'set', 'Kept', 'apns', ...apnsOptions(rsa)),
+      await cli.run('channel', 'set', 'Kept', 'apns', ...apnsOptions(p8), '--bundle-id', ''),
+      await cli.run('channel', 'set', 'Kept', 'fcm', '--service-account', damaged),
     ];
-    const refused = await Promise.all(
-      cases.map(([parameters]) => cli.run('channel', 'set', 'Refusing', ...parameters)),
-    );
-    for (const [i, [, line]] of cases.entries()) expect(refused[i]).toMatchObject(refusal(line));
-    expect(await secretsOf(app.id)).toEqual([]);
+    for (const each of refused) expect(each.status).toBe(1);
+    expect((await cli.json('channel', 'list', 'Kept')).channels).toEqual(channels);
+    expect(await secretsOf(app.id)).toEqual(secrets);
   });
 
   it('R-45 needs the master key, and stores nothing without it', async () => {

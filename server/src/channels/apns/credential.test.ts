@@ -45,6 +45,7 @@ describe('a key file that cannot work is refused in words', () => {
     ['an empty one', '', /no PEM file/],
     ['bytes', '\u0000\u0001', /no PEM file/],
     ['the key without its lines', good.pem.split('\n')[1] ?? '', /no PEM file/],
+    ['a service account', JSON.stringify({ type: 'service_account', private_key: good.pem }), /no PEM file/],
     ['a certificate', certificate, /a certificate/],
     ['a public key', publicPem, /public key/],
     ['an encrypted key', encrypted, /encrypted/],

@@ -49,7 +49,8 @@ export function parseApnsCredential(
 }
 
 function readSigningKey(text: string): Pick<ApnsCredential, 'privateKey' | 'fingerprint'> | { problem: string } {
-  const label = /-----BEGIN ([A-Z0-9 ]+)-----/.exec(text)?.[1];
+  // A service account's JSON holds a PEM as well, and is another vendor's.
+  const label = text.trimStart().startsWith('{') ? undefined : /-----BEGIN ([A-Z0-9 ]+)-----/.exec(text)?.[1];
   if (label === undefined) {
     return { problem: 'It is no PEM file: an APNs key begins with -----BEGIN PRIVATE KEY-----.' };
   }

@@ -66,6 +66,7 @@ const rows: Row[] = [
   [wns, 401, null, 'auth_failed'],
   [google, 401, 'invalid push subscription endpoint', 'auth_failed'],
   [google, 403, 'invalid JWT provided', 'auth_failed'],
+  [other, 401, null, 'auth_failed'],
   [other, 403, null, 'auth_failed'],
   [apple, 403, reason('SomethingNew'), 'auth_failed'],
   // Too large
@@ -80,6 +81,7 @@ const rows: Row[] = [
   [apple, 405, reason('MethodNotAllowed'), 'invalid_payload'],
   ...[101, 108, 110, 111, 112, 113, 114].map((number): Row => [mozilla, 400, errno(number), 'invalid_payload']),
   [wns, 400, null, 'invalid_payload', { 'x-wns-error-description': 'Ttl value conflicts with X-WNS-Cache-Policy.' }],
+  [wns, 405, null, 'invalid_payload'],
   [other, 405, null, 'invalid_payload'],
   [google, 400, 'Bad Request', 'invalid_payload'],
   // Throttled
@@ -98,6 +100,7 @@ const rows: Row[] = [
   [mozilla, 503, errno(201), 'provider_unavailable'],
   [mozilla, 503, errno(202), 'provider_unavailable'],
   [mozilla, 500, errno(999), 'provider_unavailable'],
+  ...[500, 503].map((status): Row => [wns, status, null, 'provider_unavailable']),
   ...[500, 502, 503, 504, 599].map((status): Row => [other, status, null, 'provider_unavailable']),
   // Anything else
   [other, 406, null, 'unknown_error'],
