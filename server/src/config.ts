@@ -34,6 +34,8 @@ export interface Config {
   readonly defaultPlan: string;
   readonly trustedProxies: readonly string[];
   readonly logLevel: string;
+  /** The start pauses sends, for all processes. */
+  readonly startPaused: boolean;
   readonly allowUnsafePostgres: boolean;
 }
 
@@ -67,6 +69,7 @@ export const variables = {
   DEFAULT_PLAN: 'free',
   TRUSTED_PROXIES: '',
   LOG_LEVEL: 'info',
+  START_PAUSED: '0',
   ALLOW_UNSAFE_POSTGRES: '0',
 } as const;
 
@@ -105,6 +108,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, working
     defaultPlan: read('DEFAULT_PLAN'),
     trustedProxies: list(read('TRUSTED_PROXIES')),
     logLevel: oneOf(read('LOG_LEVEL'), 'LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+    startPaused: oneOf(read('START_PAUSED'), 'START_PAUSED', ['0', '1']) === '1',
     allowUnsafePostgres: oneOf(read('ALLOW_UNSAFE_POSTGRES'), 'ALLOW_UNSAFE_POSTGRES', ['0', '1']) === '1',
   });
 }

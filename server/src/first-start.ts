@@ -13,6 +13,7 @@ import { type Clock, createClock } from './platform/clock.ts';
 import type { Sql } from './platform/db.ts';
 import type { EmbeddedDatabase } from './platform/embedded-postgres.ts';
 import type { Uuid } from './platform/ids.ts';
+import { describePause, type Pause } from './platform/restore-guard.ts';
 import type { Seal } from './platform/seal.ts';
 
 /** Push services ask for somebody to write to. An operator's own address is set with `carillon channel set`. */
@@ -26,6 +27,8 @@ export interface FirstStartDeps {
   readonly seal: Seal;
   readonly config: Config;
   readonly embedded: EmbeddedDatabase | undefined;
+  /** The pause that the service starts in. */
+  readonly paused: Pause | null;
 }
 
 /** What a start says, given the address it listens on; null where it runs no API. */
@@ -36,21 +39,27 @@ export interface StartNotice {
 
 /** Makes the first app where there is none, and returns what to print once the service answers. */
 export async function firstStart(deps: FirstStartDeps): Promise<StartNotice> {
-  const { config, embedded } = deps;
+  const { config, embedded, paused } = deps;
   const keys = embedded && (await makeDemoApp(deps));
   const baseOf = (address: string | null): string => config.publicUrl ?? address ?? '';
   const data = embedded ? embedded.clusterDir : 'the database of DATABASE_URL';
   return {
     text: (address) =>
-      [...describeStart(config, address, baseOf(address), data), ...describeKeys(keys, baseOf(address)), '', ''].join(
-        '\n',
-      ),
+      [
+        ...describeStart(config, address, baseOf(address), data),
+        ...describeWaiting(paused),
+        ...describeKeys(keys, baseOf(address)),
+        '',
+        '',
+      ].join('\n'),
     document: (address) => ({
       address,
       console: address === null ? null : `${baseOf(address)}/`,
       data,
       data_dir: embedded ? config.dataDir : null,
       default_plan: config.defaultPlan,
+      paused_at: paused?.at ?? null,
+      pause_reason: paused?.reason ?? null,
       first_app: keys
         ? {
             name: demoAppName,
@@ -75,6 +84,15 @@ function describeStart(config: Config, address: string | null, base: string, dat
     ...(config.publicUrl === null
       ? ['  PUBLIC_URL  is not set: pushes carry the real url, and clicks on Apple endpoints are not counted']
       : []),
+  ];
+}
+
+function describeWaiting(paused: Pause | null): string[] {
+  if (!paused) return [];
+  return [
+    '',
+    '  *** PAUSED ***  nothing is sent until somebody says: npx carillon resume',
+    `  ${describePause(paused)}`,
   ];
 }
 

@@ -27,6 +27,8 @@ export interface HttpDeps
     HealthDeps {
   /** Short transactions have a pool of their own: a lock they wait for keeps no reader waiting. */
   readonly txSql: Sql;
+  /** Nothing is sent for the moment. */
+  readonly isPaused: () => boolean;
 }
 
 export function routesOf(deps: HttpDeps): Route<Caller>[] {

@@ -5,6 +5,7 @@ import { addChannelCommands } from './cli/channel.ts';
 import { CommandError } from './cli/command-error.ts';
 import { addKeyCommands } from './cli/key.ts';
 import { addMigrateCommand } from './cli/migrate.ts';
+import { addPauseCommands } from './cli/pause.ts';
 import { addSandboxCommand } from './cli/sandbox.ts';
 import { addSeedCommand } from './cli/seed.ts';
 import { addStartCommand } from './cli/start.ts';
@@ -21,6 +22,7 @@ function buildProgram(): Command {
   // The service is loaded only where it runs: a command that lists apps is quick.
   addStartCommand(program, async (config, options) => (await import('./processes.ts')).runStart(config, options));
   addMigrateCommand(program);
+  addPauseCommands(program);
   addAppCommands(program);
   addKeyCommands(program);
   addChannelCommands(program);

@@ -7,8 +7,10 @@ import { type Config, ConfigError, type Role } from './config.ts';
 import { firstStart, type StartNotice } from './first-start.ts';
 import { openPool } from './platform/db.ts';
 import { type EmbeddedDatabase, startEmbeddedPostgres } from './platform/embedded-postgres.ts';
+import { isInstanceMade, loadInstance } from './platform/instance.ts';
 import { createLog, type Log } from './platform/log.ts';
 import { loadMasterKey } from './platform/master-key.ts';
+import { pause, pauseWhereMoved } from './platform/restore-guard.ts';
 import { createSeal } from './platform/seal.ts';
 import { prepareDatabase } from './prepare-database.ts';
 
@@ -70,7 +72,7 @@ export async function runStart(config: Config, options: StartOptions): Promise<v
   }
 }
 
-/** Schema, master key, and with an empty embedded database the first app. Returns what to print once the service answers. */
+/** Schema, master key, pause, and with an empty embedded database the first app. Returns what to print once the service answers. */
 async function prepare(
   config: Config,
   databaseUrl: string,
@@ -80,8 +82,12 @@ async function prepare(
   const sql = openPool({ url: databaseUrl, connectionsMax: 2, name: 'carillon start', statementTimeoutMs: 300_000 });
   try {
     for (const name of await prepareDatabase(sql)) log.info({ migration: name }, 'schema brought up to date');
-    const { key, previous } = await loadMasterKey(config);
-    return await firstStart({ sql, seal: createSeal(key, previous), config, embedded });
+    const { key, previous } = await loadMasterKey(config, await isInstanceMade(sql));
+    const seal = createSeal(key, previous);
+    await loadInstance(sql, seal);
+    // Once, here: a process that is started anew must not undo what an operator has resumed.
+    const paused = config.startPaused ? await pause(sql, 'start') : await pauseWhereMoved(sql);
+    return await firstStart({ sql, seal, config, embedded, paused });
   } finally {
     await sql.end({ timeout: 5 });
   }

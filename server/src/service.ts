@@ -40,6 +40,7 @@ import { createOutboundSockets } from './platform/outbound-socket.ts';
 import { createOutboundTransport, type TransportOptions } from './platform/outbound-transport.ts';
 import { originOfUrl } from './platform/outbound-url.ts';
 import { createCursors } from './platform/page.ts';
+import { type PauseWatch, pauseChannel, pauseWhereMoved, watchPause } from './platform/restore-guard.ts';
 import { createSeal } from './platform/seal.ts';
 import { loadTimeZones } from './platform/time-zones.ts';
 import { loadPlans } from './quotas/plan.ts';
@@ -63,6 +64,7 @@ export interface Service {
   readonly routes: readonly Pick<Route<Caller>, 'method' | 'path' | 'access'>[];
   /** What batches are worked with. */
   readonly run: RunDeps;
+  readonly pause: PauseWatch;
   /** Starts the loops of a worker. */
   startWorkers(): Workers;
   /** How long ago the slowest worker beside this process looked for work. */
@@ -145,6 +147,9 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     isSending: (ofSql, appId, messageId) => isMessageSending(ofSql, clock, appId, messageId),
     advance: (tx, appId, messageId, counts) => advanceMessage(tx, clock, appId, messageId, counts),
   };
+  await pauseWhereMoved(sql);
+  let workers: Workers | undefined;
+  const pause = await watchPause({ sql, log, onResume: () => workers?.wake() });
   const leases = createLeases({ sql: sendSql, clock, log });
   const run: RunDeps = {
     sql: sendSql,
@@ -161,17 +166,25 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     compiled: createCompiledMessages({ sql: sendSql, ledger }),
     receiptKey,
     publicUrl: config.publicUrl,
+    isPaused: pause.isPaused,
   };
 
   const finishes = createFinishes();
-  let workers: Workers | undefined;
+  const lookForPause = (): void => {
+    pause.look().catch((error: unknown) => log.debug({ err: error }, 'cannot see whether sends are paused'));
+  };
   const listener = await startListener({
     open: () => open('listen', 1, 10_000),
     sql,
-    hear: { [finishedChannel]: (id) => finishes.notify(id), [batchesChannel]: () => workers?.wake() },
+    hear: {
+      [finishedChannel]: (id) => finishes.notify(id),
+      [batchesChannel]: () => workers?.wake(),
+      [pauseChannel]: lookForPause,
+    },
     onGap() {
       finishes.notify('');
       workers?.wake();
+      lookForPause();
     },
     log,
   });
@@ -194,6 +207,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     receiptKeys: instance.receiptKeys,
     run,
     finishes,
+    isPaused: pause.isPaused,
     sendWaitMs: config.sendWaitMs,
     track(work) {
       underWay.add(work);
@@ -221,6 +235,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     server,
     routes,
     run,
+    pause,
     startWorkers() {
       workers ??= startWorkers({ run, sql: workSql, clock, log });
       return workers;
@@ -240,6 +255,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     async close() {
       clearInterval(clockTimer);
       leases.stop();
+      pause.stop();
       await listener.stop();
       await Promise.all(Object.values(senders).map((sender) => sender.close()));
       await Promise.all([sql, txSql, workSql, sendSql].map((pool) => pool.end({ timeout: 5 })));

@@ -59,6 +59,7 @@ export interface Bundle {
   readonly sql: Sql;
   readonly databaseUrl: string;
   readonly clock: SettableClock;
+  readonly config: Config;
   readonly service: Service;
   readonly workers: Workers;
   /** What the tokens inside pushes are signed with. */
@@ -192,6 +193,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     sql: database.sql,
     databaseUrl: database.url,
     clock: service.clock,
+    config,
     service,
     workers,
     receiptKey: service.run.receiptKey,

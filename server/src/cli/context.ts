@@ -4,6 +4,7 @@ import type { Config } from '../config.ts';
 import { type Clock, createClock } from '../platform/clock.ts';
 import { openPool, type Sql } from '../platform/db.ts';
 import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
+import { isInstanceMade } from '../platform/instance.ts';
 import { loadMasterKey } from '../platform/master-key.ts';
 import { listMigrations, missingMigrations } from '../platform/migrate.ts';
 import { createSeal, type Seal } from '../platform/seal.ts';
@@ -34,7 +35,7 @@ export async function withDatabase<Result>(
     await checkSchema(config, sql);
     const clock = await createClock(sql);
     const loadSeal = async (): Promise<Seal> => {
-      const keys = await loadMasterKey(config);
+      const keys = await loadMasterKey(config, await isInstanceMade(sql));
       return createSeal(keys.key, keys.previous);
     };
     return work({ config, databaseUrl, sql, clock, loadSeal });

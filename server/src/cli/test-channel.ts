@@ -14,6 +14,7 @@ import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
 import { loadInstance } from '../platform/instance.ts';
 import { createLog } from '../platform/log.ts';
 import { loadMasterKey } from '../platform/master-key.ts';
+import { describePause, pauseWhereMoved } from '../platform/restore-guard.ts';
 import { validate } from '../platform/validate.ts';
 import { loadPlans } from '../quotas/plan.ts';
 import { createService, type Service } from '../service.ts';
@@ -28,6 +29,8 @@ type Delivery = Awaited<ReturnType<typeof presentDeliveries>>[number];
 export async function testChannel(appName: string, channel: ChannelId, deviceText: string): Promise<Answer> {
   return withDatabase(loadConfig(), async (context) => {
     const app = await getApp(context.sql, appName);
+    const paused = await pauseWhereMoved(context.sql);
+    if (paused) throw new CommandError(`${describePause(paused)}. Nothing is sent until: carillon resume`);
     if (app.suspendedAt) throw new CommandError(`${printable(app.name)} is suspended: carillon app resume APP`);
     const deviceId = await getDeviceOf(context, app, channel, deviceText);
     const { messageId, delivery } = await send(context, app, deviceId);
@@ -68,7 +71,8 @@ async function send(
   const service = await openService(context);
   try {
     const { run } = service;
-    const accepted = await createAcceptMessage({ sql, workSql: sql, clock })(caller, plan, request, null);
+    const accept = createAcceptMessage({ sql, workSql: sql, clock, isPaused: run.isPaused });
+    const accepted = await accept(caller, plan, request, null);
     const wait = {
       sql,
       finishes: createFinishes(),

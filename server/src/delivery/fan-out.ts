@@ -24,8 +24,8 @@ export async function fanOut(
     readonly messageId: Uuid;
     readonly predicate: Fragment;
     readonly windowMs: number;
-    /** Claims the batches for the caller when they are this few devices. */
-    readonly own: { readonly claimId: Uuid; readonly devicesMax: number };
+    /** Claims the batches for the caller when they are this few devices; null: never. */
+    readonly own: { readonly claimId: Uuid; readonly devicesMax: number } | null;
   },
 ): Promise<FanOut & { readonly isOwn: boolean }> {
   const { tx, clock } = deps;

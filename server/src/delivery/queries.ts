@@ -30,8 +30,8 @@ export async function insertBatches(
     /** Over `audience` under the alias `a`, app and activity included. */
     readonly predicate: Fragment;
     readonly windowMs: number;
-    /** An audience of at most so many devices is born claimed, for the caller to work itself. */
-    readonly own: { readonly claimId: Uuid; readonly devicesMax: number };
+    /** An audience of at most so many devices is born claimed, for the caller to work itself; null: none is. */
+    readonly own: { readonly claimId: Uuid; readonly devicesMax: number } | null;
   },
 ): Promise<FannedOut> {
   const { appId, messageId, batchIds, predicate, windowMs, own } = plan;
@@ -44,7 +44,7 @@ export async function insertBatches(
     ), ids AS (
       SELECT id, part FROM unnest(${batchIds as Uuid[]}::uuid[]) WITH ORDINALITY AS minted (id, part)
     ), claim AS (
-      SELECT CASE WHEN count(*) <= ${own.devicesMax}::int THEN ${own.claimId}::uuid END AS id FROM picked
+      SELECT CASE WHEN count(*) <= ${own?.devicesMax ?? 0}::int THEN ${own?.claimId ?? null}::uuid END AS id FROM picked
     ), made AS (
       INSERT INTO batches (id, app_id, message_id, device_ids, size, state, queued_at, due_at, expires_at, available_at, claim_id, claims)
       SELECT ids.id, ${appId}, ${messageId}, parts.device_ids, parts.size,

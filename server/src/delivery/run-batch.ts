@@ -15,6 +15,8 @@ import { listTargets } from './targets.ts';
 
 export interface RunDeps extends RecorderDeps, PushAllDeps {
   readonly leases: Leases;
+  /** Asked before every push, as a stop is: a pause lets what is on the wire end and hands the rest back (R-92). */
+  readonly isPaused: () => boolean;
 }
 
 /** `done`: every delivery is final. `waiting`: handed back. `lost`: another process holds it, or will. */
@@ -37,7 +39,12 @@ export async function runBatch(
   let end: BatchEnd | undefined;
   try {
     await failpoint('batch.after_claim');
-    const work: BatchWork = { batch, recorder, watch, isStopping: () => isStopping() || !lease.isHeld() };
+    const work: BatchWork = {
+      batch,
+      recorder,
+      watch,
+      isStopping: () => isStopping() || deps.isPaused() || !lease.isHeld(),
+    };
     const nextAtMs = await workBatch(deps, work);
     // What was canceled meanwhile ends now, not when its retries would be due.
     if (nextAtMs !== undefined) await watch.look();

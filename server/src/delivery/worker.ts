@@ -25,6 +25,7 @@ export function startSendWorker(deps: RunDeps): WorkLoop {
     turnsMax: batchesAtOnce,
     pollMs,
     log: deps.log,
+    isPaused: deps.isPaused,
     async claim() {
       const claimedAt = performance.now();
       const batch = await claimNextBatch(deps.sql, deps.clock, lastAppId, mintUuid(deps.clock.nowMs()));

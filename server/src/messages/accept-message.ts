@@ -32,6 +32,8 @@ export interface AcceptDeps {
   /** The pool for long statements: a large audience must not stand in front of a request. */
   readonly workSql: Sql;
   readonly clock: Clock;
+  /** While paused nothing is worked here, however small: its batches wait like all others. */
+  readonly isPaused: () => boolean;
 }
 
 export type AcceptMessage = (
@@ -105,7 +107,7 @@ async function findReplay(
 }
 
 async function store(
-  { workSql, clock }: AcceptDeps,
+  { workSql, clock, isPaused }: AcceptDeps,
   caller: Caller,
   plan: Plan,
   request: MessageRequest,
@@ -133,7 +135,7 @@ async function store(
     if (!isNew) return rollback('taken');
     const started = await startMessage(
       { tx, clock },
-      { appId: caller.appId, id, audience: request.audience, windowMs, plan, claimId: claim.id },
+      { appId: caller.appId, id, audience: request.audience, windowMs, plan, claimId: isPaused() ? null : claim.id },
     );
     if (started.accepted > 0 && !started.isOwn) await tx`SELECT pg_notify(${batchesChannel}, '')`;
     await failpoint('message.before_commit');

@@ -19,10 +19,13 @@ export interface Started {
   readonly isOwn: boolean;
 }
 
-/** Throws the 429 when the audience does not fit the quota; the caller's transaction then undoes everything. */
+/**
+ * Throws the 429 when the audience does not fit the quota; the caller's transaction then undoes everything. Without a
+ * `claimId` the batches are for the workers, however few they are.
+ */
 export async function startMessage(
   { tx, clock }: { tx: Tx; clock: Clock },
-  message: { appId: Uuid; id: Uuid; audience: Audience; windowMs: number; plan: Plan; claimId: Uuid },
+  message: { appId: Uuid; id: Uuid; audience: Audience; windowMs: number; plan: Plan; claimId: Uuid | null },
 ): Promise<Started> {
   const { appId, id, audience, windowMs, plan, claimId } = message;
   const made = await fanOut(
@@ -32,7 +35,7 @@ export async function startMessage(
       messageId: id,
       predicate: audiencePredicate(tx, appId, audience),
       windowMs,
-      own: { claimId, devicesMax: ownDevicesMax },
+      own: claimId === null ? null : { claimId, devicesMax: ownDevicesMax },
     },
   );
   const unmatched = await countUnmatched(tx, appId, audience);

@@ -6,7 +6,6 @@ import type { Seal, SealPlace } from './seal.ts';
 export interface Instance {
   /** Newest first: the first signs, all verify. */
   readonly receiptKeys: readonly Buffer[];
-  readonly systemIdentifier: string;
 }
 
 const place = (index: number): SealPlace => ({
@@ -16,6 +15,11 @@ const place = (index: number): SealPlace => ({
   appId: '',
 });
 
+/** Whether a service has run on this database: then its secrets are sealed with a master key that is out there. */
+export async function isInstanceMade(sql: Sql): Promise<boolean> {
+  return (await sql`SELECT FROM instance WHERE id = 1`).length > 0;
+}
+
 /** Reads the row, making it at the very first start. Throws when its keys cannot be opened with the master key at hand. */
 export async function loadInstance(sql: Sql, seal: Seal): Promise<Instance> {
   const first = seal.seal(randomBytes(32), place(0));
@@ -23,14 +27,12 @@ export async function loadInstance(sql: Sql, seal: Seal): Promise<Instance> {
     INSERT INTO instance (id, system_identifier, receipt_keys)
     SELECT 1, system_identifier::text, ${[first]}::text[] FROM pg_control_system()
     ON CONFLICT (id) DO NOTHING`;
-  const [row] = await sql<{ receiptKeys: string[]; systemIdentifier: string }[]>`
-    SELECT receipt_keys, system_identifier FROM instance WHERE id = 1`;
+  const [row] = await sql<{ receiptKeys: string[] }[]>`SELECT receipt_keys FROM instance WHERE id = 1`;
   if (!row) throw new Error('the instance row is missing');
   // A key keeps the place it was sealed for: counted from the oldest, which stands last.
-  const { receiptKeys, systemIdentifier } = row;
+  const { receiptKeys } = row;
   return {
     receiptKeys: receiptKeys.map((record, i) => seal.open(record, place(receiptKeys.length - 1 - i))),
-    systemIdentifier,
   };
 }
 

@@ -17,7 +17,11 @@ export interface MasterKeySettings {
   readonly databaseUrl: string | null;
 }
 
-export async function loadMasterKey(settings: MasterKeySettings): Promise<MasterKeys> {
+/**
+ * `isSealed`: secrets are stored already, so that a key which is not there was lost, and a new one would open nothing.
+ * Throws `SealError`, in words for an operator.
+ */
+export async function loadMasterKey(settings: MasterKeySettings, isSealed = false): Promise<MasterKeys> {
   const { masterKey, masterKeyPrevious, databaseUrl } = settings;
   const previous = masterKeyPrevious === null ? undefined : parseMasterKey(masterKeyPrevious, 'MASTER_KEY_PREVIOUS');
   if (masterKey !== null) return { key: parseMasterKey(masterKey, 'MASTER_KEY'), previous };
@@ -26,16 +30,21 @@ export async function loadMasterKey(settings: MasterKeySettings): Promise<Master
       'MASTER_KEY is required with DATABASE_URL: 32 bytes in base64; make one with: openssl rand -base64 32',
     );
   }
-  return { key: await readOrGenerate(settings.dataDir), previous };
+  return { key: await readOrGenerate(settings.dataDir, isSealed), previous };
 }
 
-async function readOrGenerate(dataDir: string): Promise<Buffer> {
+async function readOrGenerate(dataDir: string, isSealed: boolean): Promise<Buffer> {
   const path = join(dataDir, 'master.key');
   const read = async (): Promise<Buffer> => parseMasterKey(await readFile(path, 'utf8'), path);
   try {
     return await read();
   } catch (error) {
     if ((error as { code?: string }).code !== 'ENOENT') throw error;
+  }
+  if (isSealed) {
+    throw new SealError(
+      `${path} is missing, and what this database keeps secret was sealed with it: put it back, or set MASTER_KEY to that key.`,
+    );
   }
   await mkdir(dataDir, { recursive: true });
   // Written whole under another name, then linked: a process that dies here leaves no half key, and of two that start at

@@ -25,9 +25,9 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 }
 
 /** A loop whose own poll never comes: it looks when it starts, when it is woken and when a turn ends. */
-function start(claim: () => Promise<Work>, turnsMax = 1) {
+function start(claim: () => Promise<Work>, turnsMax = 1, isPaused = () => false) {
   const log = createLog('silent', 'test');
-  const loop = startWorkLoop({ name: 'test', turnsMax, pollMs: 3_600_000, log, claim });
+  const loop = startWorkLoop({ name: 'test', turnsMax, pollMs: 3_600_000, log, isPaused, claim });
   whenDone(() => loop.stop());
   return loop;
 }
@@ -93,6 +93,59 @@ describe('idle', () => {
     looks[1]?.happen(undefined);
     await idle;
     expect(looked).toBe(2);
+  });
+});
+
+describe('while paused', () => {
+  it('R-92 claims nothing, and when it is woken after the pause what waited', async () => {
+    let isPaused = true;
+    let claims = 0;
+    const waiting: Work[] = [async () => undefined];
+    const loop = start(
+      async () => {
+        claims++;
+        return waiting.shift();
+      },
+      1,
+      () => isPaused,
+    );
+    await loop.idle();
+    expect([claims, waiting.length]).toEqual([0, 1]);
+    isPaused = false;
+    loop.wake();
+    await loop.idle();
+    expect(waiting).toHaveLength(0);
+  });
+
+  it('R-92 lets what it has claimed end, and claims no more', async () => {
+    let isPaused = false;
+    let claims = 0;
+    const work = createSignal();
+    const loop = start(
+      async () => {
+        claims++;
+        return () => work.happened;
+      },
+      2,
+      () => isPaused || claims > 0,
+    );
+    const idle = loop.idle();
+    expect(await isSettled(idle)).toBe(false);
+    isPaused = true;
+    work.happen();
+    await idle;
+    expect(claims).toBe(1);
+  });
+
+  it('looks on, so that nobody takes it for stuck', async () => {
+    const loop = start(
+      () => Promise.reject(new Error('claimed')),
+      1,
+      () => true,
+    );
+    const before = loop.lastLookedAt;
+    await loop.idle();
+    expect(loop.lastLookedAt).toBeGreaterThan(before);
   });
 });
 

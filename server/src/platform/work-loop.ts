@@ -1,5 +1,5 @@
 // A loop that claims work, works, and claims again: several turns at once, woken by a notification or by its own poll, and
-// drained on stop. A turn that throws is logged and the loop goes on: it survives any job.
+// drained on stop. It claims nothing while paused. A turn that throws is logged and the loop goes on: it survives any job.
 import type { Log } from './log.ts';
 
 export interface WorkLoop {
@@ -18,11 +18,13 @@ export interface WorkLoopOptions {
   readonly turnsMax: number;
   readonly pollMs: number;
   readonly log: Log;
+  /** While it says so the loop looks on, so that it is not taken for stuck, and claims nothing. */
+  isPaused(): boolean;
   /** Claims one piece of work and returns how to do it; undefined: there is none. */
   claim(): Promise<(() => Promise<void>) | undefined>;
 }
 
-export function startWorkLoop({ name, turnsMax, pollMs, log, claim }: WorkLoopOptions): WorkLoop {
+export function startWorkLoop({ name, turnsMax, pollMs, log, isPaused, claim }: WorkLoopOptions): WorkLoop {
   const underWay = new Set<Promise<void>>();
   let isStopped = false;
   let looking: Promise<void> | undefined;
@@ -43,7 +45,9 @@ export function startWorkLoop({ name, turnsMax, pollMs, log, claim }: WorkLoopOp
     }
     looking = claimAll().finally(() => {
       looking = undefined;
-      settleIdle();
+      // Somebody may have asked after the last question was put and before this.
+      if (lookAgain && !isStopped) look();
+      else settleIdle();
     });
   };
 
@@ -52,7 +56,7 @@ export function startWorkLoop({ name, turnsMax, pollMs, log, claim }: WorkLoopOp
       do {
         lookAgain = false;
         lastLookedAt = performance.now();
-        while (!isStopped && underWay.size < turnsMax) {
+        while (!isStopped && !isPaused() && underWay.size < turnsMax) {
           const work = await claim();
           if (!work) break;
           const turn: Promise<void> = work()

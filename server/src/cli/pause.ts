@@ -1,0 +1,35 @@
+// `pause` and `resume`: sends and webhooks stop or go on, on every process of the service, while the API goes on accepting.
+// `resume` also ends the pause after a restore: it is the operator's word that this database may send.
+import type { Command } from 'commander';
+import { loadConfig } from '../config.ts';
+import { describePause, type Pause, pause, resume } from '../platform/restore-guard.ts';
+import { type Answer, type AnswerOptions, answer, withJson } from './answer.ts';
+import { CommandError } from './command-error.ts';
+import { withDatabase } from './context.ts';
+
+export function addPauseCommands(program: Command): void {
+  withJson(program.command('pause'))
+    .description('let sends and webhooks wait; the API goes on accepting')
+    .action((options: AnswerOptions) => answer(options, pauseAll));
+  withJson(program.command('resume'))
+    .description('let sends and webhooks go on, also after a restore')
+    .action((options: AnswerOptions) => answer(options, resumeAll));
+}
+
+async function pauseAll(): Promise<Answer> {
+  const paused = await withDatabase(loadConfig(), ({ sql }) => pause(sql, 'operator'));
+  if (!paused) throw new CommandError('No service has run on this database yet: start it with START_PAUSED=1');
+  return { document: present(paused), text: `${describePause(paused)}. They go on with: carillon resume` };
+}
+
+async function resumeAll(): Promise<Answer> {
+  const ended = await withDatabase(loadConfig(), ({ sql }) => resume(sql));
+  return {
+    document: present(null),
+    text: ended ? `Sends and webhooks go on; they were paused since ${ended.at.toISOString()}.` : 'Nothing was paused.',
+  };
+}
+
+function present(paused: Pause | null): object {
+  return { paused_at: paused?.at ?? null, pause_reason: paused?.reason ?? null };
+}

@@ -1,0 +1,121 @@
+// The pause, and whose database this was (R-92). While paused nothing is sent, on every process; the database alone says so,
+// so that nothing on a machine's disk takes part. Rows that come to another server pause by themselves: whoever copied them
+// may not want a second service to send what the first sends too.
+import { type Sql, type Tx, transaction } from './db.ts';
+import type { Log } from './log.ts';
+
+/**
+ * `operator`: the command line. `start`: START_PAUSED=1. `restore`: `carillon restore`. `other_server`: the rows were written
+ * on a server with another identifier.
+ */
+export type PauseReason = 'operator' | 'start' | 'restore' | 'other_server';
+
+export interface Pause {
+  readonly at: Date;
+  readonly reason: PauseReason;
+}
+
+/** The NOTIFY channel that says: the pause began, or ended. */
+export const pauseChannel = 'carillon_pause';
+
+/** The pause that holds now; null: there is none. */
+export async function findPause(tx: Tx): Promise<Pause | null> {
+  const [row] = await tx<Pause[]>`
+    SELECT paused_at AS at, pause_reason AS reason FROM instance WHERE id = 1 AND paused_at IS NOT NULL`;
+  return row ?? null;
+}
+
+/** Begins a pause; one that holds already stays as it is. Null: no service ever ran on this database. */
+export async function pause(sql: Sql, reason: PauseReason): Promise<Pause | null> {
+  await transaction(sql, async (tx) => {
+    await tx`UPDATE instance SET paused_at = now(), pause_reason = ${reason} WHERE id = 1 AND paused_at IS NULL`;
+    await tx`SELECT pg_notify(${pauseChannel}, '')`;
+  });
+  return findPause(sql);
+}
+
+/** Ends the pause and returns it. From now on the rows belong to the server that they lie on. */
+export async function resume(sql: Sql): Promise<Pause | null> {
+  return transaction(sql, async (tx) => {
+    const ended = await findPause(tx);
+    await tx`
+      UPDATE instance SET paused_at = NULL, pause_reason = NULL,
+        system_identifier = (SELECT system_identifier::text FROM pg_control_system())
+      WHERE id = 1`;
+    await tx`SELECT pg_notify(${pauseChannel}, '')`;
+    return ended;
+  });
+}
+
+/**
+ * Pauses where the rows were written on another server: a dump restored elsewhere, an upgrade by pg_upgrade. To be asked at
+ * every start; a further process of the same database finds its own server and pauses nothing. Returns the pause that holds.
+ */
+export async function pauseWhereMoved(sql: Sql): Promise<Pause | null> {
+  const moved = await sql`
+    SELECT FROM instance, pg_control_system() AS here
+    WHERE instance.id = 1 AND instance.system_identifier <> here.system_identifier::text`;
+  return moved.length > 0 ? pause(sql, 'other_server') : findPause(sql);
+}
+
+/** What a person is told of a pause. */
+export function describePause({ at, reason }: Pause): string {
+  return `Sends and webhooks are paused since ${at.toISOString()}: ${reasons[reason]}`;
+}
+
+const reasons: Readonly<Record<PauseReason, string>> = {
+  operator: 'somebody asked for it',
+  start: 'the service was started with START_PAUSED=1',
+  restore: 'the database was restored from a backup',
+  other_server: 'the database was copied here from another server',
+};
+
+export interface PauseWatch {
+  /** As last heard or looked: at most a second old while the database answers. */
+  isPaused(): boolean;
+  /** Looks now; resolves when it knows. Rejects where the database cannot be asked. */
+  look(): Promise<void>;
+  stop(): void;
+}
+
+export interface PauseWatchOptions {
+  readonly sql: Sql;
+  readonly log: Log;
+  /** What waited may go on. */
+  readonly onResume: () => void;
+}
+
+/** A process has two seconds to follow (operating: `pause`); NOTIFY makes it an instant. */
+const lookEveryMs = 1000;
+
+/** Knows already whether it is paused when it resolves: nothing may be sent before. */
+export async function watchPause({ sql, log, onResume }: PauseWatchOptions): Promise<PauseWatch> {
+  let isPaused = false;
+  let looks = Promise.resolve();
+  let waiting = 0;
+
+  const read = async (): Promise<void> => {
+    const found = await findPause(sql);
+    if (found && !isPaused) log.warn({ paused_at: found.at, reason: found.reason }, 'sends and webhooks are paused');
+    const isOver = isPaused && !found;
+    isPaused = found !== null;
+    if (!isOver) return;
+    log.warn('sends and webhooks go on');
+    onResume();
+  };
+  // One after the other: of two answers under way the older could arrive last.
+  const look = (): Promise<void> => {
+    waiting++;
+    const looked = looks.then(read).finally(() => waiting--);
+    looks = looked.catch(() => undefined);
+    return looked;
+  };
+
+  await look();
+  const timer = setInterval(() => {
+    if (waiting > 0) return;
+    look().catch((error: unknown) => log.debug({ err: error }, 'cannot see whether sends are paused'));
+  }, lookEveryMs);
+  timer.unref();
+  return { isPaused: () => isPaused, look, stop: () => clearInterval(timer) };
+}

@@ -1,0 +1,108 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { describe, expect, it } from 'vitest';
+import { loadInstance } from '../../src/platform/instance.ts';
+import { findPause } from '../../src/platform/restore-guard.ts';
+import { createSeal, parseMasterKey } from '../../src/platform/seal.ts';
+import { whenDone } from '../database.ts';
+import { programArguments, refusal, setupCommandLine } from './run-carillon.ts';
+
+const cli = await setupCommandLine();
+
+/** The row that the first start of a service makes. */
+async function makeInstance(): Promise<void> {
+  await loadInstance(cli.sql, createSeal(parseMasterKey(cli.environment['MASTER_KEY'] ?? '', 'MASTER_KEY')));
+}
+
+describe('pause and resume', () => {
+  it('say what to do where no service has run yet', async () => {
+    await cli.sql`DELETE FROM instance`;
+    expect(await cli.run('pause')).toMatchObject(refusal(/No service has run.*START_PAUSED=1/));
+  });
+
+  it('R-92 set and end the pause in the database, and say so', async () => {
+    await makeInstance();
+    const paused = await cli.json('pause');
+    expect(paused).toEqual({ paused_at: expect.stringMatching(/Z$/), pause_reason: 'operator' });
+    expect((await findPause(cli.sql))?.at.toISOString()).toBe(paused.paused_at);
+    expect(await cli.json('pause')).toEqual(paused);
+    expect((await cli.run('pause')).stdout).toMatch(/paused since .*: somebody asked for it.*carillon resume/);
+    expect(await cli.json('resume')).toEqual({ paused_at: null, pause_reason: null });
+    expect(await findPause(cli.sql)).toBeNull();
+    expect((await cli.run('resume')).stdout).toBe('Nothing was paused.\n');
+  });
+
+  it('R-92 channel test sends nothing while paused, and makes no message', async () => {
+    await makeInstance();
+    const { publicId } = await cli.newApp('Paused');
+    await cli.run('pause');
+    const refused = await cli.run('channel', 'test', publicId, 'webpush', '--device', 'dev_0000000000000000000000');
+    expect(refused).toMatchObject(refusal(/paused since.*carillon resume/));
+    expect(await cli.sql`SELECT FROM messages`).toHaveLength(0);
+    await cli.run('resume');
+  });
+});
+
+describe('START_PAUSED=1', () => {
+  it('R-92 starts paused, says so loudly, and a process that is started anew does not pause again', async () => {
+    const service = startService({ START_PAUSED: '1', PORT: '0' });
+    const started = await service.document();
+    expect(started).toMatchObject({ paused_at: expect.stringMatching(/Z$/), pause_reason: 'start' });
+    expect((await fetch(`${started.address}/readyz`)).status).toBe(200);
+    await cli.run('resume');
+    const before = await listenersOf();
+    expect(before).toHaveLength(2);
+    for (const pid of service.children()) process.kill(pid, 'SIGKILL');
+    // A process listens last: by then it has asked whether it may send.
+    for (let anew: number[] = []; anew.length < 2; ) {
+      anew = (await listenersOf()).filter((pid) => !before.includes(pid));
+    }
+    expect(await findPause(cli.sql)).toBeNull();
+    expect(await service.stop()).toEqual([0, null]);
+  });
+});
+
+/** The connections on which the processes of a service hear NOTIFY, one each. */
+async function listenersOf(): Promise<number[]> {
+  const rows = await cli.sql<{ pid: number }[]>`
+    SELECT pid FROM pg_stat_activity WHERE application_name = 'carillon listen' AND datname = current_database()`;
+  return rows.map(({ pid }) => pid);
+}
+
+function startService(environment: Record<string, string>) {
+  const child: ChildProcess = spawn(process.execPath, programArguments('start', '--workers', '1', '--json'), {
+    cwd: cli.directory,
+    env: { ...cli.environment, ...environment },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'exit');
+  whenDone(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  return {
+    /** What it prints when it answers. */
+    async document(): Promise<ReturnType<typeof JSON.parse>> {
+      let text = '';
+      for await (const chunk of child.stdout ?? []) {
+        text += chunk;
+        try {
+          return JSON.parse(text);
+        } catch {}
+      }
+      throw new Error(`the service ended: ${text}`);
+    },
+    children(): number[] {
+      const list = execFileSync('ps', ['-ax', '-o', 'pid=,ppid=,command='], { encoding: 'utf8' });
+      return list.split('\n').flatMap((line) => {
+        const [pid, parent, ...command] = line.trim().split(/\s+/);
+        return Number(parent) === child.pid && /\/process\.ts/.test(command.join(' ')) ? [Number(pid)] : [];
+      });
+    },
+    /** As Ctrl-C does. */
+    async stop(): Promise<unknown> {
+      child.kill('SIGINT');
+      return ended;
+    },
+  };
+}
