@@ -1,20 +1,18 @@
-// `seed`: fills an app with believable people and devices, for trying and measuring. With a sandbox its browsers are real to
-// that sandbox; without one their subscriptions are valid in form and belong to nobody.
+// `seed`: fills an app with believable people and devices, for trying and measuring. With a sandbox its browsers and phones are
+// real to that sandbox; without one their tokens are valid in form and belong to nobody.
 import type { Command } from 'commander';
 import { createApp, type NewApp } from '../apps/create-app.ts';
-import { saveCredential } from '../apps/credentials.ts';
-import { type App, findApp, findCurrentCredentialId, listCredentials } from '../apps/queries.ts';
-import { generateVapidKeys } from '../channels/webpush/vapid.ts';
+import { type App, findApp, listCredentials } from '../apps/queries.ts';
+import type { ChannelId } from '../channels/channel.ts';
 import { type Config, loadConfig } from '../config.ts';
-import { defaultVapidSubject } from '../first-start.ts';
-import { encodeId, type Uuid } from '../platform/ids.ts';
+import { encodeId } from '../platform/ids.ts';
 import { type Answer, type AnswerOptions, answer, note, printable, withJson } from './answer.ts';
 import { describe, describeKeys, presentApp } from './app.ts';
-import { CommandError } from './command-error.ts';
 import { type CommandContext, madeBy, withDatabase } from './context.ts';
 import { endpointRulesOf } from './endpoint-rules.ts';
 import { getApp } from './find-app.ts';
-import { connectToSandbox, type SandboxBrowsers } from './sandbox-browsers.ts';
+import { connectToSandbox, type SandboxDevices } from './sandbox-devices.ts';
+import { appOnDevices, setSeedChannels } from './seed-channels.ts';
 import { seedDevices } from './seed-devices.ts';
 import { makeToken } from './seed-population.ts';
 import { wholeNumber } from './whole-number.ts';
@@ -34,7 +32,7 @@ export function addSeedCommand(program: Command): void {
     .description('add believable users and devices; without APP in a new app on the plan unlimited')
     .requiredOption('--devices <N>', 'how many devices', wholeNumber('--devices', 1, devicesMax))
     .option('--seed <S>', 'the same seed makes the same people', defaultSeed)
-    .option('--sandbox <URL>', 'the inbox address of a sandbox, whose browsers the web devices are')
+    .option('--sandbox <URL>', 'the inbox address of a sandbox, whose browsers and phones the devices are')
     .action((app: string | undefined, options: SeedOptions) => answer(options, () => seed(app, options)));
 }
 
@@ -43,28 +41,24 @@ async function seed(appName: string | undefined, options: SeedOptions): Promise<
   const sandbox = options.sandbox === undefined ? undefined : await connectToSandbox(options.sandbox);
   return withDatabase(config, async (context) => {
     const { sql } = context;
-    const made = appName === undefined ? await makeApp(context, options.seed) : undefined;
+    const made = appName === undefined ? await makeApp(context, options.seed, sandbox) : undefined;
     const app = made?.app ?? (await getApp(sql, appName ?? ''));
-    const webpush = (await listCredentials(sql, app.id)).find((each) => each.channel === 'webpush' && !each.replacedAt);
-    if (sandbox && !webpush) {
-      throw new CommandError('Browsers subscribe with web push keys: carillon channel set APP webpush');
-    }
-    const vapidKey = String(webpush?.public['publicKey'] ?? '');
+    const credentials = await listCredentials(sql, app.id);
+    const onDevices = sandbox && appOnDevices(credentials);
+    const credentialIdOf = (channel: ChannelId) =>
+      credentials.find((each) => each.channel === channel && each.replacedAt === null)?.id ?? null;
     const startedAt = performance.now();
     const seeded = await seedDevices(context, {
       appId: app.id,
       seed: options.seed,
       devices: options.devices,
-      credentialIds: {
-        web: webpush?.id ?? null,
-        ios: await findCurrentCredentialId(sql, app.id, 'apns'),
-        android: await findCurrentCredentialId(sql, app.id, 'fcm'),
-      },
+      credentialIds: { web: credentialIdOf('webpush'), ios: credentialIdOf('apns'), android: credentialIdOf('fcm') },
       // A sandbox's browsers are judged as the service will that is started for it.
       rules: endpointRulesOf(config, sandbox?.environment),
-      tokensOf: sandbox
-        ? (devices) => sandbox.subscribe(devices, vapidKey, options.seed)
-        : async (devices) => devices.map(makeToken),
+      tokensOf:
+        sandbox && onDevices
+          ? (devices) => sandbox.tokensOf(devices, onDevices, options.seed)
+          : async (devices) => devices.map(makeToken),
       onProgress: progressTo(options.devices),
     });
     const seconds = (performance.now() - startedAt) / 1000;
@@ -73,10 +67,14 @@ async function seed(appName: string | undefined, options: SeedOptions): Promise<
   });
 }
 
-async function makeApp(context: CommandContext, seedName: string): Promise<{ app: App; keys: NewApp }> {
+async function makeApp(
+  context: CommandContext,
+  seedName: string,
+  sandbox: SandboxDevices | undefined,
+): Promise<{ app: App; keys: NewApp }> {
   const { sql, clock } = context;
   const keys = await createApp({ sql, clock }, { name: `Seed ${seedName}`, plan: 'unlimited', createdBy: madeBy });
-  await setWebPush(context, keys.id);
+  await setSeedChannels(context, keys.id, sandbox);
   // Said before the work begins: should it fail, the app is there and has a name.
   note(`Made the app ${encodeId('app', keys.id)}`);
   const app = await findApp(sql, keys.id);
@@ -84,14 +82,7 @@ async function makeApp(context: CommandContext, seedName: string): Promise<{ app
   return { app, keys };
 }
 
-async function setWebPush({ sql, clock, loadSeal }: CommandContext, appId: Uuid): Promise<void> {
-  const { publicKey, privateKey } = generateVapidKeys();
-  const seal = await loadSeal();
-  const shown = { publicKey, subject: defaultVapidSubject };
-  await saveCredential({ sql, clock, seal }, { appId, channel: 'webpush', public: shown, secret: privateKey });
-}
-
-function warnOfEnvironment(config: Config, { environment }: SandboxBrowsers): void {
+function warnOfEnvironment(config: Config, { environment }: SandboxDevices): void {
   const host = environment['PUSH_HOSTS'] ?? '';
   if (config.pushHosts.includes(host) || config.pushHosts.includes('*')) return;
   const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);

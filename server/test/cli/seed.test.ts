@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
@@ -15,6 +16,7 @@ import { createSeal, parseMasterKey } from '../../src/platform/seal.ts';
 import { loadTimeZones, timeZoneField } from '../../src/platform/time-zones.ts';
 import type { StoredProperties } from '../../src/properties/property.ts';
 import { listSlottedAndNumbered } from '../../src/properties/queries.ts';
+import { apnsKey } from '../channels/phone-bundle.ts';
 import { whenDone } from '../database.ts';
 import { programArguments, refusal, setupCommandLine } from './run-carillon.ts';
 
@@ -139,7 +141,7 @@ describe('the population', () => {
 });
 
 describe('sandbox, and seed with it', () => {
-  it('runs as a process of its own, whose browsers are seeded and known to it', async () => {
+  it('runs as a process of its own, whose browsers and phones are seeded and known to it', async () => {
     const parameters = ['sandbox', '--port', '0', '--json'];
     const child = spawn(process.execPath, programArguments(...parameters), {
       cwd: cli.directory,
@@ -172,9 +174,47 @@ describe('sandbox, and seed with it', () => {
 
     // They subscribed with the app's own key.
     const seal = createSeal(parseMasterKey(cli.environment['MASTER_KEY'] ?? '', 'MASTER_KEY'));
-    const [credential] = (await createCredentials({ sql: cli.sql, seal }).open(idOf(app))).values();
+    const opened = await createCredentials({ sql: cli.sql, seal }).open(idOf(app));
+    const credential = [...opened.values()].find(({ channel }) => channel === 'webpush');
     const { pools } = (await (await fetch(`${inbox}/addresses`)).json()) as { pools: { vapid_key: string }[] };
     expect(pools.map((pool) => pool.vapid_key)).toContain(credential?.public['publicKey']);
+
+    // Phones run the app of the credentials, which the sandbox gave out itself.
+    const phones = await cli.sql<{ platform: string; token: string; credentialId: number | null }[]>`
+      SELECT platform, token, credential_id FROM devices WHERE app_id = ${idOf(app)} AND platform <> 'web'`;
+    expect(new Set(phones.map((row) => row.credentialId))).toEqual(new Set([2, 3]));
+    for (const platform of ['ios', 'android']) {
+      const { token = '' } = phones.find((phone) => phone.platform === platform) ?? {};
+      const uninstalled = await fetch(`${inbox}/devices/${encodeURIComponent(token)}`, { method: 'DELETE' });
+      expect([platform, uninstalled.status]).toEqual([platform, 204]);
+    }
+    const { channels } = await cli.json('channel', 'list', app.id);
+    const { apns_keys: keys, service_accounts: accounts } = (await (await fetch(`${inbox}/credentials`)).json()) as {
+      apns_keys: { key_id: string }[];
+      service_accounts: { client_email: string }[];
+    };
+    expect(channels).toMatchObject([
+      { channel: 'fcm', client_email: accounts[0]?.client_email },
+      { channel: 'apns', key_id: keys[0]?.key_id },
+      { channel: 'webpush' },
+    ]);
+
+    // Of an app that has its own, they run that one.
+    await cli.newApp('Own');
+    const p8 = join(cli.directory, 'own.p8');
+    writeFileSync(p8, apnsKey.pem);
+    const own = ['--key-id', 'KEY1234567', '--team-id', 'TEAM123456', '--bundle-id', 'com.example.own'];
+    await cli.json('channel', 'set', 'Own', 'apns', '--key-file', p8, ...own, '--environment', 'sandbox');
+    await cli.json('channel', 'set', 'Own', 'webpush');
+    await cli.json('seed', 'Own', '--devices', '30', '--sandbox', inbox);
+    const { phone_pools: phonePools } = (await (await fetch(`${inbox}/addresses`)).json()) as {
+      phone_pools: unknown[];
+    };
+    expect(phonePools).toContainEqual(
+      expect.objectContaining({ platform: 'ios', bundle_id: 'com.example.own', environment: 'sandbox' }),
+    );
+    // As long as the same sandbox answers, the same devices come again.
+    expect(await cli.json('seed', 'Own', '--devices', '30', '--sandbox', inbox)).toMatchObject({ known_devices: 30 });
 
     child.kill('SIGTERM');
     expect(await ended).toEqual([0, null]);

@@ -1,0 +1,99 @@
+// Simulated browsers and phones from a running sandbox, by its control address: what seeded devices register with, and the keys
+// of who may send to its phones. The sandbox is known by its protocol alone.
+import { z } from 'zod';
+import type { Environment, Platform } from '../channels/channel.ts';
+import { CommandError } from './command-error.ts';
+import type { SeededDevice, Vendor } from './seed-population.ts';
+import { makeToken } from './seed-population.ts';
+
+/** Whose apps the devices run: what a browser subscribes with, and which app is on a phone. Undefined: the sandbox's own. */
+export interface AppOnDevices {
+  readonly vapidKey: string;
+  readonly bundleId?: string | undefined;
+  readonly environment?: Environment | undefined;
+  readonly projectId?: string | undefined;
+}
+
+export interface SandboxDevices {
+  /** The variables by which Carillon reaches it. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** A token for each device, in order: of web devices a subscription. */
+  tokensOf(devices: readonly SeededDevice[], app: AppOnDevices, seed: string): Promise<string[]>;
+  /** A new key of a team, as Apple's developer pages give it. */
+  makeApnsKey(): Promise<{ readonly p8: string; readonly key_id: string; readonly team_id: string }>;
+  /** The JSON text of a new service account, as Google's console gives it. */
+  makeServiceAccount(): Promise<string>;
+}
+
+const addressesSchema = z.object({ environment: z.record(z.string(), z.string()) });
+const subscriptionsSchema = z.object({ subscriptions: z.array(z.object({ endpoint: z.string() }).loose()) });
+const phonesSchema = z.object({ devices: z.array(z.object({ token: z.string() })) });
+const apnsKeySchema = z.object({ p8: z.string(), key_id: z.string(), team_id: z.string() });
+
+const timeoutMs = 60_000;
+
+/** Devices of one kind are numbered together. */
+type Kind = Vendor | Exclude<Platform, 'web'>;
+
+const kindOf = ({ platform, vendor }: SeededDevice): Kind | null => (platform === 'web' ? vendor : platform);
+
+/** Throws, in words, where no sandbox answers. */
+export async function connectToSandbox(url: string): Promise<SandboxDevices> {
+  const base = /^https?:\/\//.test(url) && URL.canParse(url) ? new URL(url) : undefined;
+  if (!base) throw new CommandError(`--sandbox is the address of a sandbox's inbox, not '${url}'`);
+  const call = createCall(base);
+  const { environment } = addressesSchema.parse(await call('GET', 'addresses'));
+  // The next ones of a kind are asked for by the number where the last ones ended.
+  const taken = new Map<Kind, number>();
+
+  /** Reserves before it asks, so that numbers follow the order of calls and not of answers. */
+  const take = async (kind: Kind, count: number, app: AppOnDevices, seed: string): Promise<string[]> => {
+    const from = taken.get(kind) ?? 0;
+    taken.set(kind, from + count);
+    const asked = { count, from, seed: `carillon seed ${seed} ${kind}` };
+    if (kind === 'ios' || kind === 'android') {
+      const onPhone =
+        kind === 'ios' ? { bundle_id: app.bundleId, environment: app.environment } : { project_id: app.projectId };
+      const { devices } = phonesSchema.parse(await call('POST', 'devices', { platform: kind, ...onPhone, ...asked }));
+      return devices.map(({ token }) => token);
+    }
+    const { subscriptions } = subscriptionsSchema.parse(
+      await call('POST', 'subscriptions', { vendor: kind, vapid_key: app.vapidKey, ...asked }),
+    );
+    return subscriptions.map((subscription) => JSON.stringify(subscription));
+  };
+
+  return {
+    environment,
+    async tokensOf(devices, app, seed) {
+      const counts = new Map<Kind, number>();
+      for (const kind of devices.map(kindOf)) if (kind) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+      const taking = [...counts].map(
+        async ([kind, count]): Promise<[Kind, string[]]> => [kind, await take(kind, count, app, seed)],
+      );
+      const made = new Map(await Promise.all(taking));
+      return devices.map((device) => {
+        const kind = kindOf(device);
+        return (kind ? made.get(kind)?.shift() : undefined) ?? makeToken(device);
+      });
+    },
+    makeApnsKey: async () => apnsKeySchema.parse(await call('POST', 'apns/keys', {})),
+    makeServiceAccount: async () => JSON.stringify(await call('POST', 'fcm/service-accounts', {})),
+  };
+}
+
+function createCall(base: URL): (method: string, path: string, body?: object) => Promise<unknown> {
+  return async (method, path, body) => {
+    const url = new URL(path, base.href.endsWith('/') ? base : `${base.href}/`);
+    const response = await fetch(url, {
+      method,
+      headers: { 'content-type': 'application/json' },
+      signal: AbortSignal.timeout(timeoutMs),
+      ...(body && { body: JSON.stringify(body) }),
+    }).catch(() => {
+      throw new CommandError(`No sandbox answers at ${base.origin}; start one with: carillon sandbox`);
+    });
+    if (!response.ok) throw new CommandError(`The sandbox answered ${response.status} to ${method} /${path}`);
+    return response.json();
+  };
+}

@@ -1,0 +1,58 @@
+// The channels of an app that `seed` makes, and what devices have to know of those of any app. Keys for phones come from a
+// sandbox, which is who will verify them; without one only web push is set, since nobody gives out keys of Apple's.
+import { saveCredential } from '../apps/credentials.ts';
+import type { CredentialRecord } from '../apps/queries.ts';
+import { parseApnsCredential } from '../channels/apns/credential.ts';
+import { type ChannelId, environments } from '../channels/channel.ts';
+import { parseServiceAccount } from '../channels/fcm/credential.ts';
+import { generateVapidKeys } from '../channels/webpush/vapid.ts';
+import { defaultVapidSubject } from '../first-start.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { CommandError } from './command-error.ts';
+import type { CommandContext } from './context.ts';
+import type { AppOnDevices, SandboxDevices } from './sandbox-devices.ts';
+
+/** The app that the sandbox puts on an iPhone where nobody says which. */
+const sandboxBundleId = 'com.example.shop';
+
+export async function setSeedChannels(
+  { sql, clock, loadSeal }: CommandContext,
+  appId: Uuid,
+  sandbox: SandboxDevices | undefined,
+): Promise<void> {
+  const seal = await loadSeal();
+  const save = (channel: ChannelId, shown: Record<string, unknown>, secret: string) =>
+    saveCredential({ sql, clock, seal }, { appId, channel, public: shown, secret });
+  const { publicKey, privateKey } = generateVapidKeys();
+  await save('webpush', { publicKey, subject: defaultVapidSubject }, privateKey);
+  if (!sandbox) return;
+
+  const { p8, key_id: keyId, team_id: teamId } = await sandbox.makeApnsKey();
+  const apns = { keyId, teamId, bundleId: sandboxBundleId, environment: environments[0] };
+  if ('issues' in parseApnsCredential({ ...apns, p8 })) throw new CommandError('The sandbox gave no key for APNs');
+  await save('apns', apns, p8);
+
+  const account = await sandbox.makeServiceAccount();
+  const parsed = parseServiceAccount(account, sandbox.environment['FCM_TOKEN_URL'] ?? '');
+  if ('issues' in parsed) throw new CommandError('The sandbox gave no service account for FCM');
+  const { projectId, clientEmail, privateKeyId } = parsed.credential;
+  await save('fcm', { projectId, clientEmail, privateKeyId }, account);
+}
+
+/** What the current credentials say of the app that is on its devices. Throws, in words, where browsers could not subscribe. */
+export function appOnDevices(credentials: readonly CredentialRecord[]): AppOnDevices {
+  const publicOf = (channel: ChannelId): Readonly<Record<string, unknown>> | undefined =>
+    credentials.find((each) => each.channel === channel && each.replacedAt === null)?.public;
+  const vapidKey = publicOf('webpush')?.['publicKey'];
+  if (typeof vapidKey !== 'string') {
+    throw new CommandError('Browsers subscribe with web push keys: carillon channel set APP webpush');
+  }
+  const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+  const apns = publicOf('apns');
+  return {
+    vapidKey,
+    bundleId: text(apns?.['bundleId']),
+    environment: environments.find((each) => each === apns?.['environment']),
+    projectId: text(publicOf('fcm')?.['projectId']),
+  };
+}
