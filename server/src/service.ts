@@ -18,7 +18,6 @@ import { createCompiledMessages } from './delivery/compiled-messages.ts';
 import { createLanes } from './delivery/lanes.ts';
 import { createLeases } from './delivery/leases.ts';
 import type { MessageLedger } from './delivery/message-ledger.ts';
-import { createPushSlots } from './delivery/push-slots.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
 import { createSenders } from './delivery/senders.ts';
 import { batchesChannel } from './delivery/worker.ts';
@@ -28,6 +27,7 @@ import { advanceMessage, findMessageToSend, finishedChannel, isMessageSending } 
 import { createAddressGuard, parseOutboundExceptions } from './platform/address-guard.ts';
 import { createClock, type SettableClock } from './platform/clock.ts';
 import { openPool, type Sql } from './platform/db.ts';
+import { createFairSlots } from './platform/fair-slots.ts';
 import { createHttpServer, type HttpServerOptions, type Route } from './platform/http-server.ts';
 import { nodeEngine } from './platform/http2/node-session.ts';
 import { ownEngine } from './platform/http2/own-session.ts';
@@ -77,8 +77,11 @@ export interface Service {
   close(): Promise<void>;
 }
 
-/** Pushes under way at once in one process: covers 50 ms of provider latency at 4,000 pushes a second. */
-const pushSlotsMax = 200;
+/**
+ * Pushes under way at once in one process. An app that is alone has half of them, which covers 50 ms of provider latency at 4,000
+ * pushes a second; few enough to bound memory and what a crash can repeat.
+ */
+const pushSlots = { slotsMax: 400, perFree: 1 };
 
 export async function createService(options: ServiceOptions): Promise<Service> {
   const { config, databaseUrl, masterKeys, log } = options;
@@ -162,7 +165,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     random: Math.random,
     credentials: createCredentials({ sql: sendSql, seal }),
     leases,
-    slots: createPushSlots(pushSlotsMax),
+    slots: createFairSlots(pushSlots),
     compiled: createCompiledMessages({ sql: sendSql, ledger }),
     receiptKey,
     publicUrl: config.publicUrl,

@@ -85,6 +85,11 @@ export interface Channel<Credential> {
   readonly payloadBytesMax: number;
   /** Sends one push. Never rejects. */
   send(push: Push<Credential>): Promise<Outcome>;
+  /**
+   * How long the next push with this credential has to wait, in milliseconds; it takes its place in the row. Absent: never.
+   * `send` itself does not wait: whoever waits must hold nothing that others need.
+   */
+  waitMs?(credential: Credential): number;
   /** Ends warm connections; pushes under way end first. */
   close(): Promise<void>;
 }

@@ -9,7 +9,8 @@ import type { AnswerForms, StoredSuccess } from './answer-forms.ts';
 import type { ClaimedBatch } from './batch.ts';
 import { type Attempt, channelNumber, errorNumber, skipNumber, statusNumber } from './delivery.ts';
 import type { DeliveryRow } from './outcome-queries.ts';
-import type { PushResult, Target } from './push-one.ts';
+import type { Target } from './plan-push.ts';
+import type { PushResult } from './push-one.ts';
 import type { Verdict } from './record-verdicts.ts';
 
 /** One delivery's outcome on its way to the database. */

@@ -76,7 +76,7 @@ export async function listOwnBatches(sql: Sql, messageId: Uuid, claimId: Uuid): 
 
 /**
  * Takes the next batch of the next app that has one due, after `afterAppId` in a circle: one app's million delays no other
- * app's one. The recursion steps from app to app through the index, so an app with many batches costs one probe.
+ * app's one. Apps of `exceptAppIds` are passed over. The recursion steps from app to app through the index, so an app with many batches costs one probe.
  * SKIP LOCKED: claimers never wait for each other. An expired lease is due like any other.
  */
 export async function claimNextBatch(
@@ -84,6 +84,7 @@ export async function claimNextBatch(
   clock: Clock,
   afterAppId: Uuid,
   claimId: Uuid,
+  exceptAppIds: readonly Uuid[] = [],
 ): Promise<ClaimedBatch | undefined> {
   const [batch] = await sql<ClaimedBatch[]>`
     WITH RECURSIVE apps_open AS (
@@ -93,7 +94,7 @@ export async function claimNextBatch(
       FROM apps_open WHERE apps_open.app_id IS NOT NULL
     ), due AS (
       SELECT app_id FROM apps_open
-      WHERE app_id IS NOT NULL AND EXISTS (
+      WHERE app_id IS NOT NULL AND app_id <> ALL(${exceptAppIds as Uuid[]}::uuid[]) AND EXISTS (
         SELECT 1 FROM batches b WHERE b.state <> 'done' AND b.app_id = apps_open.app_id AND b.available_at <= ${clock.now})
       ORDER BY (app_id <= ${afterAppId}::uuid), app_id
     ), taken AS (

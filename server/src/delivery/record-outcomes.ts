@@ -15,7 +15,8 @@ import type { Lease } from './leases.ts';
 import type { MessageLedger, MessageProgress, OutcomeCounts } from './message-ledger.ts';
 import { listRecorded, markDelivery, takeEarlyReceipts, upsertDeliveries } from './outcome-queries.ts';
 import { type OutcomeItem, toOutcomeItem } from './outcome-row.ts';
-import type { PushResult, Target } from './push-one.ts';
+import type { Target } from './plan-push.ts';
+import type { PushResult } from './push-one.ts';
 import { addBatchMarks, advanceBatch, lockClaimedBatch } from './queries.ts';
 import { recordVerdicts } from './record-verdicts.ts';
 

@@ -12,6 +12,8 @@ export type SendRequest = Omit<Push<never>, 'credential'> & { readonly credentia
 export interface Sender {
   /** Never rejects. Undefined, at once: this credential cannot be read. */
   send(request: SendRequest): Promise<Outcome> | undefined;
+  /** How long the next push with this credential waits for its provider's sake; takes its place in the row. */
+  waitMs(credential: OpenCredential): number;
   /** The host a token's pushes go to, where one credential serves many hosts; else null. */
   hostOf(token: string): string | null;
   close(): Promise<void>;
@@ -59,15 +61,23 @@ function senderFor<Credential>(
   };
   // A batch asks with the same object a thousand times.
   const ofBatch = new WeakMap<OpenCredential, { credential: Credential | undefined }>();
+  const openOnce = (stored: OpenCredential): Credential | undefined => {
+    let known = ofBatch.get(stored);
+    if (!known) {
+      known = { credential: open(stored) };
+      ofBatch.set(stored, known);
+    }
+    return known.credential;
+  };
   return {
     send(request) {
-      let known = ofBatch.get(request.credential);
-      if (!known) {
-        known = { credential: open(request.credential) };
-        ofBatch.set(request.credential, known);
-      }
-      const { credential } = known;
+      const credential = openOnce(request.credential);
       return credential === undefined ? undefined : channel.send({ ...request, credential });
+    },
+    waitMs(stored) {
+      if (channel.waitMs === undefined) return 0;
+      const credential = openOnce(stored);
+      return credential === undefined ? 0 : channel.waitMs(credential);
     },
     hostOf,
     close: () => channel.close(),

@@ -4,7 +4,7 @@ import { propertyColumns, readPropertyColumns } from '../audience/property-colum
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { findPropertiesByKeys } from '../properties/queries.ts';
-import type { Target } from './push-one.ts';
+import type { Target } from './plan-push.ts';
 import { selectTargets } from './queries.ts';
 
 export async function listTargets(

@@ -3,6 +3,7 @@
 import type { Sql } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
 import { startWorkLoop, type WorkLoop } from '../platform/work-loop.ts';
+import type { ClaimedBatch } from './batch.ts';
 import { ensureDeliveryPartitions } from './partitions.ts';
 import { claimNextBatch } from './queries.ts';
 import { type RunDeps, runBatch } from './run-batch.ts';
@@ -10,8 +11,10 @@ import { type RunDeps, runBatch } from './run-batch.ts';
 /** The channel that a process with new batches notifies. */
 export const batchesChannel = 'carillon_batches';
 
-/** Enough that one batch's commit and load overlap another's pushes; memory is bounded by it. */
-const batchesAtOnce = 3;
+/** Enough that one batch's commit and load overlap another's pushes. */
+const batchesOfAppMax = 3;
+/** Of all apps: one whose pushes are slow to be answered leaves turns for others. Memory is bounded by it. */
+const batchesMax = 12;
 const pollMs = 1000;
 const partitionsEveryMs = 6 * 3_600_000;
 
@@ -20,18 +23,31 @@ const firstAppId: Uuid = '00000000-0000-0000-0000-000000000000';
 export function startSendWorker(deps: RunDeps): WorkLoop {
   let lastAppId = firstAppId;
   let isStopping = false;
+  /** Batches under way by app. */
+  const turns = new Map<Uuid, number>();
+  const turn = async (batch: ClaimedBatch, claimedAt: number): Promise<void> => {
+    turns.set(batch.appId, (turns.get(batch.appId) ?? 0) + 1);
+    try {
+      await runBatch(deps, batch, claimedAt, () => isStopping);
+    } finally {
+      const left = (turns.get(batch.appId) ?? 1) - 1;
+      if (left > 0) turns.set(batch.appId, left);
+      else turns.delete(batch.appId);
+    }
+  };
   const loop = startWorkLoop({
     name: 'send',
-    turnsMax: batchesAtOnce,
+    turnsMax: batchesMax,
     pollMs,
     log: deps.log,
     isPaused: deps.isPaused,
     async claim() {
       const claimedAt = performance.now();
-      const batch = await claimNextBatch(deps.sql, deps.clock, lastAppId, mintUuid(deps.clock.nowMs()));
+      const full = [...turns].filter(([, count]) => count >= batchesOfAppMax).map(([appId]) => appId);
+      const batch = await claimNextBatch(deps.sql, deps.clock, lastAppId, mintUuid(deps.clock.nowMs()), full);
       if (!batch) return undefined;
       lastAppId = batch.appId;
-      return async () => void (await runBatch(deps, batch, claimedAt, () => isStopping));
+      return () => turn(batch, claimedAt);
     },
   });
   return {

@@ -75,11 +75,26 @@ describe('a request', () => {
     expect(t.server.seen).toHaveLength(1);
   });
 
-  test('a project that is paced sends later what is too much now, and loses nothing', async () => {
-    const t = await setup({ pace: { perSecondMax: 1_000, perSecondLeast: 20, rampMs: 1 } });
-    const outcomes = await Promise.all(Array.from({ length: 60 }, () => t.send()));
-    expect(outcomes.every(({ kind }) => kind === 'sent')).toBe(true);
-    expect(t.server.seen).toHaveLength(60);
+  test("R-62 one project's connections are not another's", async () => {
+    const t = await setup();
+    for (const changed of [{}, { credential: fcmCredential({ project_id: 'another' }) }, {}])
+      expect(await t.send({}, changed)).toMatchObject({ kind: 'sent' });
+    const [first, second, third] = t.server.seen.map(({ connection }) => connection);
+    expect(second).not.toBe(first);
+    expect(third).toBe(first);
+  });
+
+  test('a project that is paced says how long its next push waits, and another project waits for nothing', async () => {
+    const t = await setup({ pace: { perSecondMax: 20, perSecondLeast: 20, rampMs: 60_000 } });
+    const waits = Array.from({ length: 40 }, () => t.channel.waitMs?.(credential) ?? 0);
+    expect(waits.slice(0, 20)).toEqual(new Array(20).fill(0));
+    expect(waits.at(-1)).toBeGreaterThan(500);
+    expect(t.channel.waitMs?.({ ...credential, projectId: 'another' })).toBe(0);
+  });
+
+  test('one that nobody asks to pace waits for nothing', async () => {
+    const t = await setup();
+    expect(Array.from({ length: 2_000 }, () => t.channel.waitMs?.(credential))).toEqual(new Array(2_000).fill(0));
   });
 });
 

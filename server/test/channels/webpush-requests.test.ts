@@ -8,7 +8,7 @@ import { importJWK, jwtVerify } from 'jose';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import webPush from 'web-push';
 import type { Push } from '../../src/channels/channel.ts';
-import type { WebPushCredential } from '../../src/channels/webpush/vapid.ts';
+import { generateVapidKeys, parseVapidKeys, type WebPushCredential } from '../../src/channels/webpush/vapid.ts';
 import type { ChannelContent } from '../../src/content/content.ts';
 import { certificate, certificateKey, type Protocol, type Served, startPushServer } from './push-server.ts';
 import { createTestChannel, credential, pushTo, readPayload, subscriptionTo, vapidKeys } from './webpush-bundle.ts';
@@ -183,6 +183,23 @@ describe('the size is measured in bytes, before encryption', () => {
     expect(outcome).toMatchObject({ errorCode: 'payload_too_large', retryable: false, provider: null });
     expect(server.connections).toBe(0);
   });
+});
+
+test("R-62 one app's connections are not another's, at the same push service", async () => {
+  const server = await startPushServer({ protocol: 'h2' });
+  const channel = createTestChannel({ leads: { [`${google}:443`]: server.port } });
+  onTestFinished(async () => {
+    await server.close();
+    await channel.close();
+  });
+  const parsed = parseVapidKeys({ id: 'key-2', subject: 'mailto:ops@example.com', ...generateVapidKeys() });
+  if ('issues' in parsed) throw new Error('no keys');
+  const token = subscriptionTo(`https://${google}/fcm/send/a`);
+  for (const changed of [{}, { credential: parsed.credential }, {}])
+    expect(await channel.send(pushTo(token, {}, changed))).toMatchObject({ kind: 'sent' });
+  const [first, second, third] = server.seen.map(({ connection }) => connection);
+  expect(second).not.toBe(first);
+  expect(third).toBe(first);
 });
 
 test('keys that lie on no curve are invalid_token, without a request', async () => {

@@ -1,6 +1,5 @@
 // Android push: one push is one POST to FCM's HTTP v1 API over warm HTTP/2 connections. Never rejects and changes nothing it
 // was handed; what fails before any request is a refusal without a provider's answer.
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { OutboundOrigin } from '../../platform/outbound-socket.ts';
 import type { OutboundTransport } from '../../platform/outbound-transport.ts';
 import type { Channel, Outcome, Push } from '../channel.ts';
@@ -55,7 +54,16 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
   const post = async (projectId: string, token: string, body: Buffer): Promise<Outcome> => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const path = `/v1/projects/${encodeURIComponent(projectId)}/messages:send`;
-    const result = await transport.request({ ...origin, method: 'POST', path, headers, body, timeoutMs });
+    // Each project's connections are its own (R-62): whatever one does to them is its own affair.
+    const result = await transport.request({
+      ...origin,
+      method: 'POST',
+      path,
+      pool: projectId,
+      headers,
+      body,
+      timeoutMs,
+    });
     return readAnswer(result, clock.nowMs());
   };
 
@@ -66,11 +74,6 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
     const message = buildMessage(push);
     if (payloadBytesOf(message) > fcm.payloadBytesMax) return refuseLocally('payload_too_large');
     const body = Buffer.from(JSON.stringify({ message }));
-    if (options.pace !== null) {
-      // By a clock that nobody sets: the database's may be corrected in between.
-      const waitMs = paceOf(projectId, options.pace).waitMs(performance.now());
-      if (waitMs > 0) await sleep(waitMs);
-    }
     const access = await tokens.tokenFor(credential);
     if ('refusal' in access) return access.refusal;
     const outcome = await post(projectId, access.token, body);
@@ -83,6 +86,8 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
   return {
     ...fcm,
     send: (push) => send(push).catch((error: unknown) => refuseLocally('unknown_error', String(error))),
+    // By a clock that nobody sets: the database's may be corrected in between.
+    waitMs: ({ projectId }) => (options.pace === null ? 0 : paceOf(projectId, options.pace).waitMs(performance.now())),
     close: () => transport.close(),
   };
 }

@@ -50,7 +50,9 @@ export function createWebPush(options: WebPushOptions): Channel<WebPushCredentia
     const authorization = vapid.headerFor(subscription.origin, push.credential);
     const { host, port, path } = subscription;
     const headers = buildHeaders(push, subscription, authorization);
-    const result = await transport.request({ method: 'POST', host, port, path, headers, body, timeoutMs });
+    // Each app's connections are its own: whatever one does to them is its own affair.
+    const pool = push.credential.publicKey;
+    const result = await transport.request({ method: 'POST', host, port, path, pool, headers, body, timeoutMs });
     return readAnswer(host, result, clock.nowMs());
   };
 

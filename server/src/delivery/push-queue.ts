@@ -1,0 +1,125 @@
+// Begins the pushes of one channel of a batch, one after the other, with many under way. Each waits first for its provider's pace,
+// holding nothing that others need, and last for a slot; after every wait it is asked anew whether it is to be made at all.
+
+import type { FairSlots } from '../platform/fair-slots.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { Attempt } from './delivery.ts';
+import type { MessageWatch } from './message-watch.ts';
+import { type BatchContext, type PlannedPush, planPush, type Target } from './plan-push.ts';
+import { type PushDeps, type PushResult, pushOne } from './push-one.ts';
+
+export interface QueueDeps extends PushDeps {
+  /** How many pushes this process has under way at once, shared fairly between apps. */
+  readonly slots: FairSlots;
+}
+
+export interface Queue {
+  readonly context: BatchContext;
+  readonly watch: MessageWatch;
+  readonly isStopping: () => boolean;
+  /** The attempts already made for a device, oldest first. */
+  readonly attemptsOf: (deviceId: Uuid) => readonly Attempt[];
+  /** Takes what a delivery came to. */
+  readonly settle: (target: Target, attempts: readonly Attempt[], result: PushResult) => Promise<void>;
+  /** The batch has to be looked at again then. */
+  readonly lookAgainAt: (atMs: number) => void;
+}
+
+/** A stop waits no longer than this for one who waits for the pace. */
+const restMsMax = 100;
+
+/**
+ * Resolves when every push that was begun has ended; rejects then if one of them failed in our own code. Asks before every push
+ * whether to stop: what is on the wire ends, and the rest is left (R-05).
+ */
+export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly Target[]): Promise<void> {
+  const { appId } = queue.context.batch;
+  const failures: unknown[] = [];
+  const underWay: Promise<void>[] = [];
+  try {
+    for (const target of targets) {
+      const attempts = queue.attemptsOf(target.deviceId);
+      const planned = await prepare(deps, queue, target, attempts);
+      if (!planned) continue;
+      underWay.push(
+        pushOne(deps, queue.context, target, planned, attempts)
+          .then((result) => queue.settle(target, attempts, result))
+          // A push that fails in our own code ends neither the others nor the process; the batch is claimed again for it.
+          .catch((error: unknown) => void failures.push(error))
+          .finally(() => deps.slots.give(appId)),
+      );
+    }
+  } finally {
+    await Promise.all(underWay);
+  }
+  if (failures.length > 0) throw failures[0];
+}
+
+/** Waits until this push may be made; what it returns holds a slot. Undefined: it is settled, or left for later. */
+async function prepare(
+  deps: QueueDeps,
+  queue: Queue,
+  target: Target,
+  attempts: readonly Attempt[],
+): Promise<PlannedPush | undefined> {
+  const { appId } = queue.context.batch;
+  let hasPlace = false;
+  let hasSlot = false;
+  for (;;) {
+    const planned = await decide(deps, queue, target, attempts);
+    if (!planned) {
+      if (hasSlot) deps.slots.give(appId);
+      return undefined;
+    }
+    if (!hasPlace) {
+      hasPlace = true;
+      const waitMs = planned.sender.waitMs(planned.credential);
+      if (waitMs > 0) {
+        await rest(waitMs, queue.isStopping);
+        continue;
+      }
+    }
+    if (!hasSlot) {
+      const turn = deps.slots.take(appId);
+      hasSlot = true;
+      if (turn) {
+        await turn;
+        continue;
+      }
+    }
+    return planned;
+  }
+}
+
+/** Is this push to be made, as things stand? If not, sees to what becomes of the delivery. */
+async function decide(
+  deps: QueueDeps,
+  { context, watch, isStopping, settle, lookAgainAt }: Queue,
+  target: Target,
+  attempts: readonly Attempt[],
+): Promise<PlannedPush | undefined> {
+  if (isStopping()) {
+    lookAgainAt(deps.clock.nowMs());
+    return undefined;
+  }
+  if (watch.isCanceled()) {
+    await settle(target, attempts, { kind: 'skipped', reason: 'canceled' });
+    return undefined;
+  }
+  const retryAt = attempts.at(-1)?.retry_at;
+  if (retryAt && Date.parse(retryAt) > deps.clock.nowMs()) {
+    lookAgainAt(Date.parse(retryAt));
+    return undefined;
+  }
+  const planned = planPush(deps, context, target);
+  if (planned.kind === 'planned') return planned;
+  await settle(target, attempts, planned);
+  return undefined;
+}
+
+async function rest(ms: number, isStopping: () => boolean): Promise<void> {
+  const until = performance.now() + ms;
+  for (let leftMs = ms; leftMs > 0 && !isStopping(); leftMs = until - performance.now()) {
+    await new Promise((resolve) => setTimeout(resolve, Math.min(leftMs, restMsMax)));
+  }
+}

@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { createFairSlots } from './fair-slots.ts';
+
+/** Takes until it would have to wait; says how many it got. The one that waits is left waiting. */
+function takeAll(slots: ReturnType<typeof createFairSlots>, holder: string): number {
+  let taken = 0;
+  while (slots.take(holder) === undefined) taken++;
+  return taken;
+}
+
+describe('fair slots', () => {
+  it('leave some free for whoever comes, when one holder takes all it can', () => {
+    const slots = createFairSlots({ slotsMax: 400, perFree: 1 });
+    expect(takeAll(slots, 'a')).toBe(200);
+    expect(slots.take('b')).toBeUndefined();
+  });
+
+  it('R-62 a newcomer waits for nothing, while seven others hold on to all they could get', () => {
+    const slots = createFairSlots({ slotsMax: 400, perFree: 1 });
+    const held = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((greedy) => takeAll(slots, greedy));
+    expect(held[0]).toBe(200);
+    expect(slots.take('newcomer')).toBeUndefined();
+  });
+
+  it('R-62 one that holds more than its share gets nothing back until the others have theirs', async () => {
+    const slots = createFairSlots({ slotsMax: 400, perFree: 1 });
+    takeAll(slots, 'a');
+    takeAll(slots, 'b');
+    let waiting = 0;
+    for (let given = 0; given < 66; given++) {
+      slots.give('a');
+      if (slots.take('b') !== undefined) waiting++;
+    }
+    expect(waiting).toBeGreaterThan(0);
+    expect(slots.take('a')).toBeInstanceOf(Promise);
+    expect(slots.take('c')).toBeUndefined();
+  });
+
+  it('share what comes free in a circle, holder after holder', async () => {
+    const slots = createFairSlots({ slotsMax: 3, perFree: 2 });
+    expect([slots.take('a'), slots.take('a'), slots.take('b')]).toEqual([undefined, undefined, undefined]);
+    const order: string[] = [];
+    const wait = (holder: string) => slots.take(holder)?.then(() => void order.push(holder));
+    const waits = [wait('a'), wait('a'), wait('a'), wait('c'), wait('b')];
+    for (const holder of ['a', 'a', 'b', 'c', 'a', 'b', 'a']) {
+      slots.give(holder);
+      await Promise.resolve();
+    }
+    await Promise.all(waits);
+    expect(order.slice(0, 3).toSorted()).toEqual(['a', 'b', 'c']);
+    expect(order.slice(3)).toEqual(['a', 'a']);
+  });
+
+  it('lose none: when all are given back, all can be taken again', () => {
+    const slots = createFairSlots({ slotsMax: 10, perFree: 4 });
+    for (let round = 0; round < 3; round++) {
+      const taken = ['a', 'b'].map((holder) => ({ holder, count: takeAll(slots, holder) }));
+      expect(taken).toEqual([
+        { holder: 'a', count: 8 },
+        { holder: 'b', count: 2 },
+      ]);
+      // The waits above are served by what is given back, and given back in their turn.
+      for (const { holder, count } of taken) for (let i = 0; i < count + 1; i++) slots.give(holder);
+    }
+  });
+
+  it('refuse to take back what nobody has', () => {
+    const slots = createFairSlots({ slotsMax: 1, perFree: 4 });
+    expect(() => slots.give('a')).toThrow('holds no slot');
+  });
+});

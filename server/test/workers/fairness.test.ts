@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+import { claimNextBatch } from '../../src/delivery/queries.ts';
+import { type RunDeps, runBatch } from '../../src/delivery/run-batch.ts';
+import { createFairSlots } from '../../src/platform/fair-slots.ts';
+import { mintUuid } from '../../src/platform/ids.ts';
+import { accept } from '../push-service.ts';
+import { type Bundle, setup } from '../setup.ts';
+
+const firstApp = '00000000-0000-0000-0000-000000000000';
+const content = { title: 'Sale' };
+
+/** A message that no process works yet: more devices than its acceptor takes itself, and no workers. */
+async function queueMessage(t: Bundle, devices: number, app = t.app) {
+  await t.registerMany(devices, app);
+  const { body } = await t.clientOf(app.serverKey).post('/v1/messages', { audience: { all: true }, content });
+  return body.id as string;
+}
+
+async function untilSent(t: Bundle, app: Bundle['app'], message: string): Promise<void> {
+  const client = t.clientOf(app.serverKey);
+  for (;;) if ((await client.get(`/v1/messages/${message}`)).body.status === 'sent') return;
+}
+
+describe('R-62 an app whose pushes nobody answers', () => {
+  it("leaves slots and turns for another app's message, in the same process", async () => {
+    const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
+    const open: (() => void)[] = [];
+    t.push.scriptAll((request, response, count) => void open.push(() => accept(request, response, count)));
+    const stuck = await queueMessage(t, 3100);
+    t.service.startWorkers();
+    await t.push.waitForCount(200);
+    t.push.scriptAll(accept);
+    const other = await t.newApp();
+    const small = await queueMessage(t, 60, other);
+    await untilSent(t, other, small);
+    // Nothing of the first app ended meanwhile, and it has no more under way than its share.
+    expect(open).toHaveLength(200);
+    expect(t.push.requests).toHaveLength(260);
+    for (const answer of open) answer();
+    await untilSent(t, t.app, stuck);
+  });
+
+  it('is passed over by claims when it has all the turns it may have', async () => {
+    const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
+    await queueMessage(t, 60);
+    const other = await t.newApp();
+    await queueMessage(t, 60, other);
+    const claim = (except: readonly string[]) => claimNextBatch(t.sql, t.clock, firstApp, mintUuid(), except);
+    expect(await claim([t.app.id, other.id])).toBeUndefined();
+    expect(await claim([t.app.id])).toMatchObject({ appId: other.id });
+    expect(await claim([other.id])).toMatchObject({ appId: t.app.id });
+  });
+});
+
+describe('a provider that asks for a slow start', () => {
+  /** As the service's own, but that one app's pushes have to wait, and that there is one slot in all. */
+  function paced(t: Bundle, waitMs: (nth: number) => number): RunDeps {
+    const { run } = t.service;
+    const { webpush } = run.senders;
+    if (!webpush) throw new Error('no web push');
+    let asked = 0;
+    return {
+      ...run,
+      slots: createFairSlots({ slotsMax: 1, perFree: 1 }),
+      senders: {
+        webpush: {
+          ...webpush,
+          waitMs: (credential) => (credential.public['publicKey'] === t.app.vapidPublicKey ? waitMs(++asked) : 0),
+        },
+      },
+    };
+  }
+  const hourMs = 3_600_000;
+
+  it('holds no slot while it waits, and a stop does not wait for it: what was not pushed is handed back', async () => {
+    const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
+    await queueMessage(t, 60);
+    const other = await t.newApp();
+    await queueMessage(t, 60, other);
+    const slow = await claimNextBatch(t.sql, t.clock, firstApp, mintUuid(), [other.id]);
+    const quick = await claimNextBatch(t.sql, t.clock, firstApp, mintUuid());
+    if (!slow || !quick) throw new Error('nothing claimed');
+    let isStopping = false;
+    let isWaiting = (): void => undefined;
+    const waits = new Promise<void>((resolve) => {
+      isWaiting = resolve;
+    });
+    const deps = paced(t, (nth) => {
+      if (nth <= 5) return 0;
+      isWaiting();
+      return hourMs;
+    });
+    const running = runBatch(deps, slow, performance.now(), () => isStopping);
+    await waits;
+    expect(await runBatch(deps, quick, performance.now(), () => false)).toBe('done');
+    isStopping = true;
+    expect(await running).toBe('waiting');
+    const [row] = await t.sql`SELECT state, sent, claims FROM batches WHERE id = ${slow.id}`;
+    expect(row).toEqual({ state: 'waiting', sent: 5, claims: 0 });
+  });
+});
