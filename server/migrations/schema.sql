@@ -145,6 +145,7 @@ CREATE TABLE batches (
   clicked integer NOT NULL DEFAULT 0,
   dismissed integer NOT NULL DEFAULT 0,
   finished_at timestamp with time zone,
+  pushed boolean NOT NULL DEFAULT false,
   CONSTRAINT batches_pkey PRIMARY KEY (id),
   CONSTRAINT batches_check CHECK (((state = 'claimed'::text) = (claim_id IS NOT NULL))),
   CONSTRAINT batches_check1 CHECK (((state = 'done'::text) = (finished_at IS NOT NULL))),

@@ -18,7 +18,10 @@ export const renewEveryMs = 5000;
 /** Outcomes wait at most this long for their commit: what a crash can repeat. */
 export const flushEveryMs = 500;
 
-/** A batch that was claimed this often without ever being handed back in order fails its own deliveries. */
+/**
+ * A batch with this many claims that ended without order fails its own deliveries (R-18). No more than the pushes a device may
+ * get: each such claim may have pushed to it, and nobody knows (R-02).
+ */
 export const claimsMax = 5;
 
 export interface ClaimedBatch {
@@ -26,10 +29,17 @@ export interface ClaimedBatch {
   readonly appId: Uuid;
   readonly messageId: Uuid;
   readonly claimId: Uuid;
-  /** Claims in a row without an orderly end, this one included. */
+  /** Claims without an orderly end, this one included. */
   readonly claims: number;
+  /** One of those after the first reached its pushes. */
+  readonly pushed: boolean;
   readonly deviceIds: readonly Uuid[];
   readonly queuedAt: Date;
   readonly dueAt: Date;
   readonly expiresAt: Date;
+}
+
+/** Pushes that a device may have got in claims that ended without order: at most one in each, for a claim pushes to a device once. */
+export function unknownPushesOf({ claims }: Pick<ClaimedBatch, 'claims'>): number {
+  return claims - 1;
 }

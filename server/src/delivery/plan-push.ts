@@ -7,9 +7,10 @@ import type { CompiledContent } from '../content/compile-content.ts';
 import type { Person } from '../content/template.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Uuid } from '../platform/ids.ts';
-import type { ClaimedBatch } from './batch.ts';
-import type { SkipReason } from './delivery.ts';
+import { type ClaimedBatch, unknownPushesOf } from './batch.ts';
+import type { Attempt, SkipReason } from './delivery.ts';
 import { type Lanes, laneOf } from './lanes.ts';
+import { pushesMax } from './retry.ts';
 import { sendWindowMs } from './send-window.ts';
 import type { Sender, Senders } from './senders.ts';
 
@@ -61,20 +62,24 @@ export interface PlannedPush {
   readonly windowEndsAtMs: number;
 }
 
+/** `before`: the attempts already made, oldest first. */
 export function planPush(
   deps: { readonly clock: Clock; readonly senders: Senders; readonly lanes: Lanes },
   context: BatchContext,
   target: Target,
+  before: readonly Attempt[],
 ): PlannedPush | Unpushed {
   const { batch, content } = context;
-  const { token } = target;
+  const { token, credentialId } = target;
   const channel = channelOfPlatform[target.platform];
   if (!target.isActive || token === null) return { kind: 'skipped', reason: 'device_inactive' };
+  // The fifth push was the last, known or not (R-02).
+  if (before.length + unknownPushesOf(batch) >= pushesMax)
+    return { kind: 'failed', code: before.at(-1)?.error_code ?? 'timeout', credentialId };
 
   const ttlSeconds = content.ttlSeconds[channel];
   const windowEndsAtMs = batch.dueAt.getTime() + sendWindowMs(ttlSeconds);
-  if (deps.clock.nowMs() >= windowEndsAtMs)
-    return { kind: 'failed', code: 'expired', credentialId: target.credentialId };
+  if (deps.clock.nowMs() >= windowEndsAtMs) return { kind: 'failed', code: 'expired', credentialId };
 
   const sender = deps.senders[channel];
   const credential = credentialFor(context, channel, target);

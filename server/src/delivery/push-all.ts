@@ -4,12 +4,13 @@ import type { Credentials } from '../apps/credentials.ts';
 import { channelOfPlatform, type Platform } from '../channels/channel.ts';
 import type { Sql } from '../platform/db.ts';
 import { encodeId } from '../platform/ids.ts';
-import type { ClaimedBatch } from './batch.ts';
+import { type ClaimedBatch, unknownPushesOf } from './batch.ts';
 import type { CompiledMessages } from './compiled-messages.ts';
 import type { MessageWatch } from './message-watch.ts';
 import type { OpenDeliveries } from './open-deliveries.ts';
 import type { Target } from './plan-push.ts';
 import { pushQueue, type Queue, type QueueDeps } from './push-queue.ts';
+import { markPushed } from './queries.ts';
 import { receiptTokensOf } from './receipt-token.ts';
 import type { Recorder } from './record-outcomes.ts';
 import { listTargets } from './targets.ts';
@@ -60,6 +61,7 @@ export async function pushAll(deps: PushAllDeps, work: BatchWork, open: OpenDeli
       await recorder.add(target, channelOfPlatform[target.platform], attempts, result);
     },
   };
+  if (unknownPushesOf(batch) > 0) await markPushed(deps.sql, batch);
   // Side by side, so that a channel whose provider asks for a slow start does not hold up the others of the batch.
   const ended = await Promise.allSettled(byPlatform(targets).map((some) => pushQueue(deps, queue, some)));
   for (const one of ended) if (one.status === 'rejected') throw one.reason;

@@ -7,6 +7,7 @@ import { languageOfDelivery } from '../content/locales.ts';
 import type { Clock } from '../platform/clock.ts';
 import { failpoint } from '../platform/failpoint.ts';
 import { encodeId } from '../platform/ids.ts';
+import { unknownPushesOf } from './batch.ts';
 import { type Attempt, presentAnswer } from './delivery.ts';
 import type { Lanes } from './lanes.ts';
 import type { BatchContext, PlannedPush, Target, Unpushed } from './plan-push.ts';
@@ -69,7 +70,7 @@ export async function pushOne(
   }
 
   const urls = content.literalUrls(channel) === null ? JSON.stringify(targetUrlsOf(rendered.content)) : null;
-  const retryAt = retryOf(deps, planned, { outcome, before, startedAtMs });
+  const retryAt = retryOf(deps, planned, { outcome, before, unknownPushes: unknownPushesOf(batch), startedAtMs });
   const attempt: Attempt = {
     at: new Date(startedAtMs).toISOString(),
     type: 'attempt',
@@ -92,9 +93,14 @@ function withDefaultUrl(channel: ChannelId, content: ChannelContent, defaultUrl:
 function retryOf(
   deps: PushDeps,
   { channel, lane, ttlSeconds, windowEndsAtMs }: PlannedPush,
-  given: { readonly outcome: Outcome; readonly before: readonly Attempt[]; readonly startedAtMs: number },
+  given: {
+    readonly outcome: Outcome;
+    readonly before: readonly Attempt[];
+    readonly unknownPushes: number;
+    readonly startedAtMs: number;
+  },
 ): string | null {
-  const { outcome, before, startedAtMs } = given;
+  const { outcome, before, unknownPushes, startedAtMs } = given;
   if (outcome.kind === 'sent') return null;
   const nowMs = deps.clock.nowMs();
   if (outcome.retryAfterMs !== null && outcome.retryable) deps.lanes.pause(lane, nowMs + outcome.retryAfterMs);
@@ -102,6 +108,7 @@ function retryOf(
     channel,
     outcome,
     before: before.map((past) => ({ errorCode: past.error_code, httpStatus: past.provider?.http_status ?? null })),
+    unknownPushes,
     firstAttemptAtMs: before[0] ? Date.parse(before[0].at) : startedAtMs,
     nowMs,
     windowEndsAtMs,

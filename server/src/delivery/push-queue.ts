@@ -111,7 +111,7 @@ async function decide(
     lookAgainAt(Date.parse(retryAt));
     return undefined;
   }
-  const planned = planPush(deps, context, target);
+  const planned = planPush(deps, context, target, attempts);
   if (planned.kind === 'planned') return planned;
   await settle(target, attempts, planned);
   return undefined;

@@ -65,7 +65,7 @@ export async function insertBatches(
 }
 
 const claimedColumns = (tx: Tx): Fragment => tx`
-  b.id, b.app_id, b.message_id, b.claim_id, b.claims, b.device_ids, b.queued_at, b.due_at, b.expires_at`;
+  b.id, b.app_id, b.message_id, b.claim_id, b.claims, b.pushed, b.device_ids, b.queued_at, b.due_at, b.expires_at`;
 
 /** The batches of a message that were born claimed by its acceptor. */
 export async function listOwnBatches(sql: Sql, messageId: Uuid, claimId: Uuid): Promise<ClaimedBatch[]> {
@@ -120,12 +120,22 @@ export async function renewClaims(sql: Sql, clock: Clock, claimIds: readonly Uui
   return new Set(rows.map((row) => row.claimId));
 }
 
-/** Gives a batch back in order, due again at an instant. False: the claim was lost before. */
+/**
+ * Gives a batch back in order, due again at an instant. False: the claim was lost before. This claim is counted no longer; those
+ * that ended without order are, for good.
+ */
 export async function handBackBatch(sql: Sql, batch: ClaimedBatch, availableAt: Date): Promise<boolean> {
   const result = await sql`
-    UPDATE batches SET state = 'waiting', claim_id = NULL, claims = 0, available_at = ${availableAt}
+    UPDATE batches SET state = 'waiting', claim_id = NULL, claims = greatest(claims - 1, 0), available_at = ${availableAt}
     WHERE id = ${batch.id} AND claim_id = ${batch.claimId} AND state = 'claimed'`;
   return result.count === 1;
+}
+
+/** From here on the pushes of this claim may be on the wire. */
+export async function markPushed(sql: Sql, batch: ClaimedBatch): Promise<void> {
+  await sql`
+    UPDATE batches SET pushed = true
+    WHERE id = ${batch.id} AND claim_id = ${batch.claimId} AND state = 'claimed' AND NOT pushed`;
 }
 
 /** The fence alone: holds the batch until the transaction ends, after any commit of ours that may still be under way. */

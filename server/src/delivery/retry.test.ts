@@ -25,6 +25,7 @@ function wait(overrides: Partial<RetryQuestion>): number | undefined {
     channel: 'webpush',
     outcome: refusal('provider_unavailable'),
     before: [],
+    unknownPushes: 0,
     firstAttemptAtMs: 0,
     nowMs: 0,
     windowEndsAtMs: 86_400_000,

@@ -2,7 +2,8 @@
 import type { ChannelId, Outcome } from '../channels/channel.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
 
-const requestsMax = 5;
+/** Pushes to a device for one message, whatever happens. */
+export const pushesMax = 5;
 const spanMsMax = 3_600_000;
 const timeoutRetriesMax = 2;
 const timeoutWaitMsLeast = 10_000;
@@ -23,6 +24,8 @@ export interface RetryQuestion {
   readonly outcome: Extract<Outcome, { kind: 'refused' }>;
   /** The attempts before this one, oldest first. */
   readonly before: readonly PastAttempt[];
+  /** Pushes that may have been made beside them, whose outcome nobody knows. */
+  readonly unknownPushes: number;
   readonly firstAttemptAtMs: number;
   readonly nowMs: number;
   /** The end of this channel's own send window. */
@@ -34,9 +37,10 @@ export interface RetryQuestion {
 
 /** The instant of the next attempt, or undefined when this one was the last: then its code stays. */
 export function retryAtMs(question: RetryQuestion): number | undefined {
-  const { channel, outcome, before, firstAttemptAtMs, nowMs, windowEndsAtMs, ttlSeconds } = question;
+  const { channel, outcome, before, unknownPushes, firstAttemptAtMs, nowMs, windowEndsAtMs, ttlSeconds } = question;
   // With a ttl of 0 the push is for now or never (contract 7.1).
-  if (!outcome.retryable || ttlSeconds === 0 || before.length + 1 >= requestsMax) return undefined;
+  if (!outcome.retryable || ttlSeconds === 0) return undefined;
+  if (before.length + 1 + unknownPushes >= pushesMax) return undefined;
   if (outcome.errorCode === 'timeout' && countCode(before, 'timeout') >= timeoutRetriesMax) return undefined;
   if (isApnsServerError(channel, outcome.provider?.httpStatus ?? null)) {
     const earlier = before.filter((attempt) => isApnsServerError(channel, attempt.httpStatus)).length;

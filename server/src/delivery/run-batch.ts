@@ -7,6 +7,7 @@ import type { Attempt } from './delivery.ts';
 import type { Leases } from './leases.ts';
 import { watchMessage } from './message-watch.ts';
 import { loadOpenDeliveries, type OpenDeliveries } from './open-deliveries.ts';
+import type { Target } from './plan-push.ts';
 import { type BatchWork, type PushAllDeps, pushAll } from './push-all.ts';
 import type { PushResult } from './push-one.ts';
 import { handBackBatch } from './queries.ts';
@@ -92,12 +93,18 @@ async function workBatch(deps: RunDeps, work: BatchWork): Promise<number | undef
     return undefined;
   }
   if (batch.claims > claimsMax) {
-    // Claimed again and again without an orderly end: the batch itself must be what ends its workers.
+    // Claimed again and again without an orderly end: the batch itself must be what ends its workers. Where its pushes may
+    // have been on the wire, what nobody knows of them is that no answer came.
     deps.log.error({ batch_id: batch.id, message_id: batch.messageId, claims: batch.claims }, 'batch given up');
-    await endAll(deps, work, open, (attempts) => {
-      const code = attempts.at(-1)?.error_code ?? 'unknown_error';
-      return { kind: 'failed', code, credentialId: null };
+    const unknown = batch.pushed ? 'timeout' : 'unknown_error';
+    await endAll(deps, work, open, (_target, attempts) => {
+      return { kind: 'failed', code: attempts.at(-1)?.error_code ?? unknown, credentialId: null };
     });
+    return undefined;
+  }
+  if (deps.clock.nowMs() >= batch.expiresAt.getTime()) {
+    // The window of every channel has passed: nothing is compiled or rendered for what is not sent.
+    await endAll(deps, work, open, ({ credentialId }) => ({ kind: 'failed', code: 'expired', credentialId }));
     return undefined;
   }
   return pushAll(deps, work, open);
@@ -108,10 +115,10 @@ async function endAll(
   deps: RunDeps,
   { batch, recorder }: BatchWork,
   open: OpenDeliveries,
-  resultOf: (attempts: readonly Attempt[]) => Extract<PushResult, { kind: 'skipped' | 'failed' }>,
+  resultOf: (target: Target, attempts: readonly Attempt[]) => Extract<PushResult, { kind: 'skipped' | 'failed' }>,
 ): Promise<void> {
   for (const target of await listTargets(deps.sql, batch.appId, open.deviceIds, [])) {
     const attempts = open.attemptsOf(target.deviceId);
-    await recorder.add(target, channelOfPlatform[target.platform], attempts, resultOf(attempts));
+    await recorder.add(target, channelOfPlatform[target.platform], attempts, resultOf(target, attempts));
   }
 }

@@ -201,7 +201,7 @@ describe('R-18 a batch whose outcomes the database refuses for good', () => {
     expect(await t.sql`SELECT 1 FROM deliveries`).toHaveLength(0);
   });
 
-  it('fails its deliveries after five claims when that can be written', async () => {
+  it('R-02 fails its deliveries after five claims when that can be written: each was pushed to, and no answer is known', async () => {
     const t = await setUp();
     const id = await queue(t);
     await t.sql`
@@ -219,8 +219,9 @@ describe('R-18 a batch whose outcomes the database refuses for good', () => {
     expect((await t.server.get(`/v1/messages/${id}`)).body).toMatchObject({
       status: 'failed',
       report: { accepted: 60, sent: 0, failed: 60 },
-      error_counts: { unknown_error: 60 },
+      error_counts: { timeout: 60 },
     });
+    expect(t.push.requests).toHaveLength(60 * claimsMax);
   });
 
   it('holds no worker and pushes to nobody any more when not even that can be written; others are sent', async () => {
