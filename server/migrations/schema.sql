@@ -409,6 +409,15 @@ CREATE TABLE property_catalogs (
   CONSTRAINT property_catalogs_pkey PRIMARY KEY (app_id)
 );
 
+CREATE UNLOGGED TABLE rate_limits (
+  app_id uuid NOT NULL,
+  key_id uuid NOT NULL,
+  full_at timestamp with time zone NOT NULL,
+  granted integer NOT NULL,
+  CONSTRAINT rate_limits_pkey PRIMARY KEY (app_id, key_id),
+  CONSTRAINT rate_limits_granted_check CHECK ((granted >= 1))
+);
+
 CREATE TABLE schema_migrations (
   number integer NOT NULL,
   name text COLLATE "C" NOT NULL,

@@ -32,6 +32,9 @@ export interface Config {
   readonly http2Client: 'own' | 'node';
   readonly plansFile: string | null;
   readonly defaultPlan: string;
+  /** New devices by client key, per client address; null: no limit. */
+  readonly newDevicesPerMinute: number | null;
+  /** Addresses and ranges in CIDR notation. */
   readonly trustedProxies: readonly string[];
   readonly logLevel: string;
   /** The start pauses sends, for all processes. */
@@ -67,6 +70,7 @@ export const variables = {
   HTTP2_CLIENT: 'own',
   PLANS_FILE: '',
   DEFAULT_PLAN: 'free',
+  NEW_DEVICES_PER_MINUTE: '',
   TRUSTED_PROXIES: '',
   LOG_LEVEL: 'info',
   START_PAUSED: '0',
@@ -106,6 +110,10 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, working
     http2Client: oneOf(read('HTTP2_CLIENT'), 'HTTP2_CLIENT', ['own', 'node']),
     plansFile: optional('PLANS_FILE'),
     defaultPlan: read('DEFAULT_PLAN'),
+    newDevicesPerMinute:
+      read('NEW_DEVICES_PER_MINUTE') === ''
+        ? null
+        : integer(read('NEW_DEVICES_PER_MINUTE'), 'NEW_DEVICES_PER_MINUTE', 1, 1_000_000),
     trustedProxies: list(read('TRUSTED_PROXIES')),
     logLevel: oneOf(read('LOG_LEVEL'), 'LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     startPaused: oneOf(read('START_PAUSED'), 'START_PAUSED', ['0', '1']) === '1',

@@ -47,7 +47,7 @@ export function routesOf(deps: HttpDeps): Route<Caller>[] {
     ...userRoutes(writes),
     ...propertyRoutes(deps),
     ...deviceRoutes(writes),
-    ...channelRoutes<Caller>(),
+    ...channelRoutes<Caller>(deps.addressLimits),
     ...configRoutes(deps),
     ...receiptRoutes<Caller>(writes),
     ...openapiRoutes<Caller>(),

@@ -3,6 +3,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { listPlansInUse } from './apps/queries.ts';
 import { type Config, ConfigError, type Role } from './config.ts';
 import { firstStart, type StartNotice } from './first-start.ts';
 import { openPool } from './platform/db.ts';
@@ -13,6 +14,7 @@ import { loadMasterKey } from './platform/master-key.ts';
 import { pause, pauseWhereMoved } from './platform/restore-guard.ts';
 import { createSeal } from './platform/seal.ts';
 import { prepareDatabase } from './prepare-database.ts';
+import { loadPlans } from './quotas/plan.ts';
 
 export type ToProcess =
   | { readonly type: 'start'; readonly role: 'api' | 'worker'; readonly databaseUrl: string }
@@ -82,6 +84,8 @@ async function prepare(
   const sql = openPool({ url: databaseUrl, connectionsMax: 2, name: 'carillon start', statementTimeoutMs: 300_000 });
   try {
     for (const name of await prepareDatabase(sql)) log.info({ migration: name }, 'schema brought up to date');
+    // Before the first app is made: it would be on a plan that stops every later start.
+    loadPlans(config.plansFile, [config.defaultPlan, ...(await listPlansInUse(sql))]);
     const { key, previous } = await loadMasterKey(config, await isInstanceMade(sql));
     const seal = createSeal(key, previous);
     await loadInstance(sql, seal);

@@ -43,7 +43,9 @@ import { createCursors } from './platform/page.ts';
 import { type PauseWatch, pauseChannel, pauseWhereMoved, watchPause } from './platform/restore-guard.ts';
 import { createSeal } from './platform/seal.ts';
 import { loadTimeZones } from './platform/time-zones.ts';
+import { createAddressLimits } from './quotas/address-limit.ts';
 import { loadPlans } from './quotas/plan.ts';
+import { createRateLimit } from './quotas/rate-limit.ts';
 import { startWorkers, type Workers } from './workers.ts';
 
 export interface ServiceOptions {
@@ -83,6 +85,9 @@ export interface Service {
  */
 const pushSlots = { slotsMax: 400, perFree: 1 };
 
+/** A bucket's row is locked for well under a millisecond: who waits for a second waits for a database that is not well. */
+const limiterPool = { connectionsMax: 2, name: 'carillon limits', statementTimeoutMs: 1000, mayLoseCommits: true };
+
 export async function createService(options: ServiceOptions): Promise<Service> {
   const { config, databaseUrl, masterKeys, log } = options;
   // Pools by how long their work may take, so that nothing long stands in front of anything short (design 1): pipelined reads,
@@ -93,6 +98,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const txSql = open('transactions', 6, 10_000);
   const workSql = open('audience', 3, 60_000);
   const sendSql = open('send', 5, 10_000);
+  // The rate limiter stands before every other statement of a request, and waits for none of them.
+  const limitSql = openPool({ ...limiterPool, url: databaseUrl });
   for (const warning of await checkDurability(sql, config.allowUnsafePostgres)) log.warn(warning);
   const clock = await createClock(sql);
   const clockTimer = setInterval(() => clock.synchronize().catch(() => undefined), 30_000);
@@ -197,6 +204,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   // What the supervisor said of the workers beside this process; until it says something there are none to ask about.
   let told = { pollAgeMs: Number.NEGATIVE_INFINITY, at: 0 };
   const underWay = new Set<Promise<unknown>>();
+  const addressLimits = createAddressLimits({ clock, newDevicesPerMinute: config.newDevicesPerMinute });
   const http: HttpDeps = {
     sql,
     txSql,
@@ -212,6 +220,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     finishes,
     isPaused: pause.isPaused,
     sendWaitMs: config.sendWaitMs,
+    addressLimits,
     track(work) {
       underWay.add(work);
       void work.catch(() => undefined).finally(() => underWay.delete(work));
@@ -227,6 +236,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     ...options.http,
     routes,
     authenticate,
+    admit: createRateLimit({ sql: limitSql, clock, plans }),
+    delayUnauthorized: addressLimits.delayUnauthorized,
     nobody,
     log,
     trustedProxies: config.trustedProxies,
@@ -261,7 +272,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       pause.stop();
       await listener.stop();
       await Promise.all(Object.values(senders).map((sender) => sender.close()));
-      await Promise.all([sql, txSql, workSql, sendSql].map((pool) => pool.end({ timeout: 5 })));
+      await Promise.all([sql, txSql, workSql, sendSql, limitSql].map((pool) => pool.end({ timeout: 5 })));
     },
   };
 }

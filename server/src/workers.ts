@@ -6,6 +6,7 @@ import type { Clock } from './platform/clock.ts';
 import type { Sql } from './platform/db.ts';
 import type { Log } from './platform/log.ts';
 import { createPropertyCounter } from './properties/worker.ts';
+import { deleteFullBuckets } from './quotas/queries.ts';
 
 export interface Workers {
   /** When the send loop last looked for work, by `performance.now()`. */
@@ -18,6 +19,7 @@ export interface Workers {
 }
 
 const countPropertiesEveryMs = 60_000;
+const deleteBucketsEveryMs = 600_000;
 
 export function startWorkers({ run, sql, clock, log }: { run: RunDeps; sql: Sql; clock: Clock; log: Log }): Workers {
   const send = startSendWorker(run);
@@ -27,6 +29,10 @@ export function startWorkers({ run, sql, clock, log }: { run: RunDeps; sql: Sql;
     counter.runOnce().catch((error: unknown) => log.warn({ err: error }, 'properties not counted'));
   }, countPropertiesEveryMs);
   counting.unref();
+  const deleting = setInterval(() => {
+    deleteFullBuckets(sql, clock).catch((error: unknown) => log.warn({ err: error }, 'full buckets not deleted'));
+  }, deleteBucketsEveryMs);
+  deleting.unref();
   return {
     get lastLookedAt() {
       return send.lastLookedAt;
@@ -36,6 +42,7 @@ export function startWorkers({ run, sql, clock, log }: { run: RunDeps; sql: Sql;
     async stop() {
       partitions.stop();
       clearInterval(counting);
+      clearInterval(deleting);
       await send.stop();
     },
   };

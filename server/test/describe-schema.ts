@@ -9,8 +9,9 @@ const header = `-- The result of all migrations, for reading. Written by: node -
 
 /** Tables in order of their names, each with its columns, constraints and indexes. */
 export async function describeSchema(sql: Sql): Promise<string> {
-  const tables = await sql<{ oid: number; name: string; partition: string | null }[]>`
-    SELECT c.oid::int, c.relname AS name, pg_get_partkeydef(c.oid) AS partition
+  const tables = await sql<{ oid: number; name: string; kind: string; partition: string | null }[]>`
+    SELECT c.oid::int, c.relname AS name, CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED TABLE' ELSE 'TABLE' END AS kind,
+      pg_get_partkeydef(c.oid) AS partition
     FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
     ORDER BY c.relname COLLATE "C"`;
   const parts = [header];
@@ -35,7 +36,7 @@ export async function describeSchema(sql: Sql): Promise<string> {
     const body = [...columns, ...constraints].map(({ line }) => `  ${line}`).join(',\n');
     const partition = table.partition === null ? '' : ` PARTITION BY ${table.partition}`;
     parts.push(
-      `CREATE TABLE ${table.name} (\n${body}\n)${partition};\n${indexes.map(({ line }) => `${line}\n`).join('')}`,
+      `CREATE ${table.kind} ${table.name} (\n${body}\n)${partition};\n${indexes.map(({ line }) => `${line}\n`).join('')}`,
     );
   }
   return parts.join('\n');

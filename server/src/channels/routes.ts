@@ -4,13 +4,19 @@ import type { Route } from '../platform/http-server.ts';
 import { noQuery, validate } from '../platform/validate.ts';
 import { channels } from './channels.ts';
 
-export function channelRoutes<Caller>(): Route<Caller>[] {
+export interface ChannelRouteDeps {
+  /** Throws the 429 where an address asks too often. */
+  admitAnonymous(address: string): void;
+}
+
+export function channelRoutes<Caller>({ admitAnonymous }: ChannelRouteDeps): Route<Caller>[] {
   return [
     {
       method: 'GET',
       path: '/v1/channels',
       access: 'public',
-      async handle({ query }) {
+      async handle({ query, address }) {
+        admitAnonymous(address);
         validate(noQuery, query);
         return {
           channels: channels.map(({ id, platform, name, payloadBytesMax }) => ({

@@ -24,6 +24,7 @@ import {
   type PropertyConflict,
   type StoredProperties,
 } from '../properties/property.ts';
+import type { NewDevicePermit } from '../quotas/address-limit.ts';
 import type { Device } from './device.ts';
 import { appendChanges } from './device-history.ts';
 import {
@@ -51,6 +52,8 @@ export interface RegisterDevice {
   readonly mayAddProperties: boolean;
   /** The device that gets this token in place of its own. */
   readonly refreshes: Uuid | null;
+  /** Taken before a new device is made; null: as many as there come. */
+  readonly permit: NewDevicePermit | null;
 }
 
 export interface RegisteredDevice {
@@ -62,12 +65,19 @@ export interface RegisteredDevice {
   readonly created: boolean;
 }
 
-/** Throws the 400s that depend on stored data, and the 404 of a refresh; then nothing is written. */
+/** Throws the 400s that depend on stored data, the 404 of a refresh and the 429 of the permit; then nothing is written. */
 export async function registerDevice(
   { sql, clock }: { sql: Sql; clock: Clock },
   request: RegisterDevice,
 ): Promise<RegisteredDevice> {
-  return repeatOnDeadlock(() => transaction(sql, (tx) => registerIn(tx, clock, request)));
+  let created = false;
+  try {
+    const registered = await repeatOnDeadlock(() => transaction(sql, (tx) => registerIn(tx, clock, request)));
+    created = registered.created;
+    return registered;
+  } finally {
+    if (!created) request.permit?.giveBack();
+  }
 }
 
 async function registerIn(tx: Tx, clock: Clock, request: RegisterDevice): Promise<RegisteredDevice> {
@@ -153,6 +163,7 @@ async function registerNew(
   learned: LearnedProperties,
 ): Promise<RegisteredDevice> {
   const { appId, platform, token, facts } = request;
+  request.permit?.take();
   const environment = request.environment ?? null;
   const credentialId = await findCurrentCredentialId(tx, appId, channelOfPlatform[platform]);
   const properties = await ownProperties(tx, request, {}, learned);

@@ -11,6 +11,7 @@ import { encodeId } from '../platform/ids.ts';
 import { type Cursors, limitField, toPage } from '../platform/page.ts';
 import { noQuery, validate } from '../platform/validate.ts';
 import { presentConflict, presentProperties } from '../properties/property.ts';
+import type { AddressLimits } from '../quotas/address-limit.ts';
 import { createRegistrationParser, deviceStatuses, type RegistrationRules, readDeviceId } from './device.ts';
 import { type DeviceOnPage, listDevicePage } from './list-devices.ts';
 import { optOutDevice } from './opt-out-devices.ts';
@@ -20,6 +21,7 @@ export interface DeviceRouteDeps extends RegistrationRules {
   readonly sql: Sql;
   readonly clock: Clock;
   readonly cursors: Cursors;
+  readonly addressLimits: AddressLimits;
 }
 
 export const deviceListQuery = z.strictObject({
@@ -31,14 +33,14 @@ export const deviceListQuery = z.strictObject({
 });
 
 export function deviceRoutes(deps: DeviceRouteDeps): Route<Caller>[] {
-  const { sql, clock, cursors } = deps;
+  const { sql, clock, cursors, addressLimits } = deps;
   const parseRegistration = createRegistrationParser(deps);
   return [
     {
       method: 'POST',
       path: '/v1/devices',
       access: 'client-or-server',
-      async handle({ caller, query, body }) {
+      async handle({ caller, query, body, address }) {
         validate(noQuery, query);
         const given = parseRegistration(body);
         const registered = await registerDevice(
@@ -60,6 +62,7 @@ export function deviceRoutes(deps: DeviceRouteDeps): Route<Caller>[] {
             properties: given.properties,
             mayAddProperties: caller.scope === 'server',
             refreshes: typeof given.device_id === 'string' ? readDeviceId(given.device_id) : null,
+            permit: caller.scope === 'server' ? null : addressLimits.permitNewDevice(address),
           },
         );
         return presentRegistered(registered, caller.scope === 'server');

@@ -9,7 +9,7 @@ import type { ApiRequest, Route } from '../platform/http-server.ts';
 import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
 import { type Cursors, limitField, toPage } from '../platform/page.ts';
 import { noQuery, validate } from '../platform/validate.ts';
-import { builtInPlans, type Plan, type Plans } from '../quotas/plan.ts';
+import { type Plans, planNamed } from '../quotas/plan.ts';
 import type { AcceptMessage } from './accept-message.ts';
 import { type AwaitDeps, awaitReport } from './await-report.ts';
 import { type DryRunDeps, dryRun } from './dry-run.ts';
@@ -66,20 +66,13 @@ async function postMessage(deps: MessageRouteDeps, request: ApiRequest<Caller>):
   const { caller } = request;
   validate(noQuery, request.query);
   const message = validate(messageRequestSchema, request.body);
-  const plan = planOf(deps.plans, caller);
+  const plan = planNamed(deps.plans, caller.plan);
   if (message.dry_run) return dryRun(deps, caller.appId, plan, message);
   const key = readIdempotencyKey(request.header('idempotency-key'));
   const accepted = await deps.accept(caller, plan, message, key);
   const report = await request.aside(() => awaitReport(deps.wait, caller.appId, accepted.id, accepted.claim));
   await failpoint('message.before_reply');
   return { id: encodeId('msg', accepted.id), status: 'sent', replayed: accepted.isReplay, report };
-}
-
-// A plan that the file lacks stopped the start; an app moved to it since falls back to the strictest one.
-function planOf(plans: Plans, caller: Caller): Plan {
-  const plan = plans.get(caller.plan) ?? builtInPlans.get('free');
-  if (!plan) throw new Error(`no plan for ${caller.plan}`);
-  return plan;
 }
 
 /** Taken literally: quotes and case are part of it (contract 16). */

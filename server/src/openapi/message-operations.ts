@@ -151,7 +151,7 @@ export const messageOperations: readonly Operation[] = [
         example: { id, status: 'sent', replayed: false, report: { accepted: 3, sent: 2, failed: 1, skipped: 0 } },
       },
     },
-    refusals: [429],
+    hasQuota: true,
   },
   {
     id: 'listMessages',

@@ -3,7 +3,7 @@
 import type { z } from 'zod';
 import type { Access } from '../platform/http-server.ts';
 import { queryParameters, refTo } from './components.ts';
-import { type RefusalStatus, refusalRef, requestIdHeader } from './refusals.ts';
+import { type RefusalKind, rateLimitHeaders, refusalRef, requestIdHeader } from './refusals.ts';
 
 export interface DescribedAnswer {
   readonly description: string;
@@ -30,8 +30,10 @@ export interface Operation {
   readonly body?: { readonly schema: z.ZodType; readonly example: unknown; readonly alsoAs?: string };
   /** Answers that are no refusals, by status. */
   readonly answers: Readonly<Record<number, DescribedAnswer>>;
-  /** Beside 400 and 500, which any request can get, and 401, 403 and 503, which any request with a key can. */
-  readonly refusals?: readonly RefusalStatus[];
+  /** Beside 400 and 500, which any request can get, and 401, 403, 429 and 503, which any request with a key can. */
+  readonly refusals?: readonly RefusalKind[];
+  /** True: its 429 may also mean the quota. */
+  readonly hasQuota?: boolean;
 }
 
 const security: Readonly<Record<Access, object[]>> = {
@@ -40,21 +42,19 @@ const security: Readonly<Record<Access, object[]>> = {
   public: [],
 };
 
-const refusalsOfKeyed: readonly RefusalStatus[] = [401, 403, 503];
+const refusalsOfKeyed: readonly RefusalKind[] = [401, 403, 503];
 
 /** The Operation Object of OpenAPI 3.1. */
 export function writeOperation(operation: Operation): object {
-  const { id, tag, summary, description, access, body, answers } = operation;
+  const { id, tag, summary, description, access, body, answers, hasQuota, refusals = [] } = operation;
+  const isKeyed = access !== 'public';
   const parameters = parametersOf(operation);
-  const statuses = new Set<RefusalStatus>([
-    400,
-    500,
-    ...(access === 'public' ? [] : refusalsOfKeyed),
-    ...(operation.refusals ?? []),
-  ]);
+  const kinds = new Set<RefusalKind>([400, 500, ...refusals]);
+  if (isKeyed) for (const kind of refusalsOfKeyed) kinds.add(kind);
+  if (isKeyed) kinds.add(hasQuota ? '429 rate or quota' : '429 rate');
   const responses = {
-    ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, writeAnswer(answer)])),
-    ...Object.fromEntries([...statuses].map((status) => [status, refusalRef(status)])),
+    ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, writeAnswer(answer, isKeyed)])),
+    ...Object.fromEntries([...kinds].map(refusalRef)),
   };
   return {
     operationId: id,
@@ -88,14 +88,14 @@ function writeBody({ schema, example, alsoAs }: NonNullable<Operation['body']>):
   return { required: true, content: { 'application/json': media, ...(alsoAs && { [alsoAs]: media }) } };
 }
 
-function writeAnswer({ description, schema, example, headers = {} }: DescribedAnswer): object {
+function writeAnswer({ description, schema, example, headers = {} }: DescribedAnswer, isKeyed: boolean): object {
   const further = Object.entries(headers).map(([name, says]) => [
     name,
     { description: says, required: true, schema: { type: 'string' } },
   ]);
   return {
     description,
-    headers: { ...requestIdHeader, ...Object.fromEntries(further) },
+    headers: { ...requestIdHeader, ...(isKeyed && rateLimitHeaders), ...Object.fromEntries(further) },
     ...(schema && { content: { 'application/json': { schema: refTo(schema), example } } }),
   };
 }

@@ -23,7 +23,7 @@ export const receiptOperations: readonly Operation[] = [
     access: 'public',
     body: { schema: receiptRequest, example: { token, event: 'clicked', action: 'open' }, alsoAs: 'text/plain' },
     answers: { 200: { description: 'Known now.', schema: recordedReceipt, example: { recorded: true } } },
-    refusals: [404, 503],
+    refusals: [404, '429 rate', 503],
   },
   {
     id: 'openLink',
@@ -41,6 +41,6 @@ export const receiptOperations: readonly Operation[] = [
         headers: { location: 'The address.', 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
       },
     },
-    refusals: [404, 503],
+    refusals: [404, '429 rate', 503],
   },
 ];

@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { type ApiErrorCode, apiErrors, issueCodes } from '../platform/api-error.ts';
 import { component, count, instant, refTo, requestId } from './components.ts';
 
-export type RefusalStatus = 400 | 401 | 403 | 404 | 429 | 500 | 503;
+/** A status, or what it is of several: a 429 of the quota is another thing than one of a rate. */
+export type RefusalKind = 400 | 401 | 403 | 404 | '429 rate' | '429 rate or quota' | 500 | 503;
 
 interface Refusal {
   /** Its name in `components.responses`. */
@@ -11,7 +12,8 @@ interface Refusal {
   readonly description: string;
   readonly schema: z.ZodType;
   readonly example: unknown;
-  readonly hasRetryAfter?: true;
+  /** `sometimes`: of several forms, one has it. */
+  readonly retryAfter?: 'always' | 'sometimes';
 }
 
 const exampleId = 'req_3OHYx2g8zVpD6AIcbF7kjW';
@@ -30,7 +32,7 @@ const issue = component(
   }),
 );
 
-function codesOf(status: RefusalStatus): ApiErrorCode[] {
+function codesOf(status: number): ApiErrorCode[] {
   return (Object.keys(apiErrors) as ApiErrorCode[]).filter((code) => apiErrors[code].status === status);
 }
 
@@ -39,7 +41,7 @@ function bodyOf<Further extends z.ZodRawShape>(codes: readonly ApiErrorCode[], f
   return z.strictObject({ error: z.enum(codes), message, ...further, request_id: requestId });
 }
 
-function plain(status: RefusalStatus, name: string, description: string, code: ApiErrorCode): Refusal {
+function plain(status: number, name: string, description: string, code: ApiErrorCode): Refusal {
   return {
     name,
     description,
@@ -68,10 +70,28 @@ const badRequest: Refusal = {
 };
 
 const quota = z.strictObject({ plan: z.string(), limit: count, used: count, requested: count, resets_at: instant });
-const quotaExceeded: Refusal = {
-  name: 'QuotaExceeded',
-  description: 'The audience does not fit what is left of the month. Nothing was sent.',
-  schema: component('QuotaExceededError', bodyOf(['quota_exceeded'], { quota, upgrade: z.string() })),
+const quotaExceededError = component('QuotaExceededError', bodyOf(['quota_exceeded'], { quota, upgrade: z.string() }));
+const rateLimitedError = component(
+  'RateLimitedError',
+  bodyOf(['rate_limited'], { retry_after_ms: z.int().min(1).describe('So long is enough.') }),
+);
+const rateLimited: Refusal = {
+  name: 'RateLimited',
+  description: 'Too many requests: of the key, of the address or of the token.',
+  schema: rateLimitedError,
+  example: {
+    error: 'rate_limited',
+    message: 'Rate limit of 10 requests per second exceeded.',
+    retry_after_ms: 100,
+    request_id: exampleId,
+  },
+  retryAfter: 'always',
+};
+const rateLimitedOrQuotaExceeded: Refusal = {
+  name: 'RateLimitedOrQuotaExceeded',
+  description:
+    'Too many requests of the key, with `Retry-After`; or the audience does not fit what is left of the month, without it. Nothing was sent.',
+  schema: component('TooManyError', z.union([rateLimitedError, quotaExceededError])),
   example: {
     error: 'quota_exceeded',
     message: 'This message needs 25 deliveries; 10 are left this month.',
@@ -79,44 +99,73 @@ const quotaExceeded: Refusal = {
     upgrade: 'Upgrade the plan of this app to send more this month.',
     request_id: exampleId,
   },
+  retryAfter: 'sometimes',
 };
 
-const refusals: Readonly<Record<RefusalStatus, Refusal>> = {
+const refusals: Readonly<Record<RefusalKind, Refusal>> = {
   400: badRequest,
   401: plain(401, 'Unauthorized', 'No key, or one that is not valid.', 'missing_key'),
   403: plain(403, 'Forbidden', 'The app is suspended, or the key is a client key.', 'wrong_key_scope'),
   404: plain(404, 'NotFound', 'There is no such resource, or it belongs to another app.', 'not_found'),
-  429: quotaExceeded,
+  '429 rate': rateLimited,
+  '429 rate or quota': rateLimitedOrQuotaExceeded,
   500: plain(500, 'InternalError', 'A fault of the service, logged under the request id.', 'internal_error'),
   503: {
     ...plain(503, 'Unavailable', 'The database cannot be reached, or a statement ran over its time.', 'unavailable'),
-    hasRetryAfter: true,
+    retryAfter: 'always',
   },
 };
 
-/** A reference to the answer of a status. */
-export function refusalRef(status: RefusalStatus): { $ref: string } {
-  return { $ref: `#/components/responses/${refusals[status].name}` };
+/** A refusal's status, with a reference to its answer. */
+export function refusalRef(kind: RefusalKind): [status: string, answer: { $ref: string }] {
+  return [String(kind).slice(0, 3), { $ref: `#/components/responses/${refusals[kind].name}` }];
 }
 
-/** `components.headers`: what every answer carries, and what a 503 adds. */
+/** `components.headers`: what every answer carries, what a 429 and a 503 add, and what tells of the limit of a key. */
 export const componentHeaders = {
   RequestId: { description: 'Names the request in the log.', required: true, schema: refTo(requestId) },
   RetryAfter: { description: 'Whole seconds.', required: true, schema: { type: 'integer', minimum: 1 } },
+  RetryAfterRate: {
+    description: 'Whole seconds. Not where the quota is the reason: the month does not pass sooner.',
+    required: false,
+    schema: { type: 'integer', minimum: 1 },
+  },
+  RateLimitPolicy: {
+    description: 'On plans with a limit: `"key";q=10;w=1` are 10 requests per second of this key.',
+    required: false,
+    schema: { type: 'string' },
+  },
+  RateLimit: {
+    description: 'On plans with a limit: `"key";r=9;t=1` says that 9 are left for now, and all again in a second.',
+    required: false,
+    schema: { type: 'string' },
+  },
 };
 
 export const requestIdHeader = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
 
+/** On every answer to a key of a plan with a limit, from the moment that it was counted. */
+export const rateLimitHeaders = {
+  'ratelimit-policy': { $ref: '#/components/headers/RateLimitPolicy' },
+  ratelimit: { $ref: '#/components/headers/RateLimit' },
+};
+
+/** What a caller without a good key, or without the right one, is told: it was not counted. */
+const uncounted = ['Unauthorized', 'Forbidden'];
+
+const retryAfterHeaders = { always: 'RetryAfter', sometimes: 'RetryAfterRate' };
+
 /** `components.responses`. */
 export function componentResponses(): Record<string, object> {
   return Object.fromEntries(
-    Object.values(refusals).map(({ name, description, schema, example, hasRetryAfter }) => [
+    Object.values(refusals).map(({ name, description, schema, example, retryAfter }) => [
       name,
       {
         description,
         headers: {
           ...requestIdHeader,
-          ...(hasRetryAfter && { 'retry-after': { $ref: '#/components/headers/RetryAfter' } }),
+          ...(retryAfter && { 'retry-after': { $ref: `#/components/headers/${retryAfterHeaders[retryAfter]}` } }),
+          ...(!uncounted.includes(name) && rateLimitHeaders),
         },
         content: { 'application/json': { schema: refTo(schema), example } },
       },

@@ -8,6 +8,8 @@ export interface Clock {
   /** The present instant by the database's clock, as last compared; milliseconds since the epoch. */
   nowMs(): number;
   date(): Date;
+  /** Time that only goes forward and that nobody sets, for spans within this process; milliseconds since some moment. */
+  steadyMs(): number;
   /** Compares with the database again. */
   synchronize(): Promise<void>;
 }
@@ -20,9 +22,11 @@ export function nowOf(tx: Tx, clock: Clock): Fragment {
   return tx`date_trunc('milliseconds', ${clock.now})`;
 }
 
-/** A clock that tests can set forward; in production nothing calls `advance`. */
+/** A clock that tests can set; in production nothing does. */
 export interface SettableClock extends Clock {
   advance(ms: number): void;
+  /** Stands still at an instant: from now on time passes by `advance` alone. */
+  hold(at: Date): void;
 }
 
 /** A comparison that took longer is not believed. */
@@ -33,12 +37,15 @@ export async function createClock(sql: Sql): Promise<SettableClock> {
   let differenceMs = 0;
   let isCompared = false;
   let advancedMs = 0;
+  let heldMs: number | undefined;
   const clock: SettableClock = {
     get now(): Fragment {
+      if (heldMs !== undefined) return sql`${new Date(heldMs + advancedMs)}::timestamptz`;
       return advancedMs === 0 ? sql`now()` : sql`(now() + ${advancedMs}::float8 * interval '1 millisecond')`;
     },
-    nowMs: () => Math.round(performance.now() + differenceMs) + advancedMs,
+    nowMs: () => (heldMs ?? Math.round(performance.now() + differenceMs)) + advancedMs,
     date: () => new Date(clock.nowMs()),
+    steadyMs: () => (heldMs ?? performance.now()) + advancedMs,
     async synchronize() {
       const startedAt = performance.now();
       const [row] = await sql<
@@ -52,6 +59,9 @@ export async function createClock(sql: Sql): Promise<SettableClock> {
     },
     advance(ms) {
       advancedMs += ms;
+    },
+    hold(at) {
+      heldMs = at.getTime() - advancedMs;
     },
   };
   await clock.synchronize();

@@ -19,10 +19,12 @@ export interface PoolOptions {
   readonly name: string;
   /** Every statement ends by then, at the latest. */
   readonly statementTimeoutMs: number;
+  /** True: a commit does not wait for the disk. For what may be lost in a crash of the database. */
+  readonly mayLoseCommits?: boolean;
 }
 
 /** Opens a pool. Connections are made when first needed and made again after a loss; nothing here ends the process. */
-export function openPool({ url, connectionsMax, name, statementTimeoutMs }: PoolOptions): Sql {
+export function openPool({ url, connectionsMax, name, statementTimeoutMs, mayLoseCommits }: PoolOptions): Sql {
   const { address, ...socket } = splitSocket(url);
   const sql = postgres(address, {
     ...socket,
@@ -37,6 +39,7 @@ export function openPool({ url, connectionsMax, name, statementTimeoutMs }: Pool
       statement_timeout: statementTimeoutMs,
       idle_in_transaction_session_timeout: statementTimeoutMs,
       TimeZone: 'UTC',
+      ...(mayLoseCommits && { synchronous_commit: 'off' }),
     },
     onnotice: () => undefined,
     transform: { column: { from: postgres.toCamel, to: postgres.fromCamel } },

@@ -44,6 +44,8 @@ async function serve(routes: readonly Route<Caller>[], options: Options = {}) {
   const server = createHttpServer<Caller>({
     routes,
     authenticate: async ([authorization = '']) => ({ name: authorization }),
+    admit: () => null,
+    delayUnauthorized: async () => undefined,
     nobody: { name: 'nobody' },
     log: createLog('info', 'test', { write: (line) => void lines.push(line) }),
     ...options,

@@ -1,10 +1,11 @@
 // The HTTP server: Fastify with request ids, limits and one error handler, and the order of checks of contract 1 built in:
-// route, key, suspension, scope, then the body. Knows no resource; rooms hand it their routes.
+// route, key, suspension, scope, rate limit, then the body. Knows no resource; rooms hand it their routes.
 import type { IncomingMessage } from 'node:http';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { z } from 'zod';
 import { ApiError, notFound } from './api-error.ts';
 import { answerBrokenRequest, answerConnect } from './broken-request.ts';
+import { clientAddressFinder } from './client-address.ts';
 import { corsHeaders, isOpenRoute, openRouteFinder, preflightHeaders } from './cors.ts';
 import { isDatabaseDown, isStatementTimeout } from './db.ts';
 import { encodeId, mintUuid } from './ids.ts';
@@ -32,7 +33,7 @@ export interface ApiRequest<Caller> {
   header(name: string): readonly string[];
   readonly id: string;
   readonly log: Log;
-  /** The client's address. */
+  /** The client's address: the peer's, or what a trusted proxy says. */
   readonly address: string;
   /** Does what is nearly all waiting, such as for a report: meanwhile the request does not count as load. */
   aside<Result>(work: () => Promise<Result>): Promise<Result>;
@@ -64,10 +65,20 @@ export interface Route<Caller> {
   handle(request: ApiRequest<Caller>): Promise<object | Answer>;
 }
 
+/** What a request under a rate limit is told, and why it is refused, if it is. */
+export interface Admission {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly refusal: ApiError | null;
+}
+
 export interface HttpServerOptions<Caller> {
   readonly routes: readonly Route<Caller>[];
   /** Answers 401, 403 by throwing; runs before a byte of the body is read. */
   authenticate(authorization: readonly string[], access: 'server' | 'client-or-server'): Promise<Caller>;
+  /** Counts a request whose caller is known; null: there is no limit. Its headers stand on every answer from then on. */
+  admit(caller: Caller): Promise<Admission> | null;
+  /** Resolves when a 401 may be answered. */
+  delayUnauthorized(address: string): Promise<void>;
   /** The caller of public routes. */
   readonly nobody: Caller;
   readonly log: Log;
@@ -87,6 +98,7 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
   const callers = new WeakMap<FastifyRequest, Caller>();
   const load = createLoad(log);
   const open = openRouteFinder(routes);
+  const findClient = clientAddressFinder(options.trustedProxies ?? []);
   let hasWarned = false;
   const server = fastify({
     // The deadline of a body is kept where it is read. node:http cuts off slow headers and, behind both, anything else.
@@ -100,7 +112,6 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
       requireHostHeader: false,
     },
     genReqId: () => encodeId('req', mintUuid()),
-    trustProxy: options.trustedProxies && options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
     logger: false,
     exposeHeadRoutes: true,
     // What fits into the headers fits into a path: an identifier of any length is judged by its route.
@@ -126,9 +137,10 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
   server.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
     if (open.hasRoute(request)) reply.headers(corsHeaders);
-    if (!hasWarned && isForwardedByStranger(request)) {
+    if (!hasWarned && findClient(request.raw).isForwardingIgnored) {
       hasWarned = true;
-      log.warn({ peer: request.ip }, 'X-Forwarded-For is ignored: TRUSTED_PROXIES does not name the peer that sent it');
+      const { remoteAddress: peer } = request.raw.socket;
+      log.warn({ peer }, 'X-Forwarded-For is ignored: TRUSTED_PROXIES does not name the peer that sent it');
     }
     if (request.raw.httpVersion === '1.1' && headerValues(request.raw, 'host').length !== 1) {
       throw invalidJson('A request has exactly one Host header.');
@@ -143,10 +155,23 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
     server.route({
       method: route.method,
       url: route.path,
-      onRequest: async (request) => {
+      onRequest: async (request, reply) => {
         if (access === 'public') return;
         const authorization = headerValues(request.raw, 'authorization');
-        callers.set(request, await load.run(most, () => options.authenticate(authorization, access)));
+        try {
+          await load.run(most, async () => {
+            const caller = await options.authenticate(authorization, access);
+            callers.set(request, caller);
+            const admission = await options.admit(caller);
+            if (admission) reply.headers(admission.headers);
+            if (admission?.refusal) throw admission.refusal;
+          });
+        } catch (error) {
+          if (error instanceof ApiError && error.status === 401) {
+            await options.delayUnauthorized(findClient(request.raw).address);
+          }
+          throw error;
+        }
       },
       handler: async (request, reply) => {
         // Not counted as load: a thousand slow bodies keep nobody else from being served.
@@ -164,7 +189,7 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
             header: (name) => headerValues(request.raw, name),
             id: request.id,
             log,
-            address: request.ip,
+            address: findClient(request.raw).address,
             aside: (work) => load.aside(work),
           }),
         );
@@ -178,11 +203,6 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
     server.options(path, async (_request, reply) => reply.code(200).headers(preflightHeaders).send(''));
   }
   return server;
-}
-
-/** A proxy that we are not told of, or somebody who would like to be taken for another. */
-function isForwardedByStranger({ raw, ip }: FastifyRequest): boolean {
-  return raw.headers['x-forwarded-for'] !== undefined && ip === raw.socket.remoteAddress;
 }
 
 // What devices send gives way first; what stands outside /v1 (health, pages) never does.

@@ -69,3 +69,10 @@ function toPlans(plans: Record<string, z.output<typeof planSchema>>): Plans {
     ]),
   );
 }
+
+/** The plan of an app. One that the file lacks stopped the start; an app moved to it since falls back to the strictest. */
+export function planNamed(plans: Plans, name: string): Plan {
+  const plan = plans.get(name) ?? builtInPlans.get('free');
+  if (!plan) throw new Error(`no plan for ${name}`);
+  return plan;
+}

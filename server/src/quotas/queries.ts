@@ -1,5 +1,6 @@
-// SQL: what an app has used of its monthly quota.
-import type { Tx } from '../platform/db.ts';
+// SQL: what an app has used of its monthly quota, and how far the bucket of each key is emptied.
+import type { Clock } from '../platform/clock.ts';
+import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
 /**
@@ -32,4 +33,57 @@ export async function refundUsage(tx: Tx, appId: Uuid, month: Date | string, uni
 export async function getUsage(tx: Tx, appId: Uuid, month: string): Promise<number> {
   const [row] = await tx<{ used: number }[]>`SELECT used FROM usage WHERE app_id = ${appId} AND month = ${month}::date`;
   return row?.used ?? 0;
+}
+
+/** A bucket of the rate limiter: that of a key. */
+export interface BucketKey {
+  readonly appId: Uuid;
+  readonly keyId: Uuid;
+}
+
+// How many microseconds a bucket needs to be full again; it is empty at a second. Further ahead stands only what was written
+// before the database's clock was set back, and that says nothing any more.
+function aheadOf(sql: Sql, clock: Clock): Fragment {
+  return sql`
+    (CASE WHEN bucket.full_at BETWEEN ${clock.now} AND ${clock.now} + interval '2 seconds'
+      THEN extract(epoch FROM bucket.full_at - ${clock.now}) * 1000000 ELSE 0 END)`;
+}
+
+/**
+ * Takes up to `wanted` requests out of a bucket that fills at `rate` a second, in one statement, whoever else takes out of it.
+ * Undefined: there is not one; nothing is written then.
+ */
+export async function takeFromBucket(
+  sql: Sql,
+  clock: Clock,
+  { appId, keyId }: BucketKey,
+  { wanted, rate }: { wanted: number; rate: number },
+): Promise<{ granted: number; aheadUs: number } | undefined> {
+  const fromFull = Math.min(wanted, rate);
+  const ahead = aheadOf(sql, clock);
+  const room = sql`floor((1000000 - ${ahead}) * ${rate}::bigint / 1000000)`;
+  const granted = sql`least(${wanted}::bigint, ${room})`;
+  const costOf = (requests: Fragment): Fragment =>
+    sql`floor(${requests} * 1000000 / ${rate}::bigint) * interval '1 microsecond'`;
+  const [row] = await sql<{ granted: number; aheadUs: number }[]>`
+    INSERT INTO rate_limits AS bucket (app_id, key_id, full_at, granted)
+    VALUES (${appId}, ${keyId}, ${clock.now} + ${costOf(sql`${fromFull}::bigint`)}, ${fromFull})
+    ON CONFLICT (app_id, key_id) DO UPDATE SET
+      full_at = ${clock.now} + ${ahead} * interval '1 microsecond' + ${costOf(granted)}, granted = ${granted}
+      WHERE ${room} >= 1
+    RETURNING granted, (extract(epoch FROM full_at - ${clock.now}) * 1000000)::float8 AS ahead_us`;
+  return row;
+}
+
+/** How many microseconds a bucket needs to be full again. */
+export async function getBucket(sql: Sql, clock: Clock, { appId, keyId }: BucketKey): Promise<number> {
+  const [row] = await sql<{ aheadUs: number }[]>`
+    SELECT ${aheadOf(sql, clock)}::float8 AS ahead_us FROM rate_limits bucket
+    WHERE app_id = ${appId} AND key_id = ${keyId}`;
+  return row?.aheadUs ?? 0;
+}
+
+/** Forgets buckets that have been full for a minute: a key without one has a full bucket. */
+export async function deleteFullBuckets(sql: Sql, clock: Clock): Promise<void> {
+  await sql`DELETE FROM rate_limits WHERE full_at < ${clock.now} - interval '1 minute'`;
 }

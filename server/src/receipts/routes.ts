@@ -2,12 +2,13 @@
 // marks on one delivery and nothing else.
 import { z } from 'zod';
 import type { MessageLedger } from '../delivery/message-ledger.ts';
-import { openReceiptToken } from '../delivery/receipt-token.ts';
+import { openReceiptToken, type ReceiptSubject } from '../delivery/receipt-token.ts';
 import { notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import { Answer, type Route } from '../platform/http-server.ts';
 import { noQuery, validate } from '../platform/validate.ts';
+import type { AddressLimits } from '../quotas/address-limit.ts';
 import { findTarget } from './find-target.ts';
 import { recordReceipt } from './record-receipt.ts';
 
@@ -17,6 +18,7 @@ export interface ReceiptRouteDeps {
   readonly ledger: MessageLedger;
   /** Every key that tokens may be signed with, newest first. */
   readonly receiptKeys: readonly Buffer[];
+  readonly addressLimits: AddressLimits;
 }
 
 export const receiptSchema = z
@@ -39,11 +41,10 @@ export function receiptRoutes<Caller>(deps: ReceiptRouteDeps): Route<Caller>[] {
       access: 'public',
       // A service worker sends text/plain, which needs no preflight.
       alsoJson: ['text/plain'],
-      async handle({ body, query }) {
+      async handle({ body, query, address }) {
         validate(noQuery, query);
         const receipt = validate(receiptSchema, body);
-        const subject = openReceiptToken(deps.receiptKeys, receipt.token);
-        if (!subject) throw notFound();
+        const subject = readToken(deps, receipt.token, address);
         const recorded = await recordReceipt(deps, subject, receipt.event, receipt.action ?? null);
         if (recorded === undefined) throw notFound();
         return { recorded };
@@ -54,9 +55,8 @@ export function receiptRoutes<Caller>(deps: ReceiptRouteDeps): Route<Caller>[] {
       path: '/v1/r/:token',
       access: 'public',
       ignoresUnknownQuery: true,
-      async handle({ params, query, method }) {
-        const subject = openReceiptToken(deps.receiptKeys, params['token'] ?? '');
-        if (!subject) throw notFound();
+      async handle({ params, query, method, address }) {
+        const subject = readToken(deps, params['token'] ?? '', address);
         const action = query['a'] ?? null;
         const target = await findTarget(deps, subject, action);
         if (target === undefined) throw notFound();
@@ -70,4 +70,16 @@ export function receiptRoutes<Caller>(deps: ReceiptRouteDeps): Route<Caller>[] {
       },
     },
   ];
+}
+
+// A token that does not verify counts against its sender's address, one that does against itself: whoever sends it, the
+// database sees so many requests of it and no more.
+function readToken({ receiptKeys, addressLimits }: ReceiptRouteDeps, token: string, address: string): ReceiptSubject {
+  const subject = openReceiptToken(receiptKeys, token);
+  if (!subject) {
+    addressLimits.admitAnonymous(address);
+    throw notFound();
+  }
+  addressLimits.admitToken(token);
+  return subject;
 }

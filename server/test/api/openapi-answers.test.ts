@@ -212,7 +212,18 @@ describe('real answers are as described', () => {
     await t.registerDevice({}, app);
     await t.sql`INSERT INTO usage (app_id, month, used) VALUES (${app.id}, date_trunc('month', now()), 10000)`;
     const refused = await ask('sendMessage', { key: app.serverKey, body: { audience: { all: true }, content } });
-    expect(refused.status).toBe(429);
+    expect(refused.body.error).toBe('quota_exceeded');
+  });
+
+  it('429: more than a key, an address or a token may ask', async () => {
+    const app = await t.newApp({ plan: 'free' });
+    for (const { operationId: id, responses, security } of operations) {
+      if (!responses[429]) continue;
+      const key = security.length > 0 ? app.serverKey : null;
+      let answer = await ask(id, { ...valid[id], key });
+      while (answer.status !== 429) answer = await ask(id, { ...valid[id], key });
+      expect(answer.body.error).toBe('rate_limited');
+    }
   });
 
   it('500 and 503: a fault of the service, and a database that is away', async () => {

@@ -67,6 +67,7 @@ async function newDevice(appId: Uuid, token: string, platform: 'web' | 'ios' | '
     properties: undefined,
     mayAddProperties: true,
     refreshes: null,
+    permit: null,
   });
   return encodeId('dev', row.deviceId);
 }

@@ -1,0 +1,156 @@
+// Requests per second, per key: GCRA with a burst of one second, kept in the database and so shared by all processes, by the
+// database's clock (contract 4). Every request of a slow plan asks the database; of faster plans a process takes a few at a
+// time, at most 2 % of the rate. A plan without limit costs nothing.
+import type { Caller } from '../apps/caller.ts';
+import { ApiError } from '../platform/api-error.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Sql } from '../platform/db.ts';
+import type { Admission } from '../platform/http-server.ts';
+import { type Plans, planNamed } from './plan.ts';
+import { type BucketKey, getBucket, takeFromBucket } from './queries.ts';
+
+/** Counts a request whose key and scope are good; null: its plan knows no limit. Rejects when the database cannot be asked. */
+export type AdmitCaller = (caller: Caller) => Promise<Admission> | null;
+
+/** Of faster plans a process may hold this much of a second's requests. */
+const sliceOfRate = 0.02;
+/** What is not used within this time is given up. */
+const leaseMs = 1000;
+/** Keys whose bucket is held beyond a request; forgetting one loses what was on lease. */
+const bucketsMax = 10_000;
+const secondUs = 1_000_000;
+
+export function createRateLimit(deps: { sql: Sql; clock: Clock; plans: Plans }): AdmitCaller {
+  const { plans } = deps;
+  const buckets = new Map<string, Bucket>();
+  return (caller) => {
+    const plan = planNamed(plans, caller.plan);
+    const rate = caller.scope === 'server' ? plan.skPerSecond : plan.ckPerSecond;
+    if (rate === null) return null;
+    let bucket = buckets.get(caller.keyId);
+    // After a change of plan what was leased and refused under the former one holds no longer.
+    if (bucket?.rate !== rate) {
+      if (buckets.size >= bucketsMax) buckets.clear();
+      bucket = new Bucket(deps, caller, rate);
+      buckets.set(caller.keyId, bucket);
+    }
+    return bucket.admit();
+  };
+}
+
+/** What a request got: how many more there are for now, and how far the bucket is emptied. */
+interface Taken {
+  readonly isAdmitted: boolean;
+  readonly remaining: number;
+  readonly aheadUs: number;
+}
+
+interface Waiter {
+  resolve(taken: Taken): void;
+  reject(error: unknown): void;
+}
+
+/** A bucket as this process sees it. Requests that come while the database is asked wait, and are then asked for together. */
+class Bucket {
+  readonly rate: number;
+  readonly #deps: { readonly sql: Sql; readonly clock: Clock };
+  readonly #key: BucketKey;
+  readonly #sliceMost: number;
+  #waiters: Waiter[] = [];
+  #isAsking = false;
+  /** Taken out of the bucket and not used yet. */
+  #leased = 0;
+  /** How far the bucket was emptied at a moment between these two. Others may have taken more since, never less. */
+  #known = { aheadUs: 0, askedMs: 0, answeredMs: 0 };
+
+  constructor(deps: { sql: Sql; clock: Clock }, { appId, keyId }: Caller, rate: number) {
+    this.#deps = deps;
+    this.#key = { appId, keyId };
+    this.rate = rate;
+    this.#sliceMost = Math.max(1, Math.floor(rate * sliceOfRate));
+  }
+
+  async admit(): Promise<Admission> {
+    const taken =
+      this.#takeKnown() ??
+      (await new Promise<Taken>((resolve, reject) => {
+        this.#waiters.push({ resolve, reject });
+        if (!this.#isAsking) void this.#ask();
+      }));
+    return this.#present(taken);
+  }
+
+  /** What needs no question: there is something on lease, or too little time has passed for anything to be there. */
+  #takeKnown(): Taken | undefined {
+    const { aheadUs, askedMs, answeredMs } = this.#known;
+    const nowMs = this.#deps.clock.steadyMs();
+    const leastUs = Math.max(0, aheadUs - (nowMs - askedMs) * 1000);
+    if (this.#leased > 0 && nowMs - askedMs < leaseMs) {
+      this.#leased--;
+      return { isAdmitted: true, remaining: this.#roomAt(leastUs) + this.#leased, aheadUs: leastUs };
+    }
+    this.#leased = 0;
+    // Waiting so long must be long enough: the later of the two moments counts.
+    const mostUs = aheadUs - (nowMs - answeredMs) * 1000;
+    return this.#nextInUs(leastUs) > 0 ? { isAdmitted: false, remaining: 0, aheadUs: mostUs } : undefined;
+  }
+
+  async #ask(): Promise<void> {
+    this.#isAsking = true;
+    while (this.#waiters.length > 0) {
+      const group = this.#waiters.splice(0);
+      try {
+        const granted = await this.#take(Math.max(group.length, this.#sliceMost));
+        const { aheadUs } = this.#known;
+        const room = this.#roomAt(aheadUs);
+        this.#leased = Math.max(0, granted - group.length);
+        for (const [place, waiter] of group.entries()) {
+          const left = granted - 1 - place;
+          waiter.resolve({ isAdmitted: left >= 0, remaining: left < 0 ? 0 : room + left, aheadUs });
+        }
+      } catch (error) {
+        for (const waiter of group) waiter.reject(error);
+      }
+      this.#settleKnown();
+    }
+    this.#isAsking = false;
+  }
+
+  /** Those who came meanwhile and need no question of their own. */
+  #settleKnown(): void {
+    for (let taken = this.#waiters[0] && this.#takeKnown(); taken; taken = this.#waiters[0] && this.#takeKnown()) {
+      this.#waiters.shift()?.resolve(taken);
+    }
+  }
+
+  /** Asks the database for so many requests; resolves with how many it gave. */
+  async #take(wanted: number): Promise<number> {
+    const { sql, clock } = this.#deps;
+    const askedMs = clock.steadyMs();
+    const taken = await takeFromBucket(sql, clock, this.#key, { wanted, rate: this.rate });
+    const aheadUs = taken?.aheadUs ?? (await getBucket(sql, clock, this.#key));
+    this.#known = { aheadUs, askedMs, answeredMs: clock.steadyMs() };
+    return taken?.granted ?? 0;
+  }
+
+  #roomAt(aheadUs: number): number {
+    return Math.max(0, Math.floor(((secondUs - aheadUs) * this.rate) / secondUs));
+  }
+
+  #nextInUs(aheadUs: number): number {
+    return aheadUs + secondUs / this.rate - secondUs;
+  }
+
+  #present({ isAdmitted, remaining, aheadUs }: Taken): Admission {
+    const headers = {
+      'ratelimit-policy': `"key";q=${this.rate};w=1`,
+      ratelimit: `"key";r=${remaining};t=${Math.ceil(aheadUs / secondUs)}`,
+    };
+    if (isAdmitted) return { headers, refusal: null };
+    const refusal = new ApiError('rate_limited', {
+      message: `Rate limit of ${this.rate} ${this.rate === 1 ? 'request' : 'requests'} per second exceeded.`,
+      retryAfterMs: Math.max(1, Math.ceil(this.#nextInUs(aheadUs) / 1000)),
+    });
+    return { headers, refusal };
+  }
+}
