@@ -21,6 +21,7 @@ describe('the configuration', () => {
       sendWaitMs: 20_000,
       http2Client: 'own',
       defaultPlan: 'free',
+      newDevicesPerMinute: null,
     });
     expect(Object.isFrozen(config)).toBe(true);
   });
@@ -41,6 +42,8 @@ describe('the configuration', () => {
     ['FCM_URL', 'fcm.googleapis.com'],
     ['FCM_TOKEN_URL', 'https://user@oauth2.googleapis.com/token'],
     ['HTTP2_CLIENT', 'nghttp2'],
+    ['NEW_DEVICES_PER_MINUTE', '0'],
+    ['NEW_DEVICES_PER_MINUTE', 'none'],
     ['ALLOW_UNSAFE_POSTGRES', 'yes'],
   ])('stops the start and names %s for %j', (name, value) => {
     expect(() => loadConfig({ [name]: value }, nowhere)).toThrow(ConfigError);
