@@ -257,18 +257,35 @@ export async function getCredentialHour(
   };
 }
 
-/** A success ends every suspicion. Written at most once a minute per credential, unless it changes the state. */
-export async function markCredentialOk(tx: Tx, clock: Clock, appId: Uuid, credentialId: number): Promise<void> {
-  await tx`
+/**
+ * A success ends every suspicion. Written at most once a minute per credential, unless it changes the state. Answers the state
+ * that it ended; undefined: the credential was well before.
+ */
+export async function markCredentialOk(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  credentialId: number,
+): Promise<'suspect' | 'failing' | undefined> {
+  const [row] = await tx<{ former: CredentialRecord['state'] }[]>`
+    WITH before AS (
+      SELECT state FROM credentials
+      WHERE app_id = ${appId} AND id = ${credentialId}
+        AND (state <> 'ok' OR last_success_at IS NULL OR last_success_at < ${clock.now} - interval '1 minute')
+      FOR UPDATE
+    )
     UPDATE credentials SET state = 'ok', suspect_since = NULL, last_success_at = ${clock.now}
-    WHERE app_id = ${appId} AND id = ${credentialId}
-      AND (state <> 'ok' OR last_success_at IS NULL OR last_success_at < ${clock.now} - interval '1 minute')`;
+    FROM before WHERE app_id = ${appId} AND id = ${credentialId}
+    RETURNING before.state AS former`;
+  return row === undefined || row.former === 'ok' ? undefined : row.former;
 }
 
-export async function markCredentialSuspect(tx: Tx, clock: Clock, appId: Uuid, credentialId: number): Promise<void> {
-  await tx`
+/** True: it was not suspect before. */
+export async function markCredentialSuspect(tx: Tx, clock: Clock, appId: Uuid, credentialId: number): Promise<boolean> {
+  const result = await tx`
     UPDATE credentials SET state = 'suspect', suspect_since = ${clock.now}
     WHERE app_id = ${appId} AND id = ${credentialId} AND state <> 'suspect'`;
+  return result.count > 0;
 }
 
 /** Keeps the last refusal of a credential, for the operator; `auth_failed` also marks it failing. */

@@ -87,11 +87,25 @@ async function list(appName: string): Promise<Answer> {
         .join(' '),
     ]);
     const headings = ['CHANNEL', 'STATE', 'FORMER', 'LAST SUCCESS', 'CREDENTIAL'];
-    return {
-      document: { channels: credentials.map(presentCredential) },
-      text: current.length === 0 ? 'No channel is set.' : table(headings, rows),
-    };
+    const text = [current.length === 0 ? 'No channel is set.' : table(headings, rows)];
+    // Former ones, too: browsers go on with the keys they subscribed with.
+    const complaints = credentials.flatMap(complainOf);
+    if (complaints.length > 0) text.push('', ...complaints);
+    return { document: { channels: credentials.map(presentCredential) }, text: text.join('\n') };
   });
+}
+
+/** What is wrong with a credential and what follows from it, for a person; nothing where it is well. */
+function complainOf({ channel, state, suspectSince, lastError, replacedAt }: CredentialRecord): string[] {
+  if (state === 'ok') return [];
+  const which = `${replacedAt === null ? '' : 'a former credential of '}${channel}`;
+  const reason = lastError?.['reason'] ?? lastError?.['code'];
+  const why = typeof reason === 'string' ? ` (${printable(reason)})` : '';
+  if (state === 'failing') return [`${which} is failing: the push service refuses our credential${why}.`];
+  return [
+    `${which} is suspect since ${suspectSince?.toISOString() ?? 'an unknown time'}: its pushes are refused as if the devices were wrong${why}.`,
+    '  No device is retired for it until a push succeeds or it is set anew.',
+  ];
 }
 
 function isCurrent(credential: CredentialRecord, channel: string): boolean {

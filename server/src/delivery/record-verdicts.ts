@@ -66,6 +66,7 @@ async function judgeCredential(
   credentialId: number,
   verdicts: readonly Verdict[],
 ): Promise<void> {
+  const ids = { app_id: appId, credential_id: credentialId };
   const successes = verdicts.filter((verdict) => verdict.errorCode === null);
   const refusals = verdicts.filter((verdict) => verdict.errorCode !== null && !verdict.isLocal);
   const having = (code: ErrorCode): Verdict[] => verdicts.filter((verdict) => verdict.errorCode === code);
@@ -74,7 +75,8 @@ async function judgeCredential(
 
   // The common case, nothing but successes, costs a statement that writes at most once a minute, and one that reads.
   if (successes.length > 0) {
-    await markCredentialOk(sql, clock, appId, credentialId);
+    const ended = await markCredentialOk(sql, clock, appId, credentialId);
+    if (ended) log.info({ ...ids, former: ended }, 'credential works again');
     await endMismatches(sql, appId, idsOf(successes));
   }
   const found = successes.flatMap(({ deviceId, registeredAtMs, environmentFound }) =>
@@ -113,13 +115,18 @@ async function judgeCredential(
     if (latest?.errorCode)
       await updateCredentialError(tx, clock, appId, credentialId, { code: latest.errorCode, reason: latest.reason });
 
+    if (latest?.errorCode === 'auth_failed' && hour.state === 'ok')
+      log.error({ ...ids, reason: latest.reason }, 'credential is failing: the push service refuses it');
+
     if (suspect) {
-      await markCredentialSuspect(tx, clock, appId, credentialId);
+      const isNew = await markCredentialSuspect(tx, clock, appId, credentialId);
       const restored = await restoreDevices(tx, appId, credentialId, since, at);
-      log.error(
-        { app_id: appId, credential_id: credentialId, restored },
-        'credential is suspect: no device is invalidated for it',
-      );
+      // Once, and not with every flush of a large send.
+      if (isNew || restored > 0)
+        log.error(
+          { ...ids, restored, error_code: latest?.errorCode, reason: latest?.reason },
+          'credential is suspect: no device is invalidated for it',
+        );
       return;
     }
     if (hour.state === 'suspect') return;

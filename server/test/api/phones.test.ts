@@ -85,6 +85,12 @@ async function deviceOf(app: TestApp, id: string) {
   return body.data.find((one: { id: string }) => one.id === id);
 }
 
+async function stateOf(app: TestApp, channel: string): Promise<string | undefined> {
+  const [credential] = await t.sql<{ state: string }[]>`
+    SELECT state FROM credentials WHERE app_id = ${app.id} AND channel = ${channel} AND replaced_at IS NULL`;
+  return credential?.state;
+}
+
 const reason =
   (status: number, word: string, more: object = {}) =>
   (request: Served) =>
@@ -243,8 +249,56 @@ describe('the end of a token', () => {
     for (const { token } of phones) scripts.set(token, reason(400, 'BadDeviceToken'));
     for (const { id } of phones) await send(app, [id]);
     for (const { id } of phones) expect(await deviceOf(app, id)).toMatchObject({ status: 'active' });
-    const [credential] = await t.sql<{ state: string }[]>`
-      SELECT state FROM credentials WHERE app_id = ${app.id} AND channel = 'apns' AND replaced_at IS NULL`;
-    expect(credential).toEqual({ state: 'suspect' });
+    expect(await stateOf(app, 'apns')).toBe('suspect');
+  });
+
+  test('a service account of another project costs no Android phone, however often it is tried', async () => {
+    const app = await newApp();
+    const phones = await Promise.all([0, 1, 2, 3].map(() => newPhone(app, 'android')));
+    const details = [
+      { '@type': 'type.googleapis.com/google.firebase.fcm.v1.FcmError', errorCode: 'SENDER_ID_MISMATCH' },
+    ];
+    for (const { token } of phones)
+      scripts.set(token, (request) =>
+        request.answer(403, {}, JSON.stringify({ error: { code: 403, status: 'PERMISSION_DENIED', details } })),
+      );
+    for (let message = 1; message <= 4; message++) {
+      const ids = phones.map(({ id }) => id);
+      const sent = await send(app, ids);
+      expect((await deliveriesOf(app, sent.id)).get(ids[0] ?? '')).toMatchObject({ error_code: 'credential_mismatch' });
+    }
+    for (const { id } of phones) expect(await deviceOf(app, id)).toMatchObject({ status: 'active' });
+    expect(await stateOf(app, 'fcm')).toBe('suspect');
+  });
+
+  test('a key that worked and is suddenly refused for every phone: the first it cost come back with the twentieth', async () => {
+    const app = await newApp();
+    const phones = await Promise.all(
+      Array.from({ length: 21 }, () => newPhone(app, 'ios', { environment: 'production' })),
+    );
+    await send(app, [phones[0]?.id ?? '']);
+    t.clock.advance(3_600_001);
+    for (const { token } of phones) scripts.set(token, reason(400, 'BadDeviceToken'));
+    const [first, second] = [phones.slice(1, 11), phones.slice(11)];
+    await send(
+      app,
+      first.map(({ id }) => id),
+    );
+    for (const { id } of first) {
+      expect(await deviceOf(app, id)).toMatchObject({ status: 'invalid', status_reason: 'invalid_token' });
+    }
+    await send(
+      app,
+      second.map(({ id }) => id),
+    );
+    for (const { id } of phones) expect(await deviceOf(app, id)).toMatchObject({ status: 'active' });
+    expect(await stateOf(app, 'apns')).toBe('suspect');
+
+    // One that gets through ends the suspicion, and from then on a dead token is a dead token.
+    for (const { token } of phones.slice(1)) scripts.delete(token);
+    await send(app, [second[0]?.id ?? '']);
+    expect(await stateOf(app, 'apns')).toBe('ok');
+    await send(app, [phones[0]?.id ?? '']);
+    expect(await deviceOf(app, phones[0]?.id ?? '')).toMatchObject({ status: 'invalid' });
   });
 });

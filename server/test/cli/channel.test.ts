@@ -342,6 +342,32 @@ describe('channel test for phones', () => {
     expect(failed).toMatchObject({ status: 1, stderr: 'carillon: The push is failed: auth_failed\n' });
     const { channels } = await cli.json('channel', 'list', 'Wrong key');
     expect(channels[0]).toMatchObject({ state: 'failing', last_error: { reason: 'InvalidProviderToken' } });
+    const { stdout } = await cli.run('channel', 'list', 'Wrong key');
+    expect(stdout).toMatch(/apns is failing: the push service refuses our credential \(InvalidProviderToken\)\.\n$/);
+  });
+
+  it('says of a key that fits no device that it is suspect, in the list and in the log, and retires none for it', async () => {
+    const provider = await startPushServer({ protocol: 'h2' });
+    whenDone(() => provider.close());
+    provider.handle = (request) => request.answer(400, {}, '{"reason":"DeviceTokenNotForTopic"}');
+    const app = await cli.newApp('Wrong bundle');
+    const key = writeFile('bundle.p8', apnsKey.pem);
+    await cli.json('channel', 'set', 'Wrong bundle', 'apns', ...apnsOptions(key));
+    const reach = { ...outbound, APNS_URL: `https://127.0.0.1:${provider.port}`, LOG_LEVEL: 'error' };
+    const logs: string[] = [];
+    for (const digits of ['e1', 'e2', 'e3']) {
+      const device = await newDevice(app.id, digits.repeat(32), 'ios');
+      logs.push((await cli.runWith(reach, 'channel', 'test', 'Wrong bundle', 'apns', '--device', device)).stderr);
+    }
+    expect(logs.join('')).toMatch(/credential is suspect: no device is invalidated for it/);
+    const { channels } = await cli.json('channel', 'list', 'Wrong bundle');
+    expect(channels[0]).toMatchObject({ state: 'suspect', suspect_since: expect.stringMatching(/Z$/) });
+    const { stdout } = await cli.run('channel', 'list', 'Wrong bundle');
+    expect(stdout).toMatch(
+      /apns is suspect since .*Z: .* \(DeviceTokenNotForTopic\)\.\n {2}No device is retired for it/,
+    );
+    const active = await cli.sql`SELECT 1 FROM devices WHERE app_id = ${app.id} AND status = 'active'`;
+    expect(active).toHaveLength(3);
   });
 });
 
