@@ -32,6 +32,7 @@ export interface Config {
   readonly http2Client: 'own' | 'node';
   readonly plansFile: string | null;
   readonly defaultPlan: string;
+  readonly retentionDays: number;
   /** New devices by client key, per client address; null: no limit. */
   readonly newDevicesPerMinute: number | null;
   /** Addresses and ranges in CIDR notation. */
@@ -70,6 +71,7 @@ export const variables = {
   HTTP2_CLIENT: 'own',
   PLANS_FILE: '',
   DEFAULT_PLAN: 'free',
+  RETENTION_DAYS: '90',
   NEW_DEVICES_PER_MINUTE: '',
   TRUSTED_PROXIES: '',
   LOG_LEVEL: 'info',
@@ -110,6 +112,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, working
     http2Client: oneOf(read('HTTP2_CLIENT'), 'HTTP2_CLIENT', ['own', 'node']),
     plansFile: optional('PLANS_FILE'),
     defaultPlan: read('DEFAULT_PLAN'),
+    retentionDays: integer(read('RETENTION_DAYS'), 'RETENTION_DAYS', 30, 36_500),
     newDevicesPerMinute:
       read('NEW_DEVICES_PER_MINUTE') === ''
         ? null

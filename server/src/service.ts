@@ -251,7 +251,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     run,
     pause,
     startWorkers() {
-      workers ??= startWorkers({ run, sql: workSql, clock, log });
+      workers ??= startWorkers({ run, sql: workSql, clock, log, retentionDays: config.retentionDays });
       return workers;
     },
     noteWorkers(pollAgeMs) {

@@ -22,6 +22,7 @@ const rows: readonly (readonly string[])[] = [
     'http',
     'openapi',
     'workers',
+    'upkeep',
     'console-api',
     'cli',
     'processes',

@@ -209,7 +209,9 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     client: clientOf(app.clientKey),
     pushSubscription,
     startWorkers() {
-      const started = startWorkers({ run: service.run, sql: database.sql, clock: service.clock, log: service.run.log });
+      const { retentionDays } = config;
+      const { run } = service;
+      const started = startWorkers({ run, sql: database.sql, clock: service.clock, log: run.log, retentionDays });
       whenDone(() => started.stop());
       return started;
     },
@@ -291,6 +293,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
 }
 
 const idleWorkers: Workers = {
+  upkeep: { runOnce: async () => false },
   wake: () => undefined,
   lastLookedAt: 0,
   idle: async () => undefined,

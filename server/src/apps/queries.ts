@@ -226,6 +226,17 @@ export async function addCredentialRefusals(
       suspicious = credential_minutes.suspicious + excluded.suspicious`;
 }
 
+/** Removes what no breaker looks at any more. */
+export async function deleteOldCredentialMinutes(sql: Sql, clock: Clock): Promise<void> {
+  await sql`DELETE FROM credential_minutes WHERE minute < ${clock.now} - interval '1 day'`;
+}
+
+/** How far back a purchase may be credited, at most, in any app; 0 where there is none. */
+export async function findLargestAttributionWindowHours(sql: Sql): Promise<number> {
+  const [row] = await sql<{ hours: number }[]>`SELECT coalesce(max(attribution_window_hours), 0) AS hours FROM apps`;
+  return row?.hours ?? 0;
+}
+
 export interface CredentialHour {
   readonly refused: number;
   readonly suspicious: number;

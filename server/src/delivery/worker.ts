@@ -1,10 +1,8 @@
 // The send worker: claims batches, app after app in a circle, and runs a few at once. Woken by NOTIFY, with a one-second poll
 // behind it: losing LISTEN costs latency and nothing else.
-import type { Sql } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
 import { startWorkLoop, type WorkLoop } from '../platform/work-loop.ts';
 import type { ClaimedBatch } from './batch.ts';
-import { ensureDeliveryPartitions } from './partitions.ts';
 import { claimNextBatch } from './queries.ts';
 import { type RunDeps, runBatch } from './run-batch.ts';
 
@@ -16,7 +14,6 @@ const batchesOfAppMax = 3;
 /** Of all apps: one whose pushes are slow to be answered leaves turns for others. Memory is bounded by it. */
 const batchesMax = 12;
 const pollMs = 1000;
-const partitionsEveryMs = 6 * 3_600_000;
 
 const firstAppId: Uuid = '00000000-0000-0000-0000-000000000000';
 
@@ -61,14 +58,4 @@ export function startSendWorker(deps: RunDeps): WorkLoop {
       return loop.stop();
     },
   };
-}
-
-/** Makes the partitions of the weeks ahead every six hours; the start made them once. */
-export function startPartitionUpkeep({ sql, log }: Pick<RunDeps, 'log'> & { sql: Sql }): { stop(): void } {
-  const run = (): void => {
-    ensureDeliveryPartitions(sql).catch((error: unknown) => log.error({ err: error }, 'partitions not made'));
-  };
-  const timer = setInterval(run, partitionsEveryMs);
-  timer.unref();
-  return { stop: () => clearInterval(timer) };
 }

@@ -3,6 +3,7 @@
 
 import { listOwnBatches } from '../delivery/queries.ts';
 import { type RunDeps, runBatch } from '../delivery/run-batch.ts';
+import { ApiError } from '../platform/api-error.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { OwnClaim } from './accept-message.ts';
@@ -72,7 +73,8 @@ export async function awaitReport(
   }
   for (;;) {
     const counts = await findMessageCounts(deps.sql, appId, messageId);
-    if (!counts) throw new Error('a message that was just accepted is gone');
+    // Only of a repeated request whose message is removed at this very moment: the next repeat is a new message.
+    if (!counts) throw new ApiError('unavailable');
     const leftMs = deadline - performance.now();
     if (isFinalStatus(counts.status) || leftMs <= 0 || deps.isStopping()) return reportOf(counts);
     await deps.finishes.wait(messageId, Math.min(leftMs, lookEveryMs));

@@ -172,19 +172,6 @@ export async function countUsersByProperty(tx: Tx, appId: Uuid): Promise<Map<num
   return new Map(rows.map((row) => [Number(row.id), row.count]));
 }
 
-/** Any number that nothing else in this database locks. */
-const countingLock = 4_271_960_131;
-
-/** May this connection count? False while another does; the lock ends with the connection. */
-export async function tryLockCounting(connection: Sql): Promise<boolean> {
-  const [row] = await connection<{ locked: boolean }[]>`SELECT pg_try_advisory_lock(${countingLock}) AS locked`;
-  return row?.locked === true;
-}
-
-export async function unlockCounting(connection: Sql): Promise<void> {
-  await connection`SELECT pg_advisory_unlock(${countingLock})`;
-}
-
 /** Which catalogs were not counted within these minutes? */
 export async function listCatalogsToCount(sql: Sql, clock: Clock, minutes: number): Promise<Uuid[]> {
   const rows = await sql<{ appId: Uuid }[]>`

@@ -2,18 +2,20 @@
 // at a time does it, under an advisory lock; a count never stands in the way of a request.
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
+import { runAlone } from '../platform/run-alone.ts';
 import {
   countUsersByProperty,
   listCatalogsToCount,
   listPropertyNumbers,
-  tryLockCounting,
-  unlockCounting,
   updateCountedAt,
   updateUsersCount,
 } from './queries.ts';
 
 /** Contract 5.4 allows an hour; what is left is for the count itself. */
 const countAfterMinutes = 45;
+
+/** Any number that nothing else in this database locks. */
+const countingLock = 4_271_960_131;
 
 export interface PropertyCounter {
   /** Brings every catalog up to date that is due. To be run every few minutes, by any number of processes. */
@@ -23,17 +25,9 @@ export interface PropertyCounter {
 export function createPropertyCounter({ sql, clock }: { sql: Sql; clock: Clock }): PropertyCounter {
   return {
     async runOnce() {
-      const connection = await sql.reserve();
-      try {
-        if (!(await tryLockCounting(connection))) return;
-        try {
-          for (const appId of await listCatalogsToCount(sql, clock, countAfterMinutes)) await countOne(appId);
-        } finally {
-          await unlockCounting(connection);
-        }
-      } finally {
-        connection.release();
-      }
+      await runAlone(sql, countingLock, async () => {
+        for (const appId of await listCatalogsToCount(sql, clock, countAfterMinutes)) await countOne(appId);
+      });
     },
   };
 

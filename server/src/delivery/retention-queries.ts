@@ -1,0 +1,61 @@
+// SQL: what is kept of deliveries and batches, and what may go.
+import type { Clock } from '../platform/clock.ts';
+import type { Sql, Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+
+export interface AttachedPartition {
+  readonly name: string;
+  /** As PostgreSQL writes it: `FOR VALUES FROM ('…') TO ('…')`. */
+  readonly bound: string;
+  /** Somebody began to detach it. */
+  readonly isLeaving: boolean;
+}
+
+/** The partitions of deliveries, those on their way out among them. */
+export async function listAttached(sql: Sql): Promise<AttachedPartition[]> {
+  return sql<AttachedPartition[]>`
+    SELECT quote_ident(c.relname) AS name, pg_get_expr(c.relpartbound, c.oid) AS bound, i.inhdetachpending AS is_leaving
+    FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'deliveries'::regclass`;
+}
+
+/** Tables that were partitions, belong to nothing any more, and bear this comment. */
+export async function listDetached(sql: Sql, comment: string): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`
+    SELECT c.relname::text AS name FROM pg_class c
+    WHERE c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'deliveries'::regclass)
+      AND c.relkind = 'r' AND NOT c.relispartition AND c.relname ~ '^deliveries_[0-9]{8}$'
+      AND obj_description(c.oid, 'pg_class') = ${comment}
+    ORDER BY c.relname`;
+  return rows.map(({ name }) => name);
+}
+
+/** The batches of a range of ids: is one of them open still, and did all of them end more than so many days ago? */
+export async function summarizeBatches(
+  sql: Sql,
+  clock: Clock,
+  range: { from: Uuid; to: Uuid },
+  keepDays: number,
+): Promise<{ isOpen: boolean; isOld: boolean }> {
+  const [row] = await sql<{ isOpen: boolean; isOld: boolean }[]>`
+    SELECT coalesce(bool_or(state <> 'done'), false) AS is_open,
+      coalesce(max(finished_at) < ${clock.now} - make_interval(days => ${keepDays}), true) AS is_old
+    FROM batches WHERE id >= ${range.from} AND id < ${range.to}`;
+  return { isOpen: row?.isOpen ?? false, isOld: row?.isOld ?? true };
+}
+
+/** Some finished batches of a message. */
+export async function listFinishedBatches(tx: Tx, messageId: Uuid, limit: number): Promise<Uuid[]> {
+  const rows = await tx<{ id: Uuid }[]>`
+    SELECT id FROM batches WHERE message_id = ${messageId} AND state = 'done' ORDER BY id LIMIT ${limit}`;
+  return rows.map(({ id }) => id);
+}
+
+/** Receipts that no outcome ever came for go with their batches. */
+export async function deleteEarlyReceipts(tx: Tx, batchIds: readonly Uuid[]): Promise<void> {
+  await tx`DELETE FROM early_receipts WHERE batch_id = ANY(${batchIds as Uuid[]}::uuid[])`;
+}
+
+/** Removes batches whose deliveries are gone. */
+export async function deleteBatches(tx: Tx, batchIds: readonly Uuid[]): Promise<void> {
+  await tx`DELETE FROM batches WHERE id = ANY(${batchIds as Uuid[]}::uuid[])`;
+}

@@ -1,0 +1,53 @@
+// How long deliveries are kept, and how they go: a week's partition at a time, when its newest row is old enough. A batch that is
+// open still keeps its week, however old, and no other.
+import type { Clock } from '../platform/clock.ts';
+import { type Sql, transaction } from '../platform/db.ts';
+import { type Uuid, uuidFloorOf } from '../platform/ids.ts';
+import type { Log } from '../platform/log.ts';
+import { dropPartition, finishDropping, listPartitions } from './partitions.ts';
+import { deleteBatches, deleteEarlyReceipts, listFinishedBatches, summarizeBatches } from './retention-queries.ts';
+
+export const dayMs = 24 * 3_600_000;
+
+/** Days that messages and deliveries are kept: a purchase may be credited to what is one attribution window old (contract 5.2). */
+export function keepDaysOf(retentionDays: number, attributionWindowHoursMax: number): number {
+  return Math.max(retentionDays, Math.ceil((2 * attributionWindowHoursMax) / 24));
+}
+
+export interface RetentionDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Drops the weeks that are old enough. One that cannot be dropped stays for the next time and keeps no other. */
+export async function dropOldDeliveries({ sql, clock, log }: RetentionDeps, keepDays: number): Promise<void> {
+  await finishDropping(sql);
+  const cutoff = uuidFloorOf(new Date(clock.nowMs() - keepDays * dayMs));
+  for (const partition of await listPartitions(sql)) {
+    // The newest row cannot be older than what could still come in.
+    if (partition.to > cutoff) break;
+    try {
+      const { isOpen, isOld } = await summarizeBatches(sql, clock, partition, keepDays);
+      if (isOpen) log.warn({ partition: partition.name }, 'a batch of this week never ended: its deliveries are kept');
+      if (isOpen || !isOld) continue;
+      await dropPartition(sql, partition.name);
+      log.info({ partition: partition.name }, 'deliveries of a week dropped');
+    } catch (error) {
+      log.error({ err: error, partition: partition.name }, 'deliveries not dropped');
+    }
+  }
+}
+
+/** Removes the batches of a message whose deliveries are gone, so many a transaction. */
+export async function removeBatches(sql: Sql, messageId: Uuid): Promise<void> {
+  const batchesAtOnce = 500;
+  for (let removed = batchesAtOnce; removed === batchesAtOnce; ) {
+    removed = await transaction(sql, async (tx) => {
+      const ids = await listFinishedBatches(tx, messageId, batchesAtOnce);
+      await deleteEarlyReceipts(tx, ids);
+      await deleteBatches(tx, ids);
+      return ids.length;
+    });
+  }
+}

@@ -1,0 +1,68 @@
+// What a service does to itself once an hour, in one process at a time: partitions made ahead, what is old removed. A step that
+// fails is logged and keeps none of the others.
+import { deleteOldCredentialMinutes, findLargestAttributionWindowHours, listApps } from './apps/queries.ts';
+import { ensureDeliveryPartitions } from './delivery/partitions.ts';
+import { dropOldDeliveries, keepDaysOf, type RetentionDeps } from './delivery/retention.ts';
+import { removeOldMessages } from './messages/retention.ts';
+import { runAlone } from './platform/run-alone.ts';
+
+export interface UpkeepDeps extends RetentionDeps {
+  readonly retentionDays: number;
+  /** Paused, nothing is removed: somebody may have restored a backup to look for what it holds. */
+  readonly isPaused: () => boolean;
+}
+
+export interface Upkeep {
+  /** Does everything that is due. False: another process does. */
+  runOnce(): Promise<boolean>;
+  stop(): void;
+}
+
+/** Any number that nothing else in this database locks. */
+const upkeepLock = 4_271_960_132;
+
+const everyMs = 3_600_000;
+/** A start has other things to do. */
+const firstAfterMs = 60_000;
+
+export function startUpkeep(deps: UpkeepDeps): Upkeep {
+  const { sql, clock, log } = deps;
+
+  const step = async (name: string, work: () => Promise<void>): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      log.error({ err: error, step: name }, 'upkeep failed');
+    }
+  };
+  const remove = async (): Promise<void> => {
+    const keepDays = keepDaysOf(deps.retentionDays, await findLargestAttributionWindowHours(sql));
+    await step('drop deliveries', () => dropOldDeliveries(deps, keepDays));
+    const apps = await listApps(sql);
+    await step('remove messages', () =>
+      removeOldMessages(
+        deps,
+        apps.map(({ id }) => id),
+        keepDays,
+      ),
+    );
+    await step('remove counts of refusals', () => deleteOldCredentialMinutes(sql, clock));
+  };
+  const runOnce = (): Promise<boolean> =>
+    runAlone(sql, upkeepLock, async () => {
+      await step('make partitions', () => ensureDeliveryPartitions(sql, clock.nowMs()));
+      if (!deps.isPaused()) await step('remove what is old', remove);
+    });
+
+  const run = (): void => void step('upkeep', async () => void (await runOnce()));
+  const first = setTimeout(run, firstAfterMs);
+  const timer = setInterval(run, everyMs);
+  for (const each of [first, timer]) each.unref();
+  return {
+    runOnce,
+    stop() {
+      clearTimeout(first);
+      clearInterval(timer);
+    },
+  };
+}

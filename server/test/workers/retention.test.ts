@@ -1,0 +1,312 @@
+import { describe, expect, it } from 'vitest';
+import { partitionsAround } from '../../src/delivery/partitions.ts';
+import { receiptTokensOf } from '../../src/delivery/receipt-token.ts';
+import { decodeId, mintUuid, type Uuid } from '../../src/platform/ids.ts';
+import { pause } from '../../src/platform/restore-guard.ts';
+import { runAlone } from '../../src/platform/run-alone.ts';
+import { type Bundle, type SetupOptions, setup } from '../setup.ts';
+
+const content = { title: 'Sale' };
+const dayMs = 24 * 3_600_000;
+
+const setUp = (options: SetupOptions = {}) => setup({ workers: false, ...options });
+
+const later = (t: Bundle, days: number): void => t.clock.advance(days * dayMs);
+
+/** A send of so many devices, to its end. */
+async function send(t: Bundle, devices = 1, headers: Record<string, string> = {}): Promise<string> {
+  await t.registerMany(devices);
+  const answer = await t.server.post('/v1/messages', { audience: { all: true }, content }, headers);
+  expect(answer.body.report.pending).toBeUndefined();
+  return answer.body.id;
+}
+
+const upkeep = (t: Bundle) => t.service.startWorkers().upkeep.runOnce();
+
+async function countRows(t: Bundle, table: 'deliveries' | 'batches' | 'messages' | 'early_receipts'): Promise<number> {
+  const [row] = await t.sql<{ count: number }[]>`SELECT count(*) AS count FROM ${t.sql(table)}`;
+  return row?.count ?? 0;
+}
+
+async function partitionsOf(t: Bundle): Promise<string[]> {
+  const rows = await t.sql<{ name: string }[]>`
+    SELECT c.relname::text AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+    WHERE i.inhparent = 'deliveries'::regclass ORDER BY c.relname`;
+  return rows.map(({ name }) => name);
+}
+
+/** The partition that a batch of this moment falls into. */
+function partitionNow(t: Bundle): string {
+  return partitionsAround(t.clock.nowMs())[1]?.name ?? '';
+}
+
+/** A row as another process, or a former version, may have left it. */
+async function storeMessage(t: Bundle, fields: Record<string, unknown>): Promise<Uuid> {
+  const id = mintUuid(t.clock.nowMs());
+  const now = t.clock.date();
+  const row = {
+    app_id: t.app.id,
+    id,
+    fingerprint: Buffer.alloc(32),
+    status: 'sent',
+    created_by: { type: 'key' },
+    audience: { all: true },
+    content,
+    created_at: now,
+    started_at: now,
+    finished_at: now,
+    ...fields,
+  };
+  await t.sql`INSERT INTO messages ${t.sql(row as never)}`;
+  return id;
+}
+
+async function exists(t: Bundle, id: Uuid): Promise<boolean> {
+  return (await t.sql`SELECT FROM messages WHERE id = ${id}`).length > 0;
+}
+
+describe('retention', () => {
+  it('R-14 keeps messages and deliveries for RETENTION_DAYS, and then removes them with batches and keys', async () => {
+    const t = await setUp();
+    const key = { 'idempotency-key': 'autumn' };
+    const id = await send(t, 2, key);
+    await t.sql`
+      INSERT INTO early_receipts (batch_id, device_id, mark, at)
+      SELECT id, ${mintUuid()}::uuid, 'displayed', now() FROM batches`;
+    const week = partitionNow(t);
+    later(t, 89.9);
+    expect(await upkeep(t)).toBe(true);
+    expect([await countRows(t, 'deliveries'), await partitionsOf(t)]).toEqual([2, expect.arrayContaining([week])]);
+    const again = () => t.server.post('/v1/messages', { audience: { all: true }, content }, key);
+    expect((await again()).body).toMatchObject({ id, replayed: true });
+
+    // The week has to end too: a week later it has, whatever the day.
+    later(t, 7.1);
+    await upkeep(t);
+    for (const table of ['deliveries', 'batches', 'messages', 'early_receipts'] as const) {
+      expect([table, await countRows(t, table)]).toEqual([table, 0]);
+    }
+    expect(await partitionsOf(t)).not.toContain(week);
+    expect((await t.server.get(`/v1/messages/${id}`)).status).toBe(404);
+    const anew = (await again()).body;
+    expect(anew).toMatchObject({ replayed: false, report: { sent: 2 } });
+    expect(anew.id).not.toBe(id);
+  });
+
+  it('makes partitions for the time to come', async () => {
+    const t = await setUp();
+    later(t, 200);
+    await upkeep(t);
+    expect(await partitionsOf(t)).toEqual(partitionsAround(t.clock.nowMs()).map(({ name }) => name));
+  });
+
+  it('a token whose delivery is removed is unknown', async () => {
+    const t = await setUp();
+    const id = await send(t);
+    const [row] = await t.sql<{ batchId: Uuid; deviceId: Uuid }[]>`SELECT batch_id, device_id FROM deliveries`;
+    const token = receiptTokensOf(t.receiptKey, decodeId('msg', id) ?? '', row?.batchId ?? '')(row?.deviceId ?? '');
+    const receipt = () => t.request('POST', '/v1/receipts', { body: { token, event: 'displayed' } });
+    expect((await receipt()).body).toEqual({ recorded: true });
+    later(t, 98);
+    await upkeep(t);
+    expect((await receipt()).status).toBe(404);
+    expect((await t.request('GET', `/v1/r/${token}`)).status).toBe(404);
+  });
+
+  it('counts a week from its newest outcome, not from when its messages were sent', async () => {
+    const t = await setUp();
+    await send(t, 2);
+    later(t, 98);
+    await t.sql`UPDATE batches SET finished_at = ${new Date(t.clock.nowMs() - 89 * dayMs)}`;
+    await upkeep(t);
+    expect(await countRows(t, 'deliveries')).toBe(2);
+  });
+
+  it('keeps twice the largest attribution window of any app', async () => {
+    const t = await setUp({ environment: { RETENTION_DAYS: '30' } });
+    const other = await t.newApp();
+    await t.sql`UPDATE apps SET attribution_window_hours = 720 WHERE id = ${other.id}`;
+    const id = await send(t);
+    later(t, 59);
+    await upkeep(t);
+    expect(await countRows(t, 'deliveries')).toBe(1);
+    await t.sql`UPDATE apps SET attribution_window_hours = 24`;
+    await upkeep(t);
+    expect(await countRows(t, 'deliveries')).toBe(0);
+    expect(await exists(t, decodeId('msg', id) ?? '')).toBe(false);
+  });
+
+  it('removes nothing that is unfinished, and its week keeps no other', async () => {
+    const t = await setUp();
+    const open = await send(t);
+    await t.sql`UPDATE batches SET state = 'waiting', finished_at = NULL`;
+    await t.sql`UPDATE messages SET status = 'sending', finished_at = NULL`;
+    later(t, 28);
+    await upkeep(t);
+    const ended = await send(t);
+    later(t, 98);
+    await upkeep(t);
+    expect(await exists(t, decodeId('msg', open) ?? '')).toBe(true);
+    expect(await exists(t, decodeId('msg', ended) ?? '')).toBe(false);
+    expect(await countRows(t, 'deliveries')).toBe(1);
+  });
+
+  it('R-14 keeps a scheduled message from its instant on, one that was canceled before too', async () => {
+    const t = await setUp();
+    const inAYear = new Date(t.clock.nowMs() + 365 * dayMs);
+    const canceled = await storeMessage(t, { status: 'canceled', started_at: null, run_at: inAYear });
+    const empty = await storeMessage(t, {});
+    const waiting = await storeMessage(t, {
+      status: 'scheduled',
+      started_at: null,
+      finished_at: null,
+      run_at: inAYear,
+    });
+    const found = async () => Promise.all([canceled, empty, waiting].map((id) => exists(t, id)));
+    later(t, 89);
+    await upkeep(t);
+    expect(await found()).toEqual([true, true, true]);
+    later(t, 2);
+    await upkeep(t);
+    expect(await found()).toEqual([true, false, true]);
+    later(t, 365 + 89 - 91);
+    await upkeep(t);
+    expect(await found()).toEqual([true, false, true]);
+    later(t, 2);
+    await upkeep(t);
+    expect(await found()).toEqual([false, false, true]);
+  });
+
+  it('R-18 a message that cannot be removed keeps no other, and the next time it is tried again', async () => {
+    const lines: string[] = [];
+    const t = await setUp({ logTo: { write: (line) => void lines.push(line) }, environment: { LOG_LEVEL: 'error' } });
+    const bad = await storeMessage(t, { name: 'bad' });
+    const good = await storeMessage(t, {});
+    await t.sql`
+      CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'it cannot go'; END $$`;
+    await t.sql`
+      CREATE TRIGGER refuse BEFORE DELETE ON messages FOR EACH ROW WHEN (OLD.name = 'bad') EXECUTE FUNCTION refuse()`;
+    later(t, 91);
+    await upkeep(t);
+    expect([await exists(t, bad), await exists(t, good)]).toEqual([true, false]);
+    expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['an old message is not removed']);
+    await t.sql`DROP TRIGGER refuse ON messages`;
+    await upkeep(t);
+    expect(await exists(t, bad)).toBe(false);
+  });
+
+  it('removes more messages and more batches than it takes at once', async () => {
+    const t = await setUp();
+    const many = await storeMessage(t, {});
+    const now = t.clock.date();
+    const rowOf = (id: Uuid) => ({ app_id: t.app.id, id, message_id: many, device_ids: [], size: 0, state: 'done' });
+    const times = { queued_at: now, due_at: now, expires_at: now, available_at: now, finished_at: now };
+    for (let made = 0; made < 1001; made += 143) {
+      const rows = Array.from({ length: 143 }, () => ({ ...rowOf(mintUuid(t.clock.nowMs())), ...times }));
+      await t.sql`INSERT INTO batches ${t.sql(rows as never)}`;
+    }
+    for (let made = 0; made < 250; made++) await storeMessage(t, {});
+    later(t, 98);
+    await upkeep(t);
+    expect([await countRows(t, 'messages'), await countRows(t, 'batches')]).toEqual([0, 0]);
+  });
+
+  it('removes nothing while paused: somebody may be looking at a restored backup', async () => {
+    const t = await setUp();
+    await send(t);
+    await pause(t.sql, 'restore');
+    await t.service.pause.look();
+    later(t, 98);
+    await upkeep(t);
+    expect([await countRows(t, 'deliveries'), await countRows(t, 'messages')]).toEqual([1, 1]);
+  });
+
+  it('is one process’s work at a time', async () => {
+    const t = await setUp();
+    let ran: boolean | undefined;
+    // As upkeep.ts names it.
+    await runAlone(t.sql, 4_271_960_132, async () => {
+      ran = await upkeep(t);
+    });
+    expect([ran, await upkeep(t)]).toEqual([false, true]);
+  });
+});
+
+describe('while a send runs', () => {
+  /** Resolves when somebody waits for other transactions to end. */
+  async function untilWaiting(t: Bundle): Promise<void> {
+    for (;;) {
+      const waiting = await t.sql`
+        SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+          AND query LIKE '%DETACH%'`;
+      if (waiting.length > 0) return;
+    }
+  }
+
+  it('retention waits for it, and keeps no other send waiting', async () => {
+    const t = await setUp();
+    await send(t, 2);
+    const week = partitionNow(t);
+    later(t, 98);
+    // Its first upkeep makes the partitions of this time, and is held up by nothing.
+    let commit: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      commit = resolve;
+    });
+    let begun: () => void = () => undefined;
+    const written = new Promise<void>((resolve) => {
+      begun = resolve;
+    });
+    // A flush that was begun and is not committed.
+    const flush = t.sql.begin(async (tx) => {
+      await tx`SELECT FROM deliveries`;
+      await tx`UPDATE deliveries SET latency_ms = latency_ms`;
+      begun();
+      await held;
+    });
+    await written;
+    const working = upkeep(t);
+    await untilWaiting(t);
+    const [answer, , device] = await Promise.all([
+      t.server.post('/v1/messages', { audience: { all: true }, content }),
+      t.server.get('/v1/messages'),
+      t.registerDevice(),
+    ]);
+    expect(answer.body).toMatchObject({ status: 'sent', report: { accepted: 2, sent: 2 } });
+    expect(device).toMatch(/^dev_/);
+    commit();
+    await flush;
+    expect(await working).toBe(true);
+    expect(await partitionsOf(t)).not.toContain(week);
+    expect(await countRows(t, 'deliveries')).toBe(2);
+  });
+
+  it('a detach that was given up, or whose process died before the drop, is finished the next time', async () => {
+    const t = await setUp();
+    const [first = '', second = '', third = ''] = await partitionsOf(t);
+    // Half detached: marked, and then canceled while it waits.
+    await t.sql.begin(async (tx) => {
+      await tx`SELECT FROM deliveries`;
+      await t.sql.unsafe(`COMMENT ON TABLE ${first} IS 'carillon: on its way out'`);
+      const detaching = t.sql.unsafe(`ALTER TABLE deliveries DETACH PARTITION ${first} CONCURRENTLY`).then(
+        () => 'detached',
+        (error: { code: string }) => error.code,
+      );
+      await untilWaiting(t);
+      await t.sql`
+        SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND query LIKE 'ALTER TABLE deliveries DETACH%' AND wait_event_type = 'Lock'`;
+      expect(await detaching).toBe('57014');
+    });
+    await upkeep(t);
+    expect(await partitionsOf(t)).not.toContain(first);
+    expect((await t.sql`SELECT to_regclass(${first}) AS found`)[0]).toEqual({ found: null });
+
+    // Detached and not dropped; and one that an operator detached, to keep it.
+    await t.sql.unsafe(`COMMENT ON TABLE ${second} IS 'carillon: on its way out'`);
+    for (const name of [second, third]) await t.sql.unsafe(`ALTER TABLE deliveries DETACH PARTITION ${name}`);
+    await upkeep(t);
+    const [found] = await t.sql`SELECT to_regclass(${second}) AS ours, to_regclass(${third})::text AS theirs`;
+    expect(found).toEqual({ ours: null, theirs: third });
+  });
+});
