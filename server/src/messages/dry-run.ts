@@ -10,7 +10,7 @@ import { localesOf } from '../content/content.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
-import { describeQuota } from '../quotas/monthly-quota.ts';
+import { describeQuota, describeShortage } from '../quotas/monthly-quota.ts';
 import type { Plan } from '../quotas/plan.ts';
 import type { MessageRequest } from './message.ts';
 
@@ -64,7 +64,7 @@ export async function dryRun(
     const left = Math.max(0, quota.limit - quota.used);
     warnings.push({
       code: 'quota_exceeded',
-      message: `This message needs ${quota.requested}; ${left} are left this month.`,
+      message: describeShortage(plan, quota.requested, left),
     });
   }
   return { dry_run: true, count, users, by_channel: byChannel, quota, warnings };

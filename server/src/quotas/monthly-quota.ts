@@ -62,9 +62,8 @@ export async function chargeQuota(
   if (used !== undefined) return month;
   const state = await describeQuota(deps, appId, plan, deliveries);
   const left = Math.max(0, (state?.limit ?? 0) - (state?.used ?? 0));
-  const unit = plan.quota?.unit === 'message' ? 'messages' : 'deliveries';
   throw new ApiError('quota_exceeded', {
-    message: `This message needs ${units} ${unit}; ${left} are left this month.`,
+    message: describeShortage(plan, units, left),
     extra: {
       quota: state && {
         plan: state.plan,
@@ -76,4 +75,10 @@ export async function chargeQuota(
       upgrade: 'Upgrade the plan of this app to send more this month.',
     },
   });
+}
+
+/** What a person reads when a message does not fit. */
+export function describeShortage(plan: Plan, requested: number, left: number): string {
+  const [one, many] = plan.quota?.unit === 'message' ? ['message', 'messages'] : ['delivery', 'deliveries'];
+  return `This message needs ${requested} ${requested === 1 ? one : many}; ${left} ${left === 1 ? 'is' : 'are'} left this month.`;
 }

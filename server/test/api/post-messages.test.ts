@@ -391,7 +391,7 @@ describe('429', () => {
     expect(headers.get('retry-after')).toBeNull();
     expect(body).toMatchObject({
       error: 'quota_exceeded',
-      message: 'This message needs 2 deliveries; 1 are left this month.',
+      message: 'This message needs 2 deliveries; 1 is left this month.',
       quota: { plan: 'free', limit: 10_000, used: 9999, requested: 2 },
     });
     expect(body.upgrade).toMatch(/upgrade/i);

@@ -1,8 +1,9 @@
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { createApp } from '../../src/apps/create-app.ts';
 import { createTestDatabase, whenDone } from '../database.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 
@@ -60,6 +61,22 @@ describe('start', () => {
     const refused = await cli.runWith({ PORT: String(port) }, 'start', '--workers', '1');
     expect(refused).toMatchObject(refusal(/EADDRINUSE/));
   });
+
+  it('ends with 1 and names the plan that PLANS_FILE lacks, in use or of new apps', async () => {
+    const file = join(cli.directory, 'house-plans.json');
+    writeFileSync(file, JSON.stringify({ plans: { house: { sk_per_second: 1, ck_per_second: 1, quota: null } } }));
+    const start = (plan: string) =>
+      cli.runWith({ PORT: '0', PLANS_FILE: file, DEFAULT_PLAN: plan }, 'start', '--workers', '1');
+    expect(await start('free')).toMatchObject(refusal(/The plan 'free' is in use but not in .*house-plans\.json/));
+    await createApp(cli, { name: 'Of gold', plan: 'gold', createdBy: 'test' });
+    expect(await start('house')).toMatchObject(refusal(/The plan 'gold' is in use but not in .*house-plans\.json/));
+    await cli.sql`UPDATE apps SET plan = 'free'`;
+  });
+
+  it('ends with 1 and names TRUSTED_PROXIES when it lists what is no range', async () => {
+    const refused = await cli.runWith({ PORT: '0', TRUSTED_PROXIES: 'proxy.internal' }, 'start', '--workers', '1');
+    expect(refused).toMatchObject(refusal(/TRUSTED_PROXIES must list.*'proxy\.internal'/));
+  });
 });
 
 describe('migrate', () => {
@@ -102,6 +119,12 @@ describe('the embedded database', () => {
       rmSync(dataDir, { recursive: true, force: true });
     });
     const environment = { DATABASE_URL: '', MASTER_KEY: '', DATA_DIR: dataDir };
+    // A first start that fails for its plans makes no app, which every later start would stumble over.
+    const plans = join(cli.directory, 'no-plans.json');
+    writeFileSync(plans, '{"plans": {}}');
+    const refused = await cli.runWith({ ...environment, PORT: '0', PLANS_FILE: plans }, 'start');
+    expect(refused).toMatchObject(refusal(/The plan 'free' is in use/));
+
     const created = await cli.runWith(environment, 'app', 'create', 'Mine', '--json');
     expect(created).toMatchObject({ status: 0, stderr: '' });
     expect(existsSync(join(place(), 'postmaster.pid'))).toBe(false);
