@@ -43,7 +43,7 @@ export function blindWire(faults: Faults, log: PushLog): Pick<PushServerOptions,
       if (!faults.isEmpty) return null;
       id += 1;
       log.count(null, 201, false);
-      log.remember(path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('=')) + 1), Date.now(), 201, topic);
+      log.remember([path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('=')) + 1), Date.now(), 201, topic]);
       return { location: `https://${authority}/message/${id}` };
     },
   };

@@ -14,6 +14,7 @@ const USAGE = `carillon-sandbox: push providers on your own machine, with an inb
   --receipts URL    address of the Carillon that gets displayed, clicked and dismissed
   --blind           accepts every push unread, for benchmarks
   --history         keeps one line for every push, without bound (GET /history)
+  --history-file F  appends that line to a file
   --json            prints one JSON document of addresses when ready
   --help            prints this
 `;
@@ -60,6 +61,7 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
       receipts: { type: 'string' },
       blind: { type: 'boolean', default: false },
       history: { type: 'boolean', default: false },
+      'history-file': { type: 'string' },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -87,6 +89,7 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
       dataDir: resolve(values['data-dir']),
       accept: values.blind ? 'blind' : 'strict',
       keepHistory: values.history,
+      ...(values['history-file'] === undefined ? {} : { historyFile: resolve(values['history-file']) }),
       ...(values.receipts === undefined ? {} : { receiptsUrl: values.receipts }),
     },
     isJson: values.json,

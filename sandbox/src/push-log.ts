@@ -1,6 +1,7 @@
 // What happened: the last requests in full, counts of all of them, and on demand one short line for each, which is
-// the history that a checker compares with what the sender claims. Memory is bounded but for that history.
+// the history that a checker compares with what the sender claims. Memory is bounded but for a history that is kept in it.
 import { EventEmitter } from 'node:events';
+import type { Writable } from 'node:stream';
 import type { PushRequest, Reception } from './provider.ts';
 import type { SenderName } from './senders.ts';
 import type { Answer } from './vendors/vendor.ts';
@@ -16,8 +17,11 @@ export interface PushRecord extends Omit<Reception, 'answer'> {
   readonly fault: string | null;
 }
 
-/** Token, milliseconds since the epoch, status (0: not answered), Topic. */
-export type HistoryEntry = readonly [token: string, at: number, status: number, topic: string];
+/** Token, milliseconds since the epoch, status (0: not answered), Topic or collapse id; a request that was read has more. */
+export type HistoryEntry = readonly [token: string, at: number, status: number, topic: string, ...HistoryDetails];
+
+/** What a repeated push must repeat: `apns-id`, tag and title as the person sees them; and which connection it came on. */
+type HistoryDetails = [] | readonly [apnsId: string, tag: string, title: string, connectionId: number];
 
 export interface Counters {
   readonly requests: number;
@@ -40,6 +44,7 @@ export interface Counters {
 export class PushLog {
   readonly #entriesMax: number;
   readonly #isHistoryKept: boolean;
+  readonly #historyFile: Writable | null;
   readonly #emitter = new EventEmitter<{ record: [PushRecord]; clear: [] }>().setMaxListeners(0);
   #records: PushRecord[] = [];
   #history: HistoryEntry[] = [];
@@ -47,9 +52,11 @@ export class PushLog {
   #counts = emptyCounts();
   readonly #connections = { h2: 0, http1: 0 };
 
-  constructor(entriesMax: number, isHistoryKept: boolean) {
+  /** `historyFile` gets the history as it happens. */
+  constructor(entriesMax: number, isHistoryKept: boolean, historyFile: Writable | null = null) {
     this.#entriesMax = entriesMax;
     this.#isHistoryKept = isHistoryKept;
+    this.#historyFile = historyFile;
   }
 
   /** The last requests, oldest first. */
@@ -78,7 +85,17 @@ export class PushLog {
     if (isAccepted && record.checks.some((check) => check.name === 'decryption' && check.verdict === 'fail')) {
       this.#counts.undecryptable += 1;
     }
-    this.remember(record.token, request.at, answer?.status ?? 0, topicOf(request));
+    const { tag, title } = record.notification ?? { tag: null, title: '' };
+    this.remember([
+      record.token,
+      request.at,
+      answer?.status ?? 0,
+      topicOf(request),
+      String(request.headers['apns-id'] ?? ''),
+      tag ?? '',
+      title,
+      request.connectionId,
+    ]);
     this.#emitter.emit('record', record);
     return record;
   }
@@ -97,9 +114,10 @@ export class PushLog {
     if (vendor !== null) counts.byVendor[vendor] = (counts.byVendor[vendor] ?? 0) + 1;
   }
 
-  /** Adds a line to the history, where one is kept. */
-  remember(token: string, at: number, status: number, topic: string): void {
-    if (this.#isHistoryKept) this.#history.push([token, at, status, topic]);
+  /** Adds a line to the history, where one is kept or written. */
+  remember(entry: HistoryEntry): void {
+    if (this.#isHistoryKept) this.#history.push(entry);
+    this.#historyFile?.write(`${JSON.stringify(entry)}\n`);
   }
 
   countStreamsExceeded(): void {

@@ -1,6 +1,7 @@
 // Puts the parts together: one port that plays push providers, one on loopback that shows and steers them. What this
 // module hands out is all that a test or another program needs of the sandbox.
-import { mkdtempSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { createWriteStream, mkdtempSync, rmSync, type WriteStream } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ApnsService } from './apns.ts';
@@ -45,6 +46,8 @@ export interface SandboxOptions {
   readonly logEntriesMax?: number;
   /** Keeps one line for every request, without bound. Default false. */
   readonly keepHistory?: boolean;
+  /** Appends the same lines to this file, in no memory of its own. Its directory must exist. */
+  readonly historyFile?: string;
   /** Streams a client may have open on one HTTP/2 connection. Default 100. */
   readonly streamsMax?: number;
   /** What ALPN offers. Default both. */
@@ -101,7 +104,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const now = options.now ?? Date.now;
   const endpointHost = options.endpointHost ?? 'localhost';
   const names = options.names ?? [...new Set([...DEFAULT_NAMES, endpointHost])];
-  const log = new PushLog(options.logEntriesMax ?? 1000, options.keepHistory ?? false);
+  const historyFile = options.historyFile === undefined ? null : await openHistory(options.historyFile);
+  const log = new PushLog(options.logEntriesMax ?? 1000, options.keepHistory ?? false, historyFile);
   const faults = new Faults();
   const receipts = options.receiptsUrl === undefined ? null : new ReceiptSender(options.receiptsUrl);
   const inbox = new Inbox(log, options.logEntriesMax ?? 1000, receipts);
@@ -110,6 +114,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const close = async (): Promise<void> => {
     await Promise.all([...servers.map((server) => server.close()), control?.close()]);
     receipts?.close();
+    if (historyFile !== null) await new Promise<void>((resolve) => historyFile.end(resolve));
     removeDirectory();
   };
 
@@ -239,6 +244,12 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     await close();
     throw error;
   }
+}
+
+async function openHistory(path: string): Promise<WriteStream> {
+  const stream = createWriteStream(path, { flags: 'a' });
+  await once(stream, 'open');
+  return stream;
 }
 
 /** What differs between the providers' ports. */

@@ -1,5 +1,8 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { request } from 'node:http';
-import { describe, expect, test } from 'vitest';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { ApplicationServer, browser, Client, control, start, tokenOf } from './setup.ts';
 
 const server = new ApplicationServer();
@@ -150,6 +153,24 @@ describe('the log', () => {
     expect((await control(sandbox, 'GET', '/log?after=x')).status).toBe(400);
   });
 
+  test('appends its history to a file, in no memory, with what a repeated push must repeat', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'push-sandbox-test-'));
+    onTestFinished(() => rm(directory, { recursive: true }));
+    const historyFile = join(directory, 'history.ndjson');
+    const sandbox = await start({ historyFile });
+    const subscription = browser(sandbox, { vendor: 'mozilla', vapid_key: server.publicKey });
+    const client = new Client(sandbox, 'h2');
+    const payload = JSON.stringify({ title: 'Sale', tag: 'sale' });
+    for (const topic of ['a', 'b']) await client.send(server, subscription, { headers: { topic }, payload });
+    expect(sandbox.log.history).toEqual([]);
+    await sandbox.close();
+    const lines = (await readFile(historyFile, 'utf8')).trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      [tokenOf(subscription), expect.any(Number), 201, 'a', '', 'sale', 'Sale', 1],
+      [tokenOf(subscription), expect.any(Number), 201, 'b', '', 'sale', 'Sale', 1],
+    ]);
+  });
+
   test('keeps the last entries, counts all, and forgets when told', async () => {
     const sandbox = await start({ logEntriesMax: 8, keepHistory: true });
     const subscription = browser(sandbox, { vendor: 'mozilla', vapid_key: server.publicKey });
@@ -167,8 +188,8 @@ describe('the log', () => {
         .split('\n')
         .map((line) => JSON.parse(line)),
     ).toEqual([
-      [tokenOf(subscription), expect.any(Number), 201, 't28'],
-      [tokenOf(subscription), expect.any(Number), 201, 't29'],
+      [tokenOf(subscription), expect.any(Number), 201, 't28', '', '', 'Hello', 1],
+      [tokenOf(subscription), expect.any(Number), 201, 't29', '', '', 'Hello', 1],
     ]);
     expect((await control(sandbox, 'DELETE', '/log')).status).toBe(204);
     expect((await control(sandbox, 'GET', '/counters')).body).toMatchObject({ requests: 0 });
