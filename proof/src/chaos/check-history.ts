@@ -1,0 +1,219 @@
+// The checker of a chaos run, a program of its own: reads the files of a run and says whether what happened is what the
+// specification promises (R-01 to R-04). `node --import tsx proof/src/chaos/check-history.ts DIRECTORY` prints its verdict.
+// Memory grows with the devices, not with what was sent to them: pairs are judged in shares, one pass over the files each.
+import { fileURLToPath } from 'node:url';
+import type { HistoryLine } from '../rig/sandbox-process.ts';
+import {
+  type AudienceLine,
+  type ClaimLine,
+  type DeliveryLine,
+  type DeviceLine,
+  type EventLine,
+  fileNames,
+  type MessageLine,
+  type RunFacts,
+  readLines,
+} from './history-files.ts';
+import {
+  deathOfSender,
+  judgePair,
+  judgeRecovery,
+  judgeTotals,
+  type Pair,
+  type Request,
+  type RuleContext,
+} from './rules.ts';
+
+export interface Verdict {
+  readonly kills: number;
+  readonly stops: number;
+  readonly devices: number;
+  readonly messages: number;
+  readonly deliveries: number;
+  readonly requests: number;
+  readonly lost: number;
+  readonly duplicates: number;
+  readonly duplicates_unexplained: number;
+  /** From a push that was repeated to the death of its sender, at most. */
+  readonly duplicate_window_ms_max: number;
+  readonly max_requests_per_device: number;
+  readonly recovery_seconds_max: number;
+  readonly totals_agree: boolean;
+  /** All that is not as it should be, in words; the first of them. */
+  readonly violations: readonly string[];
+  readonly violations_in_all: number;
+}
+
+const violationsMax = 50;
+const requestsPerShare = 250_000;
+
+/** What is known of a run before its pairs are looked at. */
+interface Run {
+  readonly directory: string;
+  readonly deviceOfToken: ReadonlyMap<string, number>;
+  readonly deviceOfId: ReadonlyMap<string, number>;
+  /** By title, and by id. */
+  readonly messageOf: ReadonlyMap<string, number>;
+  readonly titles: readonly string[];
+  /** Devices asked for, by title. */
+  readonly asked: ReadonlyMap<string, number>;
+  readonly gone: ReadonlySet<number>;
+  readonly msToDeath: RuleContext['msToDeath'];
+  readonly requests: number;
+}
+
+export async function checkHistory(directory: string): Promise<Verdict> {
+  const events = await collect<EventLine>(directory, fileNames.events);
+  const messages = await collect<MessageLine>(directory, fileNames.messages);
+  const [facts] = await collect<RunFacts>(directory, fileNames.facts);
+  if (!facts) throw new Error('the run has no facts');
+  const violations: string[] = [];
+  const run = await readRun(directory, events, violations);
+
+  const totals = { lost: 0, duplicates: 0, unexplained: 0, requestsMost: 0, windowMsMost: 0, deliveries: 0 };
+  const context = { windowMs: facts.windowMs + facts.providerMs, msToDeath: run.msToDeath };
+  const rows = new Map<string, { sent: number; failed: number; skipped: number }>();
+  const shares = Math.max(1, Math.ceil(run.requests / requestsPerShare));
+  for (let share = 0; share < shares; share++) {
+    for (const pair of await readPairs(run, share, shares, rows, violations)) {
+      const verdict = judgePair(pair, context);
+      if (verdict.isLost) totals.lost++;
+      totals.duplicates += verdict.duplicates;
+      totals.unexplained += verdict.unexplained;
+      totals.requestsMost = Math.max(totals.requestsMost, pair.requests.length);
+      totals.windowMsMost = Math.max(totals.windowMsMost, verdict.windowMsMost);
+      totals.deliveries += pair.deliveries.length;
+      violations.push(...verdict.violations);
+    }
+  }
+  const disagreements = judgeTotals(facts, messages, rows, run.asked);
+  const recovery = judgeRecovery(events, await collect<ClaimLine>(directory, fileNames.claims));
+  violations.push(...disagreements, ...recovery.violations);
+  return {
+    kills: events.filter(({ kind }) => kind === 'kill').length,
+    stops: events.filter(({ kind }) => kind === 'stop').length,
+    devices: run.deviceOfId.size,
+    messages: messages.length,
+    deliveries: totals.deliveries,
+    requests: run.requests,
+    lost: totals.lost,
+    duplicates: totals.duplicates,
+    duplicates_unexplained: totals.unexplained,
+    duplicate_window_ms_max: totals.windowMsMost,
+    max_requests_per_device: totals.requestsMost,
+    recovery_seconds_max: Math.round(recovery.maxMs / 100) / 10,
+    totals_agree: disagreements.length === 0,
+    violations: violations.slice(0, violationsMax),
+    violations_in_all: violations.length,
+  };
+}
+
+async function collect<Line>(directory: string, name: string): Promise<Line[]> {
+  const lines: Line[] = [];
+  for await (const line of readLines<Line>(directory, name)) lines.push(line);
+  return lines;
+}
+
+const slotMs = 250;
+
+async function readRun(directory: string, events: readonly EventLine[], violations: string[]): Promise<Run> {
+  const deviceOfToken = new Map<string, number>();
+  const deviceOfId = new Map<string, number>();
+  for await (const [id, token] of readLines<DeviceLine>(directory, fileNames.devices)) {
+    deviceOfToken.set(token, deviceOfId.size);
+    deviceOfId.set(id, deviceOfId.size);
+  }
+  const messageOf = new Map<string, number>();
+  const titles: string[] = [];
+  const asked = new Map<string, number>();
+  for await (const { id, title, devices } of readLines<AudienceLine>(directory, fileNames.audiences)) {
+    if (messageOf.has(id)) violations.push(`${title} was answered with the message of another request`);
+    messageOf.set(title, titles.length);
+    messageOf.set(id, titles.length);
+    titles.push(title);
+    asked.set(title, devices.length);
+  }
+
+  const gone = new Set<number>();
+  /** When each connection was used, in slots of a quarter of a second. */
+  const used = new Map<number, Set<number>>();
+  let requests = 0;
+  for await (const line of readLines<HistoryLine>(directory, fileNames.history)) {
+    const [token, at, status, , , , title, connectionId] = line;
+    requests++;
+    const device = deviceOfToken.get(token);
+    if (device === undefined) violations.push(`a push to a token that nobody has: ${token}`);
+    else if (status === 404 || status === 410) gone.add(device);
+    if (!messageOf.has(title)) violations.push(`a push that belongs to no message: '${title}' at ${at}`);
+    const slots = used.get(connectionId) ?? new Set();
+    used.set(connectionId, slots.add(Math.floor(at / slotMs)));
+  }
+  const wasUsed = (connectionId: number, fromMs: number, toMs: number): boolean => {
+    for (const slot of used.get(connectionId) ?? []) if (slot * slotMs > fromMs && slot * slotMs < toMs) return true;
+    return false;
+  };
+  const msToDeath = deathOfSender(events, wasUsed);
+  return { directory, deviceOfToken, deviceOfId, messageOf, titles, asked, gone, msToDeath, requests };
+}
+
+interface OpenPair {
+  readonly requests: Request[];
+  readonly deliveries: DeliveryLine[];
+  isAskedFor: boolean;
+}
+
+/** The pairs whose devices fall into one share; counts their deliveries into `rows`, by message id. */
+async function readPairs(
+  run: Run,
+  share: number,
+  shares: number,
+  rows: Map<string, { sent: number; failed: number; skipped: number }>,
+  violations: string[],
+): Promise<Pair[]> {
+  const { directory, deviceOfToken, deviceOfId, messageOf, titles, gone } = run;
+  const pairs = new Map<string, OpenPair>();
+  const open = (device: number | undefined, message: number | undefined): OpenPair | undefined => {
+    if (device === undefined || message === undefined || device % shares !== share) return undefined;
+    const key = `${message} ${device}`;
+    const pair = pairs.get(key) ?? { requests: [], deliveries: [], isAskedFor: false };
+    pairs.set(key, pair);
+    return pair;
+  };
+  for await (const { title, devices } of readLines<AudienceLine>(directory, fileNames.audiences)) {
+    for (const id of devices) {
+      const pair = open(deviceOfId.get(id), messageOf.get(title));
+      if (pair) pair.isAskedFor = true;
+    }
+  }
+  for await (const line of readLines<HistoryLine>(directory, fileNames.history)) {
+    const [token, at, status, topic, apnsId, tag, title, connectionId] = line;
+    const identity = [topic, apnsId, tag].join(' ');
+    open(deviceOfToken.get(token), messageOf.get(title))?.requests.push({ at, status, identity, connectionId });
+  }
+  for await (const delivery of readLines<DeliveryLine>(directory, fileNames.deliveries)) {
+    const [message, device, status] = delivery;
+    const pair = open(deviceOfId.get(device), messageOf.get(message));
+    if (!pair) continue;
+    pair.deliveries.push(delivery);
+    const counts = rows.get(message) ?? { sent: 0, failed: 0, skipped: 0 };
+    if (status === 'sent' || status === 'failed' || status === 'skipped') counts[status]++;
+    rows.set(message, counts);
+  }
+
+  const found: Pair[] = [];
+  for (const [key, { requests, deliveries, isAskedFor }] of pairs) {
+    const [message, device] = key.split(' ').map(Number) as [number, number];
+    const name = `'${titles[message]}' for device ${device}`;
+    const isGone = gone.has(device);
+    if (!isAskedFor) violations.push(`${name} was never asked for`);
+    // A device that is gone is no longer in any audience.
+    if (isGone && requests.length + deliveries.length === 0) continue;
+    found.push({ name, requests: requests.sort((a, b) => a.at - b.at), deliveries, isGone });
+  }
+  return found;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [, , directory = '.'] = process.argv;
+  process.stdout.write(`${JSON.stringify(await checkHistory(directory))}\n`);
+}

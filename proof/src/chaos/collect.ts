@@ -1,0 +1,68 @@
+// What there is to say of a run when all is quiet: what the API reports, what is stored, and the few facts besides. Reads the
+// tables as they are, in the place of the caller that would page through them all.
+import { codeOfNumber, statusOfNumber } from '../../../server/src/delivery/delivery.ts';
+import type { Sql } from '../../../server/src/platform/db.ts';
+import { decodeId, encodeId, type Uuid } from '../../../server/src/platform/ids.ts';
+import type { MixedApp } from '../rig/mixed-app.ts';
+import { type DeliveryLine, fileNames, type MessageLine, type RunFacts, writeLines } from './history-files.ts';
+
+export interface CollectPlan {
+  readonly directory: string;
+  readonly sql: Sql;
+  readonly app: MixedApp;
+  readonly apiUrl: string;
+  readonly facts: Pick<RunFacts, 'windowMs' | 'providerMs' | 'requested'>;
+}
+
+export async function collect(plan: CollectPlan): Promise<void> {
+  await collectMessages(plan);
+  await collectDeliveries(plan);
+  await collectFacts(plan);
+}
+
+async function collectMessages({ directory, apiUrl, app }: CollectPlan): Promise<void> {
+  const lines = writeLines<MessageLine>(directory, fileNames.messages);
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page: { data: MessageLine[]; next_cursor: string | null } = await get(
+      `${apiUrl}/v1/messages?limit=200${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+      app.serverKey,
+    );
+    for (const { id, title, status, report } of page.data) await lines.write({ id, title, status, report });
+    cursor = page.next_cursor;
+  }
+  await lines.close();
+}
+
+async function get<Json>(url: string, key: string): Promise<Json> {
+  const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
+  if (!response.ok) throw new Error(`${url}: ${response.status} ${await response.text()}`);
+  return response.json() as Promise<Json>;
+}
+
+const rowsAtOnce = 5000;
+
+async function collectDeliveries({ directory, sql }: CollectPlan): Promise<void> {
+  const lines = writeLines<DeliveryLine>(directory, fileNames.deliveries);
+  const rows = sql<{ messageId: Uuid; deviceId: Uuid; status: number; errorCode: number | null }[]>`
+    SELECT b.message_id, d.device_id, d.status, d.error_code FROM deliveries d JOIN batches b ON b.id = d.batch_id`;
+  for await (const some of rows.cursor(rowsAtOnce)) {
+    for (const { messageId, deviceId, status, errorCode } of some) {
+      const delivery = [encodeId('msg', messageId), encodeId('dev', deviceId), statusOfNumber(status)] as const;
+      await lines.write([...delivery, codeOfNumber(errorCode)]);
+    }
+  }
+  await lines.close();
+}
+
+async function collectFacts({ directory, sql, app, facts }: CollectPlan): Promise<void> {
+  const lines = writeLines<RunFacts>(directory, fileNames.facts);
+  const appId = decodeId('app', app.id) ?? '';
+  const [row] = await sql<{ quotaUsed: number; batchesClaimed: number; batchesWaiting: number }[]>`
+    SELECT (SELECT coalesce(sum(used), 0)::float8 FROM usage WHERE app_id = ${appId}) AS quota_used,
+      count(*) FILTER (WHERE state = 'claimed')::int AS batches_claimed,
+      count(*) FILTER (WHERE state = 'waiting')::int AS batches_waiting
+    FROM batches`;
+  if (!row) throw new Error('the database says nothing of the run');
+  await lines.write({ ...facts, ...row });
+  await lines.close();
+}

@@ -1,0 +1,198 @@
+// The nodes of a run, each in its place, and what is done to them: one that is killed is started anew, one that is stopped goes
+// on after its lease. Everything that is done is on record for the checker.
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Workbench } from '../../../bench/src/workbench.ts';
+import { armedWith, type FailpointRule, type Fired, listFired, takeBack } from '../rig/failpoints.ts';
+import type { RunPlace } from '../rig/mixed-app.ts';
+import { type ServiceNode, startNode } from '../rig/service-node.ts';
+import { type EventLine, fileNames, writeLines } from './history-files.ts';
+
+export interface Nodes {
+  /** Names of the places, and of those that a worker is in. */
+  readonly names: readonly string[];
+  readonly workers: readonly string[];
+  /** Nodes killed so far, at failpoints too. */
+  readonly kills: number;
+  /** A node is stopped, or about to be. */
+  readonly isHolding: boolean;
+  /** Nothing is being done to it. */
+  isFree(name: string): boolean;
+  /** Kills the node whole, or only the process that works, which its supervisor then replaces. */
+  kill(name: string, what: 'node' | 'process'): Promise<void>;
+  /** Starts the node anew, told to die or to stop at a failpoint. Resolves once it runs. */
+  arm(name: string, rule: FailpointRule): Promise<void>;
+  /** Stops the working process for longer than its lease; resolves when it goes on. */
+  stop(name: string, ms: number): Promise<void>;
+  /** Ends in order, and starts anew; resolves with how the end went. */
+  restart(name: string): Promise<{ readonly code: number | null; readonly ms: number }>;
+  /** Nothing is done any more; all that was begun has ended. */
+  close(): Promise<void>;
+}
+
+interface Place {
+  readonly name: string;
+  readonly role: 'api' | 'worker';
+  node: ServiceNode;
+  /** The plan of the node that is there now, when it has one. */
+  armed: string | undefined;
+  /** What is being done here, one after the other. */
+  turn: Promise<unknown>;
+  waiting: number;
+}
+
+export interface NodesPlan {
+  readonly place: RunPlace;
+  readonly roles: readonly ('api' | 'worker')[];
+}
+
+const firedPollMs = 200;
+
+export async function startNodes(workbench: Workbench, { place, roles }: NodesPlan): Promise<Nodes> {
+  const events = writeLines<EventLine>(place.directory, fileNames.events);
+  const places = new Map<string, Place>();
+  let kills = 0;
+  let plans = 0;
+  let held = 0;
+  let isClosing = false;
+
+  const note = async (event: EventLine): Promise<void> => {
+    if (event.kind === 'kill') kills++;
+    await events.write(event);
+  };
+  const launch = async (
+    name: string,
+    role: 'api' | 'worker',
+    rule?: FailpointRule,
+  ): Promise<[ServiceNode, string | undefined]> => {
+    const directory = rule && join(place.directory, `failpoints-${++plans}`);
+    const armed = directory && rule ? await armedWith({ directory, rules: [rule] }) : undefined;
+    const node = await startNode(workbench, {
+      name,
+      role,
+      directory: place.directory,
+      environment: { ...place.environment, ...armed?.environment },
+      nodeOptions: armed?.nodeOptions ?? [],
+    });
+    return [node, directory];
+  };
+  const relaunch = async (at: Place, rule?: FailpointRule): Promise<void> => {
+    if (isClosing) return;
+    [at.node, at.armed] = await launch(at.name, at.role, rule);
+    // Nobody waits for it: a node may be killed while it starts.
+    at.node.ready().catch(() => undefined);
+  };
+  const get = (name: string): Place => {
+    const found = places.get(name);
+    if (!found) throw new Error(`there is no node ${name}`);
+    return found;
+  };
+  /** One thing at a time is done to a node. */
+  const inTurn = <Result>(at: Place, act: () => Promise<Result>): Promise<Result> => {
+    at.waiting++;
+    const done = at.turn.then(act).finally(() => {
+      at.waiting--;
+    });
+    at.turn = done.catch(() => undefined);
+    return done;
+  };
+  const holding = async (act: () => Promise<void>): Promise<void> => {
+    held++;
+    try {
+      await act();
+    } finally {
+      held--;
+    }
+  };
+  const holdStopped = async (at: Place, stopped: { at: number; pids: readonly number[] }, by: string, ms: number) => {
+    await pause(ms);
+    // Killed meanwhile, it has nothing to go on with, and its kill is on record.
+    const { at: until, pids } = await at.node.signalWorker('SIGCONT', stopped.pids);
+    if (pids.length > 0) await note({ at: stopped.at, node: at.name, kind: 'stop', by, until });
+  };
+
+  for (const [index, role] of roles.entries()) {
+    const name = `${role}-${index}`;
+    const [node] = await launch(name, role);
+    places.set(name, { name, role, node, armed: undefined, turn: Promise.resolve(), waiting: 0 });
+  }
+  await Promise.all([...places.values()].map(({ node }) => node.ready()));
+
+  /** Deaths at failpoints happen by themselves: they are read from what the processes left. */
+  const collectFired = async (at: Place): Promise<void> => {
+    if (at.armed === undefined) return;
+    const directory = at.armed;
+    at.armed = undefined;
+    for (const fired of await listFired({ directory })) {
+      if (fired.action === 'kill') await note({ at: fired.at, node: at.name, kind: 'kill', by: fired.name });
+    }
+  };
+
+  return {
+    names: [...places.keys()],
+    workers: [...places.values()].flatMap(({ name, role }) => (role === 'worker' ? [name] : [])),
+    get kills() {
+      return kills;
+    },
+    get isHolding() {
+      return held > 0;
+    },
+    isFree: (name) => get(name).waiting === 0,
+    kill: (name, what) =>
+      inTurn(get(name), async () => {
+        const at = get(name);
+        if (what === 'process') {
+          const { at: killedAt, pids } = await at.node.signalWorker('SIGKILL');
+          if (pids.length > 0) await note({ at: killedAt, node: name, kind: 'kill', by: 'hand' });
+          return;
+        }
+        await note({ at: await at.node.kill(), node: name, kind: 'kill', by: 'hand' });
+        await collectFired(at);
+        await relaunch(at);
+      }),
+    arm: (name, rule) => {
+      const start = () =>
+        inTurn(get(name), async () => {
+          const at = get(name);
+          await note({ at: await at.node.kill(), node: name, kind: 'kill', by: 'hand' });
+          await collectFired(at);
+          await relaunch(at, rule);
+          if (rule.action !== 'stop' || at.armed === undefined) return;
+          const fired = await untilFired(at.armed, rule.waitMs ?? 0);
+          if (fired) await holdStopped(at, { at: fired.at, pids: [fired.pid] }, fired.name, rule.waitMs ?? 0);
+        });
+      return rule.action === 'stop' ? holding(start) : start();
+    },
+    stop: (name, ms) =>
+      holding(() =>
+        inTurn(get(name), async () => {
+          const at = get(name);
+          await holdStopped(at, await at.node.signalWorker('SIGSTOP'), 'hand', ms);
+        }),
+      ),
+    restart: (name) =>
+      inTurn(get(name), async () => {
+        const at = get(name);
+        const ended = await at.node.terminate();
+        await relaunch(at);
+        return ended;
+      }),
+    async close() {
+      isClosing = true;
+      await Promise.all([...places.values()].map((at) => at.turn));
+      for (const at of places.values()) await collectFired(at);
+      await events.close();
+    },
+  };
+}
+
+/** Resolves with what happened, or, after so long, with nothing: from then on it does not happen any more. */
+async function untilFired(directory: string, withinMs: number): Promise<Fired | undefined> {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    const fired = (await listFired({ directory })).find(({ action }) => action === 'stop');
+    if (fired) return fired;
+    if (performance.now() > deadline && (await takeBack({ directory }, 0))) return undefined;
+    await pause(firedPollMs);
+  }
+}

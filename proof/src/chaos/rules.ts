@@ -1,0 +1,177 @@
+// What a run's history must be, one (message, device) at a time and in sum. Knows the specification and the files of a run
+// (`history-files.ts`), and nothing of the service: what it calls right is right because of what providers and callers saw.
+import type { ClaimLine, DeliveryLine, EventLine, MessageLine, RunFacts } from './history-files.ts';
+
+/** One request that a provider had, as far as it matters here. */
+export interface Request {
+  readonly at: number;
+  /** 0: not answered. */
+  readonly status: number;
+  /** Topic, apns-id and tag: what every push of one delivery has in common. */
+  readonly identity: string;
+  readonly connectionId: number;
+}
+
+/** A message that was accepted for a device, and what became of that. */
+export interface Pair {
+  readonly name: string;
+  /** In the order of time. */
+  readonly requests: readonly Request[];
+  readonly deliveries: readonly DeliveryLine[];
+  /** A provider has called this device gone, in this message or another. */
+  readonly isGone: boolean;
+}
+
+export interface PairVerdict {
+  readonly isLost: boolean;
+  /** Pushes beyond the first that no outcome asked for. */
+  readonly duplicates: number;
+  readonly unexplained: number;
+  /** The longest time from a push that was repeated to the death of its sender. */
+  readonly windowMsMost: number;
+  readonly violations: readonly string[];
+}
+
+/** R-02: never more pushes than this to one device for one message. */
+const requestsMax = 5;
+/** A request that was sent before its sender died may be read by the provider a little later. */
+export const arrivalSlackMs = 1000;
+
+/** Outcomes after which the specification has a push tried again; an answer that never came among them. */
+function isRetryable(status: number): boolean {
+  return status === 0 || status === 408 || status === 429 || status >= 500;
+}
+
+export interface RuleContext {
+  /** R-02: between a provider's answer to a push and the commit of its outcome. */
+  readonly windowMs: number;
+  /**
+   * How long after this request its sender died, or was held longer than its lease: then its outcome may have died with it.
+   * Undefined: nothing happened to its sender.
+   */
+  msToDeath(request: Request): number | undefined;
+}
+
+export function judgePair(pair: Pair, { windowMs, msToDeath }: RuleContext): PairVerdict {
+  const { name, requests, deliveries, isGone } = pair;
+  const violations: string[] = [];
+  const delivery = deliveries[0];
+  if (deliveries.length !== 1) violations.push(`${name} has ${deliveries.length} deliveries`);
+  const isTerminal = delivery !== undefined && /^(sent|failed|skipped)$/.test(delivery[2]);
+  if (delivery && !isTerminal) violations.push(`${name} is ${delivery[2]}`);
+  // A device that its provider has called gone needs no further push; nobody else is left out.
+  const isLost = !isTerminal || (requests.length === 0 && !(delivery?.[2] === 'skipped' && isGone));
+  if (isLost) violations.push(`${name} is lost: ${requests.length} requests, ${delivery?.[2] ?? 'no delivery'}`);
+  if (requests.length > requestsMax) violations.push(`${name} had ${requests.length} requests`);
+  if (new Set(requests.map(({ identity }) => identity)).size > 1) {
+    violations.push(
+      `${name} was named differently: ${[...new Set(requests.map((each) => each.identity))].join(' | ')}`,
+    );
+  }
+
+  let duplicates = 0;
+  let unexplained = 0;
+  let windowMsMost = 0;
+  requests.slice(1).forEach((_request, index) => {
+    const before = requests[index] as Request;
+    if (isRetryable(before.status)) return;
+    duplicates++;
+    const cutMs = msToDeath(before);
+    windowMsMost = Math.max(windowMsMost, cutMs ?? 0);
+    if (cutMs !== undefined && cutMs < windowMs) return;
+    unexplained++;
+    const when = cutMs === undefined ? 'and its sender lived on' : `${cutMs} ms before its sender died`;
+    violations.push(`${name} had a push after one that was answered ${before.status} at ${before.at}, ${when}`);
+  });
+
+  const accepted = requests.filter(({ status }) => status >= 200 && status < 300);
+  if (delivery?.[2] === 'sent' && accepted.length === 0) violations.push(`${name} is sent and no provider accepted it`);
+  if (delivery?.[2] === 'failed' && accepted.some((each) => msToDeath(each) === undefined)) {
+    violations.push(`${name} is failed (${delivery[3]}) and a provider accepted it`);
+  }
+  return { isLost, duplicates, unexplained, windowMsMost, violations };
+}
+
+/** A process that is dead for longer than this before its last push is known did not make that push. */
+const deathMsMost = 10_000;
+
+/** A sender is known by its connection, which is never used again when it has died, nor while it is held. */
+export function deathOfSender(
+  events: readonly EventLine[],
+  wasUsed: (connectionId: number, fromMs: number, toMs: number) => boolean,
+): RuleContext['msToDeath'] {
+  return (request) => {
+    const deaths = events.flatMap(({ at, until }) => {
+      const ms = at - request.at;
+      if (ms > deathMsMost || ms < -arrivalSlackMs) return [];
+      return wasUsed(request.connectionId, at + arrivalSlackMs, until ?? Number.POSITIVE_INFINITY) ? [] : [ms];
+    });
+    return deaths.length === 0 ? undefined : Math.max(0, Math.min(...deaths));
+  };
+}
+
+/** What providers saw and what callers are told must come to the same (R-01). */
+export function judgeTotals(
+  facts: RunFacts,
+  messages: readonly MessageLine[],
+  rows: ReadonlyMap<string, { readonly sent: number; readonly failed: number; readonly skipped: number }>,
+  /** Devices asked for, by title. */
+  asked: ReadonlyMap<string, number>,
+): string[] {
+  const violations: string[] = [];
+  const total = { accepted: 0, skipped: 0 };
+  for (const { id, title, status, report } of messages) {
+    const counted = rows.get(id) ?? { sent: 0, failed: 0, skipped: 0 };
+    const { accepted, sent, failed, skipped } = report;
+    const ofRows = counted.sent + counted.failed + counted.skipped;
+    if (!/^(sent|failed)$/.test(status)) violations.push(`${title} is ${status}`);
+    if (accepted !== sent + failed + skipped) violations.push(`${title} does not add up: ${JSON.stringify(report)}`);
+    if (accepted !== ofRows || sent !== counted.sent || failed !== counted.failed || skipped !== counted.skipped) {
+      violations.push(`${title} reports ${JSON.stringify(report)} and its deliveries are ${JSON.stringify(counted)}`);
+    }
+    const audience = asked.get(title) ?? 0;
+    if (accepted > audience) violations.push(`${title} accepted ${accepted} of an audience of ${audience}`);
+    total.accepted += accepted;
+    total.skipped += skipped;
+  }
+  if (messages.length !== facts.requested) {
+    violations.push(`${facts.requested} messages were asked for and there are ${messages.length}`);
+  }
+  if (facts.quotaUsed !== total.accepted - total.skipped) {
+    violations.push(`quota used is ${facts.quotaUsed}, not ${total.accepted} - ${total.skipped}`);
+  }
+  if (facts.batchesClaimed + facts.batchesWaiting > 0) {
+    violations.push(`${facts.batchesClaimed} batches are claimed and ${facts.batchesWaiting} wait`);
+  }
+  return violations;
+}
+
+/** How long a lease is, and how often it is renewed (R-03): what a lapsed one says of when its holder died. */
+const leaseMs = 20_000;
+const renewEveryMs = 5_000;
+const recoveredWithinMs = 30_000;
+
+/** R-03: the longest time from the death of a holder to the claim of another, and what took longer than it may. */
+export function judgeRecovery(
+  events: readonly EventLine[],
+  claims: readonly ClaimLine[],
+): { readonly maxMs: number; readonly violations: readonly string[] } {
+  let maxMs = 0;
+  const violations: string[] = [];
+  for (const { batch, leaseEndedAt, takenAt } of claims) {
+    // The holder died after its last renewal and before the next. Of several deaths in that time the first is the worst case.
+    const renewedAt = leaseEndedAt - leaseMs;
+    const death = events.find(
+      ({ at }) => at >= renewedAt - arrivalSlackMs && at <= renewedAt + renewEveryMs + arrivalSlackMs,
+    );
+    if (!death) {
+      violations.push(`batch ${batch} lost its holder at about ${renewedAt}, when nobody was killed`);
+      continue;
+    }
+    const tookMs = takenAt - death.at;
+    maxMs = Math.max(maxMs, tookMs);
+    if (tookMs > recoveredWithinMs)
+      violations.push(`batch ${batch} was taken over ${tookMs} ms after ${death.node} died`);
+  }
+  return { maxMs, violations };
+}

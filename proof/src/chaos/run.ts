@@ -1,0 +1,159 @@
+// A chaos run from an empty database to the checker's verdict: nodes as separate processes on one database, phones and browsers
+// at the sandbox, messages of all sizes, and one thing after another done to the nodes. All of it follows from the seed but for
+// the pace of the machine.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { progress, type Workbench } from '../../../bench/src/workbench.ts';
+import { createRandom, type Random } from '../../../server/test/platform/random.ts';
+import { addDevices, type MadeDevice, type MixedApp, makeMixedApp, type RunPlace } from '../rig/mixed-app.ts';
+import { findFreePort } from '../rig/ports.ts';
+import { type RunDatabase, startRunDatabase } from '../rig/run-database.ts';
+import { type SandboxProcess, startSandboxProcess } from '../rig/sandbox-process.ts';
+import type { Verdict } from './check-history.ts';
+import { collect } from './collect.ts';
+import { type DeviceLine, fileNames, writeLines } from './history-files.ts';
+import { type Nodes, startNodes } from './nodes.ts';
+import { type Sender, startSending } from './send-messages.ts';
+import { watchClaims } from './watch-claims.ts';
+
+export interface RunPlan {
+  readonly devices: number;
+  readonly seed: number;
+  /** Where to leave the files of the run; else they go with it. */
+  readonly keepDir: string | undefined;
+  readonly faults: 'some' | 'none';
+  /** What is done to the nodes while messages are sent. */
+  readonly trouble: (nodes: Nodes) => Promise<void>;
+}
+
+/** The sandbox answers after so long: pushes are then on their way when something happens. */
+const providerMs = 40;
+/** R-02: what may die with a process. */
+const windowMs = 500;
+const quietWithinMs = 10 * 60_000;
+
+export async function runChaos(workbench: Workbench, plan: RunPlan): Promise<Verdict> {
+  const { seed } = plan;
+  const directory = plan.keepDir ?? (await workbench.makeDirectory('chaos'));
+  await mkdir(directory, { recursive: true });
+  progress(`seed ${seed}, files in ${directory}`);
+  const database = await startRunDatabase(workbench);
+  const sandbox = await startSandboxProcess(workbench, directory);
+  const port = await findFreePort();
+  const place: RunPlace = {
+    directory,
+    environment: { ...database.environment, ...sandbox.environment, PORT: String(port), SEND_WAIT_MS: '2000' },
+  };
+  const apiUrl = `http://127.0.0.1:${port}`;
+  const app = await makeMixedApp(place, sandbox, 'Chaos');
+  const devices = await makeDevices(database, app, sandbox, directory, plan);
+  await sandbox.setFaults(plan.faults === 'some' ? [...someFaults, slowness] : [slowness]);
+
+  const nodes = await startNodes(workbench, { place, roles: ['api', 'worker', 'worker', 'worker'] });
+  const claims = watchClaims(database.sql, directory);
+  const sender = startSending({
+    directory,
+    apiUrl,
+    serverKey: app.serverKey,
+    seed,
+    random: createRandom(seed ^ 0x5e4d),
+    devices,
+    sql: database.sql,
+  });
+  await plan.trouble(nodes);
+  while (sender.addressed < devices.length) await pause(100);
+  await sender.stop();
+  progress(`${sender.requested} messages asked for; waiting for quiet`);
+  await untilQuiet(database, sender);
+  await nodes.close();
+  await claims.stop();
+  const facts = { windowMs, providerMs, requested: sender.requested };
+  await collect({ directory, sql: database.sql, app, apiUrl, facts });
+  await sandbox.stop();
+  return check(directory);
+}
+
+/** Three kinds, and one in a hundred that its provider calls gone; in an order in which audiences mix them. */
+async function makeDevices(
+  database: RunDatabase,
+  app: MixedApp,
+  sandbox: SandboxProcess,
+  directory: string,
+  { devices: count, seed, faults }: RunPlan,
+): Promise<MadeDevice[]> {
+  const made: MadeDevice[] = [];
+  const lines = writeLines<DeviceLine>(directory, fileNames.devices);
+  const gone = faults === 'some' ? Math.floor(count / 100) : 0;
+  const share = Math.floor((count - gone) / 3);
+  const kinds = [
+    { platform: 'web', count: count - gone - 2 * share },
+    { platform: 'ios', count: share },
+    { platform: 'android', count: share },
+    { platform: 'web', count: gone, tokenPrefix: 'gone' },
+  ] as const;
+  for (const kind of kinds.filter((each) => each.count > 0)) {
+    await addDevices(database.sql, app, sandbox, { ...kind, seed: `chaos ${seed} ${kind.count}` }, async (some) => {
+      for (const device of some) {
+        made.push(device);
+        await lines.write([device.id, device.token]);
+      }
+    });
+  }
+  await lines.close();
+  progress(`${made.length} devices`);
+  return shuffle(made, createRandom(seed ^ 0xdeca));
+}
+
+function shuffle<Value>(values: Value[], random: Random): Value[] {
+  for (let last = values.length - 1; last > 0; last--) {
+    const other = random.below(last + 1);
+    [values[last], values[other]] = [values[other] as Value, values[last] as Value];
+  }
+  return values;
+}
+
+/** What providers do on an ordinary day; the first that acts on a push decides. */
+const someFaults: readonly object[] = [
+  { match: { token_prefix: 'gone' }, action: { type: 'status', status: 410 } },
+  { match: { share: 0.01, count: 'token', nth: 1, vendor: 'generic' }, action: { type: 'status', status: 503 } },
+  {
+    match: { share: 0.01, count: 'token', nth: 1, vendor: 'fcm_v1' },
+    action: { type: 'error', reason: 'UNAVAILABLE' },
+  },
+  { match: { every: 4000 }, action: { type: 'goaway', code: 'NO_ERROR', processed: true } },
+  { match: { every: 5000, vendor: 'generic' }, action: { type: 'status', status: 429, retry_after: 1 } },
+  { match: { every: 9000 }, action: { type: 'hang', delivers: true } },
+];
+const slowness = { match: {}, action: { type: 'slow', delay_ms: providerMs } };
+
+async function untilQuiet({ sql }: RunDatabase, sender: Sender): Promise<void> {
+  const deadline = performance.now() + quietWithinMs;
+  for (;;) {
+    const [row] = await sql<{ open: number; all: number }[]>`
+      SELECT count(*) FILTER (WHERE status = 'sending')::int AS open, count(*)::int AS all FROM messages`;
+    if (row && row.open === 0 && row.all >= sender.requested) return;
+    // The checker says what is still open.
+    if (performance.now() > deadline) return progress(`not quiet after ${quietWithinMs / 60_000} minutes`);
+    await pause(250);
+  }
+}
+
+/** By a program of its own, which has nothing of this run but its files. */
+async function check(directory: string): Promise<Verdict> {
+  const script = fileURLToPath(new URL('check-history.ts', import.meta.url));
+  const child = spawn(process.execPath, ['--import', 'tsx', script, directory], {
+    cwd: join(fileURLToPath(new URL('.', import.meta.url))),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.on('data', (chunk) => {
+    output += chunk;
+  });
+  const [status] = await once(child, 'close');
+  if (status !== 0) throw new Error(`the checker ended with ${status}`);
+  return JSON.parse(output) as Verdict;
+}

@@ -1,0 +1,125 @@
+// Sends messages of all sizes, some at any time, for as long as it is let: so that whatever is killed is killed in the middle
+// of something. Each has an Idempotency-Key and is asked for until it is answered, as a careful caller does.
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Sql } from '../../../server/src/platform/db.ts';
+import type { Random } from '../../../server/test/platform/random.ts';
+import type { MadeDevice } from '../rig/mixed-app.ts';
+import { type AudienceLine, fileNames, type LineWriter, writeLines } from './history-files.ts';
+
+export interface SenderPlan {
+  readonly directory: string;
+  readonly apiUrl: string;
+  readonly serverKey: string;
+  readonly seed: number;
+  readonly random: Random;
+  readonly devices: readonly MadeDevice[];
+  readonly sql: Sql;
+}
+
+export interface Sender {
+  /** Messages asked for so far. */
+  readonly requested: number;
+  /** How often devices have been in an audience, all together. */
+  readonly addressed: number;
+  /** Ends once all that was asked for is answered. */
+  stop(): Promise<void>;
+}
+
+/** At any time so many young messages are being sent; older ones wait for a lease or a retry. */
+const youngMax = 4;
+const youngSeconds = 3;
+const openMax = 400;
+const answerWithinMs = 30_000;
+
+export function startSending(plan: SenderPlan): Sender {
+  const { random, devices, sql } = plan;
+  const audiences = writeLines<AudienceLine>(plan.directory, fileNames.audiences);
+  const asked = new Set<Promise<void>>();
+  let isStopping = false;
+  let failure: unknown;
+  let requested = 0;
+  let addressed = 0;
+
+  const sendAll = async (): Promise<void> => {
+    while (!isStopping) {
+      const open = await countOpen(sql);
+      if (open.young + asked.size >= youngMax || open.all >= openMax) {
+        await pause(25);
+        continue;
+      }
+      const size = Math.min(sizeOf(random), devices.length);
+      const ids = Array.from({ length: size }, (_, index) => devices[(addressed + index) % devices.length]?.id ?? '');
+      requested++;
+      addressed += size;
+      const asking = ask(plan, requested, ids, audiences).catch((error: unknown) => {
+        failure ??= error;
+      });
+      asked.add(asking);
+      void asking.then(() => asked.delete(asking));
+    }
+    await Promise.all(asked);
+    await audiences.close();
+  };
+  const sending = sendAll();
+  sending.catch(() => undefined);
+  return {
+    get requested() {
+      return requested;
+    },
+    get addressed() {
+      return addressed;
+    },
+    async stop() {
+      isStopping = true;
+      await sending;
+      if (failure) throw failure;
+    },
+  };
+}
+
+/** Small ones are worked by the process that accepts them, large ones by several workers at once. */
+function sizeOf(random: Random): number {
+  const [least, most] = random.pick([
+    [5, 50],
+    [51, 400],
+    [51, 400],
+    [400, 1500],
+    [1500, 3000],
+  ] as const);
+  return least + random.below(most - least + 1);
+}
+
+async function countOpen(sql: Sql): Promise<{ all: number; young: number }> {
+  const [row] = await sql<{ all: number; young: number }[]>`
+    SELECT count(*)::int AS all,
+      count(*) FILTER (WHERE created_at > clock_timestamp() - ${youngSeconds}::int * interval '1 second')::int AS young
+    FROM messages WHERE status = 'sending'`;
+  return row ?? { all: 0, young: 0 };
+}
+
+/** Asks until there is an answer: a node that is killed gives none, and its client cannot know what it had done. */
+async function ask(
+  plan: SenderPlan,
+  number: number,
+  devices: readonly string[],
+  audiences: LineWriter<AudienceLine>,
+): Promise<void> {
+  const title = `Chaos ${number}`;
+  for (;;) {
+    const response = await fetch(`${plan.apiUrl}/v1/messages`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${plan.serverKey}`,
+        'content-type': 'application/json',
+        'idempotency-key': `chaos-${plan.seed}-${number}`,
+      },
+      body: JSON.stringify({ audience: { device_ids: devices }, content: { title, body: 'Is anybody there?' } }),
+      signal: AbortSignal.timeout(answerWithinMs),
+    }).catch(() => undefined);
+    const body = (await response?.json().catch(() => undefined)) as { id: string } | undefined;
+    if (response?.status === 200 && body) return audiences.write({ title, id: body.id, devices });
+    if (response && body && response.status < 500)
+      throw new Error(`${title}: ${response.status} ${JSON.stringify(body)}`);
+    await pause(100);
+  }
+}

@@ -1,0 +1,14 @@
+// A port for a service that must be told one before it listens.
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+
+/** One that was free a moment ago. */
+export async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port is free');
+  return address.port;
+}

@@ -1,0 +1,94 @@
+// The sandbox as a process of its own, strict, with the history of every request in a file: what a checker compares with what
+// the service claims. Known by its command and its control address alone.
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { repository, startProgram, type Workbench } from '../../../bench/src/workbench.ts';
+
+/** One request as the sandbox's history has it. */
+export type HistoryLine = readonly [
+  token: string,
+  /** Milliseconds since the epoch, when it was complete. */
+  at: number,
+  /** 0: not answered. */
+  status: number,
+  topic: string,
+  apnsId: string,
+  tag: string,
+  title: string,
+  connectionId: number,
+];
+
+export interface SandboxProcess {
+  readonly pid: number;
+  /** The variables by which a service reaches it. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly historyFile: string;
+  post<Json>(path: string, body: object): Promise<Json>;
+  /** Simulated browsers or phones, as many as are asked for, one by one. */
+  makeMany<Json>(path: '/subscriptions' | '/devices', request: object): AsyncGenerator<Json>;
+  /** Replaces all faults. */
+  setFaults(faults: readonly object[]): Promise<void>;
+  counters(): Promise<{ readonly requests: number; readonly by_status: Readonly<Record<string, number>> }>;
+  /** Ends it; its history is then whole. */
+  stop(): Promise<void>;
+}
+
+export async function startSandboxProcess(workbench: Workbench, directory: string): Promise<SandboxProcess> {
+  const historyFile = join(directory, 'history.ndjson');
+  const program = await startProgram({
+    parameters: [
+      join(repository, 'sandbox/bin/sandbox.mjs'),
+      ...['--json', '--port=0', '--push-port=0', `--data-dir=${directory}`, `--history-file=${historyFile}`],
+    ],
+    workingDir: directory,
+    environment: {},
+    logFile: join(directory, 'sandbox.log'),
+    readsOutput: true,
+  });
+  const stop = (): Promise<void> => program.stop('SIGTERM');
+  workbench.onClose(stop);
+  const ended = once(program.child, 'exit').then(async () => {
+    throw new Error(`the sandbox does not start:\n${await program.lastWords()}`);
+  });
+  ended.catch(() => undefined);
+  const output = program.child.stdout;
+  if (output === null) throw new Error('the sandbox has no output');
+  const [line] = await Promise.race([once(createInterface({ input: output }), 'line'), ended]);
+  const { control, environment } = JSON.parse(String(line)) as {
+    readonly control: string;
+    readonly environment: Readonly<Record<string, string>>;
+  };
+
+  const ask = async (method: string, path: string, body?: object, accept = 'application/json'): Promise<Response> => {
+    const response = await fetch(control + path, {
+      method,
+      headers: { 'content-type': 'application/json', accept },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw new Error(`sandbox: ${response.status} to ${method} ${path}: ${await response.text()}`);
+    return response;
+  };
+  return {
+    pid: program.pid,
+    environment,
+    historyFile,
+    post: async <Json>(path: string, body: object) => (await ask('POST', path, body)).json() as Promise<Json>,
+    async *makeMany<Json>(path: string, request: object) {
+      const { body } = await ask('POST', path, request, 'application/x-ndjson');
+      if (body === null) throw new Error(`sandbox: no answer to ${path}`);
+      const decoder = new TextDecoder();
+      let rest = '';
+      for await (const chunk of body) {
+        const lines = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split('\n');
+        rest = lines.pop() ?? '';
+        for (const each of lines) yield JSON.parse(each) as Json;
+      }
+    },
+    async setFaults(faults) {
+      await ask('PUT', '/faults', { faults });
+    },
+    counters: async () => (await ask('GET', '/counters')).json() as ReturnType<SandboxProcess['counters']>,
+    stop,
+  };
+}
