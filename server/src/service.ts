@@ -15,6 +15,7 @@ import { createWebPush, transportSettings as webPushSettings } from './channels/
 import { type Config, variables } from './config.ts';
 import { createAnswerForms } from './delivery/answer-forms.ts';
 import { createCompiledMessages } from './delivery/compiled-messages.ts';
+import { createFlushPace } from './delivery/flush-pace.ts';
 import { createLanes } from './delivery/lanes.ts';
 import { createLeases } from './delivery/leases.ts';
 import type { MessageLedger } from './delivery/message-ledger.ts';
@@ -167,6 +168,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     log,
     forms: createAnswerForms({ sql: sendSql }),
     ledger,
+    flushPace: createFlushPace(),
     senders,
     lanes: createLanes(() => clock.nowMs()),
     random: Math.random,

@@ -9,8 +9,9 @@ import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
 import { refundUsage } from '../quotas/queries.ts';
 import type { AnswerForms } from './answer-forms.ts';
-import { type ClaimedBatch, flushEveryMs } from './batch.ts';
+import type { ClaimedBatch } from './batch.ts';
 import { type Attempt, type Mark, statusNumber } from './delivery.ts';
+import type { FlushPace } from './flush-pace.ts';
 import type { Lease } from './leases.ts';
 import type { MessageLedger, MessageProgress, OutcomeCounts } from './message-ledger.ts';
 import { listRecorded, markDelivery, takeEarlyReceipts, upsertDeliveries } from './outcome-queries.ts';
@@ -26,6 +27,7 @@ export interface RecorderDeps {
   readonly log: Log;
   readonly forms: AnswerForms;
   readonly ledger: MessageLedger;
+  readonly flushPace: FlushPace;
 }
 
 export interface Recorder {
@@ -50,7 +52,8 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
   let isLost = false;
 
   // Flushes of one batch follow each other. What they say of devices follows on its own: it must not hold outcomes back.
-  const flush = (): Promise<void> => {
+  // `dueAt`: by `performance.now()`, when its oldest outcome had waited long enough.
+  const flush = (dueAt: number): Promise<void> => {
     clearTimeout(timer);
     timer = undefined;
     flushing = flushing.then(async () => {
@@ -58,6 +61,7 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
       pending = [];
       if (items.length === 0 || isLost) return;
       isLost = !(await commitRepeatedly(deps, batch, lease, items));
+      deps.flushPace.note(performance.now() - dueAt);
       if (!isLost) judging = judging.then(() => judge(deps, batch, items));
     });
     return flushing;
@@ -65,13 +69,14 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
 
   return {
     async add(target, channel, before, result) {
+      const dueAt = performance.now() + deps.flushPace.waitMs;
       const item = await toOutcomeItem(deps, batch, target, channel, before, result);
       if (item.final === 'failed') logFailure(deps.log, batch, item);
       pending.push(item);
-      timer ??= setTimeout(() => void flush(), flushEveryMs);
+      timer ??= setTimeout(() => void flush(dueAt), dueAt - performance.now());
     },
     async close() {
-      await flush();
+      await flush(performance.now());
       await judging;
       return !isLost;
     },

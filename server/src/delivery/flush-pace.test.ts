@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { flushEveryMs } from './batch.ts';
+import { createFlushPace } from './flush-pace.ts';
+
+it('R-02 leaves a commit the time that the slowest of late took, within the 500 ms', () => {
+  const pace = createFlushPace();
+  expect(pace.waitMs).toBe(475);
+  pace.note(20);
+  expect(pace.waitMs).toBe(455);
+  pace.note(120);
+  expect(pace.waitMs + 120).toBeLessThan(flushEveryMs);
+  pace.note(10);
+  expect(pace.waitMs + 96).toBeLessThan(flushEveryMs);
+});
+
+it('forgets a slow commit', () => {
+  const pace = createFlushPace();
+  pace.note(300);
+  for (let flush = 0; flush < 20; flush++) pace.note(5);
+  expect(pace.waitMs).toBe(470);
+});
+
+it('does not ask a slow database for more and more commits', () => {
+  const pace = createFlushPace();
+  pace.note(10_000);
+  expect(pace.waitMs).toBe(150);
+});
