@@ -66,6 +66,8 @@ export interface Bundle {
   readonly receiptKey: Buffer;
   /** What secrets are sealed with. */
   readonly masterKey: Buffer;
+  /** What another process of the same service is told. */
+  readonly environment: Readonly<Record<string, string>>;
   readonly app: TestApp;
   /** Clients that use the keys of `app`. */
   readonly server: Client;
@@ -111,18 +113,17 @@ const masterKey = randomBytes(32);
 export async function setup(options: SetupOptions = {}): Promise<Bundle> {
   const database = await createTestDatabase();
   const push = await startPushService();
+  const environment = {
+    PUSH_HOSTS: pushHost,
+    OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
+    OUTBOUND_RESOLVE: `${pushHost}:443=127.0.0.1:${push.port}`,
+    OUTBOUND_CA_FILE: fileURLToPath(new URL('fixtures/cert.pem', import.meta.url)),
+    DEFAULT_PLAN: 'unlimited',
+    PUBLIC_URL: 'https://carillon.test.example',
+    ...options.environment,
+  };
   const config: Config = loadConfig(
-    {
-      PORT: '0',
-      LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'silent',
-      PUSH_HOSTS: pushHost,
-      OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
-      OUTBOUND_RESOLVE: `${pushHost}:443=127.0.0.1:${push.port}`,
-      OUTBOUND_CA_FILE: fileURLToPath(new URL('fixtures/cert.pem', import.meta.url)),
-      DEFAULT_PLAN: 'unlimited',
-      PUBLIC_URL: 'https://carillon.test.example',
-      ...options.environment,
-    },
+    { PORT: '0', LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'silent', ...environment },
     fileURLToPath(new URL('.', import.meta.url)),
   );
   const seal = createSeal(masterKey);
@@ -198,6 +199,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     workers,
     receiptKey: service.run.receiptKey,
     masterKey,
+    environment: { ...environment, DATABASE_URL: database.url, MASTER_KEY: masterKey.toString('base64') },
     app,
     push,
     request,

@@ -1,0 +1,242 @@
+// Processes of the built service, ended where it hurts: at each commit boundary, once. What they leave behind is taken over by
+// the service of the test, whose clock can be set.
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { Workbench } from '../../bench/src/workbench.ts';
+import { armedWith, type FailpointRule, type Fired, listFired } from '../../proof/src/rig/failpoints.ts';
+import { findFreePort } from '../../proof/src/rig/ports.ts';
+import { type ServiceNode, startNode } from '../../proof/src/rig/service-node.ts';
+import { leaseMs } from '../src/delivery/batch.ts';
+import type { Failpoint } from '../src/platform/failpoint.ts';
+import { whenDone } from './database.ts';
+import { accept } from './push-service.ts';
+import { type Bundle, setup } from './setup.ts';
+
+const devices = 500;
+const content = { title: 'Is anybody there?', body: 'One kill at each failpoint.' };
+const pollMs = 20;
+
+interface Node {
+  readonly node: ServiceNode;
+  readonly url: string;
+  /** Resolves with what a process of it did at its failpoint. */
+  fired(): Promise<Fired>;
+  /** Resolves when a line of its log has all of these fields. */
+  logged(fields: Record<string, unknown>): Promise<void>;
+}
+
+/** A process of its own on the test's database, told to do something at a failpoint. */
+async function startBeside(t: Bundle, role: 'api' | 'worker', rules: readonly FailpointRule[] = []): Promise<Node> {
+  const workbench = new Workbench();
+  whenDone(() => workbench.close());
+  const directory = await workbench.makeDirectory('crash');
+  const plan = { directory: join(directory, 'failpoints'), rules };
+  const armed = await armedWith(plan);
+  const port = await findFreePort();
+  const environment = { ...t.environment, ...armed.environment, PORT: String(port), SEND_WAIT_MS: '0' };
+  const node = await startNode(workbench, {
+    name: role,
+    role,
+    directory,
+    environment,
+    nodeOptions: armed.nodeOptions,
+  });
+  await node.ready();
+  return {
+    node,
+    url: `http://127.0.0.1:${port}`,
+    fired: () => until(async () => (await listFired(plan))[0]),
+    logged: (fields) =>
+      until(async () => {
+        const lines = (await readFile(join(directory, `${role}.log`), 'utf8')).split('\n');
+        const wanted = Object.entries(fields).map(
+          ([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`,
+        );
+        return lines.some((line) => wanted.every((each) => line.includes(each))) || undefined;
+      }).then(() => undefined),
+  };
+}
+
+async function until<Value>(look: () => Promise<Value | undefined>): Promise<Value> {
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    await pause(pollMs);
+  }
+}
+
+async function setUp(): Promise<Bundle> {
+  const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
+  await t.registerMany(devices);
+  return t;
+}
+
+const send = async (t: Bundle): Promise<string> =>
+  (await t.server.post('/v1/messages', { audience: { all: true }, content })).body.id;
+
+/** Requests by device, as the push service had them. */
+async function requestsByDevice(t: Bundle): Promise<Map<string, number>> {
+  const rows = await t.sql<{ id: string; token: string }[]>`SELECT id, token FROM devices`;
+  const counts = new Map<string, number>();
+  for (const { token } of t.push.requests) counts.set(token, (counts.get(token) ?? 0) + 1);
+  return new Map(
+    rows.map(({ id, token }) => [id, counts.get(String(JSON.parse(token).endpoint.split('/').at(-1))) ?? 0]),
+  );
+}
+
+const committed = async (t: Bundle): Promise<Set<string>> =>
+  new Set((await t.sql<{ deviceId: string }[]>`SELECT device_id FROM deliveries`).map((row) => row.deviceId));
+
+/** The test's own service takes over what is left, as if the lease had run out. */
+async function takeOver(t: Bundle): Promise<void> {
+  t.clock.advance(leaseMs + 1);
+  const workers = t.service.startWorkers();
+  await workers.idle();
+}
+
+async function expectAllSent(t: Bundle, id: string): Promise<void> {
+  const { body } = await t.server.get(`/v1/messages/${id}`);
+  expect(body).toMatchObject({ status: 'sent', report: { accepted: devices, sent: devices, failed: 0, skipped: 0 } });
+  expect(await t.sql`SELECT status, count(*)::int FROM deliveries GROUP BY status`).toHaveLength(1);
+  expect(await t.sql`SELECT 1 FROM deliveries`).toHaveLength(devices);
+  expect(await t.sql`SELECT 1 FROM batches WHERE state <> 'done'`).toHaveLength(0);
+  expect(await t.sql`SELECT used FROM usage`).toEqual([{ used: devices }]);
+  // Repeated or not, a push of one message to one device has one name.
+  expect(new Set(t.push.requests.map(({ headers }) => headers['topic']))).toEqual(new Set([id]));
+}
+
+describe('R-01 R-02 R-03 a worker that is killed', () => {
+  const places: readonly (readonly [Failpoint, number])[] = [
+    ['batch.after_claim', 1],
+    ['push.before_write', 150],
+    ['push.after_reply', 150],
+    ['outcomes.before_commit', 1],
+    ['outcomes.after_commit', 1],
+    ['lease.before_renew', 1],
+  ];
+
+  it.each(places)('at %s loses nobody, and repeats only what was not committed', async (name, hit) => {
+    const t = await setUp();
+    // Half is answered and committed, and the rest is on its way when it happens.
+    const isLater = /^(outcomes|lease)/.test(name);
+    t.push.scriptAll((request, response, count) => {
+      if (!isLater || t.push.requests.length <= devices / 2) accept(request, response, count);
+    });
+    const { node, fired } = await startBeside(t, 'worker', [{ name, hit, action: 'kill' }]);
+    const id = await send(t);
+    await fired();
+    await node.kill();
+    t.push.scriptAll(undefined);
+    const before = await requestsByDevice(t);
+    const safe = await committed(t);
+    if (/^(outcomes.after|lease)/.test(name)) expect(safe.size).toBeGreaterThan(0);
+    await takeOver(t);
+
+    const after = await requestsByDevice(t);
+    for (const [device, count] of before) {
+      expect({ device, count: after.get(device) }).toEqual({ device, count: count + (safe.has(device) ? 0 : 1) });
+    }
+    await expectAllSent(t, id);
+  });
+});
+
+describe('R-07 R-13 an API process that is killed', () => {
+  const places: readonly (readonly [Failpoint, readonly boolean[]])[] = [
+    ['message.before_commit', [false]],
+    // Committed or not: from outside nobody can know.
+    ['message.after_commit_sent', [true, false]],
+    ['message.before_reply', [true]],
+  ];
+
+  it.each(places)(
+    'at %s leaves exactly one message for the key, and each device gets one push',
+    async (name, replayed) => {
+      const t = await setUp();
+      const { node, url, fired } = await startBeside(t, 'api', [{ name, hit: 1, action: 'kill' }]);
+      const request = {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${t.app.serverKey}`,
+          'content-type': 'application/json',
+          'idempotency-key': randomBytes(9).toString('base64url'),
+        },
+        body: JSON.stringify({ audience: { all: true }, content }),
+      };
+      await expect(fetch(`${url}/v1/messages`, request)).rejects.toThrow();
+      await fired();
+      await node.kill();
+      const answer = await (await fetch(`${t.url}/v1/messages`, request)).json();
+      expect(replayed).toContain(answer.replayed);
+      await takeOver(t);
+      expect(await t.sql`SELECT 1 FROM messages`).toHaveLength(1);
+      expect([...(await requestsByDevice(t)).values()]).toEqual(Array.from({ length: devices }, () => 1));
+      await expectAllSent(t, answer.id);
+    },
+  );
+});
+
+describe('R-04 a worker that was stopped past its lease', () => {
+  it('changes nothing when it goes on: no row and no counter', async () => {
+    const t = await setUp();
+    const { node, fired, logged } = await startBeside(t, 'worker', [
+      { name: 'push.after_reply', hit: 150, action: 'stop' },
+    ]);
+    const id = await send(t);
+    const { pid } = await fired();
+    await takeOver(t);
+    await expectAllSent(t, id);
+    const tables = () => t.sql`
+      SELECT (SELECT json_agg(b ORDER BY b.id) FROM batches b) AS batches,
+        (SELECT json_agg(m) FROM messages m) AS messages,
+        (SELECT json_agg(d ORDER BY d.device_id) FROM deliveries d) AS deliveries`;
+    const before = await tables();
+    await node.signalWorker('SIGCONT', [pid]);
+    await logged({ msg: 'batch worked', end: 'lost' });
+    expect(await tables()).toEqual(before);
+    expect([...(await requestsByDevice(t)).values()].filter((count) => count > 2)).toEqual([]);
+  });
+});
+
+describe('R-05 a worker that is told to end', () => {
+  it('exits with 0, and each device gets exactly one push', async () => {
+    const t = await setUp();
+    const { node } = await startBeside(t, 'worker');
+    const id = await send(t);
+    await t.push.waitForCount(100);
+    expect(await node.terminate()).toMatchObject({ code: 0 });
+    await takeOver(t);
+    expect([...(await requestsByDevice(t)).values()]).toEqual(Array.from({ length: devices }, () => 1));
+    await expectAllSent(t, id);
+  });
+});
+
+describe('R-93 a migration that is killed in the middle', () => {
+  it('is not applied, and the next start applies it', async () => {
+    const t = await setup({ workers: false });
+    // An empty database, as a first start finds it.
+    await t.sql.unsafe('DROP SCHEMA public CASCADE; CREATE SCHEMA public');
+    const workbench = new Workbench();
+    whenDone(() => workbench.close());
+    const directory = await workbench.makeDirectory('crash');
+    const plan = {
+      directory: join(directory, 'failpoints'),
+      rules: [{ name: 'migrate.mid', hit: 3, action: 'kill' }],
+    } as const;
+    const armed = await armedWith(plan);
+    const options = { role: 'worker', directory } as const;
+    const first = await startNode(workbench, {
+      ...options,
+      name: 'first',
+      environment: { ...t.environment, ...armed.environment },
+      nodeOptions: armed.nodeOptions,
+    });
+    await expect(first.ready()).rejects.toThrow();
+    expect(await t.sql`SELECT number FROM schema_migrations ORDER BY number`).toEqual([{ number: 1 }, { number: 2 }]);
+    const second = await startNode(workbench, { ...options, name: 'second', environment: t.environment });
+    await second.ready();
+    expect((await t.sql`SELECT number FROM schema_migrations`).length).toBeGreaterThan(2);
+  });
+});
