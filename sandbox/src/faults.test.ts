@@ -5,11 +5,11 @@ import type { Target } from './provider.ts';
 
 const target = (token: string, vendor: Target['vendor'] = 'generic'): Target => ({ service: 'webpush', vendor, token });
 
-/** For each of `tokens` in turn: whether the rule acted. */
-function actsOn(match: object, tokens: readonly string[]): boolean[] {
+/** For each of `tokens` in turn, on the connection of the same place: whether the rule acted. */
+function actsOn(match: object, tokens: readonly string[], connections: readonly number[] = []): boolean[] {
   const faults = new Faults();
   faults.add(parseFaultRule({ match, action: { type: 'hang' } }, ''));
-  return tokens.map((token) => faults.next(target(token)) !== undefined);
+  return tokens.map((token, i) => faults.next(target(token), connections[i] ?? 1) !== undefined);
 }
 
 describe('which requests a rule acts on', () => {
@@ -31,8 +31,8 @@ describe('which requests a rule acts on', () => {
   test('those of one vendor', () => {
     const faults = new Faults();
     faults.add(parseFaultRule({ match: { vendor: 'apple' }, action: { type: 'hang' } }, ''));
-    expect(faults.next(target('a', 'fcm'))).toBeUndefined();
-    expect(faults.next(target('a', 'apple'))).toBeDefined();
+    expect(faults.next(target('a', 'fcm'), 1)).toBeUndefined();
+    expect(faults.next(target('a', 'apple'), 1)).toBeDefined();
   });
 
   test('a share of all tokens, the same ones every time', () => {
@@ -46,6 +46,29 @@ describe('which requests a rule acts on', () => {
     expect(actsOn({ share: 1 }, tokens)).not.toContain(false);
   });
 
+  test('another part for another seed, and a part of all connections', () => {
+    const tokens = Array.from({ length: 2000 }, (_, index) => `token-${index}`);
+    const one = actsOn({ share: 0.1, seed: 'one' }, tokens);
+    const both = actsOn({ share: 0.1, seed: 'two' }, tokens).filter((acts, i) => acts && one[i]);
+    expect(both.length).toBeLessThan(60);
+    const connections = tokens.map((_, index) => Math.floor(index / 10));
+    const lost = actsOn({ connection_share: 0.2, seed: 'one' }, tokens, connections);
+    expect(actsOn({ connection_share: 0.2, seed: 'one' }, tokens, connections)).toEqual(lost);
+    const numbers = new Set(connections.filter((_, i) => lost[i]));
+    expect(lost.filter(Boolean)).toHaveLength(numbers.size * 10);
+    expect(numbers.size).toBeGreaterThan(20);
+    expect(numbers.size).toBeLessThan(60);
+  });
+
+  test('the nth of each connection, whose number is new when another has ended', () => {
+    const faults = new Faults();
+    faults.add(parseFaultRule({ match: { count: 'connection', every: 2 }, action: { type: 'hang' } }, ''));
+    const acts = (connection: number): boolean => faults.next(target('a'), connection) !== undefined;
+    expect([acts(1), acts(2), acts(1), acts(2), acts(1)]).toEqual([false, false, true, true, false]);
+    faults.connectionEnded(1);
+    expect([acts(1), acts(1)]).toEqual([false, true]);
+  });
+
   test('the first rule that acts decides, and the others still count the request', () => {
     const faults = new Faults();
     faults.set(
@@ -56,7 +79,7 @@ describe('which requests a rule acts on', () => {
         ],
       }),
     );
-    expect([1, 2, 3].map(() => faults.next(target('a'))?.id)).toEqual(['first', 'second', undefined]);
+    expect([1, 2, 3].map(() => faults.next(target('a'), 1)?.id)).toEqual(['first', 'second', undefined]);
     expect(faults.list().map(({ hits }) => hits)).toEqual([1, 1]);
   });
 });

@@ -56,17 +56,21 @@ export interface FaultMatch {
   readonly tokenPrefix: string | null;
   /** A part of all tokens, 0 to 1: the same tokens every time. */
   readonly share: number | null;
+  /** A part of all connections, by their numbers. */
+  readonly connectionShare: number | null;
+  /** Another seed, another part. */
+  readonly seed: string;
 }
 
 /** When a rule acts, among the requests that match it, counted from 1. */
 export interface FaultTiming {
-  /** `token`: each token has a count of its own. */
-  readonly count: 'all' | 'token';
+  /** `token`, `connection`: each of them has a count of its own. */
+  readonly count: 'all' | 'token' | 'connection';
   readonly nth: readonly number[] | null;
   readonly every: number | null;
   /** Leaves the first ones alone. */
   readonly after: number;
-  /** How often it acts, in all or per token; null: without end. */
+  /** How often it acts, in all or by that count; null: without end. */
   readonly times: number | null;
 }
 
@@ -79,11 +83,12 @@ export interface FaultRule {
 
 interface Running {
   readonly rule: FaultRule;
-  readonly counts: Map<string, { seen: number; acted: number }>;
+  /** By token, by number of a connection, or one for all. */
+  readonly counts: Map<string | number, { seen: number; acted: number }>;
   hits: number;
 }
 
-/** The rules in force. The first that acts on a request decides. */
+/** The rules in force. The first that acts on a request decides. Counts of tokens stay until the rules are replaced. */
 export class Faults {
   #running: Running[] = [];
 
@@ -110,12 +115,17 @@ export class Faults {
     return this.#running.length === 0;
   }
 
+  /** Nothing more will come on this connection. */
+  connectionEnded(connectionId: number): void {
+    for (const { rule, counts } of this.#running) if (rule.timing.count === 'connection') counts.delete(connectionId);
+  }
+
   /** The rule that acts on this request, if any. Counts the request, so it is asked once for each. */
-  next(target: Target): FaultRule | undefined {
+  next(target: Target, connectionId: number): FaultRule | undefined {
     let acting: Running | undefined;
     for (const running of this.#running) {
-      if (!isMatch(running.rule.match, target)) continue;
-      const key = running.rule.timing.count === 'token' ? target.token : '';
+      if (!isMatch(running.rule.match, target, connectionId)) continue;
+      const key = { all: '', token: target.token, connection: connectionId }[running.rule.timing.count];
       const count = running.counts.get(key) ?? { seen: 0, acted: 0 };
       running.counts.set(key, count);
       count.seen += 1;
@@ -128,11 +138,13 @@ export class Faults {
   }
 }
 
-function isMatch(match: FaultMatch, target: Target): boolean {
-  if (match.vendor !== null && match.vendor !== target.vendor) return false;
-  if (match.token !== null && match.token !== target.token) return false;
-  if (match.tokenPrefix !== null && !target.token.startsWith(match.tokenPrefix)) return false;
-  return match.share === null || positionOf(target.token) < match.share;
+function isMatch(match: FaultMatch, target: Target, connectionId: number): boolean {
+  const { vendor, token, tokenPrefix, share, connectionShare, seed } = match;
+  if (vendor !== null && vendor !== target.vendor) return false;
+  if (token !== null && token !== target.token) return false;
+  if (tokenPrefix !== null && !target.token.startsWith(tokenPrefix)) return false;
+  if (connectionShare !== null && positionOf(seed, `connection ${connectionId}`) >= connectionShare) return false;
+  return share === null || positionOf(seed, target.token) < share;
 }
 
 function isDue(timing: FaultTiming, count: { seen: number; acted: number }): boolean {
@@ -143,9 +155,9 @@ function isDue(timing: FaultTiming, count: { seen: number; acted: number }): boo
   return timing.every === null || nth % timing.every === 0;
 }
 
-/** Where a token lies between 0 and 1: evenly spread, and always the same. */
-function positionOf(token: string): number {
-  return createHash('sha256').update(token).digest().readUInt32BE(0) / 2 ** 32;
+/** Where something lies between 0 and 1 by its name: evenly spread, and always the same for one seed. */
+function positionOf(seed: string, name: string): number {
+  return createHash('sha256').update(seed).update(name).digest().readUInt32BE(0) / 2 ** 32;
 }
 
 export function makeFaultId(): string {

@@ -24,7 +24,7 @@ export function requestHandler(
     blindId += 1;
     const reception = isBlind ? blindReception(provider, request, blindId) : provider.receive(request);
     if (reception.streamsMax !== null) exchange.allowStreams(reception.streamsMax);
-    const rule = faults.isEmpty ? undefined : faults.next(reception);
+    const rule = faults.isEmpty ? undefined : faults.next(reception, request.connectionId);
     if (rule === undefined) {
       exchange.respond(reception.answer);
       log.add(reception, request, reception.answer, null);

@@ -136,7 +136,10 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
           return connectionId;
         },
         onConnection: (protocol) => log.countConnection(protocol),
-        onConnectionEnd: (id) => provider?.connectionEnded?.(id),
+        onConnectionEnd: (id) => {
+          provider?.connectionEnded?.(id);
+          faults.connectionEnded(id);
+        },
         onStreamsExceeded: () => log.countStreamsExceeded(),
         onRequest: requestHandler(() => provider, faults, log, isBlind),
       });

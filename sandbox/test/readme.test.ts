@@ -96,6 +96,17 @@ describe('the README', () => {
     },
   );
 
+  test('each document of faults is taken as it stands', async () => {
+    const documents = blocks.flatMap(([, info, text = '']) => (info === 'json' ? [JSON.parse(text)] : []));
+    expect(documents.length).toBeGreaterThanOrEqual(3);
+    for (const document of documents) {
+      const body = JSON.stringify('faults' in document ? document : { faults: [document] });
+      const answer = await fetch(`${addresses.control}/faults`, { method: 'PUT', body });
+      expect([answer.status, await answer.json()]).toEqual([200, expect.anything()]);
+    }
+    await fetch(`${addresses.control}/faults`, { method: 'DELETE' });
+  });
+
   test('the lines for curl are answered', async () => {
     expect(commands.length).toBeGreaterThanOrEqual(5);
     for (const command of commands) {
