@@ -5,6 +5,7 @@ import { ensureDeliveryPartitions } from './delivery/partitions.ts';
 import { dropOldDeliveries, keepDaysOf, type RetentionDeps } from './delivery/retention.ts';
 import { removeOldMessages } from './messages/retention.ts';
 import { runAlone } from './platform/run-alone.ts';
+import { deleteFullBuckets } from './quotas/queries.ts';
 
 export interface UpkeepDeps extends RetentionDeps {
   readonly retentionDays: number;
@@ -51,6 +52,7 @@ export function startUpkeep(deps: UpkeepDeps): Upkeep {
   const runOnce = (): Promise<boolean> =>
     runAlone(sql, upkeepLock, async () => {
       await step('make partitions', () => ensureDeliveryPartitions(sql, clock.nowMs()));
+      await step('forget full buckets', () => deleteFullBuckets(sql, clock));
       if (!deps.isPaused()) await step('remove what is old', remove);
     });
 

@@ -6,7 +6,6 @@ import type { Clock } from './platform/clock.ts';
 import type { Sql } from './platform/db.ts';
 import type { Log } from './platform/log.ts';
 import { createPropertyCounter } from './properties/worker.ts';
-import { deleteFullBuckets } from './quotas/queries.ts';
 import { startUpkeep, type Upkeep } from './upkeep.ts';
 
 export interface Workers {
@@ -21,7 +20,6 @@ export interface Workers {
 }
 
 const countPropertiesEveryMs = 60_000;
-const deleteBucketsEveryMs = 600_000;
 
 export interface WorkersDeps {
   readonly run: RunDeps;
@@ -40,10 +38,6 @@ export function startWorkers({ run, sql, clock, log, retentionDays }: WorkersDep
     counter.runOnce().catch((error: unknown) => log.warn({ err: error }, 'properties not counted'));
   }, countPropertiesEveryMs);
   counting.unref();
-  const deleting = setInterval(() => {
-    deleteFullBuckets(sql, clock).catch((error: unknown) => log.warn({ err: error }, 'full buckets not deleted'));
-  }, deleteBucketsEveryMs);
-  deleting.unref();
   return {
     get lastLookedAt() {
       return send.lastLookedAt;
@@ -54,7 +48,6 @@ export function startWorkers({ run, sql, clock, log, retentionDays }: WorkersDep
     async stop() {
       upkeep.stop();
       clearInterval(counting);
-      clearInterval(deleting);
       await send.stop();
     },
   };

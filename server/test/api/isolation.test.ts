@@ -263,6 +263,8 @@ describe('R-61 app by app in the database', () => {
       'the command line names a key alone',
     'properties/queries.ts: SELECT app_id FROM property_catalogs WHERE counted_at IS NUL':
       'finds the app to count next',
+    'apps/queries.ts: DELETE FROM credential_minutes WHERE minute < ${clock.now} -':
+      'removes what is old, whoever it is of',
     'quotas/queries.ts: DELETE FROM rate_limits WHERE full_at < ${clock.now} - inter':
       'forgets what every key may have forgotten',
   };
