@@ -353,21 +353,32 @@ CREATE TABLE messages (
   fcm_failed integer NOT NULL DEFAULT 0,
   fcm_skipped integer NOT NULL DEFAULT 0,
   error_counts jsonb NOT NULL DEFAULT '{}'::jsonb,
+  next_start_at timestamp with time zone,
+  starts smallint NOT NULL DEFAULT 0,
   CONSTRAINT messages_pkey PRIMARY KEY (app_id, id),
   CONSTRAINT messages_check CHECK (((status = ANY (ARRAY['sent'::text, 'failed'::text, 'canceled'::text])) = (finished_at IS NOT NULL))),
   CONSTRAINT messages_check1 CHECK (((status = 'scheduled'::text) <= ((run_at IS NOT NULL) AND (started_at IS NULL)))),
+  CONSTRAINT messages_check10 CHECK (((started_at IS NULL) = (expires_at IS NULL))),
+  CONSTRAINT messages_check11 CHECK (((status_reason IS NULL) OR (status = ANY (ARRAY['failed'::text, 'canceled'::text])))),
+  CONSTRAINT messages_check12 CHECK (((status_reason IS NULL) OR (status <> 'canceled'::text) OR (status_reason = 'app_suspended'::text))),
+  CONSTRAINT messages_check13 CHECK (((status <> 'failed'::text) OR (started_at IS NOT NULL) OR (status_reason IS NOT NULL))),
+  CONSTRAINT messages_check14 CHECK (((started_at IS NULL) OR (status_reason IS NULL) OR (status_reason = ANY (ARRAY['app_suspended'::text, 'internal_error'::text])))),
   CONSTRAINT messages_check2 CHECK (((status = ANY (ARRAY['sending'::text, 'sent'::text])) <= (started_at IS NOT NULL))),
   CONSTRAINT messages_check3 CHECK ((((webpush_sent + webpush_failed) + webpush_skipped) <= webpush_accepted)),
   CONSTRAINT messages_check4 CHECK ((((apns_sent + apns_failed) + apns_skipped) <= apns_accepted)),
   CONSTRAINT messages_check5 CHECK ((((fcm_sent + fcm_failed) + fcm_skipped) <= fcm_accepted)),
   CONSTRAINT messages_check6 CHECK (((status <> 'sent'::text) OR (((webpush_accepted + apns_accepted) + fcm_accepted) = ((((((((webpush_sent + webpush_failed) + webpush_skipped) + apns_sent) + apns_failed) + apns_skipped) + fcm_sent) + fcm_failed) + fcm_skipped)))),
+  CONSTRAINT messages_check7 CHECK (((status = 'scheduled'::text) = (next_start_at IS NOT NULL))),
+  CONSTRAINT messages_check8 CHECK (((started_at IS NOT NULL) OR (run_at IS NOT NULL))),
+  CONSTRAINT messages_check9 CHECK (((started_at IS NOT NULL) OR ((((webpush_accepted + apns_accepted) + fcm_accepted) = 0) AND (first_batch_id IS NULL) AND (charged_month IS NULL) AND (charged_units = 0)))),
   CONSTRAINT messages_local_time_past_check CHECK ((local_time_past = ANY (ARRAY['refuse'::text, 'now'::text, 'skip'::text]))),
   CONSTRAINT messages_per_second_check CHECK (((per_second >= 1) AND (per_second <= 100000))),
   CONSTRAINT messages_status_check CHECK ((status = ANY (ARRAY['scheduled'::text, 'sending'::text, 'sent'::text, 'failed'::text, 'canceled'::text]))),
   CONSTRAINT messages_status_reason_check CHECK ((status_reason = ANY (ARRAY['quota_exceeded'::text, 'segment_invalid'::text, 'app_suspended'::text, 'expired'::text, 'internal_error'::text])))
 );
 CREATE INDEX messages_created ON public.messages USING btree (app_id, created_at, id);
-CREATE INDEX messages_due ON public.messages USING btree (run_at) WHERE (status = 'scheduled'::text);
+CREATE INDEX messages_due ON public.messages USING btree (next_start_at) WHERE (status = 'scheduled'::text);
+CREATE INDEX messages_due_by_app ON public.messages USING btree (app_id, next_start_at, id) WHERE (status = 'scheduled'::text);
 CREATE UNIQUE INDEX messages_idempotency ON public.messages USING btree (app_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 CREATE INDEX messages_name ON public.messages USING btree (app_id, name) WHERE (name IS NOT NULL);
 

@@ -19,9 +19,9 @@ import { createFlushPace } from './delivery/flush-pace.ts';
 import { createLanes } from './delivery/lanes.ts';
 import { createLeases } from './delivery/leases.ts';
 import type { MessageLedger } from './delivery/message-ledger.ts';
+import { batchesChannel } from './delivery/queries.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
 import { createSenders } from './delivery/senders.ts';
-import { batchesChannel } from './delivery/worker.ts';
 import { type HttpDeps, routesOf } from './http.ts';
 import { createFinishes } from './messages/await-report.ts';
 import { advanceMessage, findMessageToSend, finishedChannel, isMessageSending } from './messages/queries.ts';
@@ -253,7 +253,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     run,
     pause,
     startWorkers() {
-      workers ??= startWorkers({ run, sql: workSql, clock, log, retentionDays: config.retentionDays });
+      const { retentionDays } = config;
+      workers ??= startWorkers({ run, sql: workSql, txSql, clock, plans, log, retentionDays });
       return workers;
     },
     noteWorkers(pollAgeMs) {

@@ -2,36 +2,34 @@
 
 import type { RunDeps } from './delivery/run-batch.ts';
 import { startSendWorker } from './delivery/worker.ts';
-import type { Clock } from './platform/clock.ts';
+import { type ScheduleDeps, startScheduleWorker } from './messages/worker.ts';
 import type { Sql } from './platform/db.ts';
-import type { Log } from './platform/log.ts';
 import { createPropertyCounter } from './properties/worker.ts';
 import { startUpkeep, type Upkeep } from './upkeep.ts';
 
 export interface Workers {
-  /** When the send loop last looked for work, by `performance.now()`. */
+  /** When the slower of the loops that send last looked for work, by `performance.now()`. */
   readonly lastLookedAt: number;
   readonly upkeep: Pick<Upkeep, 'runOnce'>;
-  /** There may be work: look now. */
+  /** There may be batches: look now. */
   wake(): void;
-  /** Resolves when no batch is due and none is under way. */
+  /** Resolves when no message and no batch is due and none is under way. */
   idle(): Promise<void>;
   stop(): Promise<void>;
 }
 
 const countPropertiesEveryMs = 60_000;
 
-export interface WorkersDeps {
+export interface WorkersDeps extends Omit<ScheduleDeps, 'workSql' | 'isPaused'> {
   readonly run: RunDeps;
   /** The pool for long statements. */
   readonly sql: Sql;
-  readonly clock: Clock;
-  readonly log: Log;
   readonly retentionDays: number;
 }
 
-export function startWorkers({ run, sql, clock, log, retentionDays }: WorkersDeps): Workers {
+export function startWorkers({ run, sql, txSql, clock, plans, log, retentionDays }: WorkersDeps): Workers {
   const send = startSendWorker(run);
+  const schedule = startScheduleWorker({ clock, plans, log, isPaused: run.isPaused, txSql, workSql: sql });
   const upkeep = startUpkeep({ sql, clock, log, retentionDays, isPaused: run.isPaused });
   const counter = createPropertyCounter({ sql, clock });
   const counting = setInterval(() => {
@@ -40,15 +38,18 @@ export function startWorkers({ run, sql, clock, log, retentionDays }: WorkersDep
   counting.unref();
   return {
     get lastLookedAt() {
-      return send.lastLookedAt;
+      return Math.min(send.lastLookedAt, schedule.lastLookedAt);
     },
     upkeep,
     wake: () => send.wake(),
-    idle: () => send.idle(),
+    async idle() {
+      await schedule.idle();
+      await send.idle();
+    },
     async stop() {
       upkeep.stop();
       clearInterval(counting);
-      await send.stop();
+      await Promise.all([send.stop(), schedule.stop()]);
     },
   };
 }

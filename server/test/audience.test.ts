@@ -240,7 +240,7 @@ describe('an audience', () => {
     await populate();
     expect((await select(all)).toSorted()).toEqual([ios, first, second, web].toSorted());
     expect(await countAudience(t.sql, app.id, all)).toEqual({ web: 1, ios: 1, android: 2, users: 2 });
-    expect(await countUnmatched(t.sql, app.id, all)).toBe(0);
+    expect(await countUnmatched(t.sql, app.id, all, 4)).toBe(0);
   });
 
   it('of listed devices leaves out who is unknown, malformed, foreign or inactive, and counts them', async () => {
@@ -250,7 +250,7 @@ describe('an audience', () => {
     const audience: Audience = { device_ids: [first, web, first, ...nothing, ...nothing] };
     expect((await select(audience)).toSorted()).toEqual([first, web].toSorted());
     expect(await countAudience(t.sql, app.id, audience)).toEqual({ web: 1, ios: 0, android: 1, users: 2 });
-    expect(await countUnmatched(t.sql, app.id, audience)).toBe(nothing.length);
+    expect(await countUnmatched(t.sql, app.id, audience, 2)).toBe(nothing.length);
   });
 
   it('of external ids is all active devices of those users, and counts who has none', async () => {
@@ -258,7 +258,7 @@ describe('an audience', () => {
     const audience: Audience = { external_ids: ['ann', 'ann', 'cat', 'ANN', 'nobody', `'; --`] };
     expect((await select(audience)).toSorted()).toEqual([ios, first].toSorted());
     expect(await countAudience(t.sql, app.id, audience)).toEqual({ web: 0, ios: 1, android: 1, users: 1 });
-    expect(await countUnmatched(t.sql, app.id, audience)).toBe(4);
+    expect(await countUnmatched(t.sql, app.id, audience, 2)).toBe(4);
   });
 
   it("of another app's external ids is empty (R-60)", async () => {
@@ -276,6 +276,6 @@ describe('an audience', () => {
       ),
     ];
     expect(audienceSchema.safeParse({ device_ids }).success).toBe(true);
-    expect(await countUnmatched(t.sql, app.id, { device_ids })).toBe(9_999);
+    expect(await countUnmatched(t.sql, app.id, { device_ids }, 1)).toBe(9_999);
   });
 });

@@ -20,6 +20,7 @@ import { type Tx, transaction } from '../src/platform/db.ts';
 import { encodeId, mintUuid, type Uuid } from '../src/platform/ids.ts';
 import { createLog } from '../src/platform/log.ts';
 import { createSeal } from '../src/platform/seal.ts';
+import { builtInPlans } from '../src/quotas/plan.ts';
 import { createService, type Service, type ServiceOptions } from '../src/service.ts';
 import { startWorkers, type Workers } from '../src/workers.ts';
 import { createTestDatabase, whenDone } from './database.ts';
@@ -212,8 +213,9 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     pushSubscription,
     startWorkers() {
       const { retentionDays } = config;
-      const { run } = service;
-      const started = startWorkers({ run, sql: database.sql, clock: service.clock, log: run.log, retentionDays });
+      const { run, clock } = service;
+      const pools = { sql: database.sql, txSql: database.sql };
+      const started = startWorkers({ run, ...pools, clock, plans: builtInPlans, log: run.log, retentionDays });
       whenDone(() => started.stop());
       return started;
     },

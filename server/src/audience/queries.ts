@@ -152,14 +152,13 @@ export async function countAudience(tx: Tx, appId: Uuid, audience: Audience): Pr
   return row ?? { web: 0, ios: 0, android: 0, users: 0 };
 }
 
-/** How many of the ids asked for, each counted once, have no active device? */
-export async function countUnmatched(tx: Tx, appId: Uuid, audience: Audience): Promise<number> {
+/** How many of the ids asked for, each counted once, have no active device? `devices`: how many the audience is. */
+export async function countUnmatched(tx: Tx, appId: Uuid, audience: Audience, devices: number): Promise<number> {
   if ('all' in audience) return 0;
-  const asked = new Set('device_ids' in audience ? audience.device_ids : audience.external_ids).size;
-  const id = 'device_ids' in audience ? tx`a.device_id` : tx`a.external_id`;
+  if ('device_ids' in audience) return new Set(audience.device_ids).size - devices;
   const [row] = await tx<{ matched: number }[]>`
-    SELECT count(DISTINCT ${id}) AS matched FROM audience a WHERE ${audiencePredicate(tx, appId, audience)}`;
-  return asked - (row?.matched ?? 0);
+    SELECT count(DISTINCT a.external_id) AS matched FROM audience a WHERE ${audiencePredicate(tx, appId, audience)}`;
+  return new Set(audience.external_ids).size - (row?.matched ?? 0);
 }
 
 // Every device has its row here from the transaction that made it.

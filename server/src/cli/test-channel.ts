@@ -71,7 +71,7 @@ async function send(
   const service = await openService(context);
   try {
     const { run } = service;
-    const accept = createAcceptMessage({ sql, workSql: sql, clock, isPaused: run.isPaused });
+    const accept = createAcceptMessage({ sql, txSql: sql, workSql: sql, clock, isPaused: run.isPaused });
     const accepted = await accept(caller, plan, request, null);
     const wait = {
       sql,

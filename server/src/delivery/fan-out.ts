@@ -3,7 +3,6 @@
 import type { Clock } from '../platform/clock.ts';
 import type { Fragment, Tx } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
-import { batchSizeMax } from './batch.ts';
 import { insertBatches } from './queries.ts';
 
 export interface FanOut {
@@ -11,6 +10,19 @@ export interface FanOut {
   readonly byChannel: { readonly webpush: number; readonly apns: number; readonly fcm: number };
   readonly firstBatchId: Uuid | null;
   readonly lastBatchId: Uuid | null;
+}
+
+/** When the deliveries are due, and how long they may be tried from then on. */
+export interface SendWindow {
+  /** Null: now, as the statement that makes the batches sees it. */
+  readonly dueAt: Date | null;
+  readonly windowMs: number;
+}
+
+/** Claims the batches for the caller when they are this few devices. */
+export interface OwnBatches {
+  readonly claimId: Uuid;
+  readonly devicesMax: number;
 }
 
 /** Batch ids are minted before their number is known: enough for most sends, and for the second try as many as it takes. */
@@ -23,30 +35,25 @@ export async function fanOut(
     readonly appId: Uuid;
     readonly messageId: Uuid;
     readonly predicate: Fragment;
-    readonly windowMs: number;
-    /** Claims the batches for the caller when they are this few devices; null: never. */
-    readonly own: { readonly claimId: Uuid; readonly devicesMax: number } | null;
+    readonly window: SendWindow;
+    readonly own: OwnBatches | null;
   },
 ): Promise<FanOut & { readonly isOwn: boolean }> {
   const { tx, clock } = deps;
-  await tx`SAVEPOINT fan_out`;
   for (let count = batchesGuess, tries = 1; tries <= triesMax; tries++) {
     const batchIds = mintBatchIds(clock.nowMs(), count);
     const made = await insertBatches(tx, clock, { ...plan, batchIds });
-    const accepted = made.web + made.ios + made.android;
-    if (accepted <= batchIds.length * batchSizeMax) {
+    if (made.batches <= batchIds.length) {
       return {
-        accepted,
+        accepted: made.web + made.ios + made.android,
         byChannel: { webpush: made.web, apns: made.ios, fcm: made.android },
         firstBatchId: made.batches > 0 ? (batchIds[0] ?? null) : null,
         lastBatchId: made.batches > 0 ? (batchIds[made.batches - 1] ?? null) : null,
         isOwn: made.isOwn,
       };
     }
-    // The statement counts the whole audience whatever the ids it was given, so the next try knows how many it needs; one
-    // more, in case the audience grows meanwhile.
-    await tx`ROLLBACK TO SAVEPOINT fan_out`;
-    count = Math.ceil((accepted * 1.01) / batchSizeMax) + 1;
+    // Some more, in case the audience grows meanwhile.
+    count = Math.ceil(made.batches * 1.01) + 1;
   }
   throw new Error('the audience grows faster than it can be counted');
 }

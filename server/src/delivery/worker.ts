@@ -6,9 +6,6 @@ import type { ClaimedBatch } from './batch.ts';
 import { claimNextBatch } from './queries.ts';
 import { type RunDeps, runBatch } from './run-batch.ts';
 
-/** The channel that a process with new batches notifies. */
-export const batchesChannel = 'carillon_batches';
-
 /** Enough that one batch's commit and load overlap another's pushes. */
 const batchesOfAppMax = 3;
 /** Of all apps: one whose pushes are slow to be answered leaves turns for others. Memory is bounded by it. */

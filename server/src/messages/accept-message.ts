@@ -1,18 +1,28 @@
-// Accepts a message: a repeated Idempotency-Key is answered with the first one's message; else message, quota and batches are
-// stored in one transaction, so that after the answer no crash loses it.
+// Accepts a message: a repeated Idempotency-Key is answered with the first one's message; else message, quota and batches, or
+// the schedule, are stored in one transaction, so that after the answer no crash loses it.
 import type { Caller } from '../apps/caller.ts';
+import { countAudience } from '../audience/queries.ts';
 import { compileContent } from '../content/compile-content.ts';
+import { notifyBatches } from '../delivery/queries.ts';
 import { sendWindowMs } from '../delivery/send-window.ts';
-import { batchesChannel } from '../delivery/worker.ts';
 import { invalid } from '../platform/api-error.ts';
-import type { Clock } from '../platform/clock.ts';
-import { type Sql, transaction } from '../platform/db.ts';
+import { type Clock, readNowMs } from '../platform/clock.ts';
+import { type Sql, type Tx, transaction } from '../platform/db.ts';
 import { failpoint, failpointAfterCommitSent } from '../platform/failpoint.ts';
 import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
+import type { Instant } from '../platform/instant.ts';
+import { chargeQuota, refuseWhenUsedUp } from '../quotas/monthly-quota.ts';
 import type { Plan } from '../quotas/plan.ts';
 import { fingerprintOf, type MessageRequest } from './message.ts';
-import { findByIdempotencyKey, insertSendingMessage, tryLockIdempotencyKey } from './queries.ts';
-import { startMessage } from './start-message.ts';
+import {
+  findByIdempotencyKey,
+  insertScheduledMessage,
+  insertSendingMessage,
+  type NewMessage,
+  tryLockIdempotencyKey,
+} from './queries.ts';
+import { runAtOf } from './schedule.ts';
+import { ownDevicesMax, startMessage } from './start-message.ts';
 
 export interface OwnClaim {
   readonly id: Uuid;
@@ -23,12 +33,16 @@ export interface OwnClaim {
 export interface Accepted {
   readonly id: Uuid;
   readonly isReplay: boolean;
+  /** When a scheduled message runs; null: it is sent now. */
+  readonly runAt: Date | null;
   /** Set: the caller holds the message's batches under this claim and works them now. */
   readonly claim: OwnClaim | null;
 }
 
 export interface AcceptDeps {
   readonly sql: Sql;
+  /** For short transactions. */
+  readonly txSql: Sql;
   /** The pool for long statements: a large audience must not stand in front of a request. */
   readonly workSql: Sql;
   readonly clock: Clock;
@@ -103,25 +117,26 @@ async function findReplay(
       },
     ]);
   }
-  return { id: found.id, isReplay: true, claim: null };
+  return { id: found.id, isReplay: true, runAt: found.runAt, claim: null };
 }
 
+/** Stores a message and what it needs, in one transaction. `busy` and `taken`: somebody else has its key. */
 async function store(
-  { workSql, clock, isPaused }: AcceptDeps,
+  deps: AcceptDeps,
   caller: Caller,
   plan: Plan,
   request: MessageRequest,
   idempotencyKey: string | null,
 ): Promise<Accepted | 'busy' | 'taken'> {
-  const id = mintUuid(clock.nowMs());
-  const claim: OwnClaim = { id: mintUuid(clock.nowMs()), claimedAt: performance.now() };
-  const windowMs = sendWindowMs(compileContent(request.content).largestTtlSeconds);
-  return transaction<Accepted | 'busy' | 'taken'>(workSql, async (tx, rollback) => {
+  const sendAt = request.send_at ?? null;
+  // What is only stored is short work; whom a message reaches now may take long to find out.
+  const pool = sendAt === null ? deps.workSql : deps.txSql;
+  return transaction<Accepted | 'busy' | 'taken'>(pool, async (tx, rollback) => {
     if (idempotencyKey !== null && !(await tryLockIdempotencyKey(tx, caller.appId, idempotencyKey)))
       return rollback('busy');
-    const isNew = await insertSendingMessage(tx, clock, {
+    const message: NewMessage = {
       appId: caller.appId,
-      id,
+      id: mintUuid(deps.clock.nowMs()),
       idempotencyKey,
       fingerprint: fingerprintOf(request),
       name: request.name ?? null,
@@ -130,16 +145,52 @@ async function store(
       audience: request.audience,
       content: request.content,
       title: request.content.title ?? null,
-      windowMs,
-    });
-    if (!isNew) return rollback('taken');
-    const started = await startMessage(
-      { tx, clock },
-      { appId: caller.appId, id, audience: request.audience, windowMs, plan, claimId: isPaused() ? null : claim.id },
-    );
-    if (started.accepted > 0 && !started.isOwn) await tx`SELECT pg_notify(${batchesChannel}, '')`;
+    };
+    const accepted =
+      sendAt === null
+        ? await sendNow({ tx, ...deps }, plan, request, message)
+        : await sendLater({ tx, ...deps }, plan, request, message, sendAt);
+    if (!accepted) return rollback('taken');
     await failpoint('message.before_commit');
     failpointAfterCommitSent('message.after_commit_sent');
-    return { id, isReplay: false, claim: started.isOwn && started.accepted > 0 ? claim : null };
+    return accepted;
   });
+}
+
+async function sendNow(
+  { tx, clock, isPaused }: AcceptDeps & { tx: Tx },
+  plan: Plan,
+  { audience, content }: MessageRequest,
+  message: NewMessage,
+): Promise<Accepted | undefined> {
+  const { appId, id } = message;
+  const claim: OwnClaim = { id: mintUuid(clock.nowMs()), claimedAt: performance.now() };
+  const windowMs = sendWindowMs(compileContent(content).largestTtlSeconds);
+  if (!(await insertSendingMessage(tx, clock, message, windowMs))) return undefined;
+  const own = isPaused() ? null : { claimId: claim.id, devicesMax: ownDevicesMax };
+  const started = await startMessage(
+    { tx, clock },
+    { appId, id, audience, plan, window: { dueAt: null, windowMs }, own },
+  );
+  await chargeQuota({ sql: tx, clock }, appId, plan, started.accepted, started.charge);
+  if (started.accepted > 0 && !started.isOwn) await notifyBatches(tx);
+  return { id, isReplay: false, runAt: null, claim: started.isOwn && started.accepted > 0 ? claim : null };
+}
+
+/** Nothing is resolved and nothing is charged yet: that is done when it runs. */
+async function sendLater(
+  { tx, workSql, clock }: AcceptDeps & { tx: Tx },
+  plan: Plan,
+  { audience }: MessageRequest,
+  message: NewMessage,
+  sendAt: Instant,
+): Promise<Accepted | undefined> {
+  const { appId, id } = message;
+  const runAt = runAtOf(sendAt, await readNowMs(tx, clock));
+  await refuseWhenUsedUp({ sql: tx, clock }, appId, plan, async () => {
+    const { web, ios, android } = await countAudience(workSql, appId, audience);
+    return web + ios + android;
+  });
+  if (!(await insertScheduledMessage(tx, clock, message, runAt))) return undefined;
+  return { id, isReplay: false, runAt, claim: null };
 }

@@ -7,12 +7,13 @@ import { channels } from '../channels/channels.ts';
 import { buildPayload } from '../channels/webpush/payload.ts';
 import { compileContent } from '../content/compile-content.ts';
 import { localesOf } from '../content/content.ts';
-import type { Clock } from '../platform/clock.ts';
+import { type Clock, readNowMs } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
 import { describeQuota, describeShortage } from '../quotas/monthly-quota.ts';
 import type { Plan } from '../quotas/plan.ts';
 import type { MessageRequest } from './message.ts';
+import { runAtOf } from './schedule.ts';
 
 export interface DryRunDeps {
   readonly workSql: Sql;
@@ -34,6 +35,7 @@ export async function dryRun(
   plan: Plan,
   request: MessageRequest,
 ): Promise<object> {
+  if (request.send_at) runAtOf(request.send_at, await readNowMs(sql, clock));
   const { web, ios, android, users } = await countAudience(sql, appId, request.audience);
   const byChannel = { webpush: web, apns: ios, fcm: android };
   const count = web + ios + android;

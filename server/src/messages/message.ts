@@ -1,14 +1,16 @@
 // A message: what is asked. The request, its fingerprint, and the statuses with the moves between them.
 //
-//   (send_at) ─► scheduled ─(run_at)─► sending ─┬─► sent       all deliveries final, sent > 0 or failed = 0
-//   (no send_at) ──────────────────────► ▲      ├─► failed     all deliveries final, sent = 0 and failed > 0
-//                                               └─► canceled   by a cancel, or its app was suspended
+//   (send_at) ─► scheduled ─┬─(run_at)─► sending ─┬─► sent       all deliveries final, sent > 0 or failed = 0
+//   (no send_at) ───────────┼──────────────► ▲    ├─► failed     all deliveries final, sent = 0 and failed > 0
+//                           │                     └─► canceled   its app was suspended
+//                           └─► failed   quota_exceeded, app_suspended, expired, internal_error
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import { z } from 'zod';
 import { audienceSchema } from '../audience/audience.ts';
 import { contentSchema } from '../content/content.ts';
 import type { Issue } from '../platform/api-error.ts';
+import { instantField } from '../platform/instant.ts';
 import { issueOf } from '../platform/validate.ts';
 
 export const messageStatuses = ['scheduled', 'sending', 'sent', 'failed', 'canceled'] as const;
@@ -66,27 +68,22 @@ export const messageRequestSchema = z.strictObject({
   name: z.string().max(128).nullish(),
   metadata: metadataSchema.nullish(),
   dry_run: z.boolean().nullish(),
-  send_at: z
-    .null({ error: () => 'This version sends at once: leave send_at out.' })
-    .optional()
-    .describe('This version sends at once: null, or left out.'),
+  send_at: instantField.nullish().describe('30 seconds to 365 days ahead; without it the message is sent now.'),
 });
 export type MessageRequest = z.output<typeof messageRequestSchema>;
 
-/** What a fingerprint is taken of: a request after its fields were validated, its times as UTC with milliseconds. */
-export type Fingerprinted = Readonly<Record<string, unknown>> & { readonly dry_run?: boolean | null | undefined };
-
 /**
- * What makes two requests the same (contract 16): SHA-256 over the canonical JSON (RFC 8785) of the validated request
- * without top-level nulls and without `dry_run: false`.
+ * What makes two requests the same (contract 16): SHA-256 over the canonical JSON (RFC 8785) of the validated request, its
+ * times as UTC with milliseconds, without top-level nulls and without `dry_run: false`.
  */
-export function fingerprintOf(request: Fingerprinted): Buffer {
+export function fingerprintOf(request: MessageRequest): Buffer {
   return createHash('sha256').update(canonicalTextOf(request)).digest();
 }
 
 /** The text that is hashed: spellings of one request that mean the same have the same. */
-export function canonicalTextOf(request: Fingerprinted): string {
-  const given = Object.entries(request).filter(
+export function canonicalTextOf({ send_at: sendAt, ...request }: MessageRequest): string {
+  const times = { send_at: sendAt ? new Date(sendAt.ms).toISOString() : null };
+  const given = Object.entries({ ...request, ...times }).filter(
     ([name, value]) => value !== null && value !== undefined && !(name === 'dry_run' && value === false),
   );
   return canonicalize(Object.fromEntries(given)) ?? '';

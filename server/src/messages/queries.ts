@@ -18,7 +18,6 @@ export interface NewMessage {
   readonly audience: unknown;
   readonly content: unknown;
   readonly title: string | null;
-  readonly windowMs: number;
 }
 
 // `tx.json` sends jsonb, which forgets the order of keys; a document is kept as it was accepted.
@@ -26,20 +25,39 @@ const jsonOid = 114;
 const asJson = (tx: Tx, document: unknown) => tx.typed(document as never, jsonOid);
 
 /** Stores a message that is sent now; false when its idempotency key is taken, after the one who took it has committed. */
-export async function insertSendingMessage(tx: Tx, clock: Clock, message: NewMessage): Promise<boolean> {
-  const { appId, id, idempotencyKey, fingerprint, name, metadata, createdBy, audience, content, title, windowMs } =
-    message;
+export function insertSendingMessage(tx: Tx, clock: Clock, message: NewMessage, windowMs: number): Promise<boolean> {
+  return insertMessage(tx, clock, message, {
+    status: 'sending',
+    runAt: null,
+    startedAt: tx`${clock.now}`,
+    expiresAt: tx`${clock.now} + ${windowMs}::float8 * interval '1 millisecond'`,
+  });
+}
+
+/** Stores a message that runs later; false when its idempotency key is taken, as above. */
+export function insertScheduledMessage(tx: Tx, clock: Clock, message: NewMessage, runAt: Date): Promise<boolean> {
+  return insertMessage(tx, clock, message, { status: 'scheduled', runAt, startedAt: tx`NULL`, expiresAt: tx`NULL` });
+}
+
+async function insertMessage(
+  tx: Tx,
+  clock: Clock,
+  message: NewMessage,
+  state: { status: MessageStatus; runAt: Date | null; startedAt: Fragment; expiresAt: Fragment },
+): Promise<boolean> {
+  const { appId, id, idempotencyKey, fingerprint, name, metadata, createdBy, audience, content, title } = message;
+  const { status, runAt, startedAt, expiresAt } = state;
   const result = await tx`
     INSERT INTO messages (app_id, id, idempotency_key, fingerprint, status, name, metadata, created_by, audience, content, title,
-      created_at, started_at, expires_at)
-    VALUES (${appId}, ${id}, ${idempotencyKey}, ${fingerprint}, 'sending', ${name}, ${metadata === null ? null : asJson(tx, metadata)},
+      created_at, started_at, expires_at, run_at, next_start_at)
+    VALUES (${appId}, ${id}, ${idempotencyKey}, ${fingerprint}, ${status}, ${name}, ${metadata === null ? null : asJson(tx, metadata)},
       ${asJson(tx, createdBy)}, ${asJson(tx, audience)}, ${asJson(tx, content)}, ${title},
-      ${clock.now}, ${clock.now}, ${clock.now} + ${windowMs}::float8 * interval '1 millisecond')
+      ${clock.now}, ${startedAt}, ${expiresAt}, ${runAt}, ${runAt})
     ON CONFLICT (app_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING`;
   return result.count === 1;
 }
 
-/** Notes what the fan-out made. An empty audience has nothing to wait for: the message is sent. */
+/** Notes what the fan-out made, and starts a scheduled message. An empty audience has nothing to wait for: it is sent. */
 export async function updateFannedOut(
   tx: Tx,
   clock: Clock,
@@ -50,8 +68,9 @@ export async function updateFannedOut(
     unmatched: number;
     firstBatchId: Uuid | null;
     lastBatchId: Uuid | null;
-    chargedMonth: string | null;
-    chargedUnits: number;
+    charge: { readonly month: string; readonly units: number };
+    /** Of a scheduled message, which starts with this: the end of its last window. */
+    expiresAt: Date | null;
   },
 ): Promise<void> {
   const { byChannel } = message;
@@ -59,8 +78,10 @@ export async function updateFannedOut(
   await tx`
     UPDATE messages SET webpush_accepted = ${byChannel.webpush}, apns_accepted = ${byChannel.apns}, fcm_accepted = ${byChannel.fcm},
       audience_unmatched = ${message.unmatched}, first_batch_id = ${message.firstBatchId}, last_batch_id = ${message.lastBatchId},
-      charged_month = ${message.chargedMonth}::date, charged_units = ${message.chargedUnits},
-      status = ${isEmpty ? 'sent' : 'sending'}, finished_at = ${isEmpty ? clock.now : tx`NULL`}
+      charged_month = ${message.charge.month}::date, charged_units = ${message.charge.units},
+      status = ${isEmpty ? 'sent' : 'sending'}, finished_at = ${isEmpty ? clock.now : tx`NULL`},
+      started_at = coalesce(started_at, ${clock.now}), expires_at = coalesce(${message.expiresAt}::timestamptz, expires_at),
+      next_start_at = NULL
     WHERE app_id = ${message.appId} AND id = ${message.id}`;
 }
 
@@ -76,9 +97,9 @@ export async function findByIdempotencyKey(
   sql: Sql,
   appId: Uuid,
   key: string,
-): Promise<{ id: Uuid; fingerprint: Buffer } | undefined> {
-  const [row] = await sql<{ id: Uuid; fingerprint: Buffer }[]>`
-    SELECT id, fingerprint FROM messages WHERE app_id = ${appId} AND idempotency_key = ${key}`;
+): Promise<{ id: Uuid; fingerprint: Buffer; runAt: Date | null } | undefined> {
+  const [row] = await sql<{ id: Uuid; fingerprint: Buffer; runAt: Date | null }[]>`
+    SELECT id, fingerprint, run_at FROM messages WHERE app_id = ${appId} AND idempotency_key = ${key}`;
   return row;
 }
 

@@ -70,6 +70,11 @@ async function postMessage(deps: MessageRouteDeps, request: ApiRequest<Caller>):
   if (message.dry_run) return dryRun(deps, caller.appId, plan, message);
   const key = readIdempotencyKey(request.header('idempotency-key'));
   const accepted = await deps.accept(caller, plan, message, key);
+  if (accepted.runAt !== null) {
+    await failpoint('message.before_reply');
+    const scheduled = { id: encodeId('msg', accepted.id), status: 'scheduled', run_at: accepted.runAt };
+    return accepted.isReplay ? { ...scheduled, replayed: true } : scheduled;
+  }
   const report = await request.aside(() => awaitReport(deps.wait, caller.appId, accepted.id, accepted.claim));
   await failpoint('message.before_reply');
   return { id: encodeId('msg', accepted.id), status: 'sent', replayed: accepted.isReplay, report };

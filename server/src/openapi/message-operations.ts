@@ -1,4 +1,4 @@
-// Messages as the API's description tells them: send, list, read.
+// Messages as the API's description tells them: send or schedule, list, read.
 import { z } from 'zod';
 import { audienceSchema } from '../audience/audience.ts';
 import { channelIds } from '../channels/channel.ts';
@@ -21,6 +21,16 @@ const acceptedMessage = component(
     status: z.literal('sent').describe('How the message was accepted; its status of the moment is on the message.'),
     replayed: z.boolean().describe('True for a repeated Idempotency-Key: nothing was sent again.'),
     report,
+  }),
+);
+
+const scheduledMessage = component(
+  'ScheduledMessage',
+  z.strictObject({
+    id: messageId,
+    status: z.literal('scheduled').describe('How the message was accepted, also after it has run.'),
+    run_at: instant,
+    replayed: z.literal(true).optional().describe('Only for a repeated Idempotency-Key: nothing was scheduled again.'),
   }),
 );
 
@@ -52,7 +62,7 @@ const dryRun = component(
     ),
   }),
 );
-const messageAnswer = component('MessageAnswer', z.union([acceptedMessage, dryRun]));
+const messageAnswer = component('MessageAnswer', z.union([acceptedMessage, scheduledMessage, dryRun]));
 
 const channelCounts = component(
   'ChannelCounts',
@@ -73,11 +83,11 @@ const message = component(
     audience_unmatched: count.describe('Ids of the audience that name no active device.'),
     content: contentSchema,
     idempotency_key: z.string().nullable(),
-    run_at: instant.nullable(),
+    run_at: instant.nullable().describe('When a scheduled message runs or ran; null for one that was sent at once.'),
     created_at: instant,
     started_at: instant.nullable(),
     finished_at: instant.nullable(),
-    expires_at: instant.nullable().describe('The end of the send window.'),
+    expires_at: instant.nullable().describe('The end of the last send window; null before the run.'),
     report,
     by_channel: z.strictObject({ webpush: channelCounts, apns: channelCounts, fcm: channelCounts }),
     error_counts: z.partialRecord(deliveryCode, count).describe('Final failed and skipped deliveries by code.'),
@@ -121,9 +131,9 @@ export const messageOperations: readonly Operation[] = [
     method: 'post',
     path: '/v1/messages',
     tag: 'Messages',
-    summary: 'Send a message now',
+    summary: 'Send a message now, or schedule it',
     description:
-      'Waits up to SEND_WAIT_MS (20 s) for all outcomes, then answers with the numbers so far. The body may have 1 MiB.',
+      'Without `send_at`, waits up to SEND_WAIT_MS (20 s) for all outcomes, then answers with the numbers so far. With it, answers at once: audience, quota and profiles are those of the run. The body may have 1 MiB.',
     access: 'server',
     headers: [
       {
@@ -146,7 +156,8 @@ export const messageOperations: readonly Operation[] = [
     },
     answers: {
       200: {
-        description: 'Accepted, and mostly done; or, with `dry_run`, what a send would do.',
+        description:
+          'Accepted, and mostly done; or, with `send_at`, scheduled; or, with `dry_run`, what a send would do.',
         schema: messageAnswer,
         example: { id, status: 'sent', replayed: false, report: { accepted: 3, sent: 2, failed: 1, skipped: 0 } },
       },

@@ -22,6 +22,13 @@ export function nowOf(tx: Tx, clock: Clock): Fragment {
   return tx`date_trunc('milliseconds', ${clock.now})`;
 }
 
+/** The present instant, asked of the database now, in milliseconds with their fraction; in a transaction, when that began. */
+export async function readNowMs(tx: Tx, clock: Clock): Promise<number> {
+  const [row] = await tx<{ nowMs: number }[]>`SELECT (extract(epoch FROM ${clock.now}) * 1000)::float8 AS now_ms`;
+  if (!row) throw new Error('the database did not say what time it is');
+  return row.nowMs;
+}
+
 /** A clock that tests can set; in production nothing does. */
 export interface SettableClock extends Clock {
   advance(ms: number): void;

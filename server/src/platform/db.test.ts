@@ -1,6 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { createTestDatabase, whenDone } from '../../test/database.ts';
-import { isDatabaseDown, isStatementTimeout, openPool, repeatOnDeadlock, type Sql, transaction } from './db.ts';
+import {
+  isDatabaseDown,
+  isStatementTimeout,
+  openPool,
+  repeatOnDeadlock,
+  type Sql,
+  savepoint,
+  type Tx,
+  transaction,
+} from './db.ts';
 
 const poolName = 'pool under test';
 
@@ -175,6 +184,39 @@ describe('a transaction', () => {
     });
     await expect(failed).rejects.toThrow('the work failed');
     expect(await sql`SELECT x FROM probe`).toHaveLength(0);
+  });
+
+  it('goes on after a part of it that failed, without that part, whatever failed there', async () => {
+    const { admin, sql } = await setUp(2);
+    await admin`CREATE TABLE probe (x int)`;
+    await transaction(sql, async (tx) => {
+      await tx`INSERT INTO probe VALUES (1)`;
+      for (const fail of [(part: Tx) => part`SELECT 1 / 0`, () => Promise.reject(new Error('no statement'))]) {
+        const part = savepoint(tx, async (inner) => {
+          await inner`INSERT INTO probe VALUES (2)`;
+          await fail(inner);
+        });
+        await expect(part).rejects.toThrow();
+      }
+      await savepoint(tx, (inner) => inner`INSERT INTO probe VALUES (3)`);
+    });
+    expect((await sql`SELECT x FROM probe ORDER BY x`).map((row) => row['x'])).toEqual([1, 3]);
+  });
+
+  it('R-06 whose connection is lost in a part of it rejects, and ends nothing else', async () => {
+    const { admin, sql, seen } = await setUp(2);
+    const lost = transaction(sql, async (tx) => {
+      const [row] = await tx`SELECT pg_backend_pid() AS pid`;
+      await savepoint(tx, async (inner) => {
+        await inner`SELECT 1`;
+        await terminate(admin, [row?.['pid']]);
+        await inner`SELECT 1`;
+      });
+    });
+    await expect(lost).rejects.toSatisfy(isDatabaseDown);
+    await nextTurns();
+    expect(seen).toEqual([]);
+    expect(await askAgain(() => sql`SELECT 1 AS one`)).toHaveLength(1);
   });
 });
 

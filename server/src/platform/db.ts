@@ -107,13 +107,43 @@ export async function transaction<Result>(
   }
 }
 
+/**
+ * Runs `work` in a part of a transaction that can be undone by itself: when it throws, what it did is undone, the error is the
+ * caller's, and the transaction goes on.
+ */
+export async function savepoint<Result>(tx: Tx, work: (tx: Tx) => Promise<Result>): Promise<Result> {
+  if (!('savepoint' in tx)) throw new Error('a savepoint stands in a transaction');
+  return (await tx.savepoint((inner) => work(inner))) as Result;
+}
+
+/** From here to its end, each statement of a transaction has at most so long. */
+export async function limitStatements(tx: Tx, limitMs: number): Promise<void> {
+  await tx`SELECT set_config('statement_timeout', ${String(limitMs)}, true)`;
+}
+
 const forever = new Promise<never>(() => undefined);
 
-function guard(tx: postgres.TransactionSql<{ bigint: number }>, connection: { readonly isLost: boolean }): Tx {
+type Transaction = postgres.TransactionSql<{ bigint: number }>;
+
+function guard(tx: Transaction, connection: { readonly isLost: boolean }): Tx {
   return new Proxy(tx, {
     apply(target, self, parameters) {
       if (connection.isLost) throw Object.assign(new Error('the connection is lost'), { code: 'CONNECTION_CLOSED' });
       return Reflect.apply(target, self, parameters);
+    },
+    get(target, name) {
+      if (name !== 'savepoint') return Reflect.get(target, name);
+      // Inside of it the same holds: the driver would ask a dead connection to go back to the savepoint.
+      return (work: (inner: Tx) => Promise<unknown>) =>
+        target.savepoint(async (inner) => {
+          try {
+            const result = await work(guard(inner, connection));
+            return connection.isLost ? await forever : result;
+          } catch (error) {
+            if (connection.isLost || isConnectionLost(error)) return await forever;
+            throw error;
+          }
+        });
     },
   });
 }

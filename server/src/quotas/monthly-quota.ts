@@ -22,7 +22,7 @@ export function monthOf(instant: Date): string {
 }
 
 /** What `deliveries` cost under a plan: one unit each, or one for the whole message. */
-export function unitsOf(plan: Plan, deliveries: number): number {
+function unitsOf(plan: Plan, deliveries: number): number {
   if (plan.quota?.unit === 'message') return deliveries > 0 ? 1 : 0;
   return deliveries;
 }
@@ -48,22 +48,54 @@ export async function describeQuota(
   };
 }
 
-/** Reserves a whole audience in the caller's transaction and returns the month that was charged; throws the 429 when it does not fit. */
+/** What a send costs, and the month it is charged to: refunds go there. */
+export interface Charge {
+  readonly month: string;
+  readonly units: number;
+}
+
+export function chargeOf(clock: Clock, plan: Plan, deliveries: number): Charge {
+  return { month: monthOf(clock.date()), units: unitsOf(plan, deliveries) };
+}
+
+/**
+ * Reserves what one or more sends cost, in the caller's transaction; false when it does not fit. An app's row of the month is
+ * locked from here to the commit, for everybody who sends: this comes last.
+ */
+export async function tryCharge(tx: Tx, appId: Uuid, plan: Plan, { month, units }: Charge): Promise<boolean> {
+  return units === 0 || (await chargeUsage(tx, appId, month, units, plan.quota?.perMonth ?? null)) !== undefined;
+}
+
+/** Reserves a whole audience in the caller's transaction; throws the 429 when it does not fit. */
 export async function chargeQuota(
   deps: { sql: Tx; clock: Clock },
   appId: Uuid,
   plan: Plan,
   deliveries: number,
-): Promise<string> {
-  const month = monthOf(deps.clock.date());
-  const units = unitsOf(plan, deliveries);
-  if (units === 0) return month;
-  const used = await chargeUsage(deps.sql, appId, month, units, plan.quota?.perMonth ?? null);
-  if (used !== undefined) return month;
-  const state = await describeQuota(deps, appId, plan, deliveries);
+  charge: Charge = chargeOf(deps.clock, plan, deliveries),
+): Promise<void> {
+  if (await tryCharge(deps.sql, appId, plan, charge)) return;
+  throw quotaExceeded(plan, await describeQuota(deps, appId, plan, deliveries));
+}
+
+/**
+ * Throws the 429 when nothing at all is left of this month: then what is to be sent later is refused already now. What it
+ * would need is counted only for the answer.
+ */
+export async function refuseWhenUsedUp(
+  deps: { sql: Tx; clock: Clock },
+  appId: Uuid,
+  plan: Plan,
+  countDeliveries: () => Promise<number>,
+): Promise<void> {
+  if (!plan.quota || (await getUsage(deps.sql, appId, monthOf(deps.clock.date()))) < plan.quota.perMonth) return;
+  throw quotaExceeded(plan, await describeQuota(deps, appId, plan, await countDeliveries()));
+}
+
+function quotaExceeded(plan: Plan, state: QuotaState | null): ApiError {
   const left = Math.max(0, (state?.limit ?? 0) - (state?.used ?? 0));
-  throw new ApiError('quota_exceeded', {
-    message: describeShortage(plan, units, left),
+  return new ApiError('quota_exceeded', {
+    message: describeShortage(plan, state?.requested ?? 0, left),
     extra: {
       quota: state && {
         plan: state.plan,

@@ -261,6 +261,8 @@ describe('R-61 app by app in the database', () => {
   const acrossApps: Readonly<Record<string, string>> = {
     'apps/queries.ts: SELECT app_id, id, scope, name, start, last4, created_at, cr':
       'the command line names a key alone',
+    'messages/schedule-queries.ts: SELECT (extract(epoch FROM next_start_at - ${clock.now}) * 1':
+      'says when the next message of any app is due',
     'properties/queries.ts: SELECT app_id FROM property_catalogs WHERE counted_at IS NUL':
       'finds the app to count next',
     'apps/queries.ts: DELETE FROM credential_minutes WHERE minute < ${clock.now} -':

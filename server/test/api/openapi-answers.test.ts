@@ -89,6 +89,17 @@ describe('real answers are as described', () => {
     await ask('getMessage', { in: { id: sent.body.id } });
   });
 
+  it('a scheduled message, its replay, itself before it runs', async () => {
+    const headers = { 'idempotency-key': 'later' };
+    const send_at = new Date(t.clock.nowMs() + 3_600_000).toISOString();
+    const body = { audience: { all: true }, content, send_at };
+    const scheduled = await ask('sendMessage', { body, headers });
+    expect(scheduled.body).toMatchObject({ status: 'scheduled', run_at: send_at });
+    expect((await ask('sendMessage', { body, headers })).body).toEqual({ ...scheduled.body, replayed: true });
+    expect((await ask('getMessage', { in: { id: scheduled.body.id } })).body.status).toBe('scheduled');
+    await ask('listMessages', { query: '?status=scheduled' });
+  });
+
   it('a message that waits for a retry, and a dry run with warnings', async () => {
     t.push.script('busy', (_request, response) => {
       response.writeHead(503, { 'retry-after': '30' });

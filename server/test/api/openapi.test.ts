@@ -107,6 +107,8 @@ describe('requests are as described', () => {
   const sends = (fields: object) => ({ audience: { external_ids: ['nobody'] }, content, ...fields });
   const says = (fields: object) => sends({ content: { ...content, ...fields } });
 
+  const tomorrow = new Date(t.clock.nowMs() + 24 * 3_600_000).toISOString();
+
   it.each<[id: string, what: string, isTaken: boolean, body: unknown]>([
     ['sendMessage', 'one selector', true, sends({})],
     [
@@ -134,7 +136,9 @@ describe('requests are as described', () => {
     ['sendMessage', 'metadata of 10 keys', true, sends({ metadata: keys(10) })],
     ['sendMessage', 'metadata of 11 keys', false, sends({ metadata: keys(11) })],
     ['sendMessage', 'send_at: null', true, sends({ send_at: null })],
-    ['sendMessage', 'send_at', false, sends({ send_at: '2026-12-01T09:00:00Z' })],
+    ['sendMessage', 'send_at', true, sends({ send_at: tomorrow })],
+    ['sendMessage', 'send_at without an offset', false, sends({ send_at: tomorrow.slice(0, -1) })],
+    ['sendMessage', 'send_at as a number', false, sends({ send_at: 1 })],
     ['upsertUser', 'nulls', true, { external_id: 'u-9', first_name: null, country: null, properties: null }],
     ['upsertUser', 'no external_id', false, { first_name: 'Ada' }],
     ['upsertUser', 'an external_id that is too long', false, { external_id: 'x'.repeat(257) }],

@@ -57,7 +57,9 @@ async function storeMessage(t: Bundle, fields: Record<string, unknown>): Promise
     finished_at: now,
     ...fields,
   };
-  await t.sql`INSERT INTO messages ${t.sql(row as never)}`;
+  const { started_at, status, run_at } = row as Record<string, unknown>;
+  const times = { expires_at: started_at, next_start_at: status === 'scheduled' ? run_at : null };
+  await t.sql`INSERT INTO messages ${t.sql({ ...row, ...times } as never)}`;
   return id;
 }
 

@@ -1,0 +1,132 @@
+// SQL: scheduled messages, from when they are due until they have started or will never.
+import type { Audience } from '../audience/audience.ts';
+import type { Content } from '../content/content.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Fragment, Sql, Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+
+/** A scheduled message that its holder may start. */
+export interface DueMessage {
+  readonly appId: Uuid;
+  readonly id: Uuid;
+  readonly runAt: Date;
+  readonly audience: Audience;
+  readonly content: Content;
+  readonly starts: number;
+  /** The plan of its app now, and whether that is suspended. */
+  readonly plan: string;
+  readonly isSuspended: boolean;
+}
+
+const dueColumns = (tx: Tx): Fragment => tx`
+  m.app_id, m.id, m.run_at, m.audience, m.content, m.starts, a.plan, a.suspended_at IS NOT NULL AS is_suspended`;
+
+/** How long until the next message is due, in milliseconds; 0 or less when one is; undefined when there is none. */
+export async function findNextStartMs(sql: Sql, clock: Clock): Promise<number | undefined> {
+  const [row] = await sql<{ aheadMs: number }[]>`
+    SELECT (extract(epoch FROM next_start_at - ${clock.now}) * 1000)::float8 AS ahead_ms FROM messages
+    WHERE status = 'scheduled' ORDER BY next_start_at LIMIT 1`;
+  return row?.aheadMs;
+}
+
+/**
+ * The apps that have something due, in a circle after `afterAppId`: one app's thousand delay no other app's one. The recursion
+ * steps from app to app through the index. `which` is a condition over `messages m`.
+ */
+const dueApps = (tx: Tx, afterAppId: Uuid, which: Fragment): Fragment => tx`
+  apps_waiting AS (
+    (SELECT app_id FROM messages WHERE status = 'scheduled' ORDER BY app_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT m.app_id FROM messages m WHERE m.status = 'scheduled' AND m.app_id > apps_waiting.app_id
+      ORDER BY m.app_id LIMIT 1)
+    FROM apps_waiting WHERE apps_waiting.app_id IS NOT NULL
+  ), due AS (
+    SELECT app_id FROM apps_waiting
+    WHERE app_id IS NOT NULL AND EXISTS (SELECT 1 FROM messages m WHERE m.app_id = apps_waiting.app_id AND ${which})
+    ORDER BY (app_id <= ${afterAppId}::uuid), app_id
+  )`;
+
+/** Due for the first time, and not long ago. */
+const isFresh = (tx: Tx, clock: Clock, freshMs: number): Fragment => tx`
+  m.status = 'scheduled' AND m.next_start_at <= ${clock.now} AND m.starts = 0
+  AND m.run_at > ${clock.now} - ${freshMs}::float8 * interval '1 millisecond'`;
+
+/**
+ * Takes the next few messages that are due for the first time: they are the caller's until its transaction ends, and free for
+ * others the moment it is gone. SKIP LOCKED: nobody waits for anybody.
+ */
+export async function lockFreshMessages(
+  tx: Tx,
+  clock: Clock,
+  claim: { readonly afterAppId: Uuid; readonly freshMs: number; readonly limit: number },
+): Promise<DueMessage[]> {
+  const { afterAppId, freshMs, limit } = claim;
+  return tx<DueMessage[]>`
+    WITH RECURSIVE ${dueApps(tx, afterAppId, isFresh(tx, clock, freshMs))}, taken AS (
+      SELECT one.* FROM due CROSS JOIN LATERAL (
+        SELECT m.* FROM messages m WHERE m.app_id = due.app_id AND ${isFresh(tx, clock, freshMs)}
+        ORDER BY m.next_start_at, m.id LIMIT ${limit} FOR UPDATE SKIP LOCKED
+      ) one LIMIT ${limit}
+    )
+    SELECT ${dueColumns(tx)} FROM taken m JOIN apps a ON a.id = m.app_id`;
+}
+
+/**
+ * Takes one message whose first try came to nothing, or that is due for long: counts the try and puts the next one off, twice as
+ * long each time, before anything of it is touched. So a try that ends its process counts too (R-18).
+ */
+export async function claimLateMessage(
+  sql: Sql,
+  clock: Clock,
+  claim: { readonly afterAppId: Uuid; readonly freshMs: number; readonly waitMs: number },
+): Promise<{ appId: Uuid; id: Uuid; starts: number } | undefined> {
+  const { afterAppId, freshMs, waitMs } = claim;
+  const isLate = sql`m.status = 'scheduled' AND m.next_start_at <= ${clock.now}
+    AND (m.starts > 0 OR m.run_at <= ${clock.now} - ${freshMs}::float8 * interval '1 millisecond')`;
+  const [row] = await sql<{ appId: Uuid; id: Uuid; starts: number }[]>`
+    WITH RECURSIVE ${dueApps(sql, afterAppId, isLate)}, taken AS (
+      SELECT one.app_id, one.id FROM due CROSS JOIN LATERAL (
+        SELECT m.app_id, m.id FROM messages m WHERE m.app_id = due.app_id AND ${isLate}
+        ORDER BY m.next_start_at, m.id LIMIT 1 FOR UPDATE SKIP LOCKED
+      ) one LIMIT 1
+    )
+    UPDATE messages m SET starts = m.starts + 1,
+      next_start_at = ${clock.now} + ${waitMs}::float8 * power(2, m.starts) * interval '1 millisecond'
+    FROM taken WHERE m.app_id = taken.app_id AND m.id = taken.id
+    RETURNING m.app_id, m.id, m.starts`;
+  return row;
+}
+
+/** The message of a claim, until the transaction ends; undefined when it is no longer to be started, or another's by now. */
+export async function lockLateMessage(
+  tx: Tx,
+  claim: { readonly appId: Uuid; readonly id: Uuid; readonly starts: number },
+): Promise<DueMessage | undefined> {
+  const [row] = await tx<DueMessage[]>`
+    SELECT ${dueColumns(tx)} FROM messages m JOIN apps a ON a.id = m.app_id
+    WHERE m.app_id = ${claim.appId} AND m.id = ${claim.id} AND m.status = 'scheduled' AND m.starts = ${claim.starts}
+    FOR UPDATE OF m SKIP LOCKED`;
+  return row;
+}
+
+export type NoRun = 'quota_exceeded' | 'app_suspended' | 'expired' | 'internal_error';
+
+/** Ends a scheduled message that will not run. */
+export async function failScheduled(tx: Tx, clock: Clock, appId: Uuid, id: Uuid, reason: NoRun): Promise<void> {
+  await tx`
+    UPDATE messages SET status = 'failed', status_reason = ${reason}, finished_at = ${clock.now}, next_start_at = NULL
+    WHERE app_id = ${appId} AND id = ${id} AND status = 'scheduled'`;
+}
+
+/** Puts the next try off, and says how many there have been. */
+export async function postponeStart(
+  tx: Tx,
+  clock: Clock,
+  message: { readonly appId: Uuid; readonly id: Uuid },
+  next: { readonly starts: number; readonly inMs: number },
+): Promise<void> {
+  await tx`
+    UPDATE messages SET starts = ${next.starts},
+      next_start_at = ${clock.now} + ${next.inMs}::float8 * interval '1 millisecond'
+    WHERE app_id = ${message.appId} AND id = ${message.id} AND status = 'scheduled'`;
+}

@@ -1,0 +1,191 @@
+// Starts scheduled messages whose time has come, in the transaction that holds them: each as a whole or not at all. What one of
+// them comes to never touches another.
+import { compileContent } from '../content/compile-content.ts';
+import { notifyBatches } from '../delivery/queries.ts';
+import { sendWindowMs } from '../delivery/send-window.ts';
+import { type Clock, readNowMs } from '../platform/clock.ts';
+import { isStatementTimeout, type Sql, savepoint, type Tx, transaction } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { Log } from '../platform/log.ts';
+import { type Charge, tryCharge } from '../quotas/monthly-quota.ts';
+import { type Plan, type Plans, planNamed } from '../quotas/plan.ts';
+import { type DueMessage, failScheduled, lockLateMessage, type NoRun, postponeStart } from './schedule-queries.ts';
+import { startMessage } from './start-message.ts';
+
+export interface StartDeps {
+  readonly clock: Clock;
+  readonly plans: Plans;
+  readonly log: Log;
+}
+
+/** Tries of one message before it counts as one that cannot be started (R-18). */
+const startsMax = 8;
+/** After the first try that came to nothing; doubled with each further one. */
+export const nextTryMs = 2000;
+/** An audience that cannot be resolved in time is tried again until the message expires (contract 5.1). */
+const nextTryAfterTimeoutMs = 30_000;
+
+/**
+ * Starts several in one transaction, so that a thousand that are due at once cost a few commits: no further one is begun when
+ * `budgetMs` are over. A message whose start fails, or takes a statement over its limit, is left to be tried alone.
+ */
+export async function startTogether(
+  deps: StartDeps,
+  tx: Tx,
+  due: readonly DueMessage[],
+  budgetMs: number,
+): Promise<void> {
+  const nowMs = await readNowMs(tx, deps.clock);
+  const endAt = performance.now() + budgetMs;
+  // In one order everywhere: who waits for an app's usage never holds what the other needs next.
+  const ordered = [...due].sort((a, b) => (a.appId < b.appId ? -1 : a.appId > b.appId ? 1 : 0));
+  let lines: Line[] = [];
+  const startAll = async (inner: Tx, messages: readonly DueMessage[], charge: ChargeOne): Promise<void> => {
+    lines = [];
+    for (const message of messages) {
+      lines.push(await startOne(deps, inner, message, nowMs, charge));
+      if (performance.now() > endAt) return;
+    }
+  };
+  try {
+    // Usage is charged for all of an app at once and last of all: everybody who sends for that app waits for its row.
+    await savepoint(tx, async (inner) => {
+      const bill = createBill();
+      await startAll(inner, ordered, bill.add);
+      await bill.pay(inner);
+    });
+  } catch (error) {
+    if (!(error instanceof DoesNotFit)) throw error;
+    // Together they are too many for somebody's quota; one by one some may fit.
+    await startAll(tx, ordered.slice(0, lines.length), chargeAtOnce);
+  }
+  for (const { level, fields, text } of lines) deps.log[level](fields, text);
+  await notifyBatches(tx);
+}
+
+/** Starts the message of a claim by itself, with all the time an audience may take. Never rejects. */
+export async function startAlone(
+  deps: StartDeps & { readonly sql: Sql },
+  claim: { readonly appId: Uuid; readonly id: Uuid; readonly starts: number },
+): Promise<void> {
+  const { sql, clock, log } = deps;
+  const known = { app_id: claim.appId, message_id: claim.id, starts: claim.starts };
+  try {
+    const line = await transaction(sql, async (tx) => {
+      const message = await lockLateMessage(tx, claim);
+      if (!message) return undefined;
+      if (claim.starts > startsMax) return refuse(deps, tx, message, known, 'internal_error');
+      const started = await judgeWithin(deps, tx, message, await readNowMs(tx, clock), chargeAtOnce);
+      await notifyBatches(tx);
+      return started;
+    });
+    if (line) log[line.level](line.fields, line.text);
+  } catch (error) {
+    // The claim has put the next try off already.
+    log.error({ ...known, err: error }, notStarted);
+    if (!isStatementTimeout(error)) return;
+    await postponeStart(sql, clock, claim, { starts: claim.starts - 1, inMs: nextTryAfterTimeoutMs }).catch(
+      () => undefined,
+    );
+  }
+}
+
+const notStarted = 'scheduled message not started';
+
+/** What is told of a message once it is certain. */
+interface Line {
+  readonly level: 'info' | 'warn' | 'error';
+  readonly fields: object;
+  readonly text: string;
+}
+
+type ChargeOne = (tx: Tx, appId: Uuid, plan: Plan, charge: Charge) => Promise<void>;
+
+class DoesNotFit extends Error {}
+
+const chargeAtOnce: ChargeOne = async (tx, appId, plan, charge) => {
+  if (!(await tryCharge(tx, appId, plan, charge))) throw new DoesNotFit();
+};
+
+/** One among others: whatever goes wrong with it is undone, and it is put off. */
+async function startOne(deps: StartDeps, tx: Tx, message: DueMessage, nowMs: number, charge: ChargeOne): Promise<Line> {
+  try {
+    return await judgeWithin(deps, tx, message, nowMs, charge);
+  } catch (error) {
+    const isTooLong = isStatementTimeout(error);
+    await postponeStart(tx, deps.clock, message, { starts: 1, inMs: isTooLong ? 0 : nextTryMs });
+    const fields = { app_id: message.appId, message_id: message.id, err: error };
+    return { level: isTooLong ? 'info' : 'error', fields, text: notStarted };
+  }
+}
+
+/** Starts a message, or ends it where it must not run any more; what a start that throws has written is undone. */
+async function judgeWithin(
+  deps: StartDeps,
+  tx: Tx,
+  message: DueMessage,
+  nowMs: number,
+  charge: ChargeOne,
+): Promise<Line> {
+  const fields = {
+    app_id: message.appId,
+    message_id: message.id,
+    late_ms: Math.round(nowMs - message.runAt.getTime()),
+  };
+  try {
+    return await savepoint(tx, (inner) => judge(deps, inner, message, nowMs, charge, fields));
+  } catch (error) {
+    if (error instanceof DoesNotFit) return refuse(deps, tx, message, fields, 'quota_exceeded');
+    throw error;
+  }
+}
+
+async function judge(
+  deps: StartDeps,
+  tx: Tx,
+  message: DueMessage,
+  nowMs: number,
+  charge: ChargeOne,
+  fields: object,
+): Promise<Line> {
+  const { clock, plans } = deps;
+  const { appId, id, audience, runAt } = message;
+  if (message.isSuspended) return refuse(deps, tx, message, fields, 'app_suspended');
+  const windowMs = sendWindowMs(compileContent(message.content).largestTtlSeconds);
+  if (runAt.getTime() + windowMs <= nowMs) return refuse(deps, tx, message, fields, 'expired');
+  const plan = planNamed(plans, message.plan);
+  const window = { dueAt: runAt, windowMs };
+  const started = await startMessage({ tx, clock }, { appId, id, audience, plan, window, own: null });
+  await charge(tx, appId, plan, started.charge);
+  return { level: 'info', fields: { ...fields, accepted: started.accepted }, text: 'scheduled message started' };
+}
+
+async function refuse(
+  { clock }: StartDeps,
+  tx: Tx,
+  { appId, id }: DueMessage,
+  fields: object,
+  reason: NoRun,
+): Promise<Line> {
+  await failScheduled(tx, clock, appId, id, reason);
+  return {
+    level: reason === 'internal_error' ? 'error' : 'warn',
+    fields: { ...fields, reason },
+    text: 'scheduled message not run',
+  };
+}
+
+/** What several messages cost together, per app and month. */
+function createBill(): { add: ChargeOne; pay(tx: Tx): Promise<void> } {
+  const items = new Map<string, { appId: Uuid; plan: Plan; charge: Charge }>();
+  return {
+    async add(_tx, appId, plan, { month, units }) {
+      const key = `${appId} ${month}`;
+      const before = items.get(key)?.charge.units ?? 0;
+      items.set(key, { appId, plan, charge: { month, units: before + units } });
+    },
+    async pay(tx) {
+      for (const { appId, plan, charge } of items.values()) await chargeAtOnce(tx, appId, plan, charge);
+    },
+  };
+}

@@ -1,0 +1,141 @@
+// Wakes scheduled messages when they are due. Two loops: one takes those that are due for the first time, several in a
+// transaction; the other takes what did not start there, one by one, so that nothing slow or broken stands before anybody.
+import type { Clock } from '../platform/clock.ts';
+import { limitStatements, type Sql, transaction } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { Log } from '../platform/log.ts';
+import { startWorkLoop, type WorkLoop } from '../platform/work-loop.ts';
+import type { Plans } from '../quotas/plan.ts';
+import { claimLateMessage, type DueMessage, findNextStartMs, lockFreshMessages } from './schedule-queries.ts';
+import { nextTryMs, type StartDeps, startAlone, startTogether } from './start-due.ts';
+
+export interface ScheduleDeps {
+  readonly clock: Clock;
+  readonly plans: Plans;
+  readonly log: Log;
+  readonly isPaused: () => boolean;
+  /** For short transactions. */
+  readonly txSql: Sql;
+  /** For statements over a whole audience. */
+  readonly workSql: Sql;
+}
+
+/** In one transaction: enough that a commit is cheap, few enough that what it holds is soon free when its process dies. */
+const togetherMax = 20;
+const togetherMs = 250;
+/** An audience that takes longer is resolved alone: it would keep the others of its transaction waiting. */
+const statementMs = 500;
+const transactionsAtOnce = 2;
+const aloneAtOnce = 2;
+/** Later than this, a message has had its turns among others; it may be what ends them. */
+const freshMs = 60_000;
+const pollMs = 1000;
+/** A stop does not wait for an audience: its transaction is undone, and another process starts the message. */
+const stopMs = 5000;
+
+const firstAppId: Uuid = '00000000-0000-0000-0000-000000000000';
+
+export function startScheduleWorker(deps: ScheduleDeps): WorkLoop {
+  const together = startLoop(deps, 'schedule', transactionsAtOnce, (afterAppId) => lockTogether(deps, afterAppId));
+  const alone = startLoop(deps, 'schedule late', aloneAtOnce, async (afterAppId) => {
+    const claim = await claimLateMessage(deps.workSql, deps.clock, { afterAppId, freshMs, waitMs: nextTryMs });
+    return claim && { lastAppId: claim.appId, work: () => startAlone({ ...deps, sql: deps.workSql }, claim) };
+  });
+  return {
+    wake() {
+      together.wake();
+      alone.wake();
+    },
+    async idle() {
+      // What the first leaves behind is the second's.
+      await together.idle();
+      await alone.idle();
+    },
+    async stop() {
+      const stopped = Promise.all([together.stop(), alone.stop()]);
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise((resolve) => {
+        timer = setTimeout(resolve, stopMs);
+      });
+      await Promise.race([stopped, late]);
+      clearTimeout(timer);
+    },
+    get lastLookedAt() {
+      return Math.min(together.lastLookedAt, alone.lastLookedAt);
+    },
+  };
+}
+
+interface Turn {
+  /** Where the circle of apps goes on. */
+  readonly lastAppId: Uuid;
+  readonly work: () => Promise<void>;
+}
+
+/** A loop that looks when something is due, to the millisecond, and every second in any case. */
+function startLoop(
+  { txSql, clock, log, isPaused }: ScheduleDeps,
+  name: string,
+  turnsMax: number,
+  take: (afterAppId: Uuid) => Promise<Turn | undefined>,
+): WorkLoop {
+  let lastAppId = firstAppId;
+  let timer: NodeJS.Timeout | undefined;
+  const loop = startWorkLoop({
+    name,
+    turnsMax,
+    pollMs,
+    log,
+    isPaused,
+    async claim() {
+      const aheadMs = await findNextStartMs(txSql, clock);
+      if (aheadMs === undefined) return undefined;
+      if (aheadMs > 0) {
+        clearTimeout(timer);
+        if (aheadMs < pollMs) timer = setTimeout(() => loop.wake(), Math.ceil(aheadMs));
+        return undefined;
+      }
+      const turn = await take(lastAppId);
+      if (!turn) return undefined;
+      lastAppId = turn.lastAppId;
+      return turn.work;
+    },
+  });
+  return {
+    wake: loop.wake,
+    idle: loop.idle,
+    stop() {
+      clearTimeout(timer);
+      return loop.stop();
+    },
+    get lastLookedAt() {
+      return loop.lastLookedAt;
+    },
+  };
+}
+
+/** Opens a transaction that holds the next few; the turn's work is what is left of it. */
+async function lockTogether(deps: ScheduleDeps & StartDeps, afterAppId: Uuid): Promise<Turn | undefined> {
+  let tell: (due: readonly DueMessage[]) => void = () => undefined;
+  const locked = new Promise<readonly DueMessage[]>((resolve) => {
+    tell = resolve;
+  });
+  const ended = transaction(deps.txSql, async (tx) => {
+    const due = await lockFreshMessages(tx, deps.clock, { afterAppId, freshMs, limit: togetherMax });
+    tell(due);
+    if (due.length === 0) return;
+    await limitStatements(tx, statementMs);
+    await startTogether(deps, tx, due, togetherMs);
+  });
+  const due = await Promise.race([locked, ended.then(() => [])]);
+  if (due.length === 0) {
+    await ended;
+    return undefined;
+  }
+  return { lastAppId: lastInCircle(due, afterAppId), work: () => ended };
+}
+
+function lastInCircle(due: readonly DueMessage[], afterAppId: Uuid): Uuid {
+  const inOrder = due.map(({ appId }) => appId).sort();
+  return inOrder.filter((appId) => appId <= afterAppId).at(-1) ?? inOrder.at(-1) ?? afterAppId;
+}
