@@ -146,16 +146,19 @@ CREATE TABLE batches (
   dismissed integer NOT NULL DEFAULT 0,
   finished_at timestamp with time zone,
   pushed boolean NOT NULL DEFAULT false,
+  per_second integer,
   CONSTRAINT batches_pkey PRIMARY KEY (id),
   CONSTRAINT batches_check CHECK (((state = 'claimed'::text) = (claim_id IS NOT NULL))),
   CONSTRAINT batches_check1 CHECK (((state = 'done'::text) = (finished_at IS NOT NULL))),
   CONSTRAINT batches_check2 CHECK ((((sent + failed) + skipped) <= size)),
   CONSTRAINT batches_check3 CHECK (((state <> 'done'::text) OR (((sent + failed) + skipped) = size))),
+  CONSTRAINT batches_per_second_check CHECK (((per_second >= 1) AND (per_second <= 100000))),
   CONSTRAINT batches_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'claimed'::text, 'done'::text])))
 );
 CREATE INDEX batches_by_message ON public.batches USING btree (message_id, id);
 CREATE INDEX batches_claimed ON public.batches USING btree (claim_id) WHERE (state = 'claimed'::text);
-CREATE INDEX batches_open ON public.batches USING btree (app_id, available_at, id) WHERE (state <> 'done'::text);
+CREATE INDEX batches_open ON public.batches USING btree (app_id, available_at, id) WHERE ((state <> 'done'::text) AND (per_second IS NULL));
+CREATE INDEX batches_paced ON public.batches USING btree (app_id, message_id, id) WHERE ((state <> 'done'::text) AND (per_second IS NOT NULL));
 
 CREATE TABLE credential_minutes (
   app_id uuid NOT NULL,
@@ -310,6 +313,13 @@ CREATE TABLE keys (
   CONSTRAINT keys_app_id_fkey FOREIGN KEY (app_id) REFERENCES apps(id),
   CONSTRAINT keys_hash_check CHECK ((octet_length(hash) = 32)),
   CONSTRAINT keys_scope_check CHECK ((scope = ANY (ARRAY['server'::text, 'client'::text])))
+);
+
+CREATE UNLOGGED TABLE message_paces (
+  app_id uuid NOT NULL,
+  message_id uuid NOT NULL,
+  next_at timestamp with time zone NOT NULL,
+  CONSTRAINT message_paces_pkey PRIMARY KEY (app_id, message_id)
 );
 
 CREATE TABLE messages (

@@ -48,6 +48,8 @@ export interface Push<Credential> {
   readonly ttlSeconds: number;
   /** APNs alone: where the token belongs, by the device's word or as it was found. Null or absent: not known. */
   readonly environment?: Environment | null;
+  /** Waited for before each request that this push needs beside its first. Absent: nothing is to be waited for. */
+  readonly again?: () => Promise<void>;
 }
 
 /** How one push ended. Everything but `sent` names its code; `retryable` says whether the code may be tried again at all. */

@@ -24,6 +24,13 @@ export const flushEveryMs = 500;
  */
 export const claimsMax = 5;
 
+const pacedBatchSeconds = 10;
+
+/** Devices in a batch of a message with so many requests a second: few enough that one is done in seconds, not in minutes. */
+export function batchSizeOf(perSecond: number | null): number {
+  return perSecond === null ? batchSizeMax : Math.min(batchSizeMax, perSecond * pacedBatchSeconds);
+}
+
 export interface ClaimedBatch {
   readonly id: Uuid;
   readonly appId: Uuid;
@@ -34,6 +41,8 @@ export interface ClaimedBatch {
   /** One of those after the first reached its pushes. */
   readonly pushed: boolean;
   readonly deviceIds: readonly Uuid[];
+  /** Provider requests a second of the whole message; null: as fast as it goes. */
+  readonly perSecond: number | null;
   readonly queuedAt: Date;
   readonly dueAt: Date;
   readonly expiresAt: Date;

@@ -6,9 +6,10 @@ import type { Sql } from '../platform/db.ts';
 import { encodeId } from '../platform/ids.ts';
 import { type ClaimedBatch, unknownPushesOf } from './batch.ts';
 import type { CompiledMessages } from './compiled-messages.ts';
+import { createMessagePace, type MessagePace } from './message-pace.ts';
 import type { MessageWatch } from './message-watch.ts';
 import type { OpenDeliveries } from './open-deliveries.ts';
-import type { Target } from './plan-push.ts';
+import { type BatchContext, planPush, type Target } from './plan-push.ts';
 import { pushQueue, type Queue, type QueueDeps } from './push-queue.ts';
 import { markPushed } from './queries.ts';
 import { receiptTokensOf } from './receipt-token.ts';
@@ -41,19 +42,21 @@ export async function pushAll(deps: PushAllDeps, work: BatchWork, open: OpenDeli
   const lookAgainAt = (atMs: number): void => {
     nextAtMs = Math.min(nextAtMs ?? Number.POSITIVE_INFINITY, atMs);
   };
+  const context: BatchContext = {
+    batch,
+    messageId: encodeId('msg', batch.messageId),
+    content: message.content,
+    defaultUrl: message.defaultUrl,
+    credentials: await deps.credentials.open(batch.appId),
+    tokenOf: receiptTokensOf(deps.receiptKey, batch.messageId, batch.id),
+    publicUrl: deps.publicUrl,
+  };
   const queue: Queue = {
-    context: {
-      batch,
-      messageId: encodeId('msg', batch.messageId),
-      content: message.content,
-      defaultUrl: message.defaultUrl,
-      credentials: await deps.credentials.open(batch.appId),
-      tokenOf: receiptTokensOf(deps.receiptKey, batch.messageId, batch.id),
-      publicUrl: deps.publicUrl,
-    },
+    context,
     watch,
     isStopping,
     attemptsOf: open.attemptsOf,
+    pace: paceOf(deps, context, targets, open),
     lookAgainAt,
     async settle(target, attempts, result) {
       if (result.kind === 'deferred') return lookAgainAt(result.untilMs);
@@ -66,6 +69,25 @@ export async function pushAll(deps: PushAllDeps, work: BatchWork, open: OpenDeli
   const ended = await Promise.allSettled(byPlatform(targets).map((some) => pushQueue(deps, queue, some)));
   for (const one of ended) if (one.status === 'rejected') throw one.reason;
   return nextAtMs;
+}
+
+/** For a message with so many requests a second: as many places as there are pushes to be made now. */
+function paceOf(
+  deps: PushAllDeps,
+  context: BatchContext,
+  targets: readonly Target[],
+  open: OpenDeliveries,
+): MessagePace | null {
+  const { appId, messageId, perSecond } = context.batch;
+  if (perSecond === null) return null;
+  const nowMs = deps.clock.nowMs();
+  const wanted = targets.filter((target) => {
+    const attempts = open.attemptsOf(target.deviceId);
+    const retryAt = attempts.at(-1)?.retry_at;
+    if (retryAt && Date.parse(retryAt) > nowMs) return false;
+    return planPush(deps, context, target, attempts).kind === 'planned';
+  });
+  return createMessagePace(deps, { appId, messageId, perSecond }, wanted.length);
 }
 
 function byPlatform(targets: readonly Target[]): Target[][] {

@@ -33,13 +33,17 @@ export type PushResult =
       readonly urls: string | null;
     };
 
-/** Makes a push that was planned. `before`: the attempts already made, oldest first. Never rejects. */
+/**
+ * Makes a push that was planned. `before`: the attempts already made, oldest first. `again` is waited for before each request
+ * beside the first. Never rejects.
+ */
 export async function pushOne(
   deps: PushDeps,
   context: BatchContext,
   target: Target,
   planned: PlannedPush,
   before: readonly Attempt[],
+  again?: () => Promise<void>,
 ): Promise<PushResult> {
   const { batch, content } = context;
   const { channel, sender, credential, ttlSeconds } = planned;
@@ -60,6 +64,7 @@ export async function pushOne(
     content: withDefaultUrl(channel, rendered.content, context.defaultUrl),
     ttlSeconds: ttlLeftSeconds(ttlSeconds, batch.dueAt.getTime(), startedAtMs),
     environment: target.environment,
+    ...(again && { again }),
   });
   if (!sending) return { kind: 'failed', code: 'not_configured', credentialId: credential.id };
   const outcome = await sending;

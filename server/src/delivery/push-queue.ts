@@ -1,9 +1,11 @@
 // Begins the pushes of one channel of a batch, one after the other, with many under way. Each waits first for its provider's pace,
-// holding nothing that others need, and last for a slot; after every wait it is asked anew whether it is to be made at all.
+// then for its
+// message's, holding nothing that others need, and last for a slot; after every wait it is asked anew whether it is to be made at all.
 
 import type { FairSlots } from '../platform/fair-slots.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Attempt } from './delivery.ts';
+import type { MessagePace } from './message-pace.ts';
 import type { MessageWatch } from './message-watch.ts';
 import { type BatchContext, type PlannedPush, planPush, type Target } from './plan-push.ts';
 import { type PushDeps, type PushResult, pushOne } from './push-one.ts';
@@ -21,6 +23,8 @@ export interface Queue {
   readonly attemptsOf: (deviceId: Uuid) => readonly Attempt[];
   /** Takes what a delivery came to. */
   readonly settle: (target: Target, attempts: readonly Attempt[], result: PushResult) => Promise<void>;
+  /** Where the message has so many requests a second: each push takes a place first. */
+  readonly pace: MessagePace | null;
   /** The batch has to be looked at again then. */
   readonly lookAgainAt: (atMs: number) => void;
 }
@@ -33,6 +37,7 @@ const restMsMax = 100;
  * whether to stop: what is on the wire ends, and the rest is left (R-05).
  */
 export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly Target[]): Promise<void> {
+  const { pace } = queue;
   const { appId } = queue.context.batch;
   const failures: unknown[] = [];
   const underWay: Promise<void>[] = [];
@@ -42,7 +47,7 @@ export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly
       const planned = await prepare(deps, queue, target, attempts);
       if (!planned) continue;
       underWay.push(
-        pushOne(deps, queue.context, target, planned, attempts)
+        pushOne(deps, queue.context, target, planned, attempts, pace?.again)
           .then((result) => queue.settle(target, attempts, result))
           // A push that fails in our own code ends neither the others nor the process; the batch is claimed again for it.
           .catch((error: unknown) => void failures.push(error))
@@ -62,22 +67,32 @@ async function prepare(
   target: Target,
   attempts: readonly Attempt[],
 ): Promise<PlannedPush | undefined> {
+  const { pace } = queue;
   const { appId } = queue.context.batch;
-  let hasPlace = false;
+  let isInRow = false;
+  let placeMs: number | undefined;
   let hasSlot = false;
   for (;;) {
     const planned = await decide(deps, queue, target, attempts);
-    if (!planned) {
-      if (hasSlot) deps.slots.give(appId);
-      return undefined;
+    const isLate = pace !== null && (placeMs === undefined || pace.isLate(placeMs));
+    if (hasSlot && (!planned || isLate)) {
+      hasSlot = false;
+      deps.slots.give(appId);
     }
-    if (!hasPlace) {
-      hasPlace = true;
+    if (!planned) return undefined;
+    if (!isInRow) {
+      isInRow = true;
       const waitMs = planned.sender.waitMs(planned.credential);
       if (waitMs > 0) {
         await rest(waitMs, queue.isStopping);
         continue;
       }
+    }
+    if (isLate) {
+      placeMs = await pace.take();
+      if (placeMs !== undefined) continue;
+      queue.lookAgainAt(pace.nextAtMs);
+      return undefined;
     }
     if (!hasSlot) {
       const turn = deps.slots.take(appId);

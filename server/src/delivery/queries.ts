@@ -74,8 +74,9 @@ export async function notifyBatches(tx: Tx): Promise<void> {
   await tx`SELECT pg_notify(${batchesChannel}, '')`;
 }
 
-const claimedColumns = (tx: Tx): Fragment => tx`
-  b.id, b.app_id, b.message_id, b.claim_id, b.claims, b.pushed, b.device_ids, b.queued_at, b.due_at, b.expires_at`;
+/** What a claim answers of a batch `b`. */
+export const claimedColumns = (tx: Tx): Fragment => tx`
+  b.id, b.app_id, b.message_id, b.claim_id, b.claims, b.pushed, b.per_second, b.device_ids, b.queued_at, b.due_at, b.expires_at`;
 
 /** The batches of a message that were born claimed by its acceptor. */
 export async function listOwnBatches(sql: Sql, messageId: Uuid, claimId: Uuid): Promise<ClaimedBatch[]> {
@@ -86,7 +87,7 @@ export async function listOwnBatches(sql: Sql, messageId: Uuid, claimId: Uuid): 
 
 /**
  * Takes the next batch of the next app that has one due, after `afterAppId` in a circle: one app's million delays no other
- * app's one. Apps of `exceptAppIds` are passed over. The recursion steps from app to app through the index, so an app with many batches costs one probe.
+ * app's one. Apps of `exceptAppIds` are passed over; paced batches have claims of their own (`claimNextPacedBatch`). The recursion steps from app to app through the index, so an app with many batches costs one probe.
  * SKIP LOCKED: claimers never wait for each other. An expired lease is due like any other.
  */
 export async function claimNextBatch(
@@ -96,21 +97,21 @@ export async function claimNextBatch(
   claimId: Uuid,
   exceptAppIds: readonly Uuid[] = [],
 ): Promise<ClaimedBatch | undefined> {
+  const isOpen = sql`b.state <> 'done' AND b.per_second IS NULL`;
   const [batch] = await sql<ClaimedBatch[]>`
     WITH RECURSIVE apps_open AS (
-      (SELECT app_id FROM batches WHERE state <> 'done' ORDER BY app_id LIMIT 1)
+      (SELECT b.app_id FROM batches b WHERE ${isOpen} ORDER BY b.app_id LIMIT 1)
       UNION ALL
-      SELECT (SELECT b.app_id FROM batches b WHERE b.state <> 'done' AND b.app_id > apps_open.app_id ORDER BY b.app_id LIMIT 1)
+      SELECT (SELECT b.app_id FROM batches b WHERE ${isOpen} AND b.app_id > apps_open.app_id ORDER BY b.app_id LIMIT 1)
       FROM apps_open WHERE apps_open.app_id IS NOT NULL
     ), due AS (
       SELECT app_id FROM apps_open
       WHERE app_id IS NOT NULL AND app_id <> ALL(${exceptAppIds as Uuid[]}::uuid[]) AND EXISTS (
-        SELECT 1 FROM batches b WHERE b.state <> 'done' AND b.app_id = apps_open.app_id AND b.available_at <= ${clock.now})
+        SELECT 1 FROM batches b WHERE ${isOpen} AND b.app_id = apps_open.app_id AND b.available_at <= ${clock.now})
       ORDER BY (app_id <= ${afterAppId}::uuid), app_id
     ), taken AS (
       SELECT one.id FROM due CROSS JOIN LATERAL (
-        SELECT b.id FROM batches b
-        WHERE b.state <> 'done' AND b.app_id = due.app_id AND b.available_at <= ${clock.now}
+        SELECT b.id FROM batches b WHERE ${isOpen} AND b.app_id = due.app_id AND b.available_at <= ${clock.now}
         ORDER BY b.available_at, b.id LIMIT 1 FOR UPDATE SKIP LOCKED
       ) one LIMIT 1
     )

@@ -20,8 +20,8 @@ export interface RunDeps extends RecorderDeps, PushAllDeps {
   readonly isPaused: () => boolean;
 }
 
-/** `done`: every delivery is final. `waiting`: handed back. `lost`: another process holds it, or will. */
-export type BatchEnd = 'done' | 'waiting' | 'lost';
+/** `done`: every delivery is final. `waiting`: handed back, and due then. `lost`: another process holds it, or will. */
+export type BatchEnd = { readonly kind: 'done' | 'lost' } | { readonly kind: 'waiting'; readonly dueAtMs: number };
 
 /**
  * `claimedAt`: `performance.now()` before the claim was asked for. `isStopping` is asked before every push: a stop finishes what
@@ -64,7 +64,7 @@ export async function runBatch(
         message_id: batch.messageId,
         batch_id: batch.id,
         devices: batch.deviceIds.length,
-        end: end ?? 'error',
+        end: end?.kind ?? 'error',
         ms: Math.round(performance.now() - startedAt),
       },
       'batch worked',
@@ -78,9 +78,10 @@ async function closeBatch(
   recorder: Recorder,
   nextAtMs: number | undefined,
 ): Promise<BatchEnd> {
-  if (!(await recorder.close())) return 'lost';
-  if (nextAtMs === undefined) return 'done';
-  return (await handBackBatch(deps.sql, batch, new Date(nextAtMs))) ? 'waiting' : 'lost';
+  if (!(await recorder.close())) return { kind: 'lost' };
+  if (nextAtMs === undefined) return { kind: 'done' };
+  const isHandedBack = await handBackBatch(deps.sql, batch, new Date(nextAtMs));
+  return isHandedBack ? { kind: 'waiting', dueAtMs: nextAtMs } : { kind: 'lost' };
 }
 
 /** Returns when the batch must be looked at again, or undefined when every delivery is final. */

@@ -1,8 +1,10 @@
-// The send worker: claims batches, app after app in a circle, and runs a few at once. Woken by NOTIFY, with a one-second poll
-// behind it: losing LISTEN costs latency and nothing else.
+// The send worker: claims batches and runs a few at once; those of paced messages apart, so that neither kind waits for a turn of
+// the other. Woken by NOTIFY, with a one-second poll behind it: losing LISTEN costs latency and nothing else.
 import { mintUuid, type Uuid } from '../platform/ids.ts';
 import { startWorkLoop, type WorkLoop } from '../platform/work-loop.ts';
 import type { ClaimedBatch } from './batch.ts';
+import { aheadMs } from './message-pace.ts';
+import { claimNextPacedBatch } from './pace-queries.ts';
 import { claimNextBatch } from './queries.ts';
 import { type RunDeps, runBatch } from './run-batch.ts';
 
@@ -10,38 +12,94 @@ import { type RunDeps, runBatch } from './run-batch.ts';
 const batchesOfAppMax = 3;
 /** Of all apps: one whose pushes are slow to be answered leaves turns for others. Memory is bounded by it. */
 const batchesMax = 12;
+/** One batch's commit and load overlap another's pushes here, too; more would only wait for places. */
+const batchesOfPacedMessageMax = 2;
+const pacedBatchesMax = 8;
 const pollMs = 1000;
 
 const firstAppId: Uuid = '00000000-0000-0000-0000-000000000000';
 
 export function startSendWorker(deps: RunDeps): WorkLoop {
   let lastAppId = firstAppId;
-  let isStopping = false;
-  /** Batches under way by app. */
-  const turns = new Map<Uuid, number>();
-  const turn = async (batch: ClaimedBatch, claimedAt: number): Promise<void> => {
-    turns.set(batch.appId, (turns.get(batch.appId) ?? 0) + 1);
-    try {
-      await runBatch(deps, batch, claimedAt, () => isStopping);
-    } finally {
-      const left = (turns.get(batch.appId) ?? 1) - 1;
-      if (left > 0) turns.set(batch.appId, left);
-      else turns.delete(batch.appId);
-    }
-  };
-  const loop = startWorkLoop({
+  const unpaced = startBatchLoop(deps, {
     name: 'send',
     turnsMax: batchesMax,
+    shareMax: batchesOfAppMax,
+    shareOf: (batch) => batch.appId,
+    async claim(fullAppIds) {
+      const claimId = mintUuid(deps.clock.nowMs());
+      const batch = await claimNextBatch(deps.sql, deps.clock, lastAppId, claimId, fullAppIds);
+      if (batch) lastAppId = batch.appId;
+      return batch;
+    },
+  });
+  const paced = startBatchLoop(deps, {
+    name: 'paced send',
+    turnsMax: pacedBatchesMax,
+    shareMax: batchesOfPacedMessageMax,
+    shareOf: (batch) => batch.messageId,
+    claim: (fullMessageIds) =>
+      claimNextPacedBatch(deps.sql, deps.clock, mintUuid(deps.clock.nowMs()), aheadMs, fullMessageIds),
+  });
+  return {
+    wake() {
+      unpaced.wake();
+      paced.wake();
+    },
+    async idle() {
+      await Promise.all([unpaced.idle(), paced.idle()]);
+    },
+    get lastLookedAt() {
+      return Math.min(unpaced.lastLookedAt, paced.lastLookedAt);
+    },
+    async stop() {
+      await Promise.all([unpaced.stop(), paced.stop()]);
+    },
+  };
+}
+
+interface BatchLoop {
+  readonly name: string;
+  readonly turnsMax: number;
+  /** Of the turns, how many may be one's share: one app's, or one message's. */
+  readonly shareMax: number;
+  readonly shareOf: (batch: ClaimedBatch) => Uuid;
+  /** Those named have all the turns they may have. */
+  readonly claim: (full: readonly Uuid[]) => Promise<ClaimedBatch | undefined>;
+}
+
+function startBatchLoop(deps: RunDeps, { name, turnsMax, shareMax, shareOf, claim }: BatchLoop): WorkLoop {
+  const shares = new Map<Uuid, number>();
+  let isStopping = false;
+
+  const turn = async (batch: ClaimedBatch, claimedAt: number): Promise<void> => {
+    const share = shareOf(batch);
+    shares.set(share, (shares.get(share) ?? 0) + 1);
+    try {
+      const end = await runBatch(deps, batch, claimedAt, () => isStopping);
+      if (end.kind === 'waiting') wakeAt(end.dueAtMs);
+    } finally {
+      const left = (shares.get(share) ?? 1) - 1;
+      if (left > 0) shares.set(share, left);
+      else shares.delete(share);
+    }
+  };
+  // What is due before the next poll is not left to it.
+  const wakeAt = (dueAtMs: number): void => {
+    const waitMs = dueAtMs - deps.clock.nowMs();
+    if (waitMs < pollMs) setTimeout(() => loop.wake(), Math.max(0, Math.ceil(waitMs))).unref();
+  };
+  const loop = startWorkLoop({
+    name,
+    turnsMax,
     pollMs,
     log: deps.log,
     isPaused: deps.isPaused,
     async claim() {
       const claimedAt = performance.now();
-      const full = [...turns].filter(([, count]) => count >= batchesOfAppMax).map(([appId]) => appId);
-      const batch = await claimNextBatch(deps.sql, deps.clock, lastAppId, mintUuid(deps.clock.nowMs()), full);
-      if (!batch) return undefined;
-      lastAppId = batch.appId;
-      return () => turn(batch, claimedAt);
+      const full = [...shares].filter(([, count]) => count >= shareMax).map(([share]) => share);
+      const batch = await claim(full);
+      return batch && (() => turn(batch, claimedAt));
     },
   });
   return {

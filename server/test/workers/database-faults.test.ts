@@ -196,7 +196,9 @@ describe('R-18 a batch whose outcomes the database refuses for good', () => {
     await queue(t);
     // Counted before, as a count gone wrong leaves it: with all of the batch it would be more than there are.
     await t.sql`UPDATE batches SET sent = 10`;
-    expect(await runBatch(t.service.run, await claim(t), performance.now(), () => false)).toBe('lost');
+    expect(await runBatch(t.service.run, await claim(t), performance.now(), () => false)).toMatchObject({
+      kind: 'lost',
+    });
     expect(await t.sql`SELECT state, claims FROM batches`).toMatchObject([{ state: 'claimed', claims: 1 }]);
     expect(await t.sql`SELECT 1 FROM deliveries`).toHaveLength(0);
   });
@@ -337,7 +339,7 @@ describe('when the database goes away', () => {
     const id = await queue(t, 300);
     const blip = (() => Promise.reject(lostAnswer())) as unknown as Sql;
     const run = { ...t.service.run, forms: createAnswerForms({ sql: blip }) };
-    expect(await runBatch(run, await claim(t), performance.now(), () => false)).toBe('done');
+    expect(await runBatch(run, await claim(t), performance.now(), () => false)).toMatchObject({ kind: 'done' });
     expect(t.push.requests).toHaveLength(300);
     expect(new Set(t.push.requests.map(({ token }) => token)).size).toBe(300);
     expect((await t.server.get(`/v1/messages/${id}`)).body).toMatchObject({ status: 'sent', report: { sent: 300 } });

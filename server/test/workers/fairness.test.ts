@@ -92,9 +92,9 @@ describe('a provider that asks for a slow start', () => {
     });
     const running = runBatch(deps, slow, performance.now(), () => isStopping);
     await waits;
-    expect(await runBatch(deps, quick, performance.now(), () => false)).toBe('done');
+    expect(await runBatch(deps, quick, performance.now(), () => false)).toMatchObject({ kind: 'done' });
     isStopping = true;
-    expect(await running).toBe('waiting');
+    expect(await running).toMatchObject({ kind: 'waiting' });
     const [row] = await t.sql`SELECT state, sent, claims FROM batches WHERE id = ${slow.id}`;
     expect(row).toEqual({ state: 'waiting', sent: 5, claims: 0 });
   });

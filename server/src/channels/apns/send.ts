@@ -34,6 +34,7 @@ export const transportSettings = {
 const tokenForm = /^(?:[0-9a-fA-F]{2}){32,100}$/;
 
 type Request = Pick<Parameters<OutboundTransport['request']>[0], 'path' | 'headers' | 'body'>;
+type Again = Push<ApnsCredential>['again'];
 
 export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
   const { transport, origins, clock, log, timeoutMs = 10_000 } = options;
@@ -49,7 +50,12 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
   };
 
   /** One environment's word, after what may be put right at once was put right. */
-  const ask = async (environment: Environment, credential: ApnsCredential, request: Request): Promise<Outcome> => {
+  const ask = async (
+    environment: Environment,
+    credential: ApnsCredential,
+    request: Request,
+    again: Again,
+  ): Promise<Outcome> => {
     const token = tokens.tokenFor(credential);
     const connection = connections.of(environment, credential);
     const { outcome, date } = await post(connection, token, request);
@@ -57,11 +63,15 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
     const ids = { team_id: credential.teamId, key_id: credential.keyId };
     if (outcome.reason === 'ExpiredProviderToken') {
       const renewed = tokens.renew(credential, token);
-      if (renewed !== undefined) return (await post(connection, renewed, request)).outcome;
+      if (renewed !== undefined) {
+        await again?.();
+        return (await post(connection, renewed, request)).outcome;
+      }
       const behindMs = date === undefined ? null : Date.parse(date) - clock.nowMs();
       log.warn({ ...ids, clock_behind_ms: behindMs }, 'Apple calls a token expired that is not: are the clocks right?');
     } else if (outcome.reason === 'UnrelatedKeyIdInToken') {
       if (!connections.renew(connection)) return outcome;
+      await again?.();
       return (await post(connections.of(environment, credential), token, request)).outcome;
     } else if (outcome.reason === 'TooManyProviderTokenUpdates') {
       // The token stays as it is; only the connection that saw too many is of no more use.
@@ -74,17 +84,18 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
   };
 
   const send = async (push: Push<ApnsCredential>): Promise<Outcome> => {
-    const { credential, environment: known = null } = push;
+    const { credential, environment: known = null, again } = push;
     if (!tokenForm.test(push.token)) return refuseLocally('invalid_token', 'The token is not hexadecimal.');
     const body = buildPayload(push);
     if (body.length > apns.payloadBytesMax) return refuseLocally('payload_too_large');
     const path = `/3/device/${push.token.toLowerCase()}`;
     const request: Request = { path, headers: buildHeaders(push, clock.nowMs()), body };
-    const first = await ask(known ?? credential.environment, credential, request);
+    const first = await ask(known ?? credential.environment, credential, request, again);
     if (known !== null || !isBadDeviceToken(first)) return first;
     // A token of the other environment looks like one that never was valid: only the other can tell (contract 8).
     const other = credential.environment === 'production' ? 'sandbox' : 'production';
-    const second = await ask(other, credential, request);
+    await again?.();
+    const second = await ask(other, credential, request, again);
     if (second.kind === 'sent') return { ...second, environmentFound: other };
     return isAboutKey(second) ? first : second;
   };

@@ -80,7 +80,9 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
     if (!isTokenRefused(outcome)) return outcome;
     const other = await tokens.replace(credential, access.token);
     if (other === undefined) return outcome;
-    return 'refusal' in other ? other.refusal : post(projectId, other.token, body);
+    if ('refusal' in other) return other.refusal;
+    await push.again?.();
+    return post(projectId, other.token, body);
   };
 
   return {

@@ -1,0 +1,91 @@
+// SQL of messages that are sent at so many requests a second: the places in a message's row, which all processes take from, and
+// the claims of its batches. A place is an instant; the row knows only the next one.
+import type { Clock } from '../platform/clock.ts';
+import type { Fragment, Sql } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { type ClaimedBatch, leaseMs } from './batch.ts';
+import { claimedColumns } from './queries.ts';
+
+export interface MessageRate {
+  readonly appId: Uuid;
+  readonly messageId: Uuid;
+  readonly perSecond: number;
+}
+
+const ms = (sql: Sql, value: number): Fragment => sql`${value}::float8 * interval '1 millisecond'`;
+
+/**
+ * Takes the next `count` places, one each 1/per_second of a second, none of them sooner than `soonestMs` from now. Answers the
+ * first one's instant by the database's clock; undefined, with nothing taken, when the row is taken further ahead than
+ * `aheadMs`.
+ */
+export async function reservePlaces(
+  sql: Sql,
+  clock: Clock,
+  { appId, messageId, perSecond }: MessageRate,
+  places: { readonly count: number; readonly soonestMs: number; readonly aheadMs: number },
+): Promise<number | undefined> {
+  const length = ms(sql, (places.count * 1000) / perSecond);
+  const soonest = sql`${clock.now} + ${ms(sql, places.soonestMs)}`;
+  const [row] = await sql<{ startMs: number }[]>`
+    INSERT INTO message_paces AS p (app_id, message_id, next_at)
+    VALUES (${appId}, ${messageId}, ${soonest} + ${length})
+    ON CONFLICT (app_id, message_id) DO UPDATE SET next_at = greatest(p.next_at, ${soonest}) + ${length}
+    WHERE p.next_at <= ${clock.now} + ${ms(sql, places.aheadMs)}
+    RETURNING (extract(epoch FROM next_at - ${length}) * 1000)::float8 AS start_ms`;
+  return row?.startMs;
+}
+
+/** The instant of the next place that nobody has taken. */
+export async function findNextPlace(sql: Sql, { appId, messageId }: MessageRate): Promise<number | undefined> {
+  const [row] = await sql<{ nextMs: number }[]>`
+    SELECT (extract(epoch FROM next_at) * 1000)::float8 AS next_ms FROM message_paces
+    WHERE app_id = ${appId} AND message_id = ${messageId}`;
+  return row?.nextMs;
+}
+
+/** Forgets the rows of messages that have not been sent for long: a row that is missing is one whose next place has passed. */
+export async function deletePastPaces(sql: Sql, clock: Clock): Promise<void> {
+  await sql`DELETE FROM message_paces WHERE next_at < ${clock.now} - interval '1 hour'`;
+}
+
+/**
+ * Takes a batch of the message that has waited longest among those whose next place is no further ahead than `aheadMs`. The
+ * recursion steps from message to message through the index. Messages of `exceptMessageIds` are passed over.
+ */
+export async function claimNextPacedBatch(
+  sql: Sql,
+  clock: Clock,
+  claimId: Uuid,
+  aheadMs: number,
+  exceptMessageIds: readonly Uuid[] = [],
+): Promise<ClaimedBatch | undefined> {
+  const isOpen = sql`b.state <> 'done' AND b.per_second IS NOT NULL`;
+  const [batch] = await sql<ClaimedBatch[]>`
+    WITH RECURSIVE messages_open AS (
+      (SELECT b.app_id, b.message_id FROM batches b WHERE ${isOpen} ORDER BY b.app_id, b.message_id LIMIT 1)
+      UNION ALL
+      SELECT next.app_id, next.message_id FROM messages_open m CROSS JOIN LATERAL (
+        SELECT b.app_id, b.message_id FROM batches b
+        WHERE ${isOpen} AND (b.app_id, b.message_id) > (m.app_id, m.message_id)
+        ORDER BY b.app_id, b.message_id LIMIT 1
+      ) next
+    ), ready AS (
+      SELECT m.app_id, m.message_id FROM messages_open m
+      LEFT JOIN message_paces p ON p.app_id = m.app_id AND p.message_id = m.message_id
+      WHERE m.message_id <> ALL(${exceptMessageIds as Uuid[]}::uuid[])
+        AND (p.next_at IS NULL OR p.next_at <= ${clock.now} + ${ms(sql, aheadMs)})
+      ORDER BY p.next_at NULLS FIRST, m.message_id
+    ), taken AS (
+      SELECT one.id FROM ready CROSS JOIN LATERAL (
+        SELECT b.id FROM batches b
+        WHERE ${isOpen} AND b.app_id = ready.app_id AND b.message_id = ready.message_id AND b.available_at <= ${clock.now}
+        ORDER BY b.id LIMIT 1 FOR UPDATE SKIP LOCKED
+      ) one LIMIT 1
+    )
+    UPDATE batches b SET state = 'claimed', claim_id = ${claimId}, claims = least(b.claims + 1, 1000),
+      available_at = ${clock.now} + ${ms(sql, leaseMs)}
+    FROM taken WHERE b.id = taken.id
+    RETURNING ${claimedColumns(sql)}`;
+  return batch;
+}
