@@ -1,4 +1,4 @@
-// How long a delivery may be tried: from when its batch is due (contract 7.5, R-91). Pure.
+// How long a delivery may be tried: from when its batch is due (contract 7.5, R-91), and what can be sent in that time. Pure.
 
 const windowMsLeast = 60_000;
 const windowMsMost = 24 * 3_600_000;
@@ -12,4 +12,28 @@ export function sendWindowMs(ttlSeconds: number): number {
 export function ttlLeftSeconds(ttlSeconds: number, dueAtMs: number, nowMs: number): number {
   if (ttlSeconds === 0) return 0;
   return Math.max(1, ttlSeconds - Math.max(0, Math.floor((nowMs - dueAtMs) / 1000)));
+}
+
+/** Deliveries that are due together. */
+export interface DueDeliveries {
+  readonly dueAtMs: number;
+  readonly deliveries: number;
+}
+
+/**
+ * The least requests per second with which every delivery is asked for within its own window, each window being so long (contract
+ * 5.20). Where windows overlap, those who are due share the rate: any run of them has from the first one's start to the last one's
+ * end.
+ */
+export function leastPerSecond(due: readonly DueDeliveries[], windowMs: number): number {
+  const inOrder = due.toSorted((a, b) => a.dueAtMs - b.dueAtMs);
+  let least = 1;
+  inOrder.forEach((first, from) => {
+    let deliveries = 0;
+    for (const last of inOrder.slice(from)) {
+      deliveries += last.deliveries;
+      least = Math.max(least, Math.ceil((deliveries * 1000) / (last.dueAtMs - first.dueAtMs + windowMs)));
+    }
+  });
+  return least;
 }
