@@ -1,6 +1,9 @@
-// What every side sends: one notification of usual size, personal in one word. The peers get the very text that Carillon
-// sends, so that both encrypt and carry the same bytes.
-import { buildPayload } from '../../server/src/channels/webpush/payload.ts';
+// What every side sends: one notification of usual size, personal in one word. Bodies are those that Carillon makes of it, so
+// that all sides carry the same text.
+import { buildPayload as buildApnsPayload } from '../../server/src/channels/apns/payload.ts';
+import type { ChannelId, Push } from '../../server/src/channels/channel.ts';
+import { buildMessage } from '../../server/src/channels/fcm/payload.ts';
+import { buildPayload as buildWebPayload } from '../../server/src/channels/webpush/payload.ts';
 
 /** Every person is called so: then all pushes are of one size, on every side. */
 export const firstName = 'Alexandra';
@@ -12,30 +15,29 @@ export const content = {
   url: 'https://shop.example/orders/latest',
 } as const;
 
+/** The same, as a person reads it. */
+export const rendered = { ...content, title: `Hello ${firstName}, your order is on its way` } as const;
+
 /** The default of POST /v1/messages. */
 export const ttlSeconds = 259_200;
-/** Contract 14. */
-const receiptTokenLength = 87;
+export const messageId = 'msg_02y9GVDsTuJUi2BOoCH5G3';
+/** Contract 14: 87 characters. */
+export const receiptToken = 'x'.repeat(87);
 
-/** The plaintext of one push, as Carillon makes it of `content` for a device. */
-export function payloadOfOne(): Buffer {
-  return buildPayload(
-    {
-      credential: undefined,
-      token: '',
-      messageId: 'msg_02y9GVDsTuJUi2BOoCH5G3',
-      deviceId: 'dev_4r4tgBwaHmRyQNukgzmqsi',
-      receiptToken: 'x'.repeat(receiptTokenLength),
-      clickUrl: null,
-      content: {
-        title: `Hello ${firstName}, your order is on its way`,
-        body: content.body,
-        url: content.url,
-        ttl: ttlSeconds,
-        priority: 'high',
-      },
-      ttlSeconds,
-    },
-    false,
-  );
-}
+const pushOf = (token: string): Push<undefined> => ({
+  credential: undefined,
+  token,
+  messageId,
+  deviceId: 'dev_4r4tgBwaHmRyQNukgzmqsi',
+  receiptToken,
+  clickUrl: null,
+  content: { ...rendered, ttl: ttlSeconds, priority: 'high' },
+  ttlSeconds,
+});
+
+/** The plaintext of one push, as Carillon makes it of `content` for a device with this token. */
+export const bodyOf: Readonly<Record<ChannelId, (token: string) => Buffer>> = {
+  webpush: (token) => buildWebPayload(pushOf(token), false),
+  apns: (token) => buildApnsPayload(pushOf(token)),
+  fcm: (token) => Buffer.from(JSON.stringify({ message: buildMessage(pushOf(token)) })),
+};

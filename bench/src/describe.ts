@@ -24,7 +24,8 @@ export function describeSend(result: Result<SendMeasured>, workerParts: readonly
   ]);
   const { row_and_key: rowAndKey, with_person_index: withPersonIndex } = ours.bytes_per_delivery;
   return [
-    `One message to ${params['devices']} devices by ${params['channel']}: ${ours.seconds} s from request to last commit`,
+    `One message to ${params['devices']} devices by ${params['channel']}: accepted after ${ours.accept_ms} ms, ${ours.seconds} s from request to last commit`,
+    ...(params['latency_ms'] === 0 ? [] : [`Push services answer after ${params['latency_ms']} ms`]),
     '',
     table([
       ['', 'PER SECOND', 'CPU S / 1,000', 'RECEIVER', 'OTHERS', 'PROCESSES'],
@@ -38,7 +39,13 @@ export function describeSend(result: Result<SendMeasured>, workerParts: readonly
       ]),
     ]),
     '',
-    `Carillon does ${result.ratio_best_peer} × the best peer, with a CPU time a push that is ${result.ratio_best_peer_cpu} × smaller; ${result.ratio_limit} × the bare loop.`,
+    `Carillon does ${result.ratio_best_peer} × the best peer; the thriftiest takes ${result.ratio_best_peer_cpu} × its CPU time a push. ${result.ratio_limit} × the bare loop.`,
+    ...(result.ratio_latency === undefined ? [] : [`It does ${result.ratio_latency} × what it does without latency.`]),
+    ...(result.beside === undefined
+      ? []
+      : [
+          `It does ${result.beside.ratio} × the ${result.beside.per_second} a second of ${result.beside.devices} devices (commit ${result.beside.commit}).`,
+        ]),
     ...(sides.some((side) => side.foreign_cores > busyCores)
       ? ['Other programs were busy (column OTHERS, in cores): rates and ratios are not those of an idle machine.']
       : []),

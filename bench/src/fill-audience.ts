@@ -1,45 +1,54 @@
-// Fills an app with web devices, each of a person of its own, as their registration would have left them: faster than a
-// hundred thousand requests. Knows no table: it writes through the server's own bulk inserts.
+// Fills an app with devices, each of a person of its own, as their registration would have left them: faster than a hundred
+// thousand requests. Knows no table: it writes through the server's own bulk inserts.
 import { insertAudienceRows } from '../../server/src/audience/insert-many.ts';
 import { copyProfile } from '../../server/src/audience/profile-copy.ts';
+import type { Platform } from '../../server/src/channels/channel.ts';
 import { insertDevices, insertTokens } from '../../server/src/devices/insert-many.ts';
 import { type DeviceToken, parseToken } from '../../server/src/devices/token.ts';
 import { parseOutboundExceptions } from '../../server/src/platform/address-guard.ts';
 import { type Sql, transaction } from '../../server/src/platform/db.ts';
 import { decodeId, mintUuid, type Uuid } from '../../server/src/platform/ids.ts';
 import { insertUsers } from '../../server/src/users/insert-many.ts';
+import { platformOf } from './channels.ts';
 import { firstName } from './content.ts';
+import type { SimulatedDevice } from './devices.ts';
 import type { OwnApp } from './own-app.ts';
-import { type Receiver, subscribe } from './receiver.ts';
+import type { Receiver } from './receiver.ts';
 import { BenchError } from './workbench.ts';
 
 const devicesPerTransaction = 2_000;
 
-/** Adds `count` devices subscribed at the receiver, and leaves the tables as a database at rest has them. */
-export async function fillAudience(sql: Sql, app: OwnApp, receiver: Receiver, count: number): Promise<void> {
+/** Adds `count` devices that are reached at the receiver, and leaves the tables as a database at rest has them. */
+export async function fillAudience(
+  sql: Sql,
+  app: OwnApp,
+  makeDevice: () => SimulatedDevice,
+  receiver: Receiver,
+  count: number,
+): Promise<void> {
   const appId = decodeId('app', app.id);
-  const [credential] = await sql<{ id: number }[]>`
-    SELECT id FROM credentials WHERE app_id = ${appId ?? null} AND channel = 'webpush' AND replaced_at IS NULL`;
-  if (appId === undefined || credential === undefined) throw new BenchError('the app has no credential for web push');
-
+  if (appId === undefined) throw new BenchError('the app has no id');
+  const [webCredential] = await sql<{ id: number }[]>`
+    SELECT id FROM credentials WHERE app_id = ${appId} AND channel = 'webpush' AND replaced_at IS NULL`;
   const readToken = tokenReader(receiver);
-  let tokens: DeviceToken[] = [];
-  let made = 0;
-  for await (const each of subscribe(receiver.address, { count, vapidKey: app.vapidKey, seed: 'audience' })) {
-    tokens.push(readToken(each));
-    if (tokens.length < devicesPerTransaction && made + tokens.length < count) continue;
-    await insert(sql, appId, credential.id, tokens, made);
-    made += tokens.length;
-    tokens = [];
+  for (let made = 0; made < count; ) {
+    const now = new Date();
+    const size = Math.min(devicesPerTransaction, count - made);
+    const people = Array.from({ length: size }, (_, i) => {
+      const device = makeDevice();
+      const credentialId = device.channel === 'webpush' ? (webCredential?.id ?? null) : null;
+      return makePerson(platformOf[device.channel], readToken(device), made + i, credentialId, now);
+    });
+    await insert(sql, appId, people);
+    made += size;
   }
-  if (made !== count) throw new BenchError(`the receiver made ${made} browsers of ${count}`);
   // Else autovacuum would do so in the middle of the measurement, and the first send pay for the writes of the filling.
   await sql`VACUUM (ANALYZE) people, users, device_tokens, devices, device_changes, audience`;
   await sql`CHECKPOINT`;
 }
 
 /** The judgement of a registration by a service that may reach the receiver. */
-function tokenReader({ environment }: Receiver): (subscription: unknown) => DeviceToken {
+function tokenReader({ environment }: Receiver): (device: SimulatedDevice) => DeviceToken {
   const list = (name: string): string[] => (environment[name] ?? '').split(',');
   const rules = {
     pushHosts: list('PUSH_HOSTS'),
@@ -49,22 +58,17 @@ function tokenReader({ environment }: Receiver): (subscription: unknown) => Devi
     }),
     ownHosts: [],
   };
-  return (subscription) => {
-    const parsed = parseToken('web', subscription, rules);
+  return (device) => {
+    const given = device.channel === 'webpush' ? device.subscription : device.token;
+    const parsed = parseToken(platformOf[device.channel], given, rules);
     if ('token' in parsed) return parsed.token;
-    throw new BenchError(`a browser of the receiver would be refused: ${JSON.stringify(parsed.issues)}`);
+    throw new BenchError(`a device of the receiver would be refused: ${JSON.stringify(parsed.issues)}`);
   };
 }
 
-async function insert(
-  sql: Sql,
-  appId: Uuid,
-  credentialId: number,
-  tokens: readonly DeviceToken[],
-  firstNumber: number,
-): Promise<void> {
-  const now = new Date();
-  const people = tokens.map((token, index) => makePerson(token, firstNumber + index, credentialId, now));
+type Person = ReturnType<typeof makePerson>;
+
+async function insert(sql: Sql, appId: Uuid, people: readonly Person[]): Promise<void> {
   // In the order of locks that migration 0003 names.
   await transaction(sql, async (tx) => {
     const devices = people.map(({ device }) => device);
@@ -83,7 +87,13 @@ async function insert(
   });
 }
 
-function makePerson(token: DeviceToken, number: number, credentialId: number, now: Date) {
+const factsOf = {
+  web: { sdk: 'web/1.0.0', os: 'Windows', osVersion: '11', model: null },
+  ios: { sdk: 'ios/1.0.0', os: 'iOS', osVersion: '18.5', model: 'iPhone17,1' },
+  android: { sdk: 'android/1.0.0', os: 'Android', osVersion: '15', model: 'Pixel 9' },
+};
+
+function makePerson(platform: Platform, token: DeviceToken, number: number, credentialId: number | null, now: Date) {
   const user = {
     id: mintUuid(now.getTime()),
     externalId: `person-${number}`,
@@ -96,7 +106,7 @@ function makePerson(token: DeviceToken, number: number, credentialId: number, no
   };
   const device = {
     id: mintUuid(now.getTime()),
-    platform: 'web' as const,
+    platform,
     token,
     credentialId,
     properties: {},
@@ -108,10 +118,7 @@ function makePerson(token: DeviceToken, number: number, credentialId: number, no
     locale: 'de-DE',
     timezone: 'Europe/Berlin',
     appVersion: null,
-    sdk: 'web/1.0.0',
-    os: 'Windows',
-    osVersion: '11',
-    model: null,
+    ...factsOf[platform],
   };
   const copy = copyProfile({ ...user, userId: user.id }, {}, []);
   const audience = { deviceId: device.id, platform: device.platform, facts, copy, createdAt: now, lastSeenAt: now };

@@ -1,15 +1,13 @@
 // `http2`: the HTTP/2 client alone, CPU time of its own process for each request, beside a bare loop over `node:http2` to the
 // same receiver. Both take turns, so that a busy machine is no one's advantage.
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { startChild } from './child.ts';
 import { watchOthers } from './costs.ts';
-import { type ClientName, inFlight, type Measured } from './http2/plan.ts';
+import { type ClientName, inFlight, type Measured, type ToClient } from './http2/plan.ts';
 import { median, requireProc, rounded } from './measure.ts';
+import { startReceiver } from './receiver.ts';
 import { completeResult, type Http2Measured, type Result } from './results.ts';
-import { BenchError, plainEnvironment, progress, repository, stopChild, type Workbench } from './workbench.ts';
+import { progress, type Workbench } from './workbench.ts';
 
-const receiverProgram = new URL('./http2/receiver.ts', import.meta.url);
 const clientProgram = new URL('./http2/client.ts', import.meta.url);
 
 const rounds = { full: 5, quick: 1 };
@@ -21,20 +19,20 @@ export async function measureHttp2(
 ): Promise<Result<Http2Measured>> {
   await requireProc();
   const size = isQuick ? 'quick' : 'full';
-  const receiver = start(workbench, receiverProgram, []);
-  const { port } = await hear<{ port: number }>(receiver);
+  const receiver = await startReceiver(workbench);
   const runs: Record<ClientName, Measured[]> = { own: [], node: [] };
   const countOthers = await watchOthers();
   for (let round = 1; round <= rounds[size]; round++) {
     for (const name of ['node', 'own'] as const) {
       const count = requests[name][size];
-      const measured = await hear<Measured>(start(workbench, clientProgram, [name, port, count / 5, count]));
+      const client = startChild<ToClient>(workbench, `the client ${name}`, clientProgram, [name]);
+      const measured = await client.ask<Measured>({ port: receiver.address.ports.apns, warmUp: count / 5, count });
+      await client.stop();
       runs[name].push(measured);
       progress(`round ${round}, ${name}: ${rounded(measured.cpuUs)} µs of CPU a request`);
     }
   }
   const foreignCores = await countOthers();
-  await stopChild(receiver, 'SIGTERM');
   const figuresOf = (name: ClientName) => ({
     cpu_us_per_request: rounded(median(runs[name].map(({ cpuUs }) => cpuUs))),
     per_second: rounded(median(runs[name].map(({ perSecond }) => perSecond))),
@@ -51,24 +49,4 @@ export async function measureHttp2(
     },
     null,
   );
-}
-
-function start(workbench: Workbench, program: URL, parameters: readonly (string | number)[]): ChildProcess {
-  const child = fork(fileURLToPath(program), parameters.map(String), {
-    cwd: repository,
-    execArgv: ['--import', 'tsx'],
-    env: plainEnvironment(),
-  });
-  workbench.onClose(() => stopChild(child, 'SIGTERM'));
-  return child;
-}
-
-/** The first message of a child. */
-async function hear<Message>(child: ChildProcess): Promise<Message> {
-  const ended = once(child, 'exit').then(() => {
-    throw new BenchError('a client or the receiver of http2 ended by itself');
-  });
-  ended.catch(() => undefined);
-  const [message] = await Promise.race([once(child, 'message'), ended]);
-  return message as Message;
 }

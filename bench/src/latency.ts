@@ -4,9 +4,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { callForJson } from './call-api.ts';
 import { content } from './content.ts';
 import { watchOthers } from './costs.ts';
+import { makeCredentials } from './credentials.ts';
+import { deviceMaker } from './devices.ts';
 import { percentile, requireProc, rounded } from './measure.ts';
 import { makeApp } from './own-app.ts';
-import { startReceiver, subscribe } from './receiver.ts';
+import { startReceiver } from './receiver.ts';
 import { completeResult, type LatencyMeasured, type Result } from './results.ts';
 import { openDatabase, readPostgresVersion, startService } from './service.ts';
 import { BenchError, progress, type Workbench } from './workbench.ts';
@@ -21,22 +23,23 @@ export async function measureLatency(
 ): Promise<Result<LatencyMeasured>> {
   await requireProc();
   const count = isQuick ? sends.quick : sends.full;
-  const receiver = await startReceiver(workbench, { keepsHistory: true });
+  const receiver = await startReceiver(workbench);
   const service = await startService(workbench, await workbench.makeDirectory('data'), {
     environment: receiver.environment,
   });
-  const app = await makeApp(service);
-  const subscriptions = subscribe(receiver.address, { count: 1, vapidKey: app.vapidKey, seed: 'latency' });
-  const { value: subscription } = await subscriptions.next();
+  const credentials = makeCredentials(receiver.address);
+  const app = await makeApp(workbench, service, { way: 'webpush', credentials });
+  const browser = deviceMaker('webpush', receiver.address)();
   const device = await callForJson<{ id: string }>({
     method: 'POST',
     url: `${service.url}/v1/devices`,
     key: app.clientKey,
-    body: { platform: 'web', token: JSON.stringify(subscription) },
+    body: { platform: 'web', token: browser.channel === 'webpush' && browser.subscription },
   });
 
+  await receiver.reset({ notesArrivals: true });
   const countOthers = await watchOthers();
-  const startedAtMs = new Map<string, number>();
+  const startedAtMs: number[] = [];
   const responseMs: number[] = [];
   for (let i = 0; i < count; i++) {
     await pause(pauseMs);
@@ -49,20 +52,15 @@ export async function measureLatency(
     });
     responseMs.push(performance.now() - from);
     if (answer.report.sent !== 1) throw new BenchError(`a send came to ${JSON.stringify(answer)}`);
-    startedAtMs.set(answer.id, performance.timeOrigin + from);
+    startedAtMs.push(performance.timeOrigin + from);
   }
 
   const foreignCores = await countOthers();
 
-  const toProviderMs = (await receiver.arrivals()).flatMap(({ at, topic }) => {
-    // A push without a collapse key carries its message's id as its Topic.
-    const from = startedAtMs.get(topic);
-    // The receiver notes whole milliseconds, rounded down: on average half of one is missing.
-    return from === undefined ? [] : [at + 0.5 - from];
-  });
-  if (toProviderMs.length !== count) {
-    throw new BenchError(`the receiver saw ${toProviderMs.length} of ${count} messages once`);
-  }
+  await receiver.expectPushes({ webpush: count });
+  // One after the other, so the first to arrive is the first that was sent.
+  const arrivedAtMs = await receiver.arrivals();
+  const toProviderMs = startedAtMs.map((atMs, i) => (arrivedAtMs[i] ?? Number.NaN) - atMs);
   const sql = await openDatabase(workbench, service);
   progress(`${count} sends, one after the other`);
   return completeResult(

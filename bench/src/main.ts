@@ -2,19 +2,22 @@
 // the figures are: they are for people to judge.
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { isWay, ways } from './channels.ts';
 import { describeHttp2, describeLatency, describeSend, describeStart } from './describe.ts';
 import { measureHttp2 } from './http2.ts';
 import { measureLatency } from './latency.ts';
 import { keepResult, type Result } from './results.ts';
-import { measureSend } from './send.ts';
+import { devicesUsual, measureSend, sendName } from './send.ts';
 import { measureStart } from './start.ts';
 import { BenchError, progress, Workbench } from './workbench.ts';
 
 const usage = `npm run bench -- WORK [options]
 
-  send      one message to many devices, against library peers and a bare loop
-              --channel webpush     the way it goes
+  send      one message to many devices, against libraries and a bare loop
+              --channel webpush|apns|fcm|mixed
+                                    the way it goes; mixed: a third of the devices each
               --devices N           how many (default 100000)
+              --latency MS          push services answer so much later (default 0)
               --profile DIR         keeps CPU profiles there, and prints where the worker's time goes
   latency   one device, idle service
   http2     the HTTP/2 client alone, beside a bare loop over node:http2
@@ -28,6 +31,7 @@ interface Invocation {
   readonly work: string;
   readonly channel: string | undefined;
   readonly devices: number | undefined;
+  readonly latencyMs: number | undefined;
   readonly profileDir: string | undefined;
   readonly isQuick: boolean;
   readonly isJson: boolean;
@@ -47,6 +51,7 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
     options: {
       channel: { type: 'string' },
       devices: { type: 'string' },
+      latency: { type: 'string' },
       profile: { type: 'string' },
       quick: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
@@ -56,28 +61,37 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
   if (values.help) return 'help';
   const [work, ...more] = positionals;
   if (work === undefined || more.length > 0) throw new BenchError(`Name one work.\n\n${usage}`);
-  if (work !== 'send' && (values.channel ?? values.devices ?? values.profile) !== undefined) {
-    throw new BenchError(`--channel, --devices and --profile are options of 'send'.`);
+  if (work !== 'send' && (values.channel ?? values.devices ?? values.latency ?? values.profile) !== undefined) {
+    throw new BenchError(`--channel, --devices, --latency and --profile are options of 'send'.`);
   }
-  const devices = values.devices === undefined ? undefined : Number(values.devices);
-  if (devices !== undefined && !(Number.isInteger(devices) && devices >= 1 && devices <= 10_000_000)) {
-    throw new BenchError(`--devices must be a whole number from 1 to 10000000, not '${values.devices}'.`);
-  }
-  const profileDir = values.profile === undefined ? undefined : resolve(values.profile);
-  return { work, channel: values.channel, devices, profileDir, isQuick: values.quick, isJson: values.json };
+  return {
+    work,
+    channel: values.channel,
+    devices: parseWhole('devices', values.devices, 1, 10_000_000),
+    latencyMs: parseWhole('latency', values.latency, 0, 5_000),
+    profileDir: values.profile === undefined ? undefined : resolve(values.profile),
+    isQuick: values.quick,
+    isJson: values.json,
+  };
+}
+
+function parseWhole(name: string, text: string | undefined, least: number, most: number): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+  throw new BenchError(`--${name} must be a whole number from ${least} to ${most}, not '${text}'.`);
 }
 
 async function run(
   workbench: Workbench,
-  { work, channel, devices, profileDir, isQuick }: Invocation,
+  { work, channel, devices, latencyMs = 0, profileDir, isQuick }: Invocation,
 ): Promise<Outcome> {
   switch (work) {
     case 'send': {
-      if (channel === undefined) throw new BenchError('Say which way: --channel webpush.');
-      if (channel !== 'webpush') throw new BenchError(`Carillon sends by 'webpush' only, not by '${channel}'.`);
-      const many = devices ?? (isQuick ? 2_000 : 100_000);
-      const { result, workerParts } = await measureSend(workbench, { devices: many, isQuick, profileDir });
-      return { name: `send-${channel}`, result, text: describeSend(result, workerParts) };
+      if (channel === undefined || !isWay(channel)) throw new BenchError(`Say which way: --channel ${ways.join('|')}.`);
+      const options = { way: channel, devices: devices ?? (isQuick ? 2_000 : devicesUsual), latencyMs };
+      const { result, workerParts } = await measureSend(workbench, { ...options, isQuick, profileDir });
+      return { name: sendName(options), result, text: describeSend(result, workerParts) };
     }
     case 'latency': {
       const result = await measureLatency(workbench, { isQuick });
@@ -96,6 +110,11 @@ async function run(
   }
 }
 
+/** Whose figures are not to be kept: few devices say little, and taking a profile costs time. */
+function isTrial({ isQuick, devices = devicesUsual, profileDir }: Invocation): boolean {
+  return isQuick || devices < devicesUsual || profileDir !== undefined;
+}
+
 const workbench = new Workbench();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => void workbench.close().finally(() => process.exit(130)));
@@ -107,8 +126,7 @@ try {
   else {
     const { name, result, text } = await run(workbench, invocation);
     await workbench.close();
-    // Taking a profile costs time: such figures are not kept either.
-    keepResult(name, invocation.isQuick || invocation.profileDir !== undefined, result);
+    keepResult(name, isTrial(invocation), result);
     process.stdout.write(invocation.isJson ? `${JSON.stringify(result)}\n` : `\n${text}\n`);
   }
   process.exitCode = 0;

@@ -1,17 +1,20 @@
-// The app that a benchmark measures with: its own, without limits, with VAPID keys made by the command line.
-import { callForJson } from './call-api.ts';
+// The app that a benchmark measures with: its own, without limits, with its credentials set by the command line.
+import { channelsOf, type Way } from './channels.ts';
+import { apnsIdentity, type Credentials, writeCredentials } from './credentials.ts';
 import type { Service } from './service.ts';
-import { BenchError } from './workbench.ts';
+import type { Workbench } from './workbench.ts';
 
 export interface OwnApp {
   readonly id: string;
   readonly serverKey: string;
   readonly clientKey: string;
-  /** What browsers subscribe with, base64url. */
-  readonly vapidKey: string;
 }
 
-export async function makeApp(service: Service): Promise<OwnApp> {
+export async function makeApp(
+  workbench: Workbench,
+  service: Service,
+  { way, credentials }: { readonly way: Way; readonly credentials: Credentials },
+): Promise<OwnApp> {
   const app = await service.run<{ id: string; server_key: string; client_key: string }>(
     'app',
     'create',
@@ -19,12 +22,15 @@ export async function makeApp(service: Service): Promise<OwnApp> {
     '--plan',
     'unlimited',
   );
-  await service.run('channel', 'set', app.id, 'webpush');
-  const { vapid_public_key: vapidKey } = await callForJson<{ vapid_public_key: string | null }>({
-    method: 'GET',
-    url: `${service.url}/v1/config`,
-    key: app.client_key,
-  });
-  if (vapidKey === null) throw new BenchError('the app has no VAPID key');
-  return { id: app.id, serverKey: app.server_key, clientKey: app.client_key, vapidKey };
+  const files = await writeCredentials(credentials, await workbench.makeDirectory('keys'));
+  const { keyId, teamId, bundleId } = apnsIdentity;
+  const options = {
+    webpush: ['--vapid-file', files.vapidFile],
+    apns: ['--key-file', files.apnsKeyFile, '--key-id', keyId, '--team-id', teamId, '--bundle-id', bundleId],
+    fcm: ['--service-account', files.serviceAccountFile],
+  };
+  for (const channel of channelsOf(way)) {
+    await service.run('channel', 'set', app.id, channel, ...options[channel]);
+  }
+  return { id: app.id, serverKey: app.server_key, clientKey: app.client_key };
 }

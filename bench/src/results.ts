@@ -1,7 +1,7 @@
 // A result as it is printed and kept: its shape, and where it was measured. Kept results are read by people and compared by
 // programs, so a smoke run is never among them.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 import { join } from 'node:path';
 import { progress, repository } from './workbench.ts';
@@ -40,6 +40,8 @@ export interface SendFigures {
   /** The most that one process of the kind ever had resident; a connection's share of the database's buffers included. */
   readonly rss_mb: ByProcess;
   readonly bytes_per_delivery: { readonly row_and_key: number; readonly with_person_index: number };
+  /** Until `POST /v1/messages` was answered, which waits for no delivery here. */
+  readonly accept_ms: number;
   /** From the request to the commit of the last delivery. */
   readonly seconds: number;
 }
@@ -70,6 +72,15 @@ export interface SendMeasured extends Measured<'send', SendFigures> {
   readonly ratio_best_peer: number;
   readonly ratio_best_peer_cpu: number;
   readonly ratio_limit: number;
+  /** With a latency: our rate by what it is without. */
+  readonly ratio_latency?: number;
+  /** With another number of devices than usual: the kept result of the usual number, and our rate by its. */
+  readonly beside?: {
+    readonly devices: number;
+    readonly per_second: number;
+    readonly commit: string;
+    readonly ratio: number;
+  };
 }
 export type LatencyMeasured = Measured<'latency', LatencyFigures>;
 export type StartMeasured = Measured<'start', StartFigures>;
@@ -117,9 +128,16 @@ function findCommit(): string {
   }
 }
 
+const directory = join(repository, 'bench/results');
+
+/** The result that was kept last under a name. */
+export function findKept(name: string): Result | undefined {
+  const file = join(directory, `${name}.json`);
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Result) : undefined;
+}
+
 /** Writes `bench/results/NAME.json`; a smoke run is written beside it, under a name that git ignores. */
 export function keepResult(name: string, isQuick: boolean, result: Result): void {
-  const directory = join(repository, 'bench/results');
   mkdirSync(directory, { recursive: true });
   const file = join(directory, isQuick ? `${name}.quick.json` : `${name}.json`);
   writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`);

@@ -1,11 +1,12 @@
 // Runs one peer in a process of its own: opens it, warms it up, and measures one long send.
-import { type ChildProcess, fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { sharesOf } from './channels.ts';
+import { startChild } from './child.ts';
 import { watchOthers } from './costs.ts';
 import { cpuSecondsOf } from './measure.ts';
-import type { FromPeer, PeerSetup, ToPeer } from './peers/peer.ts';
+import type { PeerPlan } from './peer-plans.ts';
+import type { PeerSetup, ToPeer } from './peers/peer.ts';
 import type { Receiver } from './receiver.ts';
-import { BenchError, plainEnvironment, progress, repository, stopChild, type Workbench } from './workbench.ts';
+import { progress, type Workbench } from './workbench.ts';
 
 export interface PeerRun {
   readonly perSecond: number;
@@ -16,55 +17,36 @@ export interface PeerRun {
   readonly foreignCores: number;
 }
 
-export interface PeerPlan {
-  readonly name: string;
-  /** Its script. */
-  readonly program: URL;
+export interface PeerRunPlan {
   readonly setup: PeerSetup;
   readonly warmUpPushes: number;
   readonly pushes: number;
+  readonly latencyMs: number;
 }
 
-export async function runPeer(workbench: Workbench, receiver: Receiver, plan: PeerPlan): Promise<PeerRun> {
-  const child = fork(fileURLToPath(plan.program), [], {
-    cwd: repository,
-    execArgv: ['--import', 'tsx'],
-    env: plainEnvironment(),
-  });
-  workbench.onClose(() => stopChild(child, 'SIGTERM'));
-  const pid = child.pid ?? 0;
-  await tell(child, { type: 'open', setup: plan.setup });
-  await tell(child, { type: 'send', count: plan.warmUpPushes });
-  await receiver.reset();
+export async function runPeer(
+  workbench: Workbench,
+  receiver: Receiver,
+  { name, program }: Pick<PeerPlan, 'name' | 'program'>,
+  { setup, warmUpPushes, pushes, latencyMs }: PeerRunPlan,
+): Promise<PeerRun> {
+  const child = startChild<ToPeer>(workbench, name, program);
+  await child.ask({ type: 'open', setup });
+  await child.ask({ type: 'send', count: warmUpPushes });
+  await receiver.reset({ latencyMs });
   const countOthers = await watchOthers();
-  const before = [await cpuSecondsOf(pid), await cpuSecondsOf(receiver.pid)] as const;
-  const { seconds } = await tell(child, { type: 'send', count: plan.pushes });
-  const after = [await cpuSecondsOf(pid), await cpuSecondsOf(receiver.pid)] as const;
+  const before = [await cpuSecondsOf(child.pid), await cpuSecondsOf(receiver.pid)] as const;
+  const seconds = await child.ask<number>({ type: 'send', count: pushes });
+  const after = [await cpuSecondsOf(child.pid), await cpuSecondsOf(receiver.pid)] as const;
   const foreignCores = await countOthers();
-  await receiver.expectAccepted(plan.pushes);
-  await stopChild(child, 'SIGTERM');
-  const perSecond = plan.pushes / seconds;
-  progress(`${plan.name}: ${Math.round(perSecond)} pushes a second, others on ${foreignCores} cores`);
+  await receiver.expectPushes(sharesOf(setup.way, pushes));
+  await child.stop();
+  const perSecond = pushes / seconds;
+  progress(`${name}: ${Math.round(perSecond)} pushes a second, others on ${foreignCores} cores`);
   return {
     perSecond,
-    cpuSecondsPer1000: ((after[0] - before[0]) / plan.pushes) * 1000,
-    receiverCpuSecondsPer1000: ((after[1] - before[1]) / plan.pushes) * 1000,
+    cpuSecondsPer1000: ((after[0] - before[0]) / pushes) * 1000,
+    receiverCpuSecondsPer1000: ((after[1] - before[1]) / pushes) * 1000,
     foreignCores,
   };
-}
-
-type Answer<Message extends ToPeer> = Extract<FromPeer, { type: Message['type'] extends 'open' ? 'ready' : 'sent' }>;
-
-/** Sends one message and resolves with the answer to it. */
-function tell<Message extends ToPeer>(child: ChildProcess, message: Message): Promise<Answer<Message>> {
-  return new Promise((resolve, reject) => {
-    const onExit = (): void => reject(new BenchError('a peer ended by itself'));
-    child.once('exit', onExit);
-    child.once('message', (answer: FromPeer) => {
-      child.off('exit', onExit);
-      if (answer.type === 'failed') reject(new BenchError(`a peer failed: ${answer.reason}`));
-      else resolve(answer as Answer<Message>);
-    });
-    child.send(message);
-  });
 }

@@ -2,19 +2,33 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Sql } from '../../server/src/platform/db.ts';
 import { callForJson } from './call-api.ts';
+import { sharesOf, type Way } from './channels.ts';
 import { content } from './content.ts';
 import { readCpuSeconds, readPeakRssMb, watchOthers } from './costs.ts';
+import type { Credentials } from './credentials.ts';
+import { deviceMaker } from './devices.ts';
 import { fillAudience } from './fill-audience.ts';
 import { cpuSecondsOf, rounded } from './measure.ts';
 import { makeApp, type OwnApp } from './own-app.ts';
-import { type Part, profileClockUs, readParts } from './profile.ts';
+import { type Part, profileClockUs, readParts, type Span } from './profile.ts';
 import type { Receiver } from './receiver.ts';
 import type { ByProcess, SendFigures } from './results.ts';
-import { findProcesses, openDatabase, readPostgresVersion, type Service, startService } from './service.ts';
+import {
+  findProcesses,
+  openDatabase,
+  readPostgresVersion,
+  type Service,
+  type ServiceProcesses,
+  startService,
+} from './service.ts';
 import { BenchError, progress, type Workbench } from './workbench.ts';
 
 export interface OurPlan {
+  readonly way: Way;
   readonly devices: number;
+  readonly credentials: Credentials;
+  /** Of the push services. With more than none the same message is sent at none before, to compare. */
+  readonly latencyMs: number;
   readonly warmUpPushes: number;
   /** Where to keep CPU profiles; taking them makes it slower. */
   readonly profileDir: string | undefined;
@@ -22,6 +36,8 @@ export interface OurPlan {
 
 export interface OurRun {
   readonly ours: SendFigures;
+  /** The rate at the latency by the rate at none, where there is one. */
+  readonly ratioLatency: number | undefined;
   readonly postgres: string;
   /** Where the time of the worker goes, where a profile was asked for. */
   readonly workerParts: readonly Part[];
@@ -31,29 +47,69 @@ const pollMs = 200;
 const sendWithinMs = 60 * 60_000;
 
 export async function sendWithCarillon(workbench: Workbench, receiver: Receiver, plan: OurPlan): Promise<OurRun> {
-  const { devices, warmUpPushes, profileDir } = plan;
+  const { way, devices, credentials, latencyMs, warmUpPushes, profileDir } = plan;
   const service = await startService(workbench, await workbench.makeDirectory('data'), {
-    environment: receiver.environment,
+    // Nobody waits for the end of a send by keeping its request open: the answer says when the message was accepted.
+    environment: { ...receiver.environment, SEND_WAIT_MS: '0' },
     nodeOptions: profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`],
   });
-  const app = await makeApp(service);
+  const app = await makeApp(workbench, service, { way, credentials });
   const sql = await openDatabase(workbench, service);
   progress(`filling ${devices} devices`);
-  await fillAudience(sql, app, receiver, devices);
+  await fillAudience(sql, app, deviceMaker(way, receiver.address), receiver, devices);
   const processes = await findProcesses(service, sql);
   await sendTo(service, app, await listSome(service, app, Math.min(devices, warmUpPushes)));
 
-  await receiver.reset();
+  const bench: Bench = { service, app, sql, receiver, processes, way, devices };
+  const atNone = latencyMs === 0 ? undefined : await sendToAll(bench, 0);
+  const { span, cpuOfWorkerUs, ours } = await sendToAll(bench, latencyMs);
+  const postgres = await readPostgresVersion(sql);
+  // Profiles are written by processes as they end.
+  await service.stop();
+  const profiles =
+    profileDir === undefined ? [] : processes.worker.map((pid) => readParts(profileDir, pid, span, cpuOfWorkerUs));
+  return {
+    ours,
+    ratioLatency: atNone && ours.per_second / atNone.ours.per_second,
+    postgres,
+    workerParts: (await Promise.all(profiles)).flat(),
+  };
+}
+
+/** What a send is measured with. */
+interface Bench {
+  readonly service: Service;
+  readonly app: OwnApp;
+  readonly sql: Sql;
+  readonly receiver: Receiver;
+  readonly processes: ServiceProcesses;
+  readonly way: Way;
+  readonly devices: number;
+}
+
+interface SendToAll {
+  readonly ours: SendFigures;
+  /** For a profile. */
+  readonly span: Span;
+  /** Of one push. */
+  readonly cpuOfWorkerUs: number;
+}
+
+/** One message to everybody. Rejects unless each device was pushed to exactly once, and accepted. */
+async function sendToAll(bench: Bench, latencyMs: number): Promise<SendToAll> {
+  const { service, app, sql, receiver, processes, way, devices } = bench;
+  await receiver.reset({ latencyMs });
   const fromUs = profileClockUs();
   const countOthers = await watchOthers();
   const before = { ...(await readCpuSeconds(processes)), receiver: await cpuSecondsOf(receiver.pid) };
-  const { message, seconds } = await sendTo(service, app, { all: true });
+  const { message, seconds, acceptMs } = await sendTo(service, app, { all: true });
   const after = { ...(await readCpuSeconds(processes)), receiver: await cpuSecondsOf(receiver.pid) };
   const foreignCores = await countOthers();
   const span = { fromUs, toUs: profileClockUs() };
-  await receiver.expectAccepted(devices);
+  await receiver.expectPushes(sharesOf(way, devices));
   expectAllSent(message, devices);
-  progress(`carillon: ${Math.round(devices / seconds)} pushes a second, others on ${foreignCores} cores`);
+  const rate = `${Math.round(devices / seconds)} pushes a second at a latency of ${latencyMs} ms`;
+  progress(`carillon: ${rate}, others on ${foreignCores} cores`);
 
   const per1000 = (name: keyof typeof before): number => ((after[name] - before[name]) / devices) * 1000;
   const cpu = {
@@ -71,14 +127,10 @@ export async function sendWithCarillon(workbench: Workbench, receiver: Receiver,
     foreign_cores: foreignCores,
     rss_mb: await readPeakRssMb(processes),
     bytes_per_delivery: await readBytesPerDelivery(sql),
+    accept_ms: rounded(acceptMs),
     seconds: rounded(seconds),
   };
-  const postgres = await readPostgresVersion(sql);
-  // Profiles are written by processes as they end.
-  await service.stop();
-  const profiles =
-    profileDir === undefined ? [] : processes.worker.map((pid) => readParts(profileDir, pid, span, cpu.worker * 1000));
-  return { ours, postgres, workerParts: (await Promise.all(profiles)).flat() };
+  return { ours, span, cpuOfWorkerUs: cpu.worker * 1000 };
 }
 
 function roundEach({ api, worker, supervisor, postgres }: ByProcess): ByProcess {
@@ -116,20 +168,22 @@ async function sendTo(
   service: Service,
   app: OwnApp,
   audience: object,
-): Promise<{ message: SentMessage; seconds: number }> {
+): Promise<{ message: SentMessage; seconds: number; acceptMs: number }> {
   const key = app.serverKey;
   const startedAtMs = Date.now();
+  const askedAt = performance.now();
   const { id } = await callForJson<{ id: string }>({
     method: 'POST',
     url: `${service.url}/v1/messages`,
     key,
     body: { audience, content },
   });
+  const acceptMs = performance.now() - askedAt;
   for (;;) {
     const message = await callForJson<SentMessage>({ method: 'GET', url: `${service.url}/v1/messages/${id}`, key });
     // The clock of the database is the one that requests are begun by: it runs on this machine.
     if (message.finished_at !== null) {
-      return { message, seconds: (Date.parse(message.finished_at) - startedAtMs) / 1000 };
+      return { message, seconds: (Date.parse(message.finished_at) - startedAtMs) / 1000, acceptMs };
     }
     if (Date.now() - startedAtMs > sendWithinMs) {
       throw new BenchError(`the message is not finished after ${sendWithinMs / 60_000} minutes`);

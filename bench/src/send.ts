@@ -1,85 +1,111 @@
-// `send`: one message to many devices, from its request to the commit of its last delivery, against the library that people
+// `send`: one message to many devices, from its request to the commit of its last delivery, against the libraries that people
 // would use instead and against a bare loop, all in one run and at one receiver.
-import { createRequire } from 'node:module';
-import { payloadOfOne, ttlSeconds } from './content.ts';
+import type { Way } from './channels.ts';
+import { channelsOf } from './channels.ts';
+import { bodyOf } from './content.ts';
+import { makeCredentials } from './credentials.ts';
 import { requireProc, rounded } from './measure.ts';
-import { inFlight } from './peers/peer.ts';
+import { barePlanOf, peerPlansOf } from './peer-plans.ts';
 import type { Part } from './profile.ts';
 import { startReceiver } from './receiver.ts';
-import { completeResult, type Result, type SendMeasured } from './results.ts';
+import { completeResult, findKept, type Result, type SendMeasured } from './results.ts';
 import { type PeerRun, runPeer } from './run-peer.ts';
 import { sendWithCarillon } from './send-with-carillon.ts';
 import type { Workbench } from './workbench.ts';
 
 export interface SendOptions {
+  readonly way: Way;
   readonly devices: number;
+  /** Of the push services: from a request to its answer. */
+  readonly latencyMs: number;
   readonly isQuick: boolean;
   readonly profileDir: string | undefined;
 }
 
+// All of them are multiples of three, so that `mixed` has its thirds.
 /** Enough for a steady rate of a peer that does a thousand a second. */
-const peerPushes = { full: 20_000, quick: 1_000 };
-const peerSubscriptionsMax = 5_000;
+const peerPushes = { full: 21_000, quick: 1_200 };
+const peerDevicesMax = 6_000;
 /** Compiles what is hot, opens connections, and is counted on neither side. */
-const warmUpPushes = { full: 1_000, quick: 200 };
+const warmUpPushes = { full: 1_200, quick: 300 };
+
+/** What a result of another size is compared with. */
+export const devicesUsual = 100_000;
+
+/** Of the file that a result is kept in. */
+export function sendName({ way, devices, latencyMs }: Pick<SendOptions, 'way' | 'devices' | 'latencyMs'>): string {
+  return `send-${way}${devices === devicesUsual ? '' : `-${devices}`}${latencyMs === 0 ? '' : `-latency-${latencyMs}`}`;
+}
 
 export async function measureSend(
   workbench: Workbench,
-  { devices, isQuick, profileDir }: SendOptions,
+  { way, devices, latencyMs, isQuick, profileDir }: SendOptions,
 ): Promise<{ result: Result<SendMeasured>; workerParts: readonly Part[] }> {
   await requireProc();
   const size = isQuick ? 'quick' : 'full';
   const receiver = await startReceiver(workbench);
-  const payload = payloadOfOne().toString('utf8');
+  const credentials = makeCredentials(receiver.address);
   const pushes = peerPushes[size];
-  const subscriptions = Math.min(pushes, peerSubscriptionsMax);
   const plan = {
-    setup: { address: receiver.address, subscriptions, payload, ttlSeconds },
+    setup: { way, address: receiver.address, credentials, devices: Math.min(pushes, peerDevicesMax) },
     pushes,
     warmUpPushes: warmUpPushes[size],
+    latencyMs,
   };
   // The peers first: then nothing of ours is there to slow them.
-  const library = await runPeer(workbench, receiver, {
-    ...plan,
-    name: 'web-push',
-    program: new URL('./peers/web-push.ts', import.meta.url),
-  });
-  const loop = await runPeer(workbench, receiver, {
-    ...plan,
-    name: 'bare loop',
-    program: new URL('./peers/bare-loop.ts', import.meta.url),
-  });
-  const { ours, postgres, workerParts } = await sendWithCarillon(workbench, receiver, {
+  const peers = [];
+  for (const peer of peerPlansOf(way)) {
+    const { name, version, note } = peer;
+    peers.push({ name, version, ...presentPeer(await runPeer(workbench, receiver, peer, plan)), processes: 1, note });
+  }
+  const bare = barePlanOf(way);
+  const limit = { name: bare.name, ...presentPeer(await runPeer(workbench, receiver, bare, plan)) };
+  const { ours, ratioLatency, postgres, workerParts } = await sendWithCarillon(workbench, receiver, {
+    way,
     devices,
+    credentials,
+    latencyMs,
     warmUpPushes: warmUpPushes[size],
     profileDir,
   });
 
+  const usual = devices <= devicesUsual ? undefined : findKept(sendName({ way, devices: devicesUsual, latencyMs }));
   const measured: SendMeasured = {
     work: 'send',
     params: {
-      channel: 'webpush',
+      channel: way,
       devices,
+      latency_ms: latencyMs,
       peer_pushes: pushes,
-      payload_bytes: Buffer.byteLength(payload),
+      payload_bytes: meanBodyBytes(way),
       quick: isQuick,
     },
     ours,
-    peers: [
-      {
-        name: 'web-push',
-        version: versionOf('web-push'),
-        ...presentPeer(library),
-        processes: 1,
-        note: `keep-alive agent, ${inFlight} in flight, sends only`,
+    peers,
+    limit,
+    ratio_best_peer: rounded(ours.per_second / Math.max(...peers.map((peer) => peer.per_second))),
+    ratio_best_peer_cpu: rounded(
+      Math.min(...peers.map((peer) => peer.cpu_seconds_per_1000)) / ours.cpu_seconds_per_1000,
+    ),
+    ratio_limit: rounded(ours.per_second / limit.per_second),
+    ...(ratioLatency !== undefined && { ratio_latency: rounded(ratioLatency) }),
+    ...(usual?.work === 'send' && {
+      beside: {
+        devices: devicesUsual,
+        per_second: usual.ours.per_second,
+        commit: usual.commit,
+        ratio: rounded(ours.per_second / usual.ours.per_second),
       },
-    ],
-    limit: { name: 'bare node:http2 loop that encrypts', ...presentPeer(loop) },
-    ratio_best_peer: rounded(ours.per_second / library.perSecond),
-    ratio_best_peer_cpu: rounded(library.cpuSecondsPer1000 / ours.cpu_seconds_per_1000),
-    ratio_limit: rounded(ours.per_second / loop.perSecond),
+    }),
   };
   return { result: completeResult(measured, postgres), workerParts };
+}
+
+/** What a push carries, before any encryption. */
+function meanBodyBytes(way: Way): number {
+  const tokenOfUsualLength = 'x'.repeat(163);
+  const sizes = channelsOf(way).map((channel) => bodyOf[channel](tokenOfUsualLength).length);
+  return Math.round(sizes.reduce((sum, each) => sum + each, 0) / sizes.length);
 }
 
 function presentPeer({ perSecond, cpuSecondsPer1000, receiverCpuSecondsPer1000, foreignCores }: PeerRun) {
@@ -89,9 +115,4 @@ function presentPeer({ perSecond, cpuSecondsPer1000, receiverCpuSecondsPer1000, 
     receiver_cpu_seconds_per_1000: rounded(receiverCpuSecondsPer1000),
     foreign_cores: foreignCores,
   };
-}
-
-function versionOf(name: string): string {
-  const { version } = createRequire(import.meta.url)(`${name}/package.json`) as { version: string };
-  return version;
 }

@@ -6,16 +6,9 @@ import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:tls';
 import { ownEngine } from '../../../server/src/platform/http2/own-session.ts';
 import { Http2Pool } from '../../../server/src/platform/http2/pool.ts';
-import {
-  apnsIdOf,
-  body,
-  type ClientName,
-  certificateFile,
-  constants,
-  inFlight,
-  type Measured,
-  pathOf,
-} from './plan.ts';
+import { certificateFile } from '../certificate.ts';
+import { serveParent } from '../child-end.ts';
+import { apnsIdOf, body, type ClientName, constants, inFlight, type Measured, pathOf, type ToClient } from './plan.ts';
 
 const authority = 'localhost';
 const unindexed = ['apns-id'];
@@ -85,14 +78,15 @@ async function sendAll(send: Send, from: number, count: number): Promise<void> {
   await Promise.all(Array.from({ length: inFlight }, sendInTurn));
 }
 
-const [name = '', port = '', warmUp = '', count = ''] = process.argv.slice(2);
-const client: ClientName = name === 'own' ? 'own' : 'node';
-const send = client === 'own' ? openOwn(Number(port)) : await openNode(Number(port));
-await sendAll(send, 0, Number(warmUp));
-const cpuBefore = process.cpuUsage();
-const startedAt = performance.now();
-await sendAll(send, Number(warmUp), Number(count));
-const seconds = (performance.now() - startedAt) / 1_000;
-const cpu = process.cpuUsage(cpuBefore);
-const measured: Measured = { perSecond: Number(count) / seconds, cpuUs: (cpu.user + cpu.system) / Number(count) };
-process.send?.(measured, () => process.exit(0));
+const client: ClientName = process.argv[2] === 'own' ? 'own' : 'node';
+
+serveParent(async ({ port, warmUp, count }: ToClient): Promise<Measured> => {
+  const send = client === 'own' ? openOwn(port) : await openNode(port);
+  await sendAll(send, 0, warmUp);
+  const cpuBefore = process.cpuUsage();
+  const startedAt = performance.now();
+  await sendAll(send, warmUp, count);
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const cpu = process.cpuUsage(cpuBefore);
+  return { perSecond: count / seconds, cpuUs: (cpu.user + cpu.system) / count };
+});

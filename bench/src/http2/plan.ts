@@ -1,14 +1,14 @@
-// What both ends of `http2` agree on: where, what a request looks like, and what is said of a run.
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-
-const fixtures = fileURLToPath(new URL('../../../server/test/fixtures/', import.meta.url));
-export const certificateFile = join(fixtures, 'cert.pem');
-export const keyFile = join(fixtures, 'key.pem');
-
+// What the clients of `http2` agree on: what a request looks like, and what is said of a run.
 export type ClientName = 'own' | 'node';
 
 export const inFlight = 100;
+
+/** What a client is asked: so many requests that do not count, and so many that do. */
+export interface ToClient {
+  readonly port: number;
+  readonly warmUp: number;
+  readonly count: number;
+}
 
 /** One measured run of a client. */
 export interface Measured {

@@ -1,48 +1,109 @@
-// What one process can do at most over `node:http2`: our own encryption and one session that always has its requests in
-// flight. No database, no rendering, no retries, no deadlines.
+// What one process can do at most over `node:http2`: one session to each push service, 100 requests in flight that are refilled
+// as streams end, headers and bodies made beforehand. Only web push is encrypted for each device, since it cannot be otherwise.
+// No database, no rendering, no retries, no deadlines.
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { connect } from 'node:http2';
+import { type ClientHttp2Session, connect, type OutgoingHttpHeaders } from 'node:http2';
+import type { ChannelId } from '../../../server/src/channels/channel.ts';
 import { decodeBase64Url } from '../../../server/src/channels/webpush/base64url.ts';
 import { encrypt } from '../../../server/src/channels/webpush/encrypt.ts';
-import { createVapidHeaders, generateVapidKeys, parseVapidKeys } from '../../../server/src/channels/webpush/vapid.ts';
+import { createVapidHeaders, parseVapidKeys } from '../../../server/src/channels/webpush/vapid.ts';
+import { channelsOf } from '../channels.ts';
+import { bodyOf, messageId, ttlSeconds } from '../content.ts';
+import { apnsIdentity, type Credentials } from '../credentials.ts';
+import type { SimulatedDevice } from '../devices.ts';
 import { servePeer } from './peer.ts';
 
-const keys = generateVapidKeys();
+interface Request {
+  readonly headers: OutgoingHttpHeaders;
+  readonly body: Buffer;
+}
 
-servePeer(keys.publicKey, async ({ address, payload, ttlSeconds }) => {
-  const parsed = parseVapidKeys({ ...keys, id: 'bench', subject: 'mailto:push@example.com' });
-  if (!('credential' in parsed)) throw new Error('the VAPID keys are not accepted');
-  const authorization = createVapidHeaders({ nowMs: Date.now }).headerFor(address.origin, parsed.credential);
-  const plaintext = Buffer.from(payload);
-  const session = connect(address.origin, { ca: readFileSync(address.certificateFile), maxSessionMemory: 64 });
-  await new Promise<void>((resolve, reject) => {
-    session.once('remoteSettings', () => resolve());
-    session.once('error', reject);
-  });
-  return ({ endpoint, keys: { p256dh, auth } }) =>
-    new Promise((resolve, reject) => {
-      const publicKey = decodeBase64Url(p256dh, 65);
-      const secret = decodeBase64Url(auth, 16);
-      const body = publicKey && secret && encrypt(plaintext, publicKey, secret);
-      if (body === undefined) throw new Error('the keys of a subscription are not accepted');
-      const stream = session.request({
-        ':method': 'POST',
-        ':path': endpoint.slice(address.origin.length),
-        ttl: String(ttlSeconds),
-        urgency: 'high',
-        topic: 'msg_02y9GVDsTuJUi2BOoCH5G3',
-        authorization,
-        'content-encoding': 'aes128gcm',
-        'content-type': 'application/octet-stream',
-        'content-length': body.length,
-      });
-      let status = 0;
-      stream.once('response', (headers) => {
-        status = headers[':status'] ?? 0;
-      });
-      stream.once('error', reject);
-      stream.once('close', () => (status === 201 ? resolve() : reject(new Error(`answered ${status}`))));
-      stream.resume();
-      stream.end(body);
+servePeer(async ({ way, address, credentials }) => {
+  const ca = readFileSync(address.certificateFile);
+  const sessions = new Map<ChannelId, ClientHttp2Session>();
+  for (const channel of channelsOf(way)) {
+    const session = connect(address.origins[channel], { ca, maxSessionMemory: 64 });
+    await new Promise<void>((resolve, reject) => {
+      session.once('remoteSettings', () => resolve());
+      session.once('error', reject);
     });
+    sessions.set(channel, session);
+  }
+  const requestFor = requestMaker(credentials, address.origins.webpush);
+  return {
+    perCall: 1,
+    callsAtOnce: 100,
+    send: ([device]) =>
+      new Promise<void>((resolve, reject) => {
+        const session = device && sessions.get(device.channel);
+        if (device === undefined || session === undefined) throw new Error('there is no session');
+        const { headers, body } = requestFor(device);
+        const stream = session.request(headers);
+        let status = 0;
+        stream.once('response', (answer) => {
+          status = answer[':status'] ?? 0;
+        });
+        stream.once('error', reject);
+        stream.once('close', () =>
+          status === 200 || status === 201 ? resolve() : reject(new Error(`answered ${status}`)),
+        );
+        stream.resume();
+        stream.end(body);
+      }),
+  };
 });
+
+const post = { ':method': 'POST' } as const;
+/** As long as a signed token of Apple's or Google's usually is; nobody verifies it here. */
+const bearer = 'x'.repeat(200);
+
+/** What is the same for all devices of a channel is made once. */
+function requestMaker(credentials: Credentials, webOrigin: string): (device: SimulatedDevice) => Request {
+  const plaintext = bodyOf.webpush('');
+  const apnsBody = bodyOf.apns('');
+  const fcmBody = bodyOf.fcm('x'.repeat(163));
+  const parsed = parseVapidKeys({ ...credentials.vapid, id: 'bench', subject: 'mailto:push@example.com' });
+  if (!('credential' in parsed)) throw new Error('the VAPID keys are not accepted');
+  const vapid = createVapidHeaders({ nowMs: Date.now }).headerFor(webOrigin, parsed.credential);
+  const webHeaders = {
+    ...post,
+    ttl: String(ttlSeconds),
+    urgency: 'high',
+    topic: messageId,
+    authorization: vapid,
+    'content-encoding': 'aes128gcm',
+    'content-type': 'application/octet-stream',
+  };
+  const apnsHeaders = {
+    ...post,
+    authorization: `bearer ${bearer}`,
+    'apns-topic': apnsIdentity.bundleId,
+    'apns-push-type': 'alert',
+    'apns-priority': '10',
+    'apns-expiration': String(Math.floor(Date.now() / 1000) + ttlSeconds),
+    'apns-id': randomUUID(),
+    'apns-collapse-id': messageId,
+    'content-length': apnsBody.length,
+  };
+  const fcmHeaders = {
+    ...post,
+    ':path': `/v1/projects/${credentials.serviceAccount['project_id']}/messages:send`,
+    authorization: `Bearer ${bearer}`,
+    'content-type': 'application/json',
+    'content-length': fcmBody.length,
+  };
+  return (device) => {
+    if (device.channel === 'fcm') return { headers: fcmHeaders, body: fcmBody };
+    if (device.channel === 'apns') {
+      return { headers: { ...apnsHeaders, ':path': `/3/device/${device.token}` }, body: apnsBody };
+    }
+    const { endpoint, keys } = device.subscription;
+    const publicKey = decodeBase64Url(keys.p256dh, 65);
+    const secret = decodeBase64Url(keys.auth, 16);
+    const body = publicKey && secret && encrypt(plaintext, publicKey, secret);
+    if (body === undefined) throw new Error('the keys of a subscription are not accepted');
+    const path = endpoint.slice(webOrigin.length);
+    return { headers: { ...webHeaders, ':path': path, 'content-length': body.length }, body };
+  };
+}

@@ -1,61 +1,78 @@
-// The sending end of every peer, as a process of its own: makes ready, then sends on demand with a fixed number of requests
-// in flight, and says how long that took. Records nothing, which is what the peers are measured at.
-import { type PushSubscriptionJson, type ReceiverAddress, subscribe } from '../receiver.ts';
+// The sending end of every peer, as a process of its own: makes ready, then sends on demand with a fixed number of calls under
+// way, and says how long that took. Records nothing, which is what the peers are measured at.
+import type { Way } from '../channels.ts';
+import { serveParent } from '../child-end.ts';
+import type { Credentials } from '../credentials.ts';
+import { deviceMaker, type PushSubscriptionJson, type SimulatedDevice } from '../devices.ts';
+import type { ReceiverAddress } from '../receiver.ts';
 
 export interface PeerSetup {
+  readonly way: Way;
   readonly address: ReceiverAddress;
-  /** How many different browsers it sends to. */
-  readonly subscriptions: number;
-  /** The plaintext of every push. */
-  readonly payload: string;
-  readonly ttlSeconds: number;
+  readonly credentials: Credentials;
+  /** How many different devices it sends to. */
+  readonly devices: number;
 }
 
 export type ToPeer =
   | { readonly type: 'open'; readonly setup: PeerSetup }
+  /** Answered with the seconds that it took. */
   | { readonly type: 'send'; readonly count: number };
-export type FromPeer =
-  | { readonly type: 'ready' }
-  | { readonly type: 'sent'; readonly seconds: number }
-  | { readonly type: 'failed'; readonly reason: string };
 
-/** One push; resolves when it was accepted, and rejects with anything else. */
-type SendOne = (subscription: PushSubscriptionJson) => Promise<void>;
-
-export const inFlight = 100;
+export interface Peer {
+  /** Devices that one call of the library is given. */
+  readonly perCall: number;
+  readonly callsAtOnce: number;
+  /** Resolves when every push was accepted, and rejects with anything else. */
+  send(devices: readonly SimulatedDevice[]): Promise<unknown>;
+}
 
 /** Serves the process that forked this one: `open` once, then `send` as often as it likes. */
-export function servePeer(vapidKey: string, open: (setup: PeerSetup) => Promise<SendOne>): void {
-  let sendOne: SendOne | undefined;
-  const subscriptions: PushSubscriptionJson[] = [];
+export function servePeer(open: (setup: PeerSetup, devices: readonly SimulatedDevice[]) => Promise<Peer>): void {
+  let peer: Peer | undefined;
+  let devices: readonly SimulatedDevice[] = [];
   let next = 0;
 
-  const handle = async (message: ToPeer): Promise<FromPeer> => {
-    if (message.type === 'open') {
-      const { address, subscriptions: count } = message.setup;
-      for await (const each of subscribe(address, { count, vapidKey, seed: 'peer' })) subscriptions.push(each);
-      sendOne = await open(message.setup);
-      return { type: 'ready' };
-    }
+  const sendMany = async (count: number): Promise<number> => {
+    if (peer === undefined) throw new Error('it was not opened');
+    const { perCall, callsAtOnce, send } = peer;
     const startedAt = performance.now();
-    let left = message.count;
+    let left = count;
     const sendInTurn = async (): Promise<void> => {
-      for (; left > 0; ) {
-        left -= 1;
-        const subscription = subscriptions[next++ % subscriptions.length];
-        if (subscription === undefined || sendOne === undefined) throw new Error('it was not opened');
-        await sendOne(subscription);
+      while (left > 0) {
+        if (next >= devices.length) next = 0;
+        const some = devices.slice(next, next + Math.min(perCall, left));
+        next += some.length;
+        left -= some.length;
+        await send(some);
       }
     };
-    await Promise.all(Array.from({ length: inFlight }, sendInTurn));
-    return { type: 'sent', seconds: (performance.now() - startedAt) / 1000 };
+    await Promise.all(Array.from({ length: callsAtOnce }, sendInTurn));
+    return (performance.now() - startedAt) / 1000;
   };
 
-  process.on('message', (message: ToPeer) => {
-    handle(message)
-      .catch((error: unknown): FromPeer => ({ type: 'failed', reason: String(error) }))
-      .then((answer) => process.send?.(answer))
-      .catch(() => process.exit(1));
+  serveParent(async (question: ToPeer) => {
+    if (question.type === 'send') return sendMany(question.count);
+    const { setup } = question;
+    const make = deviceMaker(setup.way, setup.address);
+    devices = Array.from({ length: setup.devices }, make);
+    peer = await open(setup, devices);
+    return undefined;
   });
-  process.on('disconnect', () => process.exit(0));
+}
+
+export function subscriptionOf(device: SimulatedDevice): PushSubscriptionJson {
+  if (device.channel === 'webpush') return device.subscription;
+  throw new Error(`a device of ${device.channel} where a browser was expected`);
+}
+
+export function tokenOf(device: SimulatedDevice): string {
+  if (device.channel !== 'webpush') return device.token;
+  throw new Error('a browser where a phone was expected');
+}
+
+/** Rejects where a library says that some of its pushes were not accepted. */
+export function expectAccepted(accepted: number, devices: readonly SimulatedDevice[], words: unknown): void {
+  if (accepted === devices.length) return;
+  throw new Error(`${accepted} of ${devices.length} were accepted: ${JSON.stringify(words)?.slice(0, 500)}`);
 }

@@ -1,0 +1,7 @@
+// The certificate of the receiver, for `localhost`, and its key. Every side verifies it.
+import { fileURLToPath } from 'node:url';
+
+const fixture = (name: string) => fileURLToPath(new URL(`../../server/test/fixtures/${name}`, import.meta.url));
+
+export const certificateFile = fixture('cert.pem');
+export const keyFile = fixture('key.pem');

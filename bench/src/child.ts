@@ -1,0 +1,44 @@
+// A process of the benchmark itself, such as a peer or the receiver: forked, asked one thing at a time, and gone when the
+// benchmark is.
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { Reply } from './child-end.ts';
+import { BenchError, plainEnvironment, repository, stopChild, type Workbench } from './workbench.ts';
+
+export interface Child<Question> {
+  readonly pid: number;
+  /** Rejects with what the child says, or when it ends instead. */
+  ask<Answer = void>(question: Question): Promise<Answer>;
+  stop(): Promise<void>;
+}
+
+/** Runs a program of ours that calls `serveParent`; `name` is for messages. */
+export function startChild<Question extends object>(
+  workbench: Workbench,
+  name: string,
+  program: URL,
+  parameters: readonly string[] = [],
+): Child<Question> {
+  const child = fork(fileURLToPath(program), [...parameters], {
+    cwd: repository,
+    execArgv: ['--import', 'tsx'],
+    env: plainEnvironment(),
+  });
+  const stop = () => stopChild(child, 'SIGTERM');
+  workbench.onClose(stop);
+  return {
+    pid: child.pid ?? 0,
+    ask: <Answer>(question: Question) =>
+      new Promise<Answer>((resolve, reject) => {
+        const onExit = () => reject(new BenchError(`${name} ended by itself`));
+        child.once('exit', onExit);
+        child.once('message', (reply: Reply<Answer>) => {
+          child.off('exit', onExit);
+          if ('failed' in reply) reject(new BenchError(`${name} failed: ${reply.failed}`));
+          else resolve(reply.answer);
+        });
+        child.send(question);
+      }),
+    stop,
+  };
+}

@@ -1,0 +1,50 @@
+// What push services would know the benchmark's app by: keys made anew for each run, in the shape that Apple and Google give
+// them out, for our side and the peers alike.
+import { generateKeyPairSync } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { generateVapidKeys } from '../../server/src/channels/webpush/vapid.ts';
+import type { ReceiverAddress } from './receiver.ts';
+
+export const apnsIdentity = { keyId: 'BENCH12345', teamId: 'TEAM123456', bundleId: 'example.shop' } as const;
+
+export interface Credentials {
+  readonly vapid: { readonly publicKey: string; readonly privateKey: string };
+  /** The text of a .p8 file. */
+  readonly apnsKey: string;
+  /** A service account, as its JSON file has it. */
+  readonly serviceAccount: Readonly<Record<string, string>>;
+}
+
+export function makeCredentials({ origins }: ReceiverAddress): Credentials {
+  const format = { type: 'pkcs8', format: 'pem' } as const;
+  const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+  return {
+    vapid: generateVapidKeys(),
+    apnsKey: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export(format).toString(),
+    serviceAccount: {
+      type: 'service_account',
+      project_id: 'carillon-bench',
+      private_key_id: 'bench',
+      private_key: rsa.privateKey.export(format).toString(),
+      client_email: 'bench@carillon-bench.iam.gserviceaccount.com',
+      token_uri: `${origins.token}/token`,
+    },
+  };
+}
+
+/** Writes them as the command line reads them. */
+export async function writeCredentials(
+  { vapid, apnsKey, serviceAccount }: Credentials,
+  directory: string,
+): Promise<{ readonly vapidFile: string; readonly apnsKeyFile: string; readonly serviceAccountFile: string }> {
+  const files = {
+    vapidFile: join(directory, 'vapid.json'),
+    apnsKeyFile: join(directory, 'apns.p8'),
+    serviceAccountFile: join(directory, 'service-account.json'),
+  };
+  await writeFile(files.vapidFile, JSON.stringify(vapid));
+  await writeFile(files.apnsKeyFile, apnsKey);
+  await writeFile(files.serviceAccountFile, JSON.stringify(serviceAccount));
+  return files;
+}

@@ -1,0 +1,29 @@
+// What an application would put together by itself for all three channels: `web-push`, `@parse/node-apn` and `firebase-admin`
+// in one process, each with the calls that it is fast with.
+import { firebaseSender, messagesPerCall } from './firebase-sender.ts';
+import { nodeApnSender } from './node-apn-sender.ts';
+import { servePeer, subscriptionOf } from './peer.ts';
+import { redirectProviders } from './redirect.ts';
+import { connectionsMax, webPushSender } from './web-push-sender.ts';
+
+servePeer(async (setup) => {
+  redirectProviders(setup.address);
+  const sendApns = nodeApnSender(setup.credentials);
+  const sendFcm = firebaseSender(setup.credentials);
+  const sendWeb = webPushSender(setup);
+  return {
+    perCall: 3 * messagesPerCall,
+    callsAtOnce: 1,
+    async send(devices) {
+      const browsers = devices.filter(({ channel }) => channel === 'webpush').map(subscriptionOf);
+      const sendInTurn = async () => {
+        for (let browser = browsers.pop(); browser; browser = browsers.pop()) await sendWeb(browser);
+      };
+      await Promise.all([
+        sendApns(devices.filter(({ channel }) => channel === 'apns')),
+        sendFcm(devices.filter(({ channel }) => channel === 'fcm')),
+        ...Array.from({ length: connectionsMax }, sendInTurn),
+      ]);
+    },
+  };
+});

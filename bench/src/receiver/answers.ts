@@ -1,0 +1,96 @@
+// How each push service says yes, as the frames of one answer: with a reference that no other answer has, and nothing in the
+// header table, so that an answer depends on no other. What it was asked is not looked at.
+import type { ChannelId } from '../../../server/src/channels/channel.ts';
+import { ByteWriter } from '../../../server/src/platform/http2/byte-writer.ts';
+import { frameFlags, frameTypes, writeFrameHeader } from '../../../server/src/platform/http2/frames.ts';
+
+export interface AnswerForm {
+  /** SETTINGS_MAX_CONCURRENT_STREAMS until the first request, and from then on. */
+  readonly streams: { readonly atFirst: number; readonly later: number };
+  /** Of its body: what it takes of the connection's window. */
+  readonly dataBytes: number;
+  /** Appends the answer whose reference ends with `number`, which is below 2^48. */
+  write(out: ByteWriter, streamId: number, number: number): void;
+}
+
+/** HPACK, RFC 7541: `:status 200`, and literals that are not kept in the table, some under a name of the static one. */
+const status200 = Buffer.from([0x88]);
+const status201 = Buffer.from([0x08, 3, ...Buffer.from('201')]);
+const contentTypeName = Buffer.from([0x0f, 31 - 15]);
+const locationName = Buffer.from([0x0f, 46 - 15]);
+const apnsIdName = Buffer.from([0x00, 7, ...Buffer.from('apns-id')]);
+
+/** Shorter than 127 bytes: its length takes one. */
+const literal = (text: string) => Buffer.from([text.length, ...Buffer.from(text)]);
+
+const numberDigits = 12;
+const digitsOf = (number: number) => number.toString(16).toUpperCase().padStart(numberDigits, '0');
+const zeros = digitsOf(0);
+
+/** What a push to a browser is answered with as its Location. */
+export const locationOf = (origin: string, number: number) => `${origin}/message/c4QkvEwqmA${digitsOf(number)}`;
+
+/** `origin`: of the push service for browsers, which says in its answers where it is. */
+export function answerForms(origin: string): Readonly<Record<ChannelId, AnswerForm>> {
+  return {
+    // Google's push service for browsers: as many streams as FCM.
+    webpush: headersOnly({ atFirst: 100, later: 100 }, [status201, locationName, literal(locationOf(origin, 0))]),
+    // One stream until a token was accepted, then a thousand are seen.
+    apns: headersOnly({ atFirst: 1, later: 1_000 }, [
+      status200,
+      apnsIdName,
+      literal(`E63C4F3A-0F0C-4C7C-9D6B-${zeros}`),
+    ]),
+    fcm: fcmForm(),
+  };
+}
+
+/** The block ends with the digits of a number. */
+function headersOnly(streams: AnswerForm['streams'], parts: readonly Buffer[]): AnswerForm {
+  const frame = makeFrame(frameTypes.headers, frameFlags.endStream | frameFlags.endHeaders, Buffer.concat(parts));
+  return {
+    streams,
+    dataBytes: 0,
+    write(out, streamId, number) {
+      out.reserve(frame.length);
+      appendFrame(out, frame, streamId);
+      out.length -= numberDigits;
+      out.writeLatin1(digitsOf(number));
+    },
+  };
+}
+
+function fcmForm(): AnswerForm {
+  const type = literal('application/json; charset=UTF-8');
+  const head = makeFrame(frameTypes.headers, frameFlags.endHeaders, Buffer.concat([status200, contentTypeName, type]));
+  const tail = '"\n}\n';
+  const text = `{\n  "name": "projects/carillon-bench/messages/0:1760000000000000%31bd${zeros}${tail}`;
+  const data = makeFrame(frameTypes.data, frameFlags.endStream, Buffer.from(text));
+  return {
+    streams: { atFirst: 100, later: 100 },
+    dataBytes: text.length,
+    write(out, streamId, number) {
+      out.reserve(head.length + data.length);
+      appendFrame(out, head, streamId);
+      appendFrame(out, data, streamId);
+      out.length -= numberDigits + tail.length;
+      out.writeLatin1(digitsOf(number));
+      out.length += tail.length;
+    },
+  };
+}
+
+function makeFrame(type: number, flags: number, payload: Buffer): Buffer {
+  const out = new ByteWriter();
+  writeFrameHeader(out, payload.length, type, flags, 0);
+  out.writeBytes(payload, 0, payload.length);
+  return Buffer.from(out.bytes.subarray(0, out.length));
+}
+
+const streamIdAt = 5;
+
+function appendFrame(out: ByteWriter, frame: Buffer, streamId: number): void {
+  out.bytes.set(frame, out.length);
+  out.bytes.writeUInt32BE(streamId, out.length + streamIdAt);
+  out.length += frame.length;
+}

@@ -1,0 +1,137 @@
+// The receiving end of one HTTP/2 connection, at frame level, because a server on `node:http2` would be what is measured. It
+// reads no header, refuses nothing and holds nobody back beyond what it is told to wait, so that clients are what differs.
+import type { TLSSocket } from 'node:tls';
+import { ByteWriter } from '../../../server/src/platform/http2/byte-writer.ts';
+import {
+  FrameReader,
+  frameFlags,
+  frameHeaderBytes,
+  frameTypes,
+  readUint31,
+  writeFrameHeader,
+} from '../../../server/src/platform/http2/frames.ts';
+import type { AnswerForm } from './answers.ts';
+
+/** What all connections of a push service share. */
+export interface Desk {
+  readonly form: AnswerForm;
+  /** Counts requests that have come; the first of them is the one of the number that comes back. */
+  count(requests: number): number;
+  /** How long after its request an answer goes out. */
+  latencyMs(): number;
+}
+
+const prefaceBytes = 24;
+/** Given back as soon as it is half used. */
+const windowBytes = 1 << 30;
+const windowBytesAtFirst = 65_535;
+const maxConcurrentStreams = 3;
+
+/** Requests that came together, to be answered together. */
+interface Group {
+  readonly dueAtMs: number;
+  readonly streamIds: readonly number[];
+  /** Of the first; it makes an answer one of its own. */
+  readonly number: number;
+  /** How many of them are answered. */
+  answered: number;
+}
+
+/** Speaks HTTP/2 on a connection that agreed to. */
+export function serveConnection(socket: TLSSocket, desk: Desk): void {
+  const { form } = desk;
+  const out = new ByteWriter();
+  let prefaceLeft = prefaceBytes;
+  let received = 0;
+  let windowLeft = windowBytesAtFirst;
+  let isFirst = true;
+  /** Of one chunk. */
+  let streamIds: number[] = [];
+  /** In the order of their times: everyone waits equally long. */
+  let waiting: Group[] = [];
+  let timer: NodeJS.Timeout | undefined;
+
+  const flush = () => {
+    if (out.length === 0) return;
+    socket.write(Buffer.from(out.bytes.subarray(0, out.length)));
+    out.length = 0;
+  };
+  const allowStreams = (count: number) => {
+    out.reserve(frameHeaderBytes + 6);
+    writeFrameHeader(out, 6, frameTypes.settings, 0, 0);
+    out.bytes.writeUInt16BE(maxConcurrentStreams, out.length);
+    out.length += 2;
+    out.writeUint32(count);
+  };
+  const openWindow = (bytes: number) => {
+    out.reserve(frameHeaderBytes + 4);
+    writeFrameHeader(out, 4, frameTypes.windowUpdate, 0, 0);
+    out.writeUint32(bytes);
+  };
+
+  /** As far as the client's window goes; says whether that was far enough. */
+  const answer = (group: Group): boolean => {
+    for (; group.answered < group.streamIds.length; group.answered += 1) {
+      if (windowLeft < form.dataBytes) return false;
+      windowLeft -= form.dataBytes;
+      form.write(out, group.streamIds[group.answered] ?? 0, group.number + group.answered);
+    }
+    return true;
+  };
+
+  /** Answers what is due; what the window holds back goes when it opens. */
+  const answerDue = () => {
+    const nowMs = performance.now();
+    let next = waiting[0];
+    for (; next !== undefined && next.dueAtMs <= nowMs && answer(next); next = waiting[0]) waiting.shift();
+    flush();
+    if (timer !== undefined || next === undefined || next.dueAtMs <= nowMs) return;
+    timer = setTimeout(() => {
+      timer = undefined;
+      answerDue();
+    }, next.dueAtMs - nowMs);
+  };
+
+  const reader = new FrameReader((type, flags, streamId, bytes, start, end) => {
+    if (type === frameTypes.data) received += end - start;
+    const isEnd = (flags & frameFlags.endStream) !== 0;
+    if (isEnd && (type === frameTypes.data || type === frameTypes.headers)) {
+      streamIds.push(streamId);
+    } else if (type === frameTypes.windowUpdate && streamId === 0) {
+      windowLeft += readUint31(bytes, start);
+    } else if (type === frameTypes.settings && !isEnd) {
+      out.reserve(frameHeaderBytes);
+      writeFrameHeader(out, 0, frameTypes.settings, frameFlags.ack, 0);
+    } else if (type === frameTypes.ping && !isEnd) {
+      out.reserve(frameHeaderBytes + 8);
+      writeFrameHeader(out, 8, frameTypes.ping, frameFlags.ack, 0);
+      out.writeBytes(bytes, start, end);
+    }
+  });
+
+  socket.on('error', () => socket.destroy());
+  socket.on('close', () => {
+    clearTimeout(timer);
+    waiting = [];
+  });
+  socket.on('data', (chunk: Buffer) => {
+    const rest = chunk.subarray(Math.min(chunk.length, prefaceLeft));
+    prefaceLeft -= chunk.length - rest.length;
+    reader.push(rest);
+    if (received > windowBytes / 2) {
+      openWindow(received);
+      received = 0;
+    }
+    if (streamIds.length > 0) {
+      if (isFirst && form.streams.later !== form.streams.atFirst) allowStreams(form.streams.later);
+      isFirst = false;
+      const dueAtMs = performance.now() + desk.latencyMs();
+      waiting.push({ dueAtMs, streamIds, number: desk.count(streamIds.length), answered: 0 });
+      streamIds = [];
+    }
+    answerDue();
+  });
+  allowStreams(form.streams.atFirst);
+  openWindow(windowBytes);
+  flush();
+}

@@ -1,0 +1,18 @@
+// What the receiver's process is asked, and what it answers.
+import type { ChannelId } from '../../../server/src/channels/channel.ts';
+
+/** Ports of one process on 127.0.0.1: a push service for each channel, and Google's endpoint for access tokens. */
+export type Ports = Readonly<Record<ChannelId | 'token', number>>;
+
+export type ToReceiver =
+  | { readonly type: 'where' }
+  /** Forgets what was counted. From now on each request is answered so many milliseconds after it came. */
+  | { readonly type: 'reset'; readonly latencyMs: number; readonly notesArrivals: boolean }
+  | { readonly type: 'counts' };
+
+/** The requests for pushes since the last reset. */
+export interface Counts {
+  readonly pushes: Readonly<Record<ChannelId, number>>;
+  /** When each of them was there, in milliseconds since the epoch, where that was asked for. */
+  readonly arrivedAtMs: readonly number[];
+}
