@@ -22,12 +22,15 @@ export interface SendOptions {
   readonly profileDir: string | undefined;
 }
 
-// All of them are multiples of three, so that `mixed` has its thirds.
-/** Enough for a steady rate of a peer that does a thousand a second. */
-const peerPushes = { full: 21_000, quick: 1_200 };
+// All of these are multiples of three, so that `mixed` has its thirds.
+/** Some seconds for the slowest peer, a second or more for the fastest. */
+const peerPushes: Readonly<Record<Way, number>> = { webpush: 21_000, apns: 90_000, fcm: 90_000, mixed: 30_000 };
+/** With a latency, by which all of them are held up alike. */
+const latePeerPushes = 15_000;
+const quickPeerPushes = 1_200;
 const peerDevicesMax = 6_000;
 /** Compiles what is hot, opens connections, and is counted on neither side. */
-const warmUpPushes = { full: 1_200, quick: 300 };
+const warmUpPushes = { full: 3_000, quick: 300 };
 
 /** What a result of another size is compared with. */
 export const devicesUsual = 100_000;
@@ -45,7 +48,7 @@ export async function measureSend(
   const size = isQuick ? 'quick' : 'full';
   const receiver = await startReceiver(workbench);
   const credentials = makeCredentials(receiver.address);
-  const pushes = peerPushes[size];
+  const pushes = isQuick ? quickPeerPushes : latencyMs > 0 ? latePeerPushes : peerPushes[way];
   const plan = {
     setup: { way, address: receiver.address, credentials, devices: Math.min(pushes, peerDevicesMax) },
     pushes,
