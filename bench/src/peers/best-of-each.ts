@@ -4,7 +4,7 @@ import { firebaseSender, messagesPerCall } from './firebase-sender.ts';
 import { nodeApnSender } from './node-apn-sender.ts';
 import { servePeer, subscriptionOf } from './peer.ts';
 import { redirectProviders } from './redirect.ts';
-import { connectionsMax, webPushSender } from './web-push-sender.ts';
+import { webPushSender } from './web-push-sender.ts';
 
 servePeer(async (setup) => {
   redirectProviders(setup.address);
@@ -14,16 +14,12 @@ servePeer(async (setup) => {
   return {
     perCall: 3 * messagesPerCall,
     callsAtOnce: 1,
-    async send(devices) {
-      const browsers = devices.filter(({ channel }) => channel === 'webpush').map(subscriptionOf);
-      const sendInTurn = async () => {
-        for (let browser = browsers.pop(); browser; browser = browsers.pop()) await sendWeb(browser);
-      };
-      await Promise.all([
+    send: (devices) =>
+      Promise.all([
         sendApns(devices.filter(({ channel }) => channel === 'apns')),
         sendFcm(devices.filter(({ channel }) => channel === 'fcm')),
-        ...Array.from({ length: connectionsMax }, sendInTurn),
-      ]);
-    },
+        // They wait for their turn in the agent, which has a bounded number of connections.
+        ...devices.filter(({ channel }) => channel === 'webpush').map((device) => sendWeb(subscriptionOf(device))),
+      ]),
   };
 });

@@ -6,7 +6,7 @@ import { bodyOf, messageId, ttlSeconds } from '../content.ts';
 import type { PushSubscriptionJson } from '../devices.ts';
 import type { PeerSetup } from './peer.ts';
 
-export const connectionsMax = 100;
+const connectionsMax = 100;
 
 /** The options of one push, as the library takes them. */
 export function webPushOptions({ address, credentials }: Pick<PeerSetup, 'address' | 'credentials'>) {
