@@ -26,7 +26,7 @@ export function profileClockUs(): number {
  * nobody's here and counts for its caller.
  */
 const owners: readonly (readonly [name: string, pattern: RegExp])[] = [
-  ['encryption', /\/channels\/webpush\/encrypt|\/platform\/hmac-/],
+  ['encryption', /\/channels\/webpush\/encrypt/],
   ['HTTP/2 and TLS', /\/platform\/(http2|outbound-)|^node:(internal\/)?http2/],
   ['channel: payload, credential, answer', /\/channels\//],
   ['rendering', /\/content\/|liquidjs/],
