@@ -391,6 +391,28 @@ describe('the engine of our own', () => {
     await closed;
   });
 
+  test('R-38b a peer that gives back its windows byte by byte, of the stream and of all, is not taken for a flood', async () => {
+    const server = createTlsServer({ ...tls, ALPNProtocols: ['h2'] }, (socket) => {
+      socket.on('error', () => {});
+      // SETTINGS with a first window of one byte.
+      socket.write(Buffer.from('000006040000000000000400000001', 'hex'));
+      const windowUpdates = Buffer.from('0000040800000000010000000100000408000000000000000001', 'hex');
+      const reader = new FrameReader((type, flags) => {
+        if (type !== frameTypes.data) return;
+        socket.write((flags & 1) === 0 ? windowUpdates : Buffer.from('00000101050000000188', 'hex'));
+      });
+      let skipped = 0;
+      socket.on('data', (chunk: Buffer) => {
+        const rest = chunk.subarray(Math.min(chunk.length, 24 - skipped));
+        skipped += chunk.length - rest.length;
+        reader.push(rest);
+      });
+    });
+    const { session } = await open(ownEngine, await listen(server));
+    expect(await session.request(request({ body: Buffer.alloc(4_000) }))).toMatchObject({ status: 200 });
+    session.destroy();
+  });
+
   test.each([
     ['a malformed answer', { ':status': 200, connection: 'close' }],
     ['an answer without a status that is one', { ':status': 1000 }],

@@ -16,13 +16,24 @@ interface Script {
   readonly frames: (random: Random) => Iterable<Buffer>;
   /** Sends no SETTINGS first. */
   readonly isAtStart?: boolean;
+  /** The streams have no body to send, so that there is nothing to open a window for. */
+  readonly hasNoBodies?: boolean;
+}
+
+export interface FuzzOptions {
+  /** Ends when so many connections were made, or so many frames sent. One of them must be given. */
+  readonly connections?: number;
+  readonly frames?: number;
+  readonly seed: number;
+  /** Called in between, in the middle of floods as well. */
+  readonly observe?: () => void;
 }
 
 export interface FuzzReport {
   readonly frames: number;
   readonly connections: number;
-  /** Names of the scripts that were played. */
-  readonly scripts: ReadonlySet<string>;
+  /** The scripts that were played, with the frames that each got rid of. */
+  readonly scripts: ReadonlyMap<string, number>;
   /** What did not hold, with the seed that shows it again. Empty when all is well. */
   readonly complaints: readonly string[];
 }
@@ -47,8 +58,14 @@ const headers = (text: string, streamId = 1, flags = 5) => frame(frameTypes.head
 const data = (bytes: number, streamId = 1, flags = 0) => frame(frameTypes.data, flags, streamId, Buffer.alloc(bytes));
 const windowUpdate = (text: string, streamId = 0) => frame(frameTypes.windowUpdate, 0, streamId, hex(text));
 
-function* endlessly(make: () => Buffer): Iterable<Buffer> {
-  for (let i = 0; i < framesMax; i += 1) yield make();
+/** Fields that drive each other out of the table of 4,096 bytes. */
+const filledTable = Array.from(
+  { length: 4 },
+  (_, i) => `4001${(0x61 + i).toString(16)}7f910f${'62'.repeat(2_064)}`,
+).join('');
+
+function* endlessly(bytes: Buffer | (() => Buffer)): Iterable<Buffer> {
+  for (let i = 0; i < framesMax; i += 1) yield typeof bytes === 'function' ? bytes() : bytes;
 }
 
 function* after(first: Buffer, then: Iterable<Buffer>): Iterable<Buffer> {
@@ -61,6 +78,7 @@ const singles: Readonly<Record<string, Buffer | ((random: Random) => Buffer)>> =
   'a frame over the limit': (random) => frame(random.below(12), 0, 1, Buffer.alloc(16_385)),
   'SETTINGS of an impossible length': settings('0003000000'),
   'SETTINGS on a stream': settings('', 0, 1),
+  'SETTINGS accepted twice': Buffer.concat([settings('', 1), settings('', 1)]),
   'SETTINGS accepted with a payload': settings('000300000001', 1),
   'a first window over 2^31 - 1': settings('000480000000'),
   'a peer that takes pushes': settings('000200000001'),
@@ -79,6 +97,7 @@ const singles: Readonly<Record<string, Buffer | ((random: Random) => Buffer)>> =
   'headers on a stream of the peer': headers('88', 2),
   'headers on a stream that was not opened': headers('88', 999),
   'headers that are all padding': headers('05 88', 1, 13),
+  'headers continued after their end': Buffer.concat([answer(1), frame(frameTypes.continuation, 4, 1, hex('88'))]),
   'a body before its headers': data(10),
   'a body on no stream': data(10, 0),
   'a body on a stream that was not opened': data(10, 555),
@@ -91,6 +110,7 @@ const singles: Readonly<Record<string, Buffer | ((random: Random) => Buffer)>> =
   'a PING on a stream': frame(frameTypes.ping, 0, 1, Buffer.alloc(8)),
   'a reset of another length': frame(frameTypes.rstStream, 0, 1, Buffer.alloc(3)),
   'a reset of no stream': frame(frameTypes.rstStream, 0, 0, Buffer.alloc(4)),
+  'a reset of a stream of the peer': frame(frameTypes.rstStream, 0, 2, Buffer.alloc(4)),
   'a reset of a stream that was not opened': frame(frameTypes.rstStream, 0, 77, Buffer.alloc(4)),
   'a goodbye that is cut': frame(frameTypes.goaway, 0, 0, Buffer.alloc(7)),
   'a goodbye on a stream': frame(frameTypes.goaway, 0, 1, Buffer.alloc(8)),
@@ -104,48 +124,47 @@ const singles: Readonly<Record<string, Buffer | ((random: Random) => Buffer)>> =
   'a string that breaks off': headers('400a6162'),
   'no Huffman code': headers('0081ff8161'),
   'a table larger than was allowed': headers('3fe2ff03'),
+  'a table resized behind a field': headers('8820'),
   'a bomb of headers': headers(`4001617f9116${'62'.repeat(2_960)}${'be'.repeat(5_000)}`),
+  'a bomb of headers in parts': Buffer.concat([
+    headers(`4001617f9116${'62'.repeat(2_960)}${'be'.repeat(15)}`, 1, 1),
+    frame(frameTypes.continuation, 0, 1, Buffer.alloc(16_000, 0xbe)),
+    frame(frameTypes.continuation, 4, 1, Buffer.alloc(16_000, 0xbe)),
+  ]),
+  'a bomb of fields without name or value': headers('000000'.repeat(5_000)),
 };
 
 /** Each of these goes on for as long as it is let. */
 const floods: Readonly<Record<string, (random: Random) => Iterable<Buffer>>> = {
   CONTINUATION: () =>
-    after(
-      headers('88', 1, 1),
-      endlessly(() => frame(frameTypes.continuation, 0, 1, Buffer.alloc(4_000, 0x82))),
-    ),
-  'empty CONTINUATION': () =>
-    after(
-      headers('88', 1, 1),
-      endlessly(() => frame(frameTypes.continuation, 0, 1)),
-    ),
-  SETTINGS: () => endlessly(() => settings('000300000064')),
-  'large SETTINGS': () => endlessly(() => settings('000400001000'.repeat(2_700))),
-  PING: () => endlessly(() => frame(frameTypes.ping, 0, 0, Buffer.alloc(8))),
-  'answers to no PING': () => endlessly(() => frame(frameTypes.ping, 1, 0, Buffer.alloc(8))),
-  RST_STREAM: () => endlessly(() => frame(frameTypes.rstStream, 0, 1, Buffer.alloc(4))),
-  'empty DATA': () =>
-    after(
-      answer(1),
-      endlessly(() => data(0)),
-    ),
-  'padding alone': () =>
-    after(
-      answer(1),
-      endlessly(() => frame(frameTypes.data, 8, 1, Buffer.alloc(256, 255))),
-    ),
-  'a body without end': () =>
-    after(
-      answer(1),
-      endlessly(() => data(16_000)),
-    ),
-  PRIORITY: () => endlessly(() => frame(frameTypes.priority, 0, 9, Buffer.alloc(5))),
-  // A window of its own is not what stream 3 waits for, if it waits.
-  WINDOW_UPDATE: () => endlessly(() => windowUpdate('00000001', 3)),
+    after(headers('88', 1, 1), endlessly(frame(frameTypes.continuation, 0, 1, Buffer.alloc(4_000, 0x82)))),
+  'empty CONTINUATION': () => after(headers('88', 1, 1), endlessly(frame(frameTypes.continuation, 0, 1))),
+  SETTINGS: () => endlessly(settings('000300000064')),
+  'large SETTINGS': () => endlessly(settings('000400001000'.repeat(2_700))),
+  PING: () => endlessly(frame(frameTypes.ping, 0, 0, Buffer.alloc(8))),
+  'answers to no PING': () => endlessly(frame(frameTypes.ping, 1, 0, Buffer.alloc(8))),
+  RST_STREAM: () => endlessly(frame(frameTypes.rstStream, 0, 1, Buffer.alloc(4))),
+  'refusals of every stream': (random) =>
+    endlessly(() => frame(frameTypes.rstStream, 0, 1 + 2 * random.below(3), hex('00000007'))),
+  'empty DATA': () => after(answer(1), endlessly(data(0))),
+  'padding alone': () => after(answer(1), endlessly(frame(frameTypes.data, 8, 1, Buffer.alloc(256, 255)))),
+  'a body without end': () => after(answer(1), endlessly(data(16_000))),
+  PRIORITY: () => endlessly(frame(frameTypes.priority, 0, 9, Buffer.alloc(5))),
   'frames nobody knows': (random) => endlessly(() => frame(20 + random.below(200), 255, 3, random.bytes(8))),
-  'informational answers': () => endlessly(() => headers('4803313033', 1, 4)),
-  'answers to what was answered': () => endlessly(() => answer(1, 5)),
-  goodbyes: () => endlessly(() => frame(frameTypes.goaway, 0, 0, hex('7fffffff 00000000'))),
+  'large frames nobody knows': () => endlessly(frame(99, 0, 0, Buffer.alloc(16_384))),
+  'informational answers': () => endlessly(headers('4803313033', 1, 4)),
+  'large informational answers': () => endlessly(headers(`4803313033${filledTable}`, 1, 4)),
+  'answers to what was answered': () => endlessly(answer(1, 5)),
+  'large answers to what was answered': () => endlessly(headers(`88${filledTable}`, 1, 5)),
+  goodbyes: () => endlessly(frame(frameTypes.goaway, 0, 0, hex('7fffffff 00000000'))),
+  'wordy goodbyes': () =>
+    endlessly(frame(frameTypes.goaway, 0, 0, Buffer.concat([hex('7fffffff 00000000'), Buffer.alloc(16_000)]))),
+};
+
+/** Windows that are opened again and again, though nothing was sent that they could give back. */
+const openings: Readonly<Record<string, (random: Random) => Iterable<Buffer>>> = {
+  'WINDOW_UPDATE of a stream': () => endlessly(windowUpdate('00000001', 3)),
+  'WINDOW_UPDATE of all streams': () => endlessly(windowUpdate('00000001')),
 };
 
 /** No rule says that these must end the connection at once, only that nothing may be left over. */
@@ -186,11 +205,47 @@ const chaos: Readonly<Record<string, (random: Random) => Iterable<Buffer>>> = {
     good[at] = (good[at] ?? 0) ^ (1 << random.below(8));
     return [good];
   },
+  'good frames in another order': (random) => {
+    const good = [
+      answer(1),
+      data(100),
+      data(10, 1, 1),
+      answer(3, 5),
+      answer(5),
+      data(0, 5, 1),
+      settings(),
+      settings('', 1),
+    ];
+    return good.sort(() => random.below(3) - 1);
+  },
+  'frames of the right form': (random) =>
+    Array.from({ length: 1 + random.below(40) }, () => {
+      const streamId = random.pick([0, 1, 1, 3, 3, 5, 7, 2]);
+      return random.pick([
+        answer(streamId, random.pick([0, 1, 4, 4, 5])),
+        data(random.below(2_000), streamId, random.pick([0, 0, 1])),
+        frame(frameTypes.rstStream, 0, streamId, hex(random.pick(['00000000', '00000007', '00000008']))),
+        windowUpdate(random.pick(['00000001', '00004000', '7fffffff']), streamId),
+        settings(random.pick(['', '000400000000', '00040000ffff', '000300000000', '000100000000', '000500ffffff'])),
+        frame(frameTypes.ping, random.below(2), 0, random.bytes(8)),
+        frame(
+          frameTypes.goaway,
+          0,
+          0,
+          hex(random.pick(['00000000 00000002', '00000003 00000000', '7fffffff 00000000'])),
+        ),
+        frame(frameTypes.continuation, random.pick([0, 4]), streamId, random.bytes(random.below(20))),
+        frame(frameTypes.priority, 0, streamId, random.bytes(5)),
+      ]);
+    }),
   'good frames that break off': (random) => {
     const good = Buffer.concat([answer(1), data(100), data(10, 1, 1), answer(3, 5), answer(5, 5)]);
     return [good.subarray(0, random.below(good.length))];
   },
 };
+
+/** No two plays of chaos are the same, so there are more of them. */
+const chaosPerRound = 5;
 
 const scripts: readonly Script[] = [
   ...Object.entries(singles).map(([name, bytes]) => ({
@@ -199,7 +254,15 @@ const scripts: readonly Script[] = [
     frames: (random: Random) => [typeof bytes === 'function' ? bytes(random) : bytes],
   })),
   ...Object.entries(floods).map(([name, frames]) => ({ name: `a flood of ${name}`, isViolation: true, frames })),
-  ...Object.entries(chaos).map(([name, frames]) => ({ name, isViolation: false, frames })),
+  ...Object.entries(openings).map(([name, frames]) => ({
+    name: `a flood of ${name}`,
+    isViolation: true,
+    hasNoBodies: true,
+    frames,
+  })),
+  ...Array.from({ length: chaosPerRound }, () => Object.entries(chaos))
+    .flat()
+    .map(([name, frames]) => ({ name, isViolation: false, frames })),
   ...[answer(1), frame(frameTypes.ping, 0, 0, Buffer.alloc(8)), settings('', 1), hex('485454502f312e31')].map(
     (first, i) => ({
       name: `a start without SETTINGS, ${i}`,
@@ -235,12 +298,20 @@ class Wire extends Duplex {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Plays one script; says what did not hold. */
-async function play(
-  engine: Http2Engine,
-  script: Script,
-  random: Random,
-): Promise<{ frames: number; complaint?: string }> {
+interface Playing {
+  readonly engine: Http2Engine;
+  readonly script: Script;
+  readonly random: Random;
+  readonly observe: () => void;
+}
+
+interface Played {
+  readonly frames: number;
+  /** What did not hold. */
+  readonly complaint?: string;
+}
+
+async function play({ engine, script, random, observe }: Playing): Promise<Played> {
   const wire = new Wire();
   wire.on('error', () => {});
   let closes = 0;
@@ -255,7 +326,7 @@ async function play(
     wire.push(settings());
     await turn();
     if (!isReady) return { frames: 0, complaint: 'it is not ready after SETTINGS' };
-    const body = Buffer.alloc(random.below(100_000));
+    const body = Buffer.alloc(script.hasNoBodies === true ? 0 : random.below(100_000));
     for (let i = 0; i < requestsPerConnection; i += 1) {
       const request = { authority: 'a', path: '/', headers: {}, body, timeoutMs: 60_000 };
       void session.request(request).then((result) => results.push(result));
@@ -270,12 +341,15 @@ async function play(
     const at = random.below(bytes.length + 1);
     wire.push(bytes.subarray(0, at));
     if (at < bytes.length) wire.push(bytes.subarray(at));
-    if (frames % 100 === 0) await turn();
+    if (frames % 100 > 0) continue;
+    await turn();
+    observe();
   }
   await turn();
   const code = wire.goawayCode;
   wire.destroy();
   for (let i = 0; i < 5; i += 1) await turn();
+  observe();
   const asked = script.isAtStart === true ? 0 : requestsPerConnection;
   if (script.isViolation && !(code !== undefined && code > 0)) return { frames, complaint: `it ended with ${code}` };
   if (closes !== 1) return { frames, complaint: `it was closed ${closes} times` };
@@ -285,21 +359,26 @@ async function play(
   return { frames };
 }
 
-/** Plays scripts in turn until `connections` were made. Rejects only when the engine throws where it must not. */
-export async function fuzzHttp2(
-  engine: Http2Engine,
-  { connections, seed }: { readonly connections: number; readonly seed: number },
-): Promise<FuzzReport> {
+/** Plays scripts in turn until there were enough of them. Rejects only when the engine throws where it must not. */
+export async function fuzzHttp2(engine: Http2Engine, options: FuzzOptions): Promise<FuzzReport> {
+  const {
+    connections: connectionsMax,
+    frames: framesWanted = Number.POSITIVE_INFINITY,
+    seed,
+    observe = () => {},
+  } = options;
   const complaints: string[] = [];
-  const played = new Set<string>();
+  const played = new Map<string, number>();
   let frames = 0;
-  for (let i = 0; i < connections; i += 1) {
-    const script = scripts[i % scripts.length];
+  let connections = 0;
+  for (; connections < (connectionsMax ?? Number.POSITIVE_INFINITY) && frames < framesWanted; connections += 1) {
+    const script = scripts[connections % scripts.length];
     if (script === undefined) break;
-    const result = await play(engine, script, createRandom(seed + i));
+    const seedOfThis = seed + connections;
+    const result = await play({ engine, script, random: createRandom(seedOfThis), observe });
     frames += result.frames;
-    played.add(script.name);
-    if (result.complaint !== undefined) complaints.push(`seed ${seed + i}, ${script.name}: ${result.complaint}`);
+    played.set(script.name, (played.get(script.name) ?? 0) + result.frames);
+    if (result.complaint !== undefined) complaints.push(`seed ${seedOfThis}, ${script.name}: ${result.complaint}`);
   }
   return { frames, connections, scripts: played, complaints };
 }

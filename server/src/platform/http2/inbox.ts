@@ -47,6 +47,8 @@ export class Inbox {
   #block: HeaderBlock | undefined;
   #lastStreamId = streamIdMax;
   #receiveWindow = connectionWindowBytes;
+  /** Frames that did so. */
+  #windowsGivenBack = 0;
   #hasSettings = false;
   #awaitsSettingsAck = true;
   #isOver = false;
@@ -229,8 +231,10 @@ export class Inbox {
       id === 0
         ? this.#requests.openConnection(increment)
         : exchange !== undefined && this.#requests.openStream(exchange, increment);
-    // A peer that opens its windows byte by byte is slow, but it is no flood: a body has an end.
     if (hasHelped) this.#out.schedule();
+    // A peer may give back byte by byte what it took, for the stream and for all streams: that is slow, but it is no flood,
+    // for a body has an end. It cannot give back more.
+    if (this.#windowsGivenBack < 2 * this.#requests.bytesSent) this.#windowsGivenBack += 1;
     else this.#spend(1);
   }
 

@@ -200,7 +200,9 @@ class OwnSession implements Http2Session {
     this.#out.flush();
     const socket = this.#socket;
     socket.end(() => socket.destroy());
-    setTimeout(() => socket.destroy(), lingerMs).unref();
+    const late = setTimeout(() => socket.destroy(), lingerMs).unref();
+    // Or it would keep hold of all this until then.
+    socket.once('close', () => clearTimeout(late));
   }
 
   /** What has not left us is as good as refused: it may be sent elsewhere. */

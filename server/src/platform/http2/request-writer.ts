@@ -20,6 +20,8 @@ export class RequestWriter {
   readonly #encoder = new HpackEncoder();
   readonly #blocked = new Set<Exchange>();
   #window = windowBytesDefault;
+  /** Of bodies, in all. */
+  bytesSent = 0;
   /** What a new stream may send. */
   streamWindow = windowBytesDefault;
 
@@ -93,6 +95,7 @@ export class RequestWriter {
       exchange.sentBytes += count;
       exchange.sendWindow -= count;
       this.#window -= count;
+      this.bytesSent += count;
     }
     exchange.isSent = true;
     this.#blocked.delete(exchange);
