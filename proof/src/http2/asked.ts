@@ -1,0 +1,73 @@
+// A request that knows which it is, and whether an answer is its own: every part of it is made of its number.
+
+import type { PoolResult } from '../../../server/src/platform/http2/pool.ts';
+import type { Http2Request } from '../../../server/src/platform/http2/session.ts';
+import { answerBodyLimits } from '../../../server/src/platform/outbound-http.ts';
+import type { Random } from '../../../server/test/platform/random.ts';
+import type { ForeignServer, Mood } from './foreign-server.ts';
+
+export interface Asked {
+  readonly id: number;
+  readonly echo: string;
+  readonly request: Http2Request;
+}
+
+/** `exclusive` is one beyond the greatest. */
+const sizesBelow = [1, 100, 5_000, 5_000, 70_000, 300_000];
+const timeoutMs = 60_000;
+
+/** Values that come again, so that both sides find them in their tables. */
+const knownEchoes = ['normal', 'high', 'very-low', 'text/plain; charset=utf-8', 'a'.repeat(300)];
+
+/** Its number, again and again: wherever a part of it turns up, it tells whose it is. */
+export const markerText = (id: number, bytes: number): string => {
+  const mark = `#${id}:`;
+  return mark.repeat(Math.ceil(bytes / mark.length)).slice(0, bytes);
+};
+
+function makeEcho(random: Random): string {
+  if (random.below(3) > 0) return random.pick(knownEchoes);
+  const length = 1 + random.below(random.pick([20, 200, 2_500]));
+  return String.fromCharCode(...Array.from({ length }, () => 0x21 + random.below(0x5e)));
+}
+
+/** A query of its own stands as it is. */
+const pathOf = (path: string, id: number) => (path.includes('?') ? path : `${path}?id=${id}`);
+
+export function ask(id: number, mood: Mood, random: Random): Asked {
+  const { bodyBytesMax = 300_000, paths = ['/'], timeoutsMs = [timeoutMs] } = mood;
+  // Never empty: an answer may have nothing but the body to show whose it is.
+  const bodyBytes = Math.min(bodyBytesMax, 10 + random.below(random.pick(sizesBelow)));
+  const echo = makeEcho(random);
+  const ttl = String(random.below(4));
+  return {
+    id,
+    echo,
+    request: {
+      authority: 'localhost',
+      path: pathOf(random.pick(paths), id),
+      headers: { 'content-type': 'application/octet-stream', 'x-id': String(id), 'x-echo': echo, ttl },
+      unindexed: random.below(2) === 0 ? ['x-id'] : ['x-id', 'x-echo'],
+      body: Buffer.from(markerText(id, bodyBytes), 'latin1'),
+      timeoutMs: random.pick(timeoutsMs),
+    },
+  };
+}
+
+/** What became of a request; `foreign` is never right. */
+export type Ending = 'answered' | 'replayable' | 'failed' | 'foreign';
+
+export function endingOf(asked: Asked, result: PoolResult, mood: Mood, server: ForeignServer): Ending {
+  if ('unsupported' in result) return 'foreign';
+  if ('transportError' in result) return result.written ? 'failed' : 'replayable';
+  const { status, headers, body, truncated } = result;
+  if (server.echoesHeaders && (headers['x-id'] !== String(asked.id) || headers['x-echo'] !== asked.echo)) {
+    return 'foreign';
+  }
+  if (status !== 200) return mood.statuses?.includes(status) ? 'answered' : 'foreign';
+  const whole = server.answerTo(asked);
+  const kept = whole.slice(0, answerBodyLimits.keepMax);
+  if ((body ?? '') === kept && truncated === whole.length > kept.length) return 'answered';
+  // Broke off: what came of it must be its own all the same.
+  return truncated && mood.may === 'fail' && kept.startsWith(body ?? '') ? 'answered' : 'foreign';
+}

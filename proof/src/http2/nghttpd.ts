@@ -1,0 +1,102 @@
+// nghttpd, the server of the nghttp2 library: it sends every body back. It never says goodbye by itself, so it is killed and
+// started anew instead; where it is asked to print, that names the requests it heard.
+import { spawnSync } from 'node:child_process';
+import { findFreePort } from '../rig/ports.ts';
+import { findProgram, type Program, Scratch } from '../scratch.ts';
+import { certificateFile, certificateKeyFile, echoOf, type ForeignServer, type Mood } from './foreign-server.ts';
+
+const program = findProgram('nghttpd');
+
+/** Longer answers would be reset. */
+const bodyBytesMax = 8_000;
+
+const moods: readonly Mood[] = [
+  { name: 'bodies and answers of random sizes', bodyBytesMax, settings: { '--verbose': '' } },
+  {
+    name: 'two streams at once, no header table, padding and trailers',
+    bodyBytesMax,
+    settings: {
+      '--verbose': '',
+      '--max-concurrent-streams': 2,
+      '--header-table-size': 0,
+      '--encoder-header-table-size': 0,
+      '--padding': 200,
+      '--trailer': 'x-end: yes',
+    },
+  },
+  {
+    name: 'windows of one byte, and of three for all streams together',
+    forgets: true,
+    bodyBytesMax: 300,
+    settings: { '--window-bits': 1, '--connection-window-bits': 2 },
+    shows: ['windowUpdates'],
+  },
+  {
+    // It gives up a connection on which more than a thousand streams were reset, and says too little of what it acted upon.
+    name: 'answers that are longer than we read',
+    may: 'fail',
+    forgets: true,
+    disturbances: [0, 0],
+  },
+  {
+    name: 'requests that we give up, their bodies under way',
+    may: 'fail',
+    bodyBytesMax,
+    settings: { '--verbose': '', '--window-bits': 9 },
+    timeoutsMs: [...Array.from({ length: 15 }, () => 60_000), 5],
+    shows: ['timeouts'],
+  },
+  { name: 'kills', may: 'fail', forgets: true, bodyBytesMax, shows: ['lost'], disturbances: [20, 2] },
+];
+
+export const nghttpd: ForeignServer = {
+  name: 'nghttpd',
+  debianPackage: 'nghttp2-server',
+  echoesHeaders: false,
+  moods,
+  answerTo: echoOf,
+  findVersion() {
+    if (program === undefined) return undefined;
+    const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' });
+    return /nghttp2\/(\S+)/.exec(stdout)?.[1] ?? 'of an unknown version';
+  },
+  async start({ mood, workbench }) {
+    const scratch = await Scratch.make(workbench, 'nghttpd');
+    const port = await findFreePort();
+    const options = Object.entries(mood.settings ?? {}).map(([name, value]) =>
+      value === '' ? name : `${name}=${value}`,
+    );
+    const programs: Program[] = [];
+    const launch = async () => {
+      const running = await scratch.start(program ?? '', [
+        '--echo-upload',
+        '--address=127.0.0.1',
+        `--htdocs=${scratch.directory}`,
+        ...options,
+        String(port),
+        certificateKeyFile,
+        certificateFile,
+      ]);
+      programs.push(running);
+      await running.listensOn(port);
+    };
+    await launch();
+    return {
+      port,
+      async disturb() {
+        await programs.at(-1)?.stop('SIGKILL');
+        await launch();
+      },
+      async stop() {
+        await programs.at(-1)?.stop('SIGTERM');
+        const words = await Promise.all(programs.map((each) => each.words()));
+        await scratch.close();
+        return words.flatMap(readHeard);
+      },
+    };
+  },
+};
+
+function readHeard(words: string): number[] {
+  return [...words.matchAll(/ x-id: (\d+)$/gm)].map(([, number]) => Number(number));
+}

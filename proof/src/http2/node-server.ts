@@ -1,0 +1,73 @@
+// `node:http2` as a server, in a process of its own: the one of the four that can be made to do anything with a single stream.
+import { readFile } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { findFreePort } from '../rig/ports.ts';
+import { Scratch } from '../scratch.ts';
+import { echoOf, type ForeignServer, type Mood, mostlyShort, readNumbers } from './foreign-server.ts';
+
+const program = fileURLToPath(new URL('node-server-process.ts', import.meta.url));
+
+/** `fault` is what its process is told to do. */
+const moods: readonly Mood[] = [
+  { name: 'bodies and answers of random sizes', paths: mostlyShort },
+  {
+    name: 'resets of all kinds, before the answer and in its middle',
+    may: 'fail',
+    paths: mostlyShort,
+    settings: { fault: 'resets' },
+    shows: ['resets', 'refusals'],
+  },
+  {
+    name: 'GOAWAY in mid-flight',
+    may: 'refuse',
+    paths: mostlyShort,
+    settings: { fault: 'goaway' },
+    shows: ['goaways'],
+  },
+  {
+    name: 'windows of 90 bytes',
+    settings: { initialWindowSize: 90 },
+    shows: ['windowUpdates'],
+    bodyBytesMax: 4_096,
+  },
+  {
+    name: 'SETTINGS that shrink and grow while bodies are under way',
+    may: 'refuse',
+    paths: mostlyShort,
+    settings: { fault: 'settings', maxConcurrentStreams: 60 },
+    shows: ['settings'],
+    bodyBytesMax: 30_000,
+  },
+  { name: 'connections cut', may: 'fail', paths: mostlyShort, shows: ['lost'], disturbances: [25, 2] },
+];
+
+export const nodeServer: ForeignServer = {
+  name: 'node:http2',
+  debianPackage: 'nodejs',
+  echoesHeaders: true,
+  moods,
+  answerTo: echoOf,
+  findVersion: () => process.versions.node,
+  async start({ mood, seed, workbench }) {
+    const scratch = await Scratch.make(workbench, 'node-server');
+    const port = await findFreePort();
+    const actedFile = scratch.path('acted.log');
+    const orders = JSON.stringify({ ...mood.settings, port, seed, actedFile });
+    const running = await scratch.start(process.execPath, ['--import', import.meta.resolve('tsx'), program, orders]);
+    await running.listensOn(port);
+    return {
+      port,
+      async disturb() {
+        running.child.kill('SIGUSR2');
+        await pause(20);
+      },
+      async stop() {
+        await running.stop('SIGTERM');
+        const log = await readFile(actedFile, 'utf8');
+        await scratch.close();
+        return readNumbers(log);
+      },
+    };
+  },
+};

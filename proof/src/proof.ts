@@ -1,0 +1,101 @@
+// `npm run proof [-- NUMBER …]`: proves guarantees at their full size, and ends with a line `N passed, N failed`. A claim that
+// could not be tried, for want of a program or because a proof broke off, counts as failed.
+import { randomInt } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { progress as say, Workbench } from '../../bench/src/workbench.ts';
+import { type Claim, drawTable, Report } from './report.ts';
+import { listRequirements, loadRequirement } from './requirement.ts';
+
+const usage = `npm run proof [-- NUMBER …] [options]
+
+  NUMBER      of a guarantee: R-38b; all that can be proven, where none is named
+  --quick     a smoke run of seconds, with small numbers
+  --seed S    repeats the chance of another run
+  --list      prints the numbers
+  --json      one JSON document on standard output
+`;
+
+interface Proven {
+  readonly number: string;
+  readonly title: string;
+  readonly seconds: number;
+  readonly claims: readonly Claim[];
+}
+
+function parseInvocation(argv: readonly string[]) {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    allowPositionals: true,
+    options: {
+      quick: { type: 'boolean', default: false },
+      seed: { type: 'string' },
+      list: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  const seed = values.seed === undefined ? randomInt(1, 1_000_000_000) : Number(values.seed);
+  if (!Number.isSafeInteger(seed) || seed < 0) throw new Error(`--seed must be a whole number, not '${values.seed}'.`);
+  return { ...values, seed, numbers: positionals };
+}
+
+/** The files to run. Throws for a number that no proof has. */
+function pick(numbers: readonly string[]): readonly string[] {
+  const all = listRequirements();
+  if (numbers.length === 0) return [...all.values()];
+  return numbers.map((number) => {
+    const file = all.get(number);
+    if (file === undefined)
+      throw new Error(`There is no proof of '${number}'. There is: ${[...all.keys()].join(', ')}.`);
+    return file;
+  });
+}
+
+/** Of the proof that runs. */
+let workbench = new Workbench();
+
+async function prove(file: string, isQuick: boolean, seed: number): Promise<Proven> {
+  const { number, title, run } = await loadRequirement(file);
+  const report = new Report(say);
+  workbench = new Workbench();
+  say(`${number} ${title} (seed ${seed}${isQuick ? ', quick' : ''})`);
+  const startedAt = performance.now();
+  try {
+    await run({ isQuick, seed, report, workbench });
+    if (report.claims.length === 0) report.claim('claims something', 'nothing', ['The proof ended without a claim.']);
+  } catch (error) {
+    report.claim('runs to its end', 'broken off', [String(error instanceof Error ? error.stack : error)]);
+  }
+  await workbench.close();
+  return { number, title, seconds: (performance.now() - startedAt) / 1_000, claims: report.claims };
+}
+
+function draw({ number, title, seconds, claims }: Proven): string {
+  return `\n${number} ${title}, ${seconds.toFixed(0)} s\n${drawTable(claims)}`;
+}
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => void workbench.close().finally(() => process.exit(130)));
+}
+
+try {
+  const { numbers, quick, seed, list, json, help } = parseInvocation(process.argv.slice(2));
+  if (help) process.stdout.write(usage);
+  else if (list) process.stdout.write(`${[...listRequirements().keys()].join('\n')}\n`);
+  else {
+    const proven: Proven[] = [];
+    for (const file of pick(numbers)) proven.push(await prove(file, quick, seed));
+    const claims = proven.flatMap((each) => each.claims);
+    const passed = claims.filter(({ holds }) => holds).length;
+    const failed = claims.length - passed;
+    const tally = `${passed} passed, ${failed} failed`;
+    if (json) {
+      process.stdout.write(`${JSON.stringify({ work: 'proof', quick, seed, proven, passed, failed })}\n`);
+      say(tally);
+    } else process.stdout.write(`${proven.map(draw).join('\n')}\n\nseed ${seed}\n${tally}\n`);
+    process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
+  }
+} catch (error) {
+  say(`proof: ${(error as Error).message}`);
+  process.exitCode = 1;
+}

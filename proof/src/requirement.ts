@@ -1,0 +1,45 @@
+// What a proof is, and where the proofs are found: one file each in `requirements/`, whose name begins with the number.
+import { readdirSync } from 'node:fs';
+import type { Workbench } from '../../bench/src/workbench.ts';
+import type { Report } from './report.ts';
+
+export interface ProofOptions {
+  /** A smoke run of seconds: the same claims with small numbers. */
+  readonly isQuick: boolean;
+  /** Where all chance of the run comes from. */
+  readonly seed: number;
+  readonly report: Report;
+  /** Takes whatever must not outlive the proof. */
+  readonly workbench: Workbench;
+}
+
+export interface Requirement {
+  /** As the list of guarantees has it: `R-38b`. */
+  readonly number: string;
+  readonly title: string;
+  /** States what holds and what does not as claims of the report. What it throws counts as a claim that failed. */
+  run(options: ProofOptions): Promise<void>;
+}
+
+const directory = new URL('./requirements/', import.meta.url);
+const filePattern = /^r-(\d+[a-z]?)-.+\.ts$/;
+
+/** `r-38b-http2-client.ts` → `R-38b`. */
+function numberOf(file: string): string | undefined {
+  const [, number] = filePattern.exec(file) ?? [];
+  return number && `R-${number}`;
+}
+
+/** The numbers that can be proven, in order, each with its file. */
+export function listRequirements(): ReadonlyMap<string, string> {
+  const found = readdirSync(directory).flatMap((file) => {
+    const number = numberOf(file);
+    return number === undefined ? [] : [[number, file] as const];
+  });
+  return new Map(found.sort(([one], [other]) => one.localeCompare(other, 'en', { numeric: true })));
+}
+
+export async function loadRequirement(file: string): Promise<Requirement> {
+  const { requirement } = (await import(new URL(file, directory).href)) as { readonly requirement: Requirement };
+  return requirement;
+}

@@ -1,0 +1,120 @@
+// A place for servers that others wrote: a directory, and the processes that use it, gone when the workbench closes at the
+// latest. Touches nothing that it did not make.
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { chmod, mkdtemp, open, readFile, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Workbench } from '../../bench/src/workbench.ts';
+
+export class Scratch {
+  readonly directory: string;
+  readonly #programs: Program[] = [];
+
+  private constructor(directory: string) {
+    this.directory = directory;
+  }
+
+  static async make(workbench: Workbench, purpose: string): Promise<Scratch> {
+    const scratch = new Scratch(await mkdtemp(join(tmpdir(), `carillon-proof-${purpose}-`)));
+    workbench.onClose(() => scratch.close());
+    // Servers that are started as root become someone else, who must be able to pass through.
+    await chmod(scratch.directory, 0o755);
+    return scratch;
+  }
+
+  path(name: string): string {
+    return join(this.directory, name);
+  }
+
+  /** What it prints goes into `NAME.log`. Rejects when it cannot be started. */
+  async start(command: string, parameters: readonly string[], options: SpawnOptions = {}): Promise<Program> {
+    const logFile = this.path(`program-${this.#programs.length}.log`);
+    const log = await open(logFile, 'w');
+    const stdio = ['ignore', log.fd, log.fd, ...(Array.isArray(options.stdio) ? options.stdio : [])] as const;
+    const child = spawn(command, [...parameters], { cwd: this.directory, ...options, stdio: [...stdio] });
+    try {
+      await once(child, 'spawn');
+    } finally {
+      await log.close();
+    }
+    const program = new Program(child, logFile);
+    this.#programs.push(program);
+    return program;
+  }
+
+  /** May be called again. */
+  async close(): Promise<void> {
+    // Not killed at once: a server that works with several processes has to end them.
+    for (const program of this.#programs.splice(0).reverse()) await program.stop('SIGTERM');
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}
+
+export class Program {
+  readonly child: ChildProcess;
+  readonly #logFile: string;
+
+  constructor(child: ChildProcess, logFile: string) {
+    this.child = child;
+    this.#logFile = logFile;
+  }
+
+  get hasEnded(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
+  /** All that it printed. */
+  async words(): Promise<string> {
+    return await readFile(this.#logFile, 'utf8');
+  }
+
+  /** Resolves when it is gone; after `patienceMs` it is killed. */
+  async stop(signal: NodeJS.Signals, patienceMs = 10_000): Promise<void> {
+    if (this.hasEnded) return;
+    const ended = once(this.child, 'exit');
+    this.child.kill(signal);
+    const late = setTimeout(() => this.child.kill('SIGKILL'), patienceMs);
+    await ended;
+    clearTimeout(late);
+  }
+
+  /** Resolves when something accepts connections there. Rejects when the program ends before, with its last words. */
+  async listensOn(port: number, withinMs = 20_000): Promise<void> {
+    const deadline = performance.now() + withinMs;
+    while (!(await accepts(port))) {
+      if (this.hasEnded || performance.now() > deadline) {
+        const words = (await this.words()).trim().split('\n').slice(-20).join('\n');
+        throw new Error(`${this.child.spawnfile} ${this.hasEnded ? 'ended' : 'does not listen'}:\n${words}`);
+      }
+      await pause(20);
+    }
+  }
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' });
+    socket.once('connect', () => {
+      // Where nobody listens a connection may be given that very port, and then it reaches itself.
+      const isItself = socket.localPort === port;
+      socket.destroy();
+      resolve(!isItself);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
+
+/** Servers lie where only root's path leads. */
+const systemDirectories = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
+
+/** The first of these programs that this machine has. */
+export function findProgram(...names: readonly string[]): string | undefined {
+  const directories = [...(process.env['PATH'] ?? '').split(delimiter), ...systemDirectories];
+  return names
+    .flatMap((name) => directories.map((directory) => join(directory, name)))
+    .find((path) => existsSync(path));
+}
