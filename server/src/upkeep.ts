@@ -1,6 +1,7 @@
 // What a service does to itself once an hour, in one process at a time: partitions made ahead, what is old removed. A step that
 // fails is logged and keeps none of the others.
 import { deleteOldCredentialMinutes, findLargestAttributionWindowHours, listApps } from './apps/queries.ts';
+import { deletePastPaces } from './delivery/pace-queries.ts';
 import { ensureDeliveryPartitions } from './delivery/partitions.ts';
 import { dropOldDeliveries, keepDaysOf, type RetentionDeps } from './delivery/retention.ts';
 import { removeOldMessages } from './messages/retention.ts';
@@ -53,6 +54,7 @@ export function startUpkeep(deps: UpkeepDeps): Upkeep {
     runAlone(sql, upkeepLock, async () => {
       await step('make partitions', () => ensureDeliveryPartitions(sql, clock.nowMs()));
       await step('forget full buckets', () => deleteFullBuckets(sql, clock));
+      await step('forget places that have passed', () => deletePastPaces(sql, clock));
       if (!deps.isPaused()) await step('remove what is old', remove);
     });
 

@@ -8,7 +8,7 @@
 // Every write after a claim carries the claim's id; a worker that lost its claim changes nothing (R-04).
 import type { Uuid } from '../platform/ids.ts';
 
-/** Devices in a batch: 16 bytes each in an array; a worker holds one batch's rows in memory, never an audience. */
+/** Devices in a batch: 16 bytes each in an array; a worker holds some batches' rows in memory, never an audience. */
 export const batchSizeMax = 1000;
 
 /** A lease is short, so that the batch of a killed worker is taken over within 30 s (R-03). */

@@ -1,4 +1,4 @@
-// An audience becomes batches of up to 1,000 device ids, in one statement inside the message's transaction: what it returns
+// An audience becomes batches of device ids, in one statement inside the message's transaction: what it returns
 // is what the message accepts.
 import type { Clock } from '../platform/clock.ts';
 import type { Fragment, Tx } from '../platform/db.ts';
@@ -37,6 +37,8 @@ export async function fanOut(
     readonly predicate: Fragment;
     readonly window: SendWindow;
     readonly own: OwnBatches | null;
+    /** Provider requests a second of the whole message; null: as fast as it goes. */
+    readonly perSecond: number | null;
   },
 ): Promise<FanOut & { readonly isOwn: boolean }> {
   const { tx, clock } = deps;

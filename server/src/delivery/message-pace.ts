@@ -28,7 +28,7 @@ const hourMs = 3_600_000;
 /** A run that would wait longer for its next place gives the batch back instead. */
 const patienceMs = 250;
 /** How long a run keeps its turn: other messages wait for theirs. */
-const runMs = 2000;
+const runMs = 5000;
 /** How late a place may be used; where places are further apart, until the next. */
 const lateMs = 20;
 const downWaitMs = 1000;

@@ -3,7 +3,7 @@ import type { Environment } from '../channels/channel.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
-import { batchSizeMax, type ClaimedBatch, leaseMs } from './batch.ts';
+import { batchSizeOf, type ClaimedBatch, leaseMs } from './batch.ts';
 import type { Mark } from './delivery.ts';
 
 export interface FannedOut {
@@ -32,13 +32,14 @@ export async function insertBatches(
     readonly window: { readonly dueAt: Date | null; readonly windowMs: number };
     /** An audience of at most so many devices is born claimed, for the caller to work itself; null: none is. */
     readonly own: { readonly claimId: Uuid; readonly devicesMax: number } | null;
+    readonly perSecond: number | null;
   },
 ): Promise<FannedOut> {
-  const { appId, messageId, batchIds, predicate, window, own } = plan;
+  const { appId, messageId, batchIds, predicate, window, own, perSecond } = plan;
   const dueAt = window.dueAt === null ? tx`${clock.now}` : tx`${window.dueAt}::timestamptz`;
   const [row] = await tx<FannedOut[]>`
     WITH picked AS MATERIALIZED (
-      SELECT a.device_id, a.platform, (row_number() OVER (ORDER BY a.device_id) - 1) / ${batchSizeMax} + 1 AS part
+      SELECT a.device_id, a.platform, (row_number() OVER (ORDER BY a.device_id) - 1) / ${batchSizeOf(perSecond)} + 1 AS part
       FROM audience a WHERE ${predicate}
     ), parts AS (
       SELECT part, array_agg(device_id ORDER BY device_id) AS device_ids, count(*)::int AS size FROM picked GROUP BY part
@@ -47,12 +48,13 @@ export async function insertBatches(
     ), claim AS (
       SELECT CASE WHEN count(*) <= ${own?.devicesMax ?? null}::int THEN ${own?.claimId ?? null}::uuid END AS id FROM picked
     ), made AS (
-      INSERT INTO batches (id, app_id, message_id, device_ids, size, state, queued_at, due_at, expires_at, available_at, claim_id, claims)
+      INSERT INTO batches (id, app_id, message_id, device_ids, size, state, queued_at, due_at, expires_at, available_at, claim_id, claims,
+        per_second)
       SELECT ids.id, ${appId}, ${messageId}, parts.device_ids, parts.size,
         CASE WHEN claim.id IS NULL THEN 'waiting' ELSE 'claimed' END,
         ${clock.now}, ${dueAt}, ${dueAt} + ${window.windowMs}::float8 * interval '1 millisecond',
         CASE WHEN claim.id IS NULL THEN ${dueAt} ELSE ${clock.now} + ${leaseMs}::float8 * interval '1 millisecond' END,
-        claim.id, CASE WHEN claim.id IS NULL THEN 0 ELSE 1 END
+        claim.id, CASE WHEN claim.id IS NULL THEN 0 ELSE 1 END, ${perSecond}::int
       FROM parts JOIN ids USING (part) CROSS JOIN claim
       WHERE (SELECT count(*) FROM parts) <= ${batchIds.length}::int
       RETURNING 1

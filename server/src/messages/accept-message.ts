@@ -1,6 +1,7 @@
 // Accepts a message: a repeated Idempotency-Key is answered with the first one's message; else message, quota and batches, or
 // the schedule, are stored in one transaction, so that after the answer no crash loses it.
 import type { Caller } from '../apps/caller.ts';
+import type { Audience } from '../audience/audience.ts';
 import { countAudience } from '../audience/queries.ts';
 import { compileContent } from '../content/compile-content.ts';
 import { notifyBatches } from '../delivery/queries.ts';
@@ -21,6 +22,7 @@ import {
   type NewMessage,
   tryLockIdempotencyKey,
 } from './queries.ts';
+import { refuseLowRate } from './rate.ts';
 import { runAtOf } from './schedule.ts';
 import { ownDevicesMax, startMessage } from './start-message.ts';
 
@@ -120,6 +122,10 @@ async function findReplay(
   return { id: found.id, isReplay: true, runAt: found.runAt, claim: null };
 }
 
+function windowMsOf({ content }: MessageRequest): number {
+  return sendWindowMs(compileContent(content).largestTtlSeconds);
+}
+
 /** Stores a message and what it needs, in one transaction. `busy` and `taken`: somebody else has its key. */
 async function store(
   deps: AcceptDeps,
@@ -129,6 +135,12 @@ async function store(
   idempotencyKey: string | null,
 ): Promise<Accepted | 'busy' | 'taken'> {
   const sendAt = request.send_at ?? null;
+  const perSecond = request.per_second ?? null;
+  const countDeliveries = countOnce(deps.workSql, caller.appId, request.audience);
+  if (sendAt !== null && perSecond !== null) {
+    // Before the transaction: it is to be short.
+    refuseLowRate(perSecond, [{ dueAtMs: 0, deliveries: await countDeliveries() }], windowMsOf(request));
+  }
   // What is only stored is short work; whom a message reaches now may take long to find out.
   const pool = sendAt === null ? deps.workSql : deps.txSql;
   return transaction<Accepted | 'busy' | 'taken'>(pool, async (tx, rollback) => {
@@ -145,11 +157,12 @@ async function store(
       audience: request.audience,
       content: request.content,
       title: request.content.title ?? null,
+      perSecond,
     };
     const accepted =
       sendAt === null
         ? await sendNow({ tx, ...deps }, plan, request, message)
-        : await sendLater({ tx, ...deps }, plan, request, message, sendAt);
+        : await sendLater({ tx, ...deps }, plan, message, sendAt, countDeliveries);
     if (!accepted) return rollback('taken');
     await failpoint('message.before_commit');
     failpointAfterCommitSent('message.after_commit_sent');
@@ -160,18 +173,19 @@ async function store(
 async function sendNow(
   { tx, clock, isPaused }: AcceptDeps & { tx: Tx },
   plan: Plan,
-  { audience, content }: MessageRequest,
+  request: MessageRequest,
   message: NewMessage,
 ): Promise<Accepted | undefined> {
-  const { appId, id } = message;
+  const { appId, id, perSecond } = message;
   const claim: OwnClaim = { id: mintUuid(clock.nowMs()), claimedAt: performance.now() };
-  const windowMs = sendWindowMs(compileContent(content).largestTtlSeconds);
+  const windowMs = windowMsOf(request);
   if (!(await insertSendingMessage(tx, clock, message, windowMs))) return undefined;
   const own = isPaused() ? null : { claimId: claim.id, devicesMax: ownDevicesMax };
   const started = await startMessage(
     { tx, clock },
-    { appId, id, audience, plan, window: { dueAt: null, windowMs }, own },
+    { appId, id, audience: request.audience, plan, window: { dueAt: null, windowMs }, own, perSecond },
   );
+  refuseLowRate(perSecond, [{ dueAtMs: 0, deliveries: started.accepted }], windowMs);
   await chargeQuota({ sql: tx, clock }, appId, plan, started.accepted, started.charge);
   if (started.accepted > 0 && !started.isOwn) await notifyBatches(tx);
   return { id, isReplay: false, runAt: null, claim: started.isOwn && started.accepted > 0 ? claim : null };
@@ -179,18 +193,24 @@ async function sendNow(
 
 /** Nothing is resolved and nothing is charged yet: that is done when it runs. */
 async function sendLater(
-  { tx, workSql, clock }: AcceptDeps & { tx: Tx },
+  { tx, clock }: AcceptDeps & { tx: Tx },
   plan: Plan,
-  { audience }: MessageRequest,
   message: NewMessage,
   sendAt: Instant,
+  countDeliveries: () => Promise<number>,
 ): Promise<Accepted | undefined> {
   const { appId, id } = message;
   const runAt = runAtOf(sendAt, await readNowMs(tx, clock));
-  await refuseWhenUsedUp({ sql: tx, clock }, appId, plan, async () => {
-    const { web, ios, android } = await countAudience(workSql, appId, audience);
-    return web + ios + android;
-  });
+  await refuseWhenUsedUp({ sql: tx, clock }, appId, plan, countDeliveries);
   if (!(await insertScheduledMessage(tx, clock, message, runAt))) return undefined;
   return { id, isReplay: false, runAt, claim: null };
+}
+
+/** How many deliveries the audience would make now: asked once, and only by who needs to know. */
+function countOnce(sql: Sql, appId: Uuid, audience: Audience): () => Promise<number> {
+  let counted: Promise<number> | undefined;
+  return () => {
+    counted ??= countAudience(sql, appId, audience).then(({ web, ios, android }) => web + ios + android);
+    return counted;
+  };
 }

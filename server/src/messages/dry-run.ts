@@ -7,12 +7,14 @@ import { channels } from '../channels/channels.ts';
 import { buildPayload } from '../channels/webpush/payload.ts';
 import { compileContent } from '../content/compile-content.ts';
 import { localesOf } from '../content/content.ts';
+import { sendWindowMs } from '../delivery/send-window.ts';
 import { type Clock, readNowMs } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
 import { describeQuota, describeShortage } from '../quotas/monthly-quota.ts';
 import type { Plan } from '../quotas/plan.ts';
 import type { MessageRequest } from './message.ts';
+import { describeLowRate } from './rate.ts';
 import { runAtOf } from './schedule.ts';
 
 export interface DryRunDeps {
@@ -20,10 +22,21 @@ export interface DryRunDeps {
   readonly clock: Clock;
 }
 
+export const warningCodes = [
+  'channel_not_configured',
+  'empty_audience',
+  'large_payload',
+  'url_dropped',
+  'rate_too_low',
+  'quota_exceeded',
+] as const;
+
 interface Warning {
-  readonly code: 'channel_not_configured' | 'empty_audience' | 'large_payload' | 'url_dropped' | 'quota_exceeded';
+  readonly code: (typeof warningCodes)[number];
   readonly channel?: ChannelId;
   readonly message: string;
+  /** Of `rate_too_low`: the least that would do. */
+  readonly limit?: number;
 }
 
 /** Firefox on Android takes no more than this (providers 1.1). */
@@ -62,6 +75,9 @@ export async function dryRun(
     const message = 'Web push opens http and https only: this url is left out there.';
     warnings.push({ code: 'url_dropped', channel: 'webpush', message });
   }
+  const windowMs = sendWindowMs(content.largestTtlSeconds);
+  const low = describeLowRate(request.per_second ?? null, [{ dueAtMs: 0, deliveries: count }], windowMs);
+  if (low) warnings.push({ code: 'rate_too_low', ...low });
   if (quota && !quota.fits) {
     const left = Math.max(0, quota.limit - quota.used);
     warnings.push({

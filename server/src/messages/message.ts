@@ -68,6 +68,12 @@ export const messageRequestSchema = z.strictObject({
   name: z.string().max(128).nullish(),
   metadata: metadataSchema.nullish(),
   dry_run: z.boolean().nullish(),
+  per_second: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .nullish()
+    .describe('Upper bound of provider requests per second for this message, over all workers, retries included.'),
   send_at: instantField.nullish().describe('30 seconds to 365 days ahead; without it the message is sent now.'),
 });
 export type MessageRequest = z.output<typeof messageRequestSchema>;

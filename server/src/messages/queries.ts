@@ -18,6 +18,7 @@ export interface NewMessage {
   readonly audience: unknown;
   readonly content: unknown;
   readonly title: string | null;
+  readonly perSecond: number | null;
 }
 
 // `tx.json` sends jsonb, which forgets the order of keys; a document is kept as it was accepted.
@@ -45,14 +46,15 @@ async function insertMessage(
   message: NewMessage,
   state: { status: MessageStatus; runAt: Date | null; startedAt: Fragment; expiresAt: Fragment },
 ): Promise<boolean> {
-  const { appId, id, idempotencyKey, fingerprint, name, metadata, createdBy, audience, content, title } = message;
+  const { appId, id, idempotencyKey, fingerprint, name, metadata, createdBy, audience, content, title, perSecond } =
+    message;
   const { status, runAt, startedAt, expiresAt } = state;
   const result = await tx`
     INSERT INTO messages (app_id, id, idempotency_key, fingerprint, status, name, metadata, created_by, audience, content, title,
-      created_at, started_at, expires_at, run_at, next_start_at)
+      per_second, created_at, started_at, expires_at, run_at, next_start_at)
     VALUES (${appId}, ${id}, ${idempotencyKey}, ${fingerprint}, ${status}, ${name}, ${metadata === null ? null : asJson(tx, metadata)},
       ${asJson(tx, createdBy)}, ${asJson(tx, audience)}, ${asJson(tx, content)}, ${title},
-      ${clock.now}, ${startedAt}, ${expiresAt}, ${runAt}, ${runAt})
+      ${perSecond}, ${clock.now}, ${startedAt}, ${expiresAt}, ${runAt}, ${runAt})
     ON CONFLICT (app_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING`;
   return result.count === 1;
 }

@@ -12,6 +12,7 @@ export interface DueMessage {
   readonly runAt: Date;
   readonly audience: Audience;
   readonly content: Content;
+  readonly perSecond: number | null;
   readonly starts: number;
   /** The plan of its app now, and whether that is suspended. */
   readonly plan: string;
@@ -19,7 +20,7 @@ export interface DueMessage {
 }
 
 const dueColumns = (tx: Tx): Fragment => tx`
-  m.app_id, m.id, m.run_at, m.audience, m.content, m.starts, a.plan, a.suspended_at IS NOT NULL AS is_suspended`;
+  m.app_id, m.id, m.run_at, m.audience, m.content, m.per_second, m.starts, a.plan, a.suspended_at IS NOT NULL AS is_suspended`;
 
 /** How long until the next message is due, in milliseconds; 0 or less when one is; undefined when there is none. */
 export async function findNextStartMs(sql: Sql, clock: Clock): Promise<number | undefined> {

@@ -149,13 +149,13 @@ async function judge(
   fields: object,
 ): Promise<Line> {
   const { clock, plans } = deps;
-  const { appId, id, audience, runAt } = message;
+  const { appId, id, audience, runAt, perSecond } = message;
   if (message.isSuspended) return refuse(deps, tx, message, fields, 'app_suspended');
   const windowMs = sendWindowMs(compileContent(message.content).largestTtlSeconds);
   if (runAt.getTime() + windowMs <= nowMs) return refuse(deps, tx, message, fields, 'expired');
   const plan = planNamed(plans, message.plan);
   const window = { dueAt: runAt, windowMs };
-  const started = await startMessage({ tx, clock }, { appId, id, audience, plan, window, own: null });
+  const started = await startMessage({ tx, clock }, { appId, id, audience, plan, window, own: null, perSecond });
   await charge(tx, appId, plan, started.charge);
   return { level: 'info', fields: { ...fields, accepted: started.accepted }, text: 'scheduled message started' };
 }

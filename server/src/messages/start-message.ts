@@ -22,6 +22,7 @@ export interface MessageStart {
   readonly plan: Plan;
   /** Null: the batches are for any worker. */
   readonly own: OwnBatches | null;
+  readonly perSecond: number | null;
 }
 
 export interface Started {
@@ -34,10 +35,10 @@ export interface Started {
 
 export async function startMessage(
   { tx, clock }: { tx: Tx; clock: Clock },
-  { appId, id, audience, window, plan, own }: MessageStart,
+  { appId, id, audience, window, plan, own, perSecond }: MessageStart,
 ): Promise<Started> {
   const predicate = audiencePredicate(tx, appId, audience);
-  const made = await fanOut({ tx, clock }, { appId, messageId: id, predicate, window, own });
+  const made = await fanOut({ tx, clock }, { appId, messageId: id, predicate, window, own, perSecond });
   const unmatched = await countUnmatched(tx, appId, audience, made.accepted);
   const charge = chargeOf(clock, plan, made.accepted);
   await updateFannedOut(tx, clock, {

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { audienceSchema } from '../audience/audience.ts';
 import { channelIds } from '../channels/channel.ts';
 import { contentSchema } from '../content/content.ts';
+import { warningCodes } from '../messages/dry-run.ts';
 import { messageRequestSchema } from '../messages/message.ts';
 import { idempotencyKeyPattern, messageListQuery } from '../messages/routes.ts';
 import { component, count, instant, keyId, messageId, pageFields } from './components.ts';
@@ -55,9 +56,10 @@ const dryRun = component(
       .describe('Null on a plan without one.'),
     warnings: z.array(
       z.strictObject({
-        code: z.enum(['channel_not_configured', 'empty_audience', 'large_payload', 'url_dropped', 'quota_exceeded']),
+        code: z.enum(warningCodes),
         channel: z.enum(channelIds).optional(),
         message: z.string(),
+        limit: z.int().min(1).optional().describe('Of `rate_too_low`: the least `per_second` that would do.'),
       }),
     ),
   }),

@@ -1,0 +1,32 @@
+// The rate a message asks for: whether its audience can be sent to at that rate before its windows end (contract 5.20). Pure.
+import { type DueDeliveries, leastPerSecond } from '../delivery/send-window.ts';
+import { invalid } from '../platform/api-error.ts';
+
+export interface RateTooLow {
+  /** The least that would do. */
+  readonly limit: number;
+  readonly message: string;
+}
+
+/** What is wrong with a rate, or undefined: it will do, or none is asked for. */
+export function describeLowRate(
+  perSecond: number | null,
+  due: readonly DueDeliveries[],
+  windowMs: number,
+): RateTooLow | undefined {
+  if (perSecond === null) return undefined;
+  const limit = leastPerSecond(due, windowMs);
+  if (perSecond >= limit) return undefined;
+  const deliveries = due.reduce((sum, group) => sum + group.deliveries, 0);
+  const window = `${Math.floor(windowMs / 1000)} s`;
+  return {
+    limit,
+    message: `${deliveries} deliveries do not end within their send window of ${window} at ${perSecond} a second; ${limit} would do.`,
+  };
+}
+
+/** Throws the 400 of a rate that is too low. */
+export function refuseLowRate(perSecond: number | null, due: readonly DueDeliveries[], windowMs: number): void {
+  const low = describeLowRate(perSecond, due, windowMs);
+  if (low) throw invalid([{ path: ['per_second'], code: 'too_small', ...low }]);
+}

@@ -1,0 +1,204 @@
+import { describe, expect, it } from 'vitest';
+import { leaseMs } from '../../src/delivery/batch.ts';
+import { aheadMs } from '../../src/delivery/message-pace.ts';
+import { claimNextPacedBatch, deletePastPaces, reservePlaces } from '../../src/delivery/pace-queries.ts';
+import { claimNextBatch } from '../../src/delivery/queries.ts';
+import { runBatch } from '../../src/delivery/run-batch.ts';
+import { decodeId, mintUuid, type Uuid } from '../../src/platform/ids.ts';
+import { accept } from '../push-service.ts';
+import { type Bundle, setup } from '../setup.ts';
+
+const firstApp = '00000000-0000-0000-0000-000000000000';
+const content = { title: 'Sale' };
+const minuteMs = 60_000;
+
+const setUp = () => setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
+
+/** A message that no process works yet: more devices than its acceptor takes itself, and no workers. */
+async function queue(t: Bundle, devices: number, perSecond: number | null, fields: object = {}): Promise<string> {
+  await t.registerMany(devices);
+  const message = { audience: { all: true }, content, ...(perSecond !== null && { per_second: perSecond }), ...fields };
+  const { status, body } = await t.server.post('/v1/messages', message);
+  expect(status).toBe(200);
+  return body.id;
+}
+
+const claim = (t: Bundle, except: readonly Uuid[] = []) =>
+  claimNextPacedBatch(t.sql, t.clock, mintUuid(), aheadMs, except);
+const messageOf = async (t: Bundle, id: string) => (await t.server.get(`/v1/messages/${id}`)).body;
+
+async function untilFinal(t: Bundle, id: string): Promise<ReturnType<typeof JSON.parse>> {
+  for (;;) {
+    const message = await messageOf(t, id);
+    if (message.status !== 'sending') return message;
+  }
+}
+
+describe('the places of a message', () => {
+  const rateOf = (t: Bundle, perSecond: number) => ({ appId: t.app.id, messageId: mintUuid(), perSecond });
+  const soonestMs = 25;
+
+  it('lie 1/per_second apart, whoever takes them', async () => {
+    const t = await setUp();
+    const rate = rateOf(t, 1000);
+    const places = { count: 10, soonestMs, aheadMs: minuteMs };
+    const starts = await Promise.all(Array.from({ length: 40 }, () => reservePlaces(t.sql, t.clock, rate, places)));
+    const sorted = starts.map((start) => start ?? Number.NaN).sort((a, b) => a - b);
+    const gaps = sorted.slice(1).map((start, i) => Math.round((start - (sorted[i] ?? 0)) * 10) / 10);
+    // The row is only ever longer than its places, by the time in which nobody asked.
+    expect(Math.min(...gaps)).toBe(10);
+    expect((sorted.at(-1) ?? 0) - (sorted[0] ?? 0)).toBeGreaterThanOrEqual(390);
+  });
+
+  it('are not saved up: after a rest they begin anew, and none was taken far ahead', async () => {
+    const t = await setUp();
+    const rate = rateOf(t, 10);
+    const take = (count: number) => reservePlaces(t.sql, t.clock, rate, { count, soonestMs, aheadMs });
+    const first = (await take(10)) ?? 0;
+    expect(await take(1)).toBeUndefined();
+    t.clock.advance(minuteMs);
+    const second = (await take(10)) ?? 0;
+    expect(second - first).toBeGreaterThanOrEqual(minuteMs);
+    expect(await take(1)).toBeUndefined();
+  });
+
+  it('are forgotten an hour after the last', async () => {
+    const t = await setUp();
+    await reservePlaces(t.sql, t.clock, rateOf(t, 10), { count: 1, soonestMs, aheadMs });
+    t.clock.advance(59 * minuteMs);
+    await deletePastPaces(t.sql, t.clock);
+    expect(await t.sql`SELECT 1 FROM message_paces`).toHaveLength(1);
+    t.clock.advance(2 * minuteMs);
+    await deletePastPaces(t.sql, t.clock);
+    expect(await t.sql`SELECT 1 FROM message_paces`).toHaveLength(0);
+  });
+});
+
+describe('a message with per_second', () => {
+  it('makes no request without a place, retries included, and reaches everybody', async () => {
+    const t = await setUp();
+    const refusedOnce = new Set<string>();
+    t.push.scriptAll((request, response, count) => {
+      if (count > 1 || refusedOnce.size >= 30) return accept(request, response, count);
+      refusedOnce.add(request.token);
+      response.writeHead(503);
+      response.end();
+    });
+    const id = await queue(t, 120, 400);
+    const workers = t.service.startWorkers();
+    while (refusedOnce.size < 30 || (await t.sql`SELECT 1 FROM batches WHERE state = 'claimed'`).length > 0)
+      await workers.idle();
+    t.clock.advance(minuteMs);
+    const before = await t.sql<{ nextAt: Date }[]>`SELECT next_at FROM message_paces`;
+    const message = await untilFinal(t, id);
+    expect(message.report).toEqual({ accepted: 120, sent: 120, failed: 0, skipped: 0 });
+    expect(t.push.requests).toHaveLength(150);
+    const [row] = await t.sql<{ nextAt: Date }[]>`SELECT next_at FROM message_paces`;
+    expect(before).toHaveLength(1);
+    // 150 places of 2.5 ms each, and the minute.
+    expect((row?.nextAt.getTime() ?? 0) - Date.parse(message.started_at)).toBeGreaterThanOrEqual(150 * 2.5 + minuteMs);
+  });
+
+  it('holds no lease while it waits: at 1 a second a batch comes back after each push', async () => {
+    const t = await setUp();
+    await queue(t, 60, 1);
+    const batch = await claim(t);
+    if (!batch) throw new Error('nothing claimed');
+    const end = await runBatch(t.service.run, batch, performance.now(), () => false);
+    expect(end).toMatchObject({ kind: 'waiting' });
+    const [row] =
+      await t.sql`SELECT state, sent, claims, available_at > ${t.clock.now} AS is_later FROM batches WHERE id = ${batch.id}`;
+    expect(row).toEqual({ state: 'waiting', sent: 1, claims: 0, isLater: true });
+    // Nobody claims the message's other batches meanwhile, only to wait.
+    expect(await claim(t)).toBeUndefined();
+    t.clock.advance(1000);
+    expect(await claim(t)).toMatchObject({ id: batch.id });
+  });
+
+  it('is made of batches that take seconds, not minutes', async () => {
+    const t = await setUp();
+    await queue(t, 60, 2);
+    const sizes = await t.sql<{ size: number }[]>`SELECT size FROM batches ORDER BY id`;
+    expect(sizes.map(({ size }) => size)).toEqual([20, 20, 20]);
+  });
+
+  it('is sent by the process that accepted it when it is small, as far as its pace goes', async () => {
+    const t = await setUp();
+    const devices = [await t.registerDevice(), await t.registerDevice(), await t.registerDevice()];
+    const message = { audience: { device_ids: devices }, content, per_second: 1 };
+    const { body } = await t.server.post('/v1/messages', message);
+    expect(body.report).toMatchObject({ accepted: 3, failed: 0 });
+    const workers = t.service.startWorkers();
+    await workers.idle();
+    expect((await untilFinal(t, body.id)).report).toEqual({ accepted: 3, sent: 3, failed: 0, skipped: 0 });
+    const [row] = await t.sql<{ nextAt: Date }[]>`SELECT next_at FROM message_paces`;
+    expect((row?.nextAt.getTime() ?? 0) - Date.parse((await messageOf(t, body.id)).started_at)).toBeGreaterThanOrEqual(
+      3000,
+    );
+  });
+
+  it('R-91 fails as expired what is left when its window ends', async () => {
+    const t = await setUp();
+    const id = await queue(t, 60, 1, { content: { title: 'Sale', ttl: 60 } });
+    const workers = t.service.startWorkers();
+    await t.push.waitForCount(1);
+    t.clock.advance(minuteMs);
+    const message = await untilFinal(t, id);
+    expect(message.report.sent + message.report.failed).toBe(60);
+    expect(message.report.sent).toBeLessThan(10);
+    expect(message.error_counts).toEqual({ expired: message.report.failed });
+    await workers.stop();
+  });
+
+  it('R-05 is handed back by a stop like any other', async () => {
+    const t = await setUp();
+    const id = await queue(t, 300, 100);
+    const workers = t.startWorkers();
+    await t.push.waitForCount(20);
+    await workers.stop();
+    const sent = t.push.requests.length;
+    expect(sent).toBeLessThan(300);
+    expect(await t.sql`SELECT state, claims, sent FROM batches`).toMatchObject([{ state: 'waiting', claims: 0, sent }]);
+    t.startWorkers();
+    expect((await untilFinal(t, id)).report).toEqual({ accepted: 300, sent: 300, failed: 0, skipped: 0 });
+    expect(new Set(t.push.requests.map(({ token }) => token)).size).toBe(300);
+  });
+});
+
+describe('claims of paced batches', () => {
+  it('take turns between messages, and pass over one whose next place is far', async () => {
+    const t = await setUp();
+    const [slow, other] = [await queue(t, 60, 1), await queue(t, 60, 1)].map((id) => decodeId('msg', id) ?? '');
+    const first = await claim(t);
+    const second = await claim(t, [first?.messageId ?? '']);
+    expect(new Set([first?.messageId, second?.messageId])).toEqual(new Set([slow, other]));
+    t.clock.advance(leaseMs + 1);
+    const rate = { appId: t.app.id, messageId: slow ?? '', perSecond: 1 };
+    await reservePlaces(t.sql, t.clock, rate, { count: 5, soonestMs: 0, aheadMs });
+    for (let batch = 0; batch < 3; batch++) expect((await claim(t))?.messageId).toBe(other);
+    expect(await claim(t, [other ?? ''])).toBeUndefined();
+    t.clock.advance(5000);
+    expect((await claim(t, [other ?? '']))?.messageId).toBe(slow);
+  });
+
+  it('and of unpaced ones never meet', async () => {
+    const t = await setUp();
+    const paced = decodeId('msg', await queue(t, 60, 100));
+    expect(await claimNextBatch(t.sql, t.clock, firstApp, mintUuid())).toBeUndefined();
+    const unpaced = decodeId('msg', await queue(t, 0, null));
+    expect(await claimNextBatch(t.sql, t.clock, firstApp, mintUuid())).toMatchObject({
+      messageId: unpaced,
+      perSecond: null,
+    });
+    expect(await claim(t)).toMatchObject({ messageId: paced, perSecond: 100 });
+  });
+
+  it('take over a batch whose lease ran out (R-03)', async () => {
+    const t = await setUp();
+    await queue(t, 60, 100);
+    const held = await claim(t);
+    expect(await claim(t)).toBeUndefined();
+    t.clock.advance(leaseMs + 1);
+    expect(await claim(t)).toMatchObject({ id: held?.id, claims: 2 });
+  });
+});
