@@ -15,6 +15,7 @@ export default defineConfig({
         },
       },
       { test: { name: 'sandbox', root: 'sandbox', include: ['{src,test}/**/*.test.ts'], testTimeout: 30_000 } },
+      { test: { name: 'proof', root: 'proof', include: ['src/**/*.test.ts'] } },
       { test: { name: 'web', root: 'web', include: ['{src,test}/**/*.test.ts'], testTimeout: 30_000 } },
     ],
   },

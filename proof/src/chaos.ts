@@ -4,22 +4,25 @@ import { randomInt } from 'node:crypto';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { progress, Workbench } from '../../bench/src/workbench.ts';
-import type { Verdict } from './chaos/check-history.ts';
 import { killNodes } from './chaos/kill-nodes.ts';
+import { type Restarts, restartNodes } from './chaos/restart-nodes.ts';
 import { runChaos } from './chaos/run.ts';
 
 const usage = `npm run chaos [-- options]
 
   --kills N     how many times a node is killed (default 200)
+  --rolling N   in place of kills: ends and starts node after node in order, so many times
   --devices N   how many there are (default 100000)
   --seed S      a whole number: repeats what is done, when, and to which node
-  --quick       a smoke run: 5 kills, 2000 devices
+  --quick       a smoke run: 5 kills or restarts, 2000 devices
   --keep DIR    leaves the files of the run there: logs, history, what the checker read
   --json        one JSON document on standard output
 `;
 
 interface Invocation {
   readonly kills: number;
+  /** 0: kills. */
+  readonly restarts: number;
   readonly devices: number;
   readonly seed: number;
   readonly keepDir: string | undefined;
@@ -34,6 +37,7 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
     args: [...argv],
     options: {
       kills: { type: 'string' },
+      rolling: { type: 'string' },
       devices: { type: 'string' },
       seed: { type: 'string' },
       quick: { type: 'boolean', default: false },
@@ -43,8 +47,10 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
     },
   });
   if (values.help) return 'help';
+  if (values.rolling !== undefined && values.kills !== undefined) throw new Error('Either --kills or --rolling.');
   return {
     kills: wholeNumber('--kills', values.kills, values.quick ? 5 : 200, 1),
+    restarts: wholeNumber('--rolling', values.rolling, 0, 1),
     devices: wholeNumber('--devices', values.devices, values.quick ? 2_000 : 100_000, 100),
     seed: wholeNumber('--seed', values.seed, randomInt(1, 2 ** 31), 0),
     keepDir: values.keep === undefined ? undefined : resolve(values.keep),
@@ -53,24 +59,80 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
 }
 
 function wholeNumber(name: string, text: string | undefined, otherwise: number, least: number): number {
-  const value = text === undefined ? otherwise : Number(text);
+  if (text === undefined) return otherwise;
+  const value = Number(text);
   if (Number.isSafeInteger(value) && value >= least) return value;
   throw new Error(`${name} must be a whole number of at least ${least}, not '${text}'.`);
 }
 
-function describe(verdict: Verdict, seed: number, seconds: number): string {
-  const { violations, violations_in_all: count, ...figures } = verdict;
+/** What was found, in the names that scripts rely on. */
+interface Result {
+  readonly figures: Readonly<Record<string, number | boolean>>;
+  readonly violations: readonly string[];
+  readonly violationsInAll: number;
+}
+
+async function kill(workbench: Workbench, { kills, devices, seed, keepDir }: Invocation): Promise<Result> {
+  const verdict = await runChaos(workbench, {
+    devices,
+    seed,
+    keepDir,
+    faults: 'some',
+    trouble: (nodes) =>
+      killNodes(nodes, {
+        kills,
+        seed,
+        everyMs: killEveryMs,
+        onKill: (count) => {
+          if (count % 10 === 0) progress(`${count} kills`);
+        },
+      }),
+  });
+  const { violations, violations_in_all, ...figures } = verdict;
+  return { figures, violations, violationsInAll: violations_in_all };
+}
+
+/** R-05: everything in order, so that nobody is rung twice. */
+async function roll(workbench: Workbench, { restarts, devices, seed, keepDir }: Invocation): Promise<Result> {
+  let ended: Restarts = { secondsMax: 0, violations: [] };
+  const verdict = await runChaos(workbench, {
+    devices,
+    seed,
+    keepDir,
+    faults: 'none',
+    trouble: async (nodes) => {
+      ended = await restartNodes(nodes, { restarts, seed, onRestart: progress });
+    },
+  });
+  const { lost, duplicates, max_requests_per_device: most, totals_agree } = verdict;
+  const violations = [...ended.violations, ...verdict.violations];
+  if (most > 1) violations.push(`a device had ${most} requests for one message`);
+  return {
+    figures: {
+      restarts,
+      devices,
+      messages: verdict.messages,
+      deliveries: verdict.deliveries,
+      lost,
+      duplicates,
+      max_requests_per_device: most,
+      exit_seconds_max: ended.secondsMax,
+      totals_agree,
+    },
+    violations,
+    violationsInAll: violations.length - verdict.violations.length + verdict.violations_in_all,
+  };
+}
+
+function describe({ figures, violations, violationsInAll }: Result, seed: number, seconds: number): string {
   const rows = Object.entries({ ...figures, seed, seconds: Math.round(seconds) });
-  return [
-    '',
-    ...rows.map(([name, value]) => `  ${name.replaceAll('_', ' ').padEnd(24)}${value}`),
-    '',
-    ...(count === 0
-      ? ['  Everything is as promised.']
-      : [`  ${count} violations:`, ...violations.map((each) => `  - ${each}`)]),
-    '',
-    '',
-  ].join('\n');
+  const words =
+    violationsInAll === 0
+      ? ['Everything is as promised.']
+      : [`${violationsInAll} violations:`, ...violations.map((each) => `- ${each}`)];
+  const width = Math.max(...rows.map(([name]) => name.length)) + 2;
+  const lines = [...rows.map(([name, value]) => `${name.replaceAll('_', ' ').padEnd(width)}${value}`), '', ...words];
+  return `\n${lines.map((line) => `  ${line}`.trimEnd()).join('\n')}\n\n`;
 }
 
 const workbench = new Workbench();
@@ -82,27 +144,20 @@ try {
   const invocation = parseInvocation(process.argv.slice(2));
   if (invocation === 'help') process.stdout.write(usage);
   else {
-    const { kills, devices, seed, keepDir, isJson } = invocation;
+    const { restarts, devices, seed, isJson } = invocation;
     const startedAt = performance.now();
-    const verdict = await runChaos(workbench, {
-      devices,
-      seed,
-      keepDir,
-      faults: 'some',
-      trouble: (nodes) =>
-        killNodes(nodes, {
-          kills,
-          seed,
-          everyMs: killEveryMs,
-          onKill: (count) => {
-            if (count % 10 === 0) progress(`${count} kills`);
-          },
-        }),
-    });
+    const result = await (restarts > 0 ? roll : kill)(workbench, invocation);
     const seconds = (performance.now() - startedAt) / 1000;
-    const document = { work: 'chaos', params: { kills, devices, seed }, ...verdict };
-    process.stdout.write(isJson ? `${JSON.stringify(document)}\n` : describe(verdict, seed, seconds));
-    process.exitCode = verdict.violations_in_all === 0 ? 0 : 1;
+    const { figures, violations, violationsInAll } = result;
+    const document = {
+      work: 'chaos',
+      params: { devices, seed },
+      ...figures,
+      violations,
+      violations_in_all: violationsInAll,
+    };
+    process.stdout.write(isJson ? `${JSON.stringify(document)}\n` : describe(result, seed, seconds));
+    process.exitCode = violationsInAll === 0 ? 0 : 1;
   }
 } catch (error) {
   progress(`chaos: ${error instanceof Error ? error.stack : error}`);
