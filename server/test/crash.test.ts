@@ -178,6 +178,26 @@ describe('R-07 R-13 an API process that is killed', () => {
   );
 });
 
+describe('R-08 a worker that is killed while it starts a scheduled message', () => {
+  it('has started nothing; another starts it, once', async () => {
+    const t = await setUp();
+    const { node, fired } = await startBeside(t, 'worker', [{ name: 'schedule.after_wake', hit: 1, action: 'kill' }]);
+    // Accepted by a process whose clock is behind: for the worker it is due already.
+    const behindMs = 31_000;
+    t.clock.advance(-behindMs);
+    const sendAt = new Date(t.clock.nowMs() + behindMs).toISOString();
+    const { body } = await t.server.post('/v1/messages', { audience: { all: true }, content, send_at: sendAt });
+    await fired();
+    await node.kill();
+    t.clock.advance(behindMs);
+    expect((await t.server.get(`/v1/messages/${body.id}`)).body.status).toBe('scheduled');
+    expect(await t.sql`SELECT 1 FROM batches`).toHaveLength(0);
+    await takeOver(t);
+    expect([...(await requestsByDevice(t)).values()]).toEqual(Array.from({ length: devices }, () => 1));
+    await expectAllSent(t, body.id);
+  });
+});
+
 describe('R-04 a worker that was stopped past its lease', () => {
   it('changes nothing when it goes on: no row and no counter', async () => {
     const t = await setUp();

@@ -5,6 +5,7 @@ import { notifyBatches } from '../delivery/queries.ts';
 import { sendWindowMs } from '../delivery/send-window.ts';
 import { type Clock, readNowMs } from '../platform/clock.ts';
 import { isStatementTimeout, type Sql, savepoint, type Tx, transaction } from '../platform/db.ts';
+import { failpoint } from '../platform/failpoint.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
 import { type Charge, tryCharge } from '../quotas/monthly-quota.ts';
@@ -157,6 +158,7 @@ async function judge(
   const window = { dueAt: runAt, windowMs };
   const started = await startMessage({ tx, clock }, { appId, id, audience, plan, window, own: null, perSecond });
   await charge(tx, appId, plan, started.charge);
+  await failpoint('schedule.after_wake');
   return { level: 'info', fields: { ...fields, accepted: started.accepted }, text: 'scheduled message started' };
 }
 

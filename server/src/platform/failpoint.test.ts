@@ -37,7 +37,7 @@ describe('a failpoint', () => {
     expect(itself).not.toMatch(/process\.\w|globalThis|^import/m);
   });
 
-  it('has a name that is passed in one place', () => {
+  it('has a name, and each name is passed somewhere', () => {
     const [declaration = ''] =
       /export type Failpoint =[^;]*;/.exec(readFileSync(`${src}platform/failpoint.ts`, 'utf8')) ?? [];
     const names = [...declaration.matchAll(/'([a-z_.]+)'/g)].map(([, name]) => name);
@@ -45,6 +45,6 @@ describe('a failpoint', () => {
       [...text.matchAll(/\bfailpoint(?:AfterCommitSent)?\('([^']+)'\)/g)].map(([, name]) => name),
     );
     expect(names.length).toBeGreaterThan(0);
-    expect(passed.sort()).toEqual(names.sort());
+    expect([...new Set(passed)].sort()).toEqual(names.sort());
   });
 });

@@ -22,6 +22,8 @@ export type Failpoint =
   | 'outcomes.after_commit'
   /** The heartbeat about to be written. */
   | 'lease.before_renew'
+  /** A scheduled message is taken and fanned out, nothing of it committed. */
+  | 'schedule.after_wake'
   /** A migration's ledger row is written, its statements are not. */
   | 'migrate.mid';
 
