@@ -17,7 +17,11 @@ export interface KillPlan {
 const stopMs = { least: 21_000, most: 27_000 };
 
 /** Where a process may die, by what runs in it, and after how many times it may have passed there. */
-const failpoints: readonly { readonly name: Failpoint; readonly hitsMax: number; readonly role: 'api' | 'any' }[] = [
+const failpoints: readonly {
+  readonly name: Failpoint;
+  readonly hitsMax: number;
+  readonly role: 'api' | 'worker' | 'any';
+}[] = [
   { name: 'message.before_commit', hitsMax: 4, role: 'api' },
   { name: 'message.after_commit_sent', hitsMax: 4, role: 'api' },
   { name: 'message.before_reply', hitsMax: 4, role: 'api' },
@@ -27,6 +31,7 @@ const failpoints: readonly { readonly name: Failpoint; readonly hitsMax: number;
   { name: 'outcomes.before_commit', hitsMax: 5, role: 'any' },
   { name: 'outcomes.after_commit', hitsMax: 5, role: 'any' },
   { name: 'lease.before_renew', hitsMax: 2, role: 'any' },
+  { name: 'schedule.after_wake', hitsMax: 1, role: 'worker' },
 ];
 
 /** Resolves when there were so many kills and every stop has ended. */
@@ -56,7 +61,9 @@ async function act(nodes: Nodes, name: string, drawn: number, random: Random): P
     return nodes.arm(name, { name: 'outcomes.before_commit', hit: 1 + random.below(4), action: 'stop', waitMs });
   }
   if (drawn < 27) {
-    const { name: at, hitsMax } = random.pick(failpoints.filter(({ role }) => role === 'any' || !isWorker));
+    const { name: at, hitsMax } = random.pick(
+      failpoints.filter(({ role }) => role === 'any' || (role === 'worker') === isWorker),
+    );
     return nodes.arm(name, { name: at, hit: 1 + random.below(hitsMax), action: 'kill' });
   }
   return nodes.kill(name, drawn < 60 ? 'process' : 'node');

@@ -134,7 +134,7 @@ async function untilQuiet({ sql }: RunDatabase, sender: Sender): Promise<void> {
   const deadline = performance.now() + quietWithinMs;
   for (;;) {
     const [row] = await sql<{ open: number; all: number }[]>`
-      SELECT count(*) FILTER (WHERE status = 'sending')::int AS open, count(*)::int AS all FROM messages`;
+      SELECT count(*) FILTER (WHERE status IN ('sending', 'scheduled'))::int AS open, count(*)::int AS all FROM messages`;
     if (row && row.open === 0 && row.all >= sender.requested) return;
     // The checker says what is still open.
     if (performance.now() > deadline) return progress(`not quiet after ${quietWithinMs / 60_000} minutes`);

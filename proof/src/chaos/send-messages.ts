@@ -25,13 +25,15 @@ export interface Sender {
   stop(): Promise<void>;
 }
 
-/** At any time so many young messages are being sent; older ones wait for a lease or a retry. */
-const youngMax = 4;
-const youngSeconds = 3;
-const openMax = 400;
+/** So much is always there to be taken, and no more: what lost its holder must not stand in a long queue. */
+const dueBatchesMax = 4;
+const askedMax = 4;
 /** Below what two cores can do: a machine that is full of work keeps no promise that is given in milliseconds. */
 const devicesPerSecond = 700;
 const answerWithinMs = 30_000;
+/** One of so many is sent later, a little more than the least that a caller may ask for: it is asked for again until it is answered. */
+const scheduledEvery = 8;
+const scheduledAheadMs = 75_000;
 
 export function startSending(plan: SenderPlan): Sender {
   const { random, devices, sql } = plan;
@@ -45,9 +47,9 @@ export function startSending(plan: SenderPlan): Sender {
   const startedAt = performance.now();
   const sendAll = async (): Promise<void> => {
     while (!isStopping) {
-      const open = await countOpen(sql);
+      const due = await countDue(sql);
       const isAhead = addressed > ((performance.now() - startedAt) / 1000) * devicesPerSecond;
-      if (open.young + asked.size >= youngMax || open.all >= openMax || isAhead) {
+      if (due >= dueBatchesMax || asked.size >= askedMax || isAhead) {
         await pause(25);
         continue;
       }
@@ -55,7 +57,9 @@ export function startSending(plan: SenderPlan): Sender {
       const ids = Array.from({ length: size }, (_, index) => devices[(addressed + index) % devices.length]?.id ?? '');
       requested++;
       addressed += size;
-      const asking = ask(plan, requested, ids, audiences).catch((error: unknown) => {
+      const sendAt =
+        random.below(scheduledEvery) === 0 ? new Date(Date.now() + scheduledAheadMs).toISOString() : undefined;
+      const asking = ask(plan, { number: requested, devices: ids, sendAt }, audiences).catch((error: unknown) => {
         failure ??= error;
       });
       asked.add(asking);
@@ -93,19 +97,17 @@ function sizeOf(random: Random): number {
   return least + random.below(most - least + 1);
 }
 
-async function countOpen(sql: Sql): Promise<{ all: number; young: number }> {
-  const [row] = await sql<{ all: number; young: number }[]>`
-    SELECT count(*)::int AS all,
-      count(*) FILTER (WHERE created_at > clock_timestamp() - ${youngSeconds}::int * interval '1 second')::int AS young
-    FROM messages WHERE status = 'sending'`;
-  return row ?? { all: 0, young: 0 };
+/** Batches that a worker could take now. */
+async function countDue(sql: Sql): Promise<number> {
+  const [row] = await sql<{ due: number }[]>`
+    SELECT count(*)::int AS due FROM batches WHERE state = 'waiting' AND available_at <= clock_timestamp()`;
+  return row?.due ?? 0;
 }
 
 /** Asks until there is an answer: a node that is killed gives none, and its client cannot know what it had done. */
 async function ask(
   plan: SenderPlan,
-  number: number,
-  devices: readonly string[],
+  { number, devices, sendAt }: { number: number; devices: readonly string[]; sendAt: string | undefined },
   audiences: LineWriter<AudienceLine>,
 ): Promise<void> {
   const title = `Chaos ${number}`;
@@ -117,7 +119,11 @@ async function ask(
         'content-type': 'application/json',
         'idempotency-key': `chaos-${plan.seed}-${number}`,
       },
-      body: JSON.stringify({ audience: { device_ids: devices }, content: { title, body: 'Is anybody there?' } }),
+      body: JSON.stringify({
+        audience: { device_ids: devices },
+        content: { title, body: 'Is anybody there?' },
+        ...(sendAt !== undefined && { send_at: sendAt }),
+      }),
       signal: AbortSignal.timeout(answerWithinMs),
     }).catch(() => undefined);
     const body = (await response?.json().catch(() => undefined)) as { id: string } | undefined;
