@@ -147,12 +147,14 @@ CREATE TABLE batches (
   finished_at timestamp with time zone,
   pushed boolean NOT NULL DEFAULT false,
   per_second integer,
+  skip_reason text COLLATE "C",
   CONSTRAINT batches_pkey PRIMARY KEY (id),
   CONSTRAINT batches_check CHECK (((state = 'claimed'::text) = (claim_id IS NOT NULL))),
   CONSTRAINT batches_check1 CHECK (((state = 'done'::text) = (finished_at IS NOT NULL))),
   CONSTRAINT batches_check2 CHECK ((((sent + failed) + skipped) <= size)),
   CONSTRAINT batches_check3 CHECK (((state <> 'done'::text) OR (((sent + failed) + skipped) = size))),
   CONSTRAINT batches_per_second_check CHECK (((per_second >= 1) AND (per_second <= 100000))),
+  CONSTRAINT batches_skip_reason_check CHECK ((skip_reason = ANY (ARRAY['canceled'::text, 'local_time_past'::text]))),
   CONSTRAINT batches_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'claimed'::text, 'done'::text])))
 );
 CREATE INDEX batches_by_message ON public.batches USING btree (message_id, id);

@@ -19,12 +19,14 @@ import { createFlushPace } from './delivery/flush-pace.ts';
 import { createLanes } from './delivery/lanes.ts';
 import { createLeases } from './delivery/leases.ts';
 import type { MessageLedger } from './delivery/message-ledger.ts';
+import { createMessageWatches } from './delivery/message-watch.ts';
 import { batchesChannel } from './delivery/queries.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
 import { createSenders } from './delivery/senders.ts';
 import { type HttpDeps, routesOf } from './http.ts';
 import { createFinishes } from './messages/await-report.ts';
-import { advanceMessage, findMessageToSend, finishedChannel, isMessageSending } from './messages/queries.ts';
+import { isStillSending } from './messages/cancel-message.ts';
+import { advanceMessage, canceledChannel, findMessageToSend, finishedChannel } from './messages/queries.ts';
 import { createAddressGuard, parseOutboundExceptions } from './platform/address-guard.ts';
 import { createClock, type SettableClock } from './platform/clock.ts';
 import { openPool, type Sql } from './platform/db.ts';
@@ -155,7 +157,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
 
   const ledger: MessageLedger = {
     find: findMessageToSend,
-    isSending: (ofSql, appId, messageId) => isMessageSending(ofSql, clock, appId, messageId),
+    isSending: (ofSql, appId, messageId) => isStillSending({ sql: ofSql, clock }, appId, messageId),
     advance: (tx, appId, messageId, counts) => advanceMessage(tx, clock, appId, messageId, counts),
   };
   await pauseWhereMoved(sql);
@@ -174,6 +176,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     random: Math.random,
     credentials: createCredentials({ sql: sendSql, seal }),
     leases,
+    watches: createMessageWatches({ sql: sendSql, ledger, log }),
     slots: createFairSlots(pushSlots),
     compiled: createCompiledMessages({ sql: sendSql, ledger }),
     receiptKey,
@@ -190,11 +193,13 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     sql,
     hear: {
       [finishedChannel]: (id) => finishes.notify(id),
+      [canceledChannel]: (id) => run.watches.notify(id),
       [batchesChannel]: () => workers?.wake(),
       [pauseChannel]: lookForPause,
     },
     onGap() {
       finishes.notify('');
+      run.watches.notify('');
       workers?.wake();
       lookForPause();
     },

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { createApp } from '../apps/create-app.ts';
 import { type App, findApp, listApps, updateAppPlan, updateAppSuspension } from '../apps/queries.ts';
 import { type Config, loadConfig } from '../config.ts';
-import { makeBatchesDue } from '../delivery/queries.ts';
+import { cancelSuspended } from '../messages/cancel-message.ts';
 import { notFound } from '../platform/api-error.ts';
 import type { Sql } from '../platform/db.ts';
 import { encodeId, type Uuid } from '../platform/ids.ts';
@@ -89,8 +89,7 @@ async function suspend(name: string, isSuspended: boolean): Promise<Answer> {
   return withDatabase(loadConfig(), async ({ sql, clock }) => {
     const { id } = await getApp(sql, name);
     await updateAppSuspension(sql, clock, id, isSuspended);
-    // What waits for a retry ends now, not when the retry would be due.
-    if (isSuspended) await makeBatchesDue(sql, clock, id);
+    if (isSuspended) await cancelSuspended({ sql, clock }, id);
     return describeNow(sql, id);
   });
 }

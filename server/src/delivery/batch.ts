@@ -7,6 +7,7 @@
 //
 // Every write after a claim carries the claim's id; a worker that lost its claim changes nothing (R-04).
 import type { Uuid } from '../platform/ids.ts';
+import type { SkipReason } from './delivery.ts';
 
 /** Devices in a batch: 16 bytes each in an array; a worker holds some batches' rows in memory, never an audience. */
 export const batchSizeMax = 1000;
@@ -46,6 +47,8 @@ export interface ClaimedBatch {
   readonly queuedAt: Date;
   readonly dueAt: Date;
   readonly expiresAt: Date;
+  /** Set: what is not final yet is not to be sent. */
+  readonly skipReason: Extract<SkipReason, 'canceled' | 'local_time_past'> | null;
 }
 
 /** Pushes that a device may have got in claims that ended without order: at most one in each, for a claim pushes to a device once. */

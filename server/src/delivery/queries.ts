@@ -78,7 +78,8 @@ export async function notifyBatches(tx: Tx): Promise<void> {
 
 /** What a claim answers of a batch `b`. */
 export const claimedColumns = (tx: Tx): Fragment => tx`
-  b.id, b.app_id, b.message_id, b.claim_id, b.claims, b.pushed, b.per_second, b.device_ids, b.queued_at, b.due_at, b.expires_at`;
+  b.id, b.app_id, b.message_id, b.claim_id, b.claims, b.pushed, b.per_second, b.device_ids, b.queued_at, b.due_at, b.expires_at,
+  b.skip_reason`;
 
 /** The batches of a message that were born claimed by its acceptor. */
 export async function listOwnBatches(sql: Sql, messageId: Uuid, claimId: Uuid): Promise<ClaimedBatch[]> {
@@ -134,12 +135,13 @@ export async function renewClaims(sql: Sql, clock: Clock, claimIds: readonly Uui
 }
 
 /**
- * Gives a batch back in order, due again at an instant. False: the claim was lost before. This claim is counted no longer; those
- * that ended without order are, for good.
+ * Gives a batch back in order, due again at an instant; at once where it was ended meanwhile. False: the claim was lost before.
+ * This claim is counted no longer; those that ended without order are, for good.
  */
 export async function handBackBatch(sql: Sql, batch: ClaimedBatch, availableAt: Date): Promise<boolean> {
   const result = await sql`
-    UPDATE batches SET state = 'waiting', claim_id = NULL, claims = greatest(claims - 1, 0), available_at = ${availableAt}
+    UPDATE batches SET state = 'waiting', claim_id = NULL, claims = greatest(claims - 1, 0),
+      available_at = CASE WHEN skip_reason IS NULL THEN ${availableAt}::timestamptz ELSE queued_at END
     WHERE id = ${batch.id} AND claim_id = ${batch.claimId} AND state = 'claimed'`;
   return result.count === 1;
 }
@@ -186,9 +188,20 @@ export async function addBatchMarks(tx: Tx, batchId: Uuid, marks: Readonly<Recor
     WHERE id = ${batchId}`;
 }
 
-/** Makes an app's waiting batches due, retries included: they have something to be told, such as a suspension. */
-export async function makeBatchesDue(tx: Tx, clock: Clock, appId: Uuid): Promise<void> {
-  await tx`UPDATE batches SET available_at = ${clock.now} WHERE app_id = ${appId} AND state = 'waiting'`;
+/**
+ * Ends the open batches of a message: what of them is not final yet is to be skipped as canceled. One that waits is due now; one
+ * that is being worked, when it is handed back.
+ */
+export async function endBatches(tx: Tx, clock: Clock, appId: Uuid, messageId: Uuid): Promise<void> {
+  // Locked in one order, so that two who end them do not wait for each other.
+  await tx`
+    WITH open AS (
+      SELECT id FROM batches WHERE app_id = ${appId} AND message_id = ${messageId} AND state <> 'done' ORDER BY id FOR UPDATE
+    )
+    UPDATE batches b SET skip_reason = coalesce(b.skip_reason, 'canceled'),
+      available_at = CASE WHEN b.state = 'waiting' THEN ${clock.now} ELSE b.available_at END
+    FROM open WHERE b.id = open.id`;
+  await notifyBatches(tx);
 }
 
 export interface OpenBatch {

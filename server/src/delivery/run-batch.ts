@@ -5,7 +5,7 @@ import { failpoint } from '../platform/failpoint.ts';
 import { type ClaimedBatch, claimsMax } from './batch.ts';
 import type { Attempt } from './delivery.ts';
 import type { Leases } from './leases.ts';
-import { watchMessage } from './message-watch.ts';
+import type { MessageWatches } from './message-watch.ts';
 import { loadOpenDeliveries, type OpenDeliveries } from './open-deliveries.ts';
 import type { Target } from './plan-push.ts';
 import { type BatchWork, type PushAllDeps, pushAll } from './push-all.ts';
@@ -16,6 +16,7 @@ import { listTargets } from './targets.ts';
 
 export interface RunDeps extends RecorderDeps, PushAllDeps {
   readonly leases: Leases;
+  readonly watches: MessageWatches;
   /** Asked before every push, as a stop is: a pause lets what is on the wire end and hands the rest back. */
   readonly isPaused: () => boolean;
 }
@@ -36,7 +37,7 @@ export async function runBatch(
   const startedAt = performance.now();
   const lease = deps.leases.hold(batch.claimId, claimedAt);
   const recorder = createRecorder(deps, batch, lease);
-  const watch = watchMessage(deps, batch);
+  const watch = deps.watches.watch(batch);
   let end: BatchEnd | undefined;
   try {
     await failpoint('batch.after_claim');
@@ -89,8 +90,8 @@ async function workBatch(deps: RunDeps, work: BatchWork): Promise<number | undef
   const { batch, watch } = work;
   const open = await loadOpenDeliveries(deps.sql, batch);
   await watch.look();
-  if (watch.isCanceled()) {
-    await endAll(deps, work, open, () => ({ kind: 'skipped', reason: 'canceled' }));
+  if (batch.skipReason !== null || watch.isCanceled()) {
+    await endAll(deps, work, open, () => ({ kind: 'skipped', reason: batch.skipReason ?? 'canceled' }));
     return undefined;
   }
   if (batch.claims > claimsMax) {

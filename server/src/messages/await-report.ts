@@ -76,7 +76,10 @@ export async function awaitReport(
     // Only of a repeated request whose message is removed at this very moment: the next repeat is a new message.
     if (!counts) throw new ApiError('unavailable');
     const leftMs = deadline - performance.now();
-    if (isFinalStatus(counts.status) || leftMs <= 0 || deps.isStopping()) return reportOf(counts);
+    const report = reportOf(counts);
+    // Of a canceled message some outcomes are still to come.
+    const isOver = isFinalStatus(counts.status) && report.pending === undefined;
+    if (isOver || leftMs <= 0 || deps.isStopping()) return report;
     await deps.finishes.wait(messageId, Math.min(leftMs, lookEveryMs));
   }
 }

@@ -2,8 +2,9 @@
 //
 //   (send_at) ─► scheduled ─┬─(run_at)─► sending ─┬─► sent       all deliveries final, sent > 0 or failed = 0
 //   (no send_at) ───────────┼──────────────► ▲    ├─► failed     all deliveries final, sent = 0 and failed > 0
-//                           │                     └─► canceled   its app was suspended
-//                           └─► failed   quota_exceeded, app_suspended, expired, internal_error
+//                           │                     └─► canceled   by a cancel, or its app was suspended
+//                           ├─► canceled   by a cancel
+//                           └─► failed     quota_exceeded, app_suspended, expired, internal_error
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import { z } from 'zod';

@@ -113,17 +113,47 @@ export async function findMessageToSend(sql: Sql, appId: Uuid, id: Uuid): Promis
   return row;
 }
 
-/** Is a message being sent still? One whose app is suspended ends here, as by a cancel. */
-export async function isMessageSending(sql: Sql, clock: Clock, appId: Uuid, id: Uuid): Promise<boolean> {
-  const [row] = await sql<{ isSending: boolean; isSuspended: boolean }[]>`
-    SELECT m.status = 'sending' AS is_sending, a.suspended_at IS NOT NULL AS is_suspended
+/** Where is a message, and is its app suspended? Undefined: there is none, or it is another app's. */
+export async function findSendingState(
+  sql: Sql,
+  appId: Uuid,
+  id: Uuid,
+): Promise<{ status: MessageStatus; isSuspended: boolean } | undefined> {
+  const [row] = await sql<{ status: MessageStatus; isSuspended: boolean }[]>`
+    SELECT m.status, a.suspended_at IS NOT NULL AS is_suspended
     FROM messages m JOIN apps a ON a.id = m.app_id WHERE m.app_id = ${appId} AND m.id = ${id}`;
-  if (!row?.isSending || !row.isSuspended) return row?.isSending ?? false;
-  await sql`
-    UPDATE messages SET status = 'canceled', status_reason = 'app_suspended', finished_at = ${clock.now}
-    WHERE app_id = ${appId} AND id = ${id} AND status = 'sending'`;
-  return false;
+  return row;
 }
+
+/** What is an app sending? Found by its open batches, in the two parts that are indexed. */
+export async function listSendingMessages(sql: Sql, appId: Uuid): Promise<Uuid[]> {
+  const rows = await sql<{ id: Uuid }[]>`
+    SELECT m.id FROM messages m WHERE m.app_id = ${appId} AND m.status = 'sending' AND m.id IN (
+      SELECT b.message_id FROM batches b WHERE b.app_id = ${appId} AND b.state <> 'done' AND b.per_second IS NULL
+      UNION
+      SELECT b.message_id FROM batches b WHERE b.app_id = ${appId} AND b.state <> 'done' AND b.per_second IS NOT NULL)`;
+  return rows.map((row) => row.id);
+}
+
+/** Cancels a message that is in this status still; false: it is not. Those who send it are told at the commit. */
+export async function updateCanceled(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  id: Uuid,
+  from: 'scheduled' | 'sending',
+  reason: 'app_suspended' | null,
+): Promise<boolean> {
+  const result = await tx`
+    UPDATE messages SET status = 'canceled', status_reason = ${reason}, finished_at = ${clock.now}, next_start_at = NULL
+    WHERE app_id = ${appId} AND id = ${id} AND status = ${from}`;
+  if (result.count === 0) return false;
+  await tx`SELECT pg_notify(${canceledChannel}, ${id})`;
+  return true;
+}
+
+/** The NOTIFY channel that carries the id of every message as it is canceled. */
+export const canceledChannel = 'carillon_canceled';
 
 const doneSum = (tx: Tx): Fragment => tx`
   webpush_sent + webpush_failed + webpush_skipped + apns_sent + apns_failed + apns_skipped + fcm_sent + fcm_failed + fcm_skipped`;
@@ -156,7 +186,7 @@ export async function advanceMessage(
       error_counts = ${newCounts}
     WHERE app_id = ${appId} AND id = ${id}`;
   // Derived from the counters just written, in the same transaction; a canceled message stays what it is.
-  const finished = await tx`
+  await tx`
     UPDATE messages SET status = CASE WHEN ${sentSum(tx)} > 0 OR ${failedSum(tx)} = 0 THEN 'sent' ELSE 'failed' END,
       finished_at = ${clock.now}
     WHERE app_id = ${appId} AND id = ${id} AND status = 'sending' AND ${doneSum(tx)} = ${acceptedSum(tx)}`;
@@ -164,7 +194,7 @@ export async function advanceMessage(
     SELECT ${doneSum(tx)} = ${acceptedSum(tx)} AS is_complete, charged_month, charged_units,
       ${acceptedSum(tx)} AS accepted, ${sentSum(tx)} + ${failedSum(tx)} AS attempted
     FROM messages WHERE app_id = ${appId} AND id = ${id}`;
-  if (finished.count > 0) await tx`SELECT pg_notify(${finishedChannel}, ${id})`;
+  if (row?.isComplete) await tx`SELECT pg_notify(${finishedChannel}, ${id})`;
   return {
     isComplete: row?.isComplete ?? false,
     chargedMonth: row?.chargedMonth ?? null,
@@ -174,7 +204,7 @@ export async function advanceMessage(
   };
 }
 
-/** The NOTIFY channel that carries the id of every message as it ends. */
+/** The NOTIFY channel that carries the id of every message whose last delivery has become final. */
 export const finishedChannel = 'carillon_finished';
 
 export interface ChannelCounts {

@@ -1,4 +1,4 @@
-// POST and GET /v1/messages, one message. Parses, calls one operation, shapes the answer.
+// POST and GET /v1/messages, one message, its cancel. Parses, calls one operation, shapes the answer.
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
 import { channelIds } from '../channels/channel.ts';
@@ -12,12 +12,15 @@ import { noQuery, validate } from '../platform/validate.ts';
 import { type Plans, planNamed } from '../quotas/plan.ts';
 import type { AcceptMessage } from './accept-message.ts';
 import { type AwaitDeps, awaitReport } from './await-report.ts';
+import { cancelMessage } from './cancel-message.ts';
 import { type DryRunDeps, dryRun } from './dry-run.ts';
 import { messageRequestSchema, messageStatuses, reportOf } from './message.ts';
 import { findMessage, listMessages, type StoredMessage } from './queries.ts';
 
 export interface MessageRouteDeps extends DryRunDeps {
   readonly sql: Sql;
+  /** For short transactions. */
+  readonly txSql: Sql;
   readonly cursors: Cursors;
   readonly plans: Plans;
   readonly accept: AcceptMessage;
@@ -59,7 +62,30 @@ export function messageRoutes(deps: MessageRouteDeps): Route<Caller>[] {
         return presentMessage(message);
       },
     },
+    {
+      method: 'POST',
+      path: '/v1/messages/:id/cancel',
+      access: 'server',
+      handle: (request) => postCancel(deps, request),
+    },
   ];
+}
+
+/** There is nothing to say beyond the path. */
+export const cancelRequestSchema = z.strictObject({}).optional();
+
+async function postCancel(
+  deps: MessageRouteDeps,
+  { caller, params, query, body }: ApiRequest<Caller>,
+): Promise<object> {
+  validate(noQuery, query);
+  validate(cancelRequestSchema, body);
+  const id = decodeId('msg', params['id'] ?? '');
+  if (id === undefined) throw notFound();
+  await cancelMessage({ sql: deps.txSql, clock: deps.clock }, caller.appId, id);
+  const message = await findMessage(deps.sql, caller.appId, id);
+  if (!message) throw notFound();
+  return presentMessage(message);
 }
 
 async function postMessage(deps: MessageRouteDeps, request: ApiRequest<Caller>): Promise<object> {

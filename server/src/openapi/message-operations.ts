@@ -1,4 +1,4 @@
-// Messages as the API's description tells them: send or schedule, list, read.
+// Messages as the API's description tells them: send or schedule, list, read, cancel.
 import { z } from 'zod';
 import { audienceSchema } from '../audience/audience.ts';
 import { channelIds } from '../channels/channel.ts';
@@ -204,6 +204,39 @@ export const messageOperations: readonly Operation[] = [
           audience_unmatched: 0,
           content: { title: 'Sale', body: 'Now on' },
           ...progress,
+        },
+      },
+    },
+    refusals: [404],
+  },
+  {
+    id: 'cancelMessage',
+    method: 'post',
+    path: '/v1/messages/{id}/cancel',
+    tag: 'Messages',
+    summary: 'Cancel a message that is scheduled or being sent',
+    description:
+      'Takes no body. A scheduled message will not run. Of one that is being sent, what is not begun or waits for a retry is skipped as `canceled` and refunded; what is on the wire ends and is recorded. Canceling again changes nothing. A message that was sent or has failed is 400 `not_cancelable`.',
+    access: 'server',
+    pathParameters: messagePath,
+    answers: {
+      200: {
+        description: 'The canceled message; `report` has `pending` while its deliveries are being ended.',
+        schema: message,
+        example: {
+          ...summary,
+          status: 'canceled',
+          audience: { all: true },
+          audience_unmatched: 0,
+          content: { title: 'Sale', body: 'Now on' },
+          ...progress,
+          run_at: '2026-11-21T12:00:00.000Z',
+          started_at: null,
+          expires_at: null,
+          report: noneOf,
+          by_channel: { webpush: noneOf, apns: noneOf, fcm: noneOf },
+          error_counts: {},
+          engagement: { displayed: 0, clicked: 0, dismissed: 0 },
         },
       },
     },

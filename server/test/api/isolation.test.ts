@@ -71,6 +71,12 @@ describe("R-60 what is another app's is to the letter what is nowhere", () => {
       [unknownId('msg'), 'msg_none'],
     ],
     [
+      'POST /v1/messages/{id}/cancel',
+      (id) => mine.server.post(`/v1/messages/${id}/cancel`),
+      message,
+      [unknownId('msg'), 'msg_none'],
+    ],
+    [
       'GET /v1/messages/{id}/deliveries?device_id=',
       (id) => mine.server.get(`/v1/messages/${mine.messages[0]}/deliveries?device_id=${id}`),
       theirs.device,

@@ -36,11 +36,14 @@ beforeAll(async () => {
   const device = await t.registerDevice();
   const { body } = await t.server.post('/v1/messages', { audience: { device_ids: [device] }, content });
   const token = await tokenOf(body.id, device);
+  const later = { audience: { all: true }, content, send_at: new Date(t.clock.nowMs() + 3_600_000).toISOString() };
+  const toCancel = await t.server.post('/v1/messages', later);
   await t.server.post('/v1/users', { external_id: 'u-42' });
   Object.assign(valid, {
     sendMessage: { body: { audience: { all: true }, content, dry_run: true } },
     listMessages: {},
     getMessage: { in: { id: body.id } },
+    cancelMessage: { in: { id: toCancel.body.id } },
     listDeliveries: { in: { id: body.id } },
     upsertUser: { body: { external_id: 'u-42' } },
     getUser: { in: { external_id: 'u-42' } },
@@ -89,7 +92,7 @@ describe('real answers are as described', () => {
     await ask('getMessage', { in: { id: sent.body.id } });
   });
 
-  it('a scheduled message, its replay, itself before it runs', async () => {
+  it('a scheduled message, its replay, itself before it runs, and canceled', async () => {
     const headers = { 'idempotency-key': 'later' };
     const send_at = new Date(t.clock.nowMs() + 3_600_000).toISOString();
     const body = { audience: { all: true }, content, send_at };
@@ -98,6 +101,8 @@ describe('real answers are as described', () => {
     expect((await ask('sendMessage', { body, headers })).body).toEqual({ ...scheduled.body, replayed: true });
     expect((await ask('getMessage', { in: { id: scheduled.body.id } })).body.status).toBe('scheduled');
     await ask('listMessages', { query: '?status=scheduled' });
+    const canceled = await ask('cancelMessage', { in: { id: scheduled.body.id } });
+    expect(canceled.body.status).toBe('canceled');
   });
 
   it('a message that waits for a retry, and a dry run with warnings', async () => {
@@ -209,6 +214,7 @@ describe('real answers are as described', () => {
     const token = 'A'.repeat(87);
     const unknown: Record<string, Call> = {
       getMessage: { in: { id: unknownId('msg') } },
+      cancelMessage: { in: { id: unknownId('msg') } },
       listDeliveries: { in: { id: 'msg_x' } },
       upsertUser: { body: { external_id: 'u-3', device_id: unknownId('dev') } },
       getUser: { in: { external_id: 'nobody' } },

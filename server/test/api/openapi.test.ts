@@ -74,6 +74,7 @@ describe('the document', () => {
     expect(open).toEqual([
       // Closed like the others, but beside a `oneOf`, where the reader of the tests cannot see it.
       'Message /audience',
+      'Message /audience',
       // What a description may hold is OpenAPI's own to say.
       'Description ',
     ]);

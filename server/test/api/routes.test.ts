@@ -26,6 +26,11 @@ const sendMessage = async (): Promise<string> => {
   const { body } = await t.server.post('/v1/messages', { audience: { all: true }, content: { title: 'Sale' } });
   return body.id;
 };
+const scheduleMessage = async (): Promise<string> => {
+  const send_at = new Date(t.clock.nowMs() + 3_600_000).toISOString();
+  const request = { audience: { all: true }, content: { title: 'Sale' }, send_at };
+  return (await t.server.post('/v1/messages', request)).body.id;
+};
 let users = 0;
 const makeUser = async (): Promise<string> => {
   const externalId = `u-${++users}`;
@@ -52,6 +57,12 @@ const expectations: Readonly<Record<string, Expectation>> = {
   'GET /v1/messages/:id/deliveries': {
     access: 'server',
     address: async () => `/v1/messages/${await sendMessage()}/deliveries`,
+    status: 200,
+    foreign: 404,
+  },
+  'POST /v1/messages/:id/cancel': {
+    access: 'server',
+    address: async () => `/v1/messages/${await scheduleMessage()}/cancel`,
     status: 200,
     foreign: 404,
   },

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { updateAppSuspension } from '../../src/apps/queries.ts';
 import { statusNumber } from '../../src/delivery/delivery.ts';
-import { makeBatchesDue } from '../../src/delivery/queries.ts';
 import { receiptTokensOf } from '../../src/delivery/receipt-token.ts';
+import { cancelSuspended } from '../../src/messages/cancel-message.ts';
 import { decodeId } from '../../src/platform/ids.ts';
 import { whenDone } from '../database.ts';
 import { accept, type Script } from '../push-service.ts';
@@ -29,7 +29,7 @@ async function setUp() {
 // As `carillon app suspend` and `app resume` do.
 async function suspend(t: Bundle): Promise<void> {
   await updateAppSuspension(t.sql, t.clock, t.app.id, true);
-  await makeBatchesDue(t.sql, t.clock, t.app.id);
+  await cancelSuspended(t, t.app.id);
 }
 const resume = (t: Bundle) => updateAppSuspension(t.sql, t.clock, t.app.id, false);
 
