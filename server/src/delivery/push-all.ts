@@ -58,6 +58,7 @@ export async function pushAll(deps: PushAllDeps, work: BatchWork, open: OpenDeli
     attemptsOf: open.attemptsOf,
     pace: paceOf(deps, context, targets, open),
     lookAgainAt,
+    untilSafe: recorder.behind,
     async settle(target, attempts, result) {
       if (result.kind === 'deferred') return lookAgainAt(result.untilMs);
       if (result.kind === 'attempted' && result.attempt.retry_at) lookAgainAt(Date.parse(result.attempt.retry_at));

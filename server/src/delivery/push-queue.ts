@@ -23,6 +23,8 @@ export interface Queue {
   readonly attemptsOf: (deviceId: Uuid) => readonly Attempt[];
   /** Takes what a delivery came to. */
   readonly settle: (target: Target, attempts: readonly Attempt[], result: PushResult) => Promise<void>;
+  /** While what was pushed is not safe: ends when it is, or when there is nothing left to save. */
+  readonly untilSafe: () => Promise<void> | undefined;
   /** Where the message has so many requests a second: each push takes a place first. */
   readonly pace: MessagePace | null;
   /** The batch has to be looked at again then. */
@@ -75,11 +77,16 @@ async function prepare(
   for (;;) {
     const planned = await decide(deps, queue, target, attempts);
     const isLate = pace !== null && (placeMs === undefined || pace.isLate(placeMs));
-    if (hasSlot && (!planned || isLate)) {
+    const safe = queue.untilSafe();
+    if (hasSlot && (!planned || isLate || safe)) {
       hasSlot = false;
       deps.slots.give(appId);
     }
     if (!planned) return undefined;
+    if (safe) {
+      await safe;
+      continue;
+    }
     if (!isInRow) {
       isInRow = true;
       const waitMs = planned.sender.waitMs(planned.credential);

@@ -38,11 +38,15 @@ export interface Recorder {
     before: readonly Attempt[],
     result: Exclude<PushResult, { kind: 'deferred' }>,
   ): Promise<void>;
+  /** While a commit takes long, such as one to a database that is away: ends with it. What is pushed meanwhile may all be repeated. */
+  behind(): Promise<void> | undefined;
   /** Writes what is left. False: the claim was lost, and what had not been written is dropped. */
   close(): Promise<boolean>;
 }
 
 const retryFlushMs = 250;
+/** A commit under way for longer than this is late. */
+const lateMs = 500;
 
 export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: Lease): Recorder {
   let pending: OutcomeItem[] = [];
@@ -50,6 +54,7 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
   let flushing: Promise<void> = Promise.resolve();
   let judging: Promise<void> = Promise.resolve();
   let isLost = false;
+  let commitBegunAt = Number.POSITIVE_INFINITY;
 
   // Flushes of one batch follow each other. What they say of devices follows on its own: it must not hold outcomes back.
   // `dueAt`: by `performance.now()`, when its oldest outcome had waited long enough.
@@ -60,7 +65,9 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
       const items = pending;
       pending = [];
       if (items.length === 0 || isLost) return;
+      commitBegunAt = performance.now();
       isLost = !(await commitRepeatedly(deps, batch, lease, items));
+      commitBegunAt = Number.POSITIVE_INFINITY;
       deps.flushPace.note(performance.now() - dueAt);
       if (!isLost) judging = judging.then(() => judge(deps, batch, items));
     });
@@ -75,6 +82,7 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
       pending.push(item);
       timer ??= setTimeout(() => void flush(dueAt), dueAt - performance.now());
     },
+    behind: () => (performance.now() - commitBegunAt > lateMs ? flushing : undefined),
     async close() {
       await flush(performance.now());
       await judging;

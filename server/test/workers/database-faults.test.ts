@@ -60,6 +60,16 @@ async function untilWaiting(t: Bundle, count: number): Promise<void> {
   }
 }
 
+/** Resolves when a statement of this database has waited for a lock for so long, by the database's clock. */
+async function untilWaitingSince(t: Bundle, ms: number): Promise<void> {
+  for (;;) {
+    const waiting = await t.sql`
+      SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+        AND clock_timestamp() - query_start > ${ms}::int * interval '1 millisecond'`;
+    if (waiting.length > 0) return;
+  }
+}
+
 function rowOf(t: Bundle, deviceId: Uuid, fields: Partial<DeliveryRow> = {}): DeliveryRow {
   return {
     deviceId,
@@ -145,6 +155,34 @@ describe('a flush', () => {
       commit.open();
       await first;
     });
+  });
+
+  it('R-02 that cannot be committed holds further pushes: all that is pushed meanwhile may have to be repeated', async () => {
+    const t = await setUp();
+    await queue(t, 400);
+    const held: (() => void)[] = [];
+    t.push.scriptAll((request, response, count) => void held.push(() => accept(request, response, count)));
+    const running = runBatch(t.service.run, await claim(t), performance.now(), () => false);
+    await t.push.waitForCount(200);
+    const written = createGate();
+    const locked = createGate();
+    const locking = t.sql.begin(async (tx) => {
+      await tx`LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE`;
+      locked.open();
+      await written.opened;
+    });
+    await locked.opened;
+    for (const answer of held.splice(0, 100)) answer();
+    await t.push.waitForCount(300);
+    await untilWaitingSince(t, 700);
+    for (const answer of held.splice(0)) answer();
+    await untilWaitingSince(t, 1500);
+    expect(t.push.requests).toHaveLength(300);
+    t.push.scriptAll(undefined);
+    written.open();
+    await locking;
+    expect(await running).toEqual({ kind: 'done' });
+    expect(t.push.requests).toHaveLength(400);
   });
 
   async function recordTwenty(t: Bundle, batch: ClaimedBatch, sql: Sql, meanwhile: () => Promise<void>) {
