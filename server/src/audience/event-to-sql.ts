@@ -1,0 +1,108 @@
+// An event leaf as a condition over the person of an audience row (contract 6, rule 5). It has one form, which a distributed
+// database takes too: an uncorrelated, grouped sub-select over people (design 3). The person is `coalesce(user_id, device_id)`
+// and so never null, which makes a negation exact. Events without a user count for whom their device belongs to now.
+import type { Fragment, Tx } from '../platform/db.ts';
+import type { CheckedCondition } from './check-filter.ts';
+import type { EventLeaf, Last } from './filter.ts';
+import { type SqlContext, testToSql } from './test-to-sql.ts';
+
+const dayMs = 86_400_000;
+
+export function eventToSql(context: SqlContext, leaf: EventLeaf<CheckedCondition>): Fragment {
+  const { tx } = context;
+  const counted = countToSql(context, leaf);
+  if (leaf.last === null) return counted;
+  const source = leaf.where.length === 0 ? daysOfAllTime(context, leaf) : eventsSince(context, leaf, null);
+  return tx`(${counted} AND ${people(context, source, lastToSql(context, leaf.last))})`;
+}
+
+/** Everything is said with "at least" and its negation, and 0 is everybody's. */
+function countToSql(context: SqlContext, leaf: EventLeaf<CheckedCondition>): Fragment {
+  const { tx } = context;
+  const { op, value } = leaf.count;
+  const atLeast = (least: number): Fragment =>
+    least <= 0 ? tx`true` : people(context, sourceOf(context, leaf), tx`sum(e.count) >= ${least}::float8`);
+  switch (op) {
+    case 'gte':
+      return atLeast(value);
+    case 'gt':
+      return atLeast(value + 1);
+    case 'lt':
+      return tx`NOT ${atLeast(value)}`;
+    case 'lte':
+      return tx`NOT ${atLeast(value + 1)}`;
+    case 'eq':
+      if (value === 0) return tx`NOT ${atLeast(1)}`;
+      return people(context, sourceOf(context, leaf), tx`sum(e.count) = ${value}::float8`);
+  }
+}
+
+function lastToSql({ tx, now }: SqlContext, last: Last): Fragment {
+  const latest = tx`max(e.last_at)`;
+  if (last.op === 'within_last') {
+    return tx`${latest} BETWEEN ${now} - ${last.durationMs}::float8 * interval '1 millisecond' AND ${now}`;
+  }
+  const at = tx`${new Date(last.atMs)}::timestamptz`;
+  return last.op === 'before' ? tx`${latest} < ${at}` : tx`${latest} > ${at}`;
+}
+
+/** Is the row's person among those whose events, as `source` gives them, fulfil `having`? */
+function people({ tx, appId }: SqlContext, source: Fragment, having: Fragment): Fragment {
+  return tx`coalesce(a.user_id, a.device_id) IN (
+    SELECT coalesce(d.user_id, e.subject_id) FROM (${source}) e
+    LEFT JOIN audience d ON d.app_id = ${appId} AND d.device_id = e.subject_id
+    GROUP BY 1 HAVING ${having})`;
+}
+
+/** Rows of (subject_id, count, last_at) that add up to what the leaf counts. */
+function sourceOf(context: SqlContext, leaf: EventLeaf<CheckedCondition>): Fragment {
+  const { withinMs, where } = leaf;
+  if (where.length > 0 || (withinMs !== null && withinMs < dayMs)) return eventsSince(context, leaf, withinMs);
+  return withinMs === null ? daysOfAllTime(context, leaf) : daysSince(context, leaf, withinMs);
+}
+
+function daysOfAllTime({ tx, appId }: SqlContext, { event }: EventLeaf<CheckedCondition>): Fragment {
+  return tx`SELECT subject_id, count, last_at FROM subject_events WHERE app_id = ${appId} AND name = ${event}`;
+}
+
+/** Whole days from the daily counts; the part of the first day, event by event, so that a window is exact. */
+function daysSince(context: SqlContext, { event }: EventLeaf<CheckedCondition>, withinMs: number): Fragment {
+  const { tx, appId } = context;
+  const since = sinceOf(context, withinMs);
+  // The day that follows the window's first moment, in UTC as the days are.
+  const firstWholeDay = tx`((${since} AT TIME ZONE 'UTC')::date + 1)`;
+  return tx`
+    SELECT subject_id, count, last_at FROM subject_events
+    WHERE app_id = ${appId} AND name = ${event} AND day >= ${firstWholeDay}
+    UNION ALL
+    SELECT subject_id, 1, at FROM events
+    WHERE app_id = ${appId} AND name = ${event} AND at >= ${since} AND at < (${firstWholeDay}::timestamp AT TIME ZONE 'UTC')`;
+}
+
+function eventsSince(context: SqlContext, leaf: EventLeaf<CheckedCondition>, withinMs: number | null): Fragment {
+  const { tx, appId, now } = context;
+  const window = withinMs === null ? tx`` : tx`AND at >= ${sinceOf(context, withinMs)}`;
+  const conditions = leaf.where.map((condition) => tx`AND ${conditionToSql(tx, now, condition)}`);
+  return tx`
+    SELECT subject_id, 1 AS count, at AS last_at FROM events
+    WHERE app_id = ${appId} AND name = ${leaf.event} ${window} ${conditions.length === 0 ? tx`` : conditions}`;
+}
+
+function sinceOf({ tx, now }: SqlContext, withinMs: number): Fragment {
+  return tx`(${now} - ${withinMs}::float8 * interval '1 millisecond')`;
+}
+
+// A value of another type than the one compared with is none, and so is JSON's null.
+function conditionToSql(tx: Tx, now: Fragment, { key, type, test, isNegated }: CheckedCondition): Fragment {
+  const value = tx`properties -> ${key}::text`;
+  const column =
+    type === 'string'
+      ? tx`(CASE WHEN jsonb_typeof(${value}) = 'string' THEN properties ->> ${key}::text END)`
+      : type === 'number'
+        ? tx`(CASE WHEN jsonb_typeof(${value}) = 'number' THEN (${value})::float8 END)`
+        : type === 'boolean'
+          ? tx`(CASE WHEN jsonb_typeof(${value}) = 'boolean' THEN (${value})::boolean END)`
+          : tx`nullif(jsonb_typeof(${value}), 'null')`;
+  const positive = testToSql(tx, now, column, test);
+  return isNegated ? tx`(${positive}) IS NOT TRUE` : positive;
+}

@@ -1,0 +1,79 @@
+// A checked filter as one parameterised predicate over `audience` under the alias `a` (design 3). Every value is a parameter
+// and every column one of ours; no part of a filter is ever SQL text. Two-valued: a missing value matches no positive
+// comparison, and a negation is exact, so `IS NOT TRUE` stands wherever something is negated.
+import type { Fragment, Tx } from '../platform/db.ts';
+import type { BuiltinField } from '../properties/fields.ts';
+import type { Property } from '../properties/property.ts';
+import { slotColumn } from '../properties/slots.ts';
+import type { CheckedFilter, CheckedLeaf } from './check-filter.ts';
+import { eventToSql } from './event-to-sql.ts';
+import { type SqlContext, testToSql } from './test-to-sql.ts';
+
+/** True or null for the rows that match and false or null for the others: for a WHERE, or behind `IS TRUE`. */
+export function filterToSql(context: SqlContext, filter: CheckedFilter): Fragment {
+  const { tx } = context;
+  switch (filter.kind) {
+    case 'and':
+    case 'or': {
+      const word = filter.kind === 'and' ? tx` AND ` : tx` OR `;
+      const parts = filter.nodes.map((node, i) => tx`${i === 0 ? tx`` : word}${filterToSql(context, node)}`);
+      return tx`(${parts})`;
+    }
+    case 'not':
+      return tx`(${filterToSql(context, filter.node)}) IS NOT TRUE`;
+    case 'event':
+      return eventToSql(context, filter);
+    case 'leaf':
+      return leafToSql(context, filter);
+  }
+}
+
+function leafToSql(context: SqlContext, leaf: CheckedLeaf): Fragment {
+  const { tx } = context;
+  // It has no column of its own and is never missing.
+  if ('builtin' in leaf.operand && leaf.operand.builtin === 'device.identified') {
+    const wanted = leaf.test.kind === 'is' ? leaf.test.values[0] === true : null;
+    if (wanted === null) return leaf.isNegated ? tx`false` : tx`true`;
+    return wanted === leaf.isNegated ? tx`a.user_id IS NULL` : tx`a.user_id IS NOT NULL`;
+  }
+  const column =
+    'builtin' in leaf.operand ? builtinColumn(tx, leaf.operand.builtin) : propertyColumn(tx, leaf.operand.property);
+  const positive = testToSql(tx, context.now, column, leaf.test);
+  return leaf.isNegated ? tx`(${positive}) IS NOT TRUE` : positive;
+}
+
+const columnOf: Readonly<Record<Exclude<BuiltinField, 'device.identified'>, string>> = {
+  external_id: 'external_id',
+  first_name: 'first_name',
+  country: 'country',
+  language: 'language',
+  timezone: 'user_timezone',
+  created_at: 'user_created_at',
+  'device.platform': 'platform',
+  'device.locale': 'locale',
+  'device.timezone': 'timezone',
+  'device.app_version': 'app_version',
+  'device.sdk': 'sdk',
+  'device.os': 'os',
+  'device.os_version': 'os_version',
+  'device.model': 'model',
+  'device.created_at': 'created_at',
+  'device.last_seen_at': 'last_seen_at',
+};
+
+function builtinColumn(tx: Tx, field: BuiltinField): Fragment {
+  if (field === 'device.identified') throw new Error('device.identified is no column');
+  return tx`a.${tx(columnOf[field])}`;
+}
+
+// What stands in `overflow` keeps its JSON type; a value of another type than the catalog's is none.
+function propertyColumn(tx: Tx, { id, type, slot }: Property): Fragment {
+  if (slot !== null) return tx`a.${tx(slotColumn(type, slot))}`;
+  const value = tx`a.overflow -> ${String(id)}::text`;
+  if (type === 'string') {
+    return tx`(CASE WHEN jsonb_typeof(${value}) = 'string' THEN a.overflow ->> ${String(id)}::text END)`;
+  }
+  return type === 'number'
+    ? tx`(CASE WHEN jsonb_typeof(${value}) = 'number' THEN (${value})::float8 END)`
+    : tx`(CASE WHEN jsonb_typeof(${value}) = 'boolean' THEN (${value})::boolean END)`;
+}
