@@ -284,6 +284,18 @@ CREATE TABLE early_receipts (
   CONSTRAINT early_receipts_mark_check CHECK ((mark = ANY (ARRAY['displayed'::text, 'clicked'::text, 'dismissed'::text])))
 );
 
+CREATE TABLE events (
+  app_id uuid NOT NULL,
+  subject_id uuid NOT NULL,
+  id uuid NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  at timestamp with time zone NOT NULL,
+  device_id uuid,
+  external_id text COLLATE "C",
+  properties jsonb NOT NULL DEFAULT '{}'::jsonb
+) PARTITION BY RANGE (at);
+CREATE INDEX events_named ON ONLY public.events USING btree (app_id, name, at);
+
 CREATE TABLE instance (
   id smallint NOT NULL,
   system_identifier text COLLATE "C" NOT NULL,
@@ -393,6 +405,7 @@ CREATE INDEX messages_due ON public.messages USING btree (next_start_at) WHERE (
 CREATE INDEX messages_due_by_app ON public.messages USING btree (app_id, next_start_at, id) WHERE (status = 'scheduled'::text);
 CREATE UNIQUE INDEX messages_idempotency ON public.messages USING btree (app_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 CREATE INDEX messages_name ON public.messages USING btree (app_id, name) WHERE (name IS NOT NULL);
+CREATE INDEX messages_scheduled_by_segment ON public.messages USING btree (app_id, ((audience ->> 'segment_id'::text)), exclude_segment_id) WHERE (status = 'scheduled'::text);
 
 CREATE TABLE people (
   app_id uuid NOT NULL,
@@ -447,6 +460,30 @@ CREATE TABLE schema_migrations (
   checksum text COLLATE "C" NOT NULL,
   applied_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT schema_migrations_pkey PRIMARY KEY (number)
+);
+
+CREATE TABLE segments (
+  app_id uuid NOT NULL,
+  id uuid NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  description text COLLATE "C",
+  filter json NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  updated_at timestamp with time zone NOT NULL,
+  CONSTRAINT segments_pkey PRIMARY KEY (app_id, id),
+  CONSTRAINT segments_app_id_name_key UNIQUE (app_id, name)
+);
+CREATE INDEX segments_created ON public.segments USING btree (app_id, created_at, id);
+
+CREATE TABLE subject_events (
+  app_id uuid NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  subject_id uuid NOT NULL,
+  day date NOT NULL,
+  count integer NOT NULL,
+  last_at timestamp with time zone NOT NULL,
+  CONSTRAINT subject_events_pkey PRIMARY KEY (app_id, name, subject_id, day),
+  CONSTRAINT subject_events_count_check CHECK ((count > 0))
 );
 
 CREATE TABLE usage (

@@ -16,6 +16,7 @@ import type { Sql } from './platform/db.ts';
 import type { Route } from './platform/http-server.ts';
 import { propertyRoutes } from './properties/routes.ts';
 import { type ReceiptRouteDeps, receiptRoutes } from './receipts/routes.ts';
+import { type SegmentRouteDeps, segmentRoutes } from './segments/routes.ts';
 import { type UserRouteDeps, userRoutes } from './users/routes.ts';
 
 export interface HttpDeps
@@ -24,6 +25,7 @@ export interface HttpDeps
     DeviceRouteDeps,
     UserRouteDeps,
     ReceiptRouteDeps,
+    SegmentRouteDeps,
     HealthDeps {
   /** Short transactions have a pool of their own: a lock they wait for keeps no reader waiting. */
   readonly txSql: Sql;
@@ -46,6 +48,7 @@ export function routesOf(deps: HttpDeps): Route<Caller>[] {
     }),
     ...userRoutes(writes),
     ...propertyRoutes(deps),
+    ...segmentRoutes(deps),
     ...deviceRoutes(writes),
     ...channelRoutes<Caller>(deps.addressLimits),
     ...configRoutes(deps),

@@ -2,13 +2,17 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Audience, audienceSchema } from '../src/audience/audience.ts';
 import { propertyColumns, readPropertyColumns } from '../src/audience/property-columns.ts';
-import { audiencePredicate, countAudience, countUnmatched } from '../src/audience/queries.ts';
-import { decodeId, encodeId } from '../src/platform/ids.ts';
+import { audiencePredicate, countAudience, countUnmatched, type ResolvedAudience } from '../src/audience/queries.ts';
+import { decodeId, encodeId, type Uuid } from '../src/platform/ids.ts';
 import type { Property, PropertyValue } from '../src/properties/property.ts';
 import { findPropertiesByKeys } from '../src/properties/queries.ts';
 import { setup, type TestApp, unknownId } from './setup.ts';
 
 const t = await setup({ workers: false });
+
+const contextOf = (appId: Uuid) => ({ tx: t.sql, clock: t.clock, appId });
+/** None of the audiences here has a filter. */
+const resolved = (audience: Audience) => ({ ...audience, exclude: null }) as ResolvedAudience;
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -229,7 +233,7 @@ describe('an audience', () => {
     await server.delete(`/v1/devices/${gone}`);
     const select = async (audience: Audience): Promise<string[]> => {
       const rows = await t.sql<{ deviceId: string }[]>`
-        SELECT a.device_id FROM audience a WHERE ${audiencePredicate(t.sql, app.id, audience)} ORDER BY a.device_id`;
+        SELECT a.device_id FROM audience a WHERE ${audiencePredicate(contextOf(app.id), resolved(audience))} ORDER BY a.device_id`;
       return rows.map((row) => encodeId('dev', row.deviceId));
     };
     return { app, server, ios, first, second, web, gone, select };
@@ -239,8 +243,8 @@ describe('an audience', () => {
     const { app, select, ios, first, second, web } = await populate();
     await populate();
     expect((await select(all)).toSorted()).toEqual([ios, first, second, web].toSorted());
-    expect(await countAudience(t.sql, app.id, all)).toEqual({ web: 1, ios: 1, android: 2, users: 2 });
-    expect(await countUnmatched(t.sql, app.id, all, 4)).toBe(0);
+    expect(await countAudience(contextOf(app.id), resolved(all))).toEqual({ web: 1, ios: 1, android: 2, users: 2 });
+    expect(await countUnmatched(contextOf(app.id), resolved(all), 4)).toBe(0);
   });
 
   it('of listed devices leaves out who is unknown, malformed, foreign or inactive, and counts them', async () => {
@@ -249,16 +253,26 @@ describe('an audience', () => {
     const nothing = [unknownId('dev'), 'dev_', '', foreign, gone, first.replace('dev_', 'usr_'), `' OR true --`];
     const audience: Audience = { device_ids: [first, web, first, ...nothing, ...nothing] };
     expect((await select(audience)).toSorted()).toEqual([first, web].toSorted());
-    expect(await countAudience(t.sql, app.id, audience)).toEqual({ web: 1, ios: 0, android: 1, users: 2 });
-    expect(await countUnmatched(t.sql, app.id, audience, 2)).toBe(nothing.length);
+    expect(await countAudience(contextOf(app.id), resolved(audience))).toEqual({
+      web: 1,
+      ios: 0,
+      android: 1,
+      users: 2,
+    });
+    expect(await countUnmatched(contextOf(app.id), resolved(audience), 2)).toBe(nothing.length);
   });
 
   it('of external ids is all active devices of those users, and counts who has none', async () => {
     const { app, select, ios, first } = await populate();
     const audience: Audience = { external_ids: ['ann', 'ann', 'cat', 'ANN', 'nobody', `'; --`] };
     expect((await select(audience)).toSorted()).toEqual([ios, first].toSorted());
-    expect(await countAudience(t.sql, app.id, audience)).toEqual({ web: 0, ios: 1, android: 1, users: 1 });
-    expect(await countUnmatched(t.sql, app.id, audience, 2)).toBe(4);
+    expect(await countAudience(contextOf(app.id), resolved(audience))).toEqual({
+      web: 0,
+      ios: 1,
+      android: 1,
+      users: 1,
+    });
+    expect(await countUnmatched(contextOf(app.id), resolved(audience), 2)).toBe(4);
   });
 
   it("of another app's external ids is empty (R-60)", async () => {
@@ -276,6 +290,6 @@ describe('an audience', () => {
       ),
     ];
     expect(audienceSchema.safeParse({ device_ids }).success).toBe(true);
-    expect(await countUnmatched(t.sql, app.id, { device_ids }, 1)).toBe(9_999);
+    expect(await countUnmatched(contextOf(app.id), resolved({ device_ids }), 1)).toBe(9_999);
   });
 });

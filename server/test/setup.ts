@@ -52,6 +52,7 @@ export interface RequestOptions {
 export interface Client {
   get(path: string): Promise<Response>;
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
+  put(path: string, body: unknown): Promise<Response>;
   delete(path: string): Promise<Response>;
 }
 
@@ -165,6 +166,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
   const clientOf = (key: string): Client => ({
     get: (path) => request('GET', path, { key }),
     post: (path, body, headers) => request('POST', path, { key, body, ...(headers && { headers }) }),
+    put: (path, body) => request('PUT', path, { key, body }),
     delete: (path) => request('DELETE', path, { key }),
   });
   const newApp: Bundle['newApp'] = async ({ name = 'Shop', plan = config.defaultPlan, channels = true } = {}) => {
@@ -305,6 +307,6 @@ const idleWorkers: Workers = {
 };
 
 /** An id that was never given to anything. */
-export function unknownId(prefix: 'msg' | 'dev' | 'usr' | 'app' | 'key'): string {
+export function unknownId(prefix: 'msg' | 'dev' | 'usr' | 'seg' | 'app' | 'key'): string {
   return encodeId(prefix, '0192f3a4-7b6c-4d5e-8f90-1a2b3c4d5e6f');
 }

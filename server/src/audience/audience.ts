@@ -1,15 +1,34 @@
 // Whom a message is for: exactly one selector (contract 5.1). Pure; what it selects is asked in `queries.ts`.
 import { z } from 'zod';
 import { issueOf } from '../platform/validate.ts';
+import { parseFilter } from './filter.ts';
 
 /** Spelled as the caller wrote it, since this is stored and shown as the caller's document. */
 export type Audience =
   | { readonly all: true }
   | { readonly device_ids: readonly string[] }
-  | { readonly external_ids: readonly string[] };
+  | { readonly external_ids: readonly string[] }
+  | { readonly segment_id: string }
+  | { readonly filter: unknown };
 
-const selectors = ['all', 'device_ids', 'external_ids'] as const;
+const selectors = ['all', 'device_ids', 'external_ids', 'segment_id', 'filter'] as const;
 const idsMax = 10_000;
+
+/**
+ * A filter in a request: its form is judged here, and kept as it was written. Whether it fits the catalog is a question to
+ * stored data, which comes later (contract 1).
+ */
+export const filterField = z
+  .unknown()
+  .superRefine((value, context) => {
+    const parsed = parseFilter(value);
+    if ('issues' in parsed) for (const issue of parsed.issues) context.issues.push(issueOf(issue, value));
+  })
+  .meta({
+    type: 'object',
+    description:
+      'A node: {and: […]}, {or: […]}, {not: …}, a comparison {field, op, value}, or events {event, count, within, last, where}.',
+  });
 
 /**
  * Duplicates and ids that match nothing are accepted: they add nothing to the audience. Without this check for exactly one, a
@@ -20,13 +39,17 @@ export const audienceSchema = z
     all: z.literal(true).nullish(),
     device_ids: z.array(z.string()).min(1).max(idsMax).nullish(),
     external_ids: z.array(z.string().min(1).max(256)).min(1).max(idsMax).nullish(),
+    segment_id: z.string().nullish(),
+    filter: filterField.nullish(),
   })
   .transform((given, context): Audience => {
-    const { all, device_ids, external_ids } = given;
+    const { all, device_ids, external_ids, segment_id, filter } = given;
     const audiences: Audience[] = [];
     if (all) audiences.push({ all });
     if (device_ids) audiences.push({ device_ids });
     if (external_ids) audiences.push({ external_ids });
+    if (typeof segment_id === 'string') audiences.push({ segment_id });
+    if (filter !== undefined && filter !== null) audiences.push({ filter });
     const [audience] = audiences;
     if (audience && audiences.length === 1) return audience;
     const message = `The audience must name exactly one of ${selectors.join(', ')}.`;
@@ -38,5 +61,7 @@ export const audienceSchema = z
       { type: 'object', properties: { all: { const: true } }, required: ['all'] },
       { type: 'object', properties: { device_ids: { type: 'array' } }, required: ['device_ids'] },
       { type: 'object', properties: { external_ids: { type: 'array' } }, required: ['external_ids'] },
+      { type: 'object', properties: { segment_id: { type: 'string' } }, required: ['segment_id'] },
+      { type: 'object', properties: { filter: { type: 'object' } }, required: ['filter'] },
     ],
   });

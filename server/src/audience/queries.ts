@@ -3,8 +3,11 @@ import { type Clock, nowOf } from '../platform/clock.ts';
 import type { Fragment, Tx } from '../platform/db.ts';
 import { decodeId, type Uuid } from '../platform/ids.ts';
 import type { Audience } from './audience.ts';
+import type { CheckedFilter } from './check-filter.ts';
 import type { DeviceFacts } from './device-facts.ts';
+import { filterToSql } from './filter-to-sql.ts';
 import type { Profile, ProfileCopy } from './profile-copy.ts';
+import type { SqlContext } from './test-to-sql.ts';
 
 /** A device's row without the properties on it. */
 export interface AudienceRow extends DeviceFacts {
@@ -114,15 +117,35 @@ export async function updateActive(tx: Tx, appId: Uuid, deviceIds: readonly Uuid
     WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
 }
 
+/** An audience whose filters fit the catalog. */
+export type ResolvedAudience = (
+  | Exclude<Audience, { readonly segment_id: string } | { readonly filter: unknown }>
+  | { readonly filter: CheckedFilter }
+) & {
+  /** Who leaves it. */
+  readonly exclude: CheckedFilter | null;
+};
+
+/** What an audience is asked with. */
+export interface AudienceContext {
+  readonly tx: Tx;
+  readonly clock: Clock;
+  readonly appId: Uuid;
+}
+
 /**
  * Which active devices are in an audience: a condition over `audience` under the alias `a`. An id that is malformed, unknown
  * or another app's simply matches nothing.
  */
-export function audiencePredicate(tx: Tx, appId: Uuid, audience: Audience): Fragment {
-  return tx`a.app_id = ${appId} AND a.active ${selection(tx, audience)}`;
+export function audiencePredicate({ tx, clock, appId }: AudienceContext, audience: ResolvedAudience): Fragment {
+  const context = { tx, appId, now: clock.now };
+  const exclusion = audience.exclude === null ? tx`` : tx`AND (${filterToSql(context, audience.exclude)}) IS NOT TRUE`;
+  return tx`a.app_id = ${appId} AND a.active ${selection(context, audience)} ${exclusion}`;
 }
 
-function selection(tx: Tx, audience: Audience): Fragment {
+function selection(context: SqlContext, audience: ResolvedAudience): Fragment {
+  const { tx } = context;
+  if ('filter' in audience) return tx`AND ${filterToSql(context, audience.filter)}`;
   if ('device_ids' in audience) return tx`AND a.device_id = ANY(${decodeDeviceIds(audience.device_ids)}::uuid[])`;
   if ('external_ids' in audience) {
     // Not null is said aloud: of a list that may be empty the planner would not conclude it, and the index is partial.
@@ -144,21 +167,52 @@ export interface AudienceCount {
 }
 
 /** How many devices and users would be reached now? */
-export async function countAudience(tx: Tx, appId: Uuid, audience: Audience): Promise<AudienceCount> {
+export async function countAudience(context: AudienceContext, audience: ResolvedAudience): Promise<AudienceCount> {
+  const { tx, clock, appId } = context;
   const [row] = await tx<AudienceCount[]>`
     SELECT count(*) FILTER (WHERE a.platform = 'web') AS web, count(*) FILTER (WHERE a.platform = 'ios') AS ios,
       count(*) FILTER (WHERE a.platform = 'android') AS android, count(DISTINCT a.user_id) AS users
-    FROM audience a WHERE ${audiencePredicate(tx, appId, audience)}`;
+    FROM audience a WHERE ${audiencePredicate({ tx, clock, appId }, audience)}`;
   return row ?? { web: 0, ios: 0, android: 0, users: 0 };
 }
 
-/** How many of the ids asked for, each counted once, have no active device? `devices`: how many the audience is. */
-export async function countUnmatched(tx: Tx, appId: Uuid, audience: Audience, devices: number): Promise<number> {
-  if ('all' in audience) return 0;
-  if ('device_ids' in audience) return new Set(audience.device_ids).size - devices;
+/**
+ * How many of the ids asked for, each counted once, have no active device? Of other audiences nobody was asked for by name.
+ * `devices`: how many the audience is.
+ */
+export async function countUnmatched(
+  context: AudienceContext,
+  audience: ResolvedAudience,
+  devices: number,
+): Promise<number> {
+  if (!('device_ids' in audience || 'external_ids' in audience)) return 0;
+  const asked = new Set('device_ids' in audience ? audience.device_ids : audience.external_ids).size;
+  if ('device_ids' in audience && audience.exclude === null) return asked - devices;
+  const { tx, clock, appId } = context;
+  const id = 'device_ids' in audience ? tx`a.device_id` : tx`a.external_id`;
+  // Whoever is left out by the exclusion was matched all the same.
   const [row] = await tx<{ matched: number }[]>`
-    SELECT count(DISTINCT a.external_id) AS matched FROM audience a WHERE ${audiencePredicate(tx, appId, audience)}`;
-  return new Set(audience.external_ids).size - (row?.matched ?? 0);
+    SELECT count(DISTINCT ${id}) AS matched FROM audience a
+    WHERE ${audiencePredicate({ tx, clock, appId }, { ...audience, exclude: null })}`;
+  return asked - (row?.matched ?? 0);
+}
+
+/**
+ * What the planner expects an audience narrowed by each of these conditions alone to cost, in its own units: which of them
+ * makes a count slow, without running any.
+ */
+export async function estimateCosts(
+  { tx, clock, appId }: AudienceContext,
+  filters: readonly CheckedFilter[],
+): Promise<number[]> {
+  const context = { tx, appId, now: clock.now };
+  const costs: number[] = [];
+  for (const filter of filters) {
+    const [row] = await tx<{ 'QUERY PLAN': [{ Plan: { 'Total Cost': number } }] }[]>`
+      EXPLAIN (FORMAT JSON) SELECT count(*) FROM audience a WHERE a.app_id = ${appId} AND ${filterToSql(context, filter)}`;
+    costs.push(Number(Object.values(row ?? {})[0]?.[0]?.Plan['Total Cost'] ?? 0));
+  }
+  return costs;
 }
 
 // Every device has its row here from the transaction that made it.

@@ -1,7 +1,6 @@
 // Accepts a message: a repeated Idempotency-Key is answered with the first one's message; else message, quota and batches, or
 // the schedule, are stored in one transaction, so that after the answer no crash loses it.
 import type { Caller } from '../apps/caller.ts';
-import type { Audience } from '../audience/audience.ts';
 import { countAudience } from '../audience/queries.ts';
 import { compileContent } from '../content/compile-content.ts';
 import { notifyBatches } from '../delivery/queries.ts';
@@ -10,10 +9,11 @@ import { invalid } from '../platform/api-error.ts';
 import { type Clock, readNowMs } from '../platform/clock.ts';
 import { type Sql, type Tx, transaction } from '../platform/db.ts';
 import { failpoint, failpointAfterCommitSent } from '../platform/failpoint.ts';
-import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
+import { decodeId, encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
 import type { Instant } from '../platform/instant.ts';
 import { chargeQuota, refuseWhenUsedUp } from '../quotas/monthly-quota.ts';
 import type { Plan } from '../quotas/plan.ts';
+import { resolveAudience } from '../segments/resolve-audience.ts';
 import { fingerprintOf, type MessageRequest } from './message.ts';
 import {
   findByIdempotencyKey,
@@ -136,7 +136,7 @@ async function store(
 ): Promise<Accepted | 'busy' | 'taken'> {
   const sendAt = request.send_at ?? null;
   const perSecond = request.per_second ?? null;
-  const countDeliveries = countOnce(deps.workSql, caller.appId, request.audience);
+  const countDeliveries = countOnce(deps, caller.appId, request);
   if (sendAt !== null && perSecond !== null) {
     // Before the transaction: it is to be short.
     refuseLowRate(perSecond, [{ dueAtMs: 0, deliveries: await countDeliveries() }], windowMsOf(request));
@@ -155,6 +155,8 @@ async function store(
       metadata: request.metadata ?? null,
       createdBy: createdBy(caller),
       audience: request.audience,
+      // A malformed id is that of no segment: the audience is refused before anything of this is kept.
+      excludeSegmentId: decodeId('seg', request.exclude_segment_id ?? '') ?? null,
       content: request.content,
       title: request.content.title ?? null,
       perSecond,
@@ -162,7 +164,7 @@ async function store(
     const accepted =
       sendAt === null
         ? await sendNow({ tx, ...deps }, plan, request, message)
-        : await sendLater({ tx, ...deps }, plan, message, sendAt, countDeliveries);
+        : await sendLater({ tx, ...deps }, plan, request, message, sendAt, countDeliveries);
     if (!accepted) return rollback('taken');
     await failpoint('message.before_commit');
     failpointAfterCommitSent('message.after_commit_sent');
@@ -183,7 +185,10 @@ async function sendNow(
   const own = isPaused() ? null : { claimId: claim.id, devicesMax: ownDevicesMax };
   const started = await startMessage(
     { tx, clock },
-    { appId, id, audience: request.audience, plan, window: { dueAt: null, windowMs }, own, perSecond },
+    {
+      ...{ appId, id, audience: request.audience, excludeSegmentId: request.exclude_segment_id ?? null },
+      ...{ plan, window: { dueAt: null, windowMs }, own, perSecond },
+    },
   );
   refuseLowRate(perSecond, [{ dueAtMs: 0, deliveries: started.accepted }], windowMs);
   await chargeQuota({ sql: tx, clock }, appId, plan, started.accepted, started.charge);
@@ -195,22 +200,30 @@ async function sendNow(
 async function sendLater(
   { tx, clock }: AcceptDeps & { tx: Tx },
   plan: Plan,
+  request: MessageRequest,
   message: NewMessage,
   sendAt: Instant,
   countDeliveries: () => Promise<number>,
 ): Promise<Accepted | undefined> {
   const { appId, id } = message;
   const runAt = runAtOf(sendAt, await readNowMs(tx, clock));
+  // Resolved again when it runs; here for whoever wrote it, to know now what would be refused then.
+  await resolveAudience(tx, appId, request.audience, request.exclude_segment_id ?? null);
   await refuseWhenUsedUp({ sql: tx, clock }, appId, plan, countDeliveries);
   if (!(await insertScheduledMessage(tx, clock, message, runAt))) return undefined;
   return { id, isReplay: false, runAt, claim: null };
 }
 
 /** How many deliveries the audience would make now: asked once, and only by who needs to know. */
-function countOnce(sql: Sql, appId: Uuid, audience: Audience): () => Promise<number> {
+function countOnce({ workSql: tx, clock }: AcceptDeps, appId: Uuid, request: MessageRequest): () => Promise<number> {
   let counted: Promise<number> | undefined;
+  const count = async (): Promise<number> => {
+    const audience = await resolveAudience(tx, appId, request.audience, request.exclude_segment_id ?? null);
+    const { web, ios, android } = await countAudience({ tx, clock, appId }, audience);
+    return web + ios + android;
+  };
   return () => {
-    counted ??= countAudience(sql, appId, audience).then(({ web, ios, android }) => web + ios + android);
+    counted ??= count();
     return counted;
   };
 }

@@ -13,6 +13,7 @@ import type { Sql } from '../platform/db.ts';
 import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
 import { describeQuota, describeShortage } from '../quotas/monthly-quota.ts';
 import type { Plan } from '../quotas/plan.ts';
+import { resolveAudience } from '../segments/resolve-audience.ts';
 import type { MessageRequest } from './message.ts';
 import { describeLowRate } from './rate.ts';
 import { runAtOf } from './schedule.ts';
@@ -49,7 +50,10 @@ export async function dryRun(
   request: MessageRequest,
 ): Promise<object> {
   if (request.send_at) runAtOf(request.send_at, await readNowMs(sql, clock));
-  const { web, ios, android, users } = await countAudience(sql, appId, request.audience);
+  const { web, ios, android, users } = await countAudience(
+    { tx: sql, clock, appId },
+    await resolveAudience(sql, appId, request.audience, request.exclude_segment_id ?? null),
+  );
   const byChannel = { webpush: web, apns: ios, fcm: android };
   const count = web + ios + android;
   const quota = await describeQuota({ sql, clock }, appId, plan, count);

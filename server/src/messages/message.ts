@@ -66,6 +66,7 @@ function metadataIssues(value: unknown): Issue[] {
 export const messageRequestSchema = z.strictObject({
   audience: audienceSchema,
   content: contentSchema,
+  exclude_segment_id: z.string().nullish(),
   name: z.string().max(128).nullish(),
   metadata: metadataSchema.nullish(),
   dry_run: z.boolean().nullish(),

@@ -16,6 +16,7 @@ export interface NewMessage {
   readonly metadata: Record<string, unknown> | null;
   readonly createdBy: Record<string, unknown>;
   readonly audience: unknown;
+  readonly excludeSegmentId: Uuid | null;
   readonly content: unknown;
   readonly title: string | null;
   readonly perSecond: number | null;
@@ -46,15 +47,15 @@ async function insertMessage(
   message: NewMessage,
   state: { status: MessageStatus; runAt: Date | null; startedAt: Fragment; expiresAt: Fragment },
 ): Promise<boolean> {
-  const { appId, id, idempotencyKey, fingerprint, name, metadata, createdBy, audience, content, title, perSecond } =
-    message;
+  const { appId, id, idempotencyKey, fingerprint, name, metadata, createdBy, audience, content, title } = message;
+  const { excludeSegmentId, perSecond } = message;
   const { status, runAt, startedAt, expiresAt } = state;
   const result = await tx`
-    INSERT INTO messages (app_id, id, idempotency_key, fingerprint, status, name, metadata, created_by, audience, content, title,
-      per_second, created_at, started_at, expires_at, run_at, next_start_at)
+    INSERT INTO messages (app_id, id, idempotency_key, fingerprint, status, name, metadata, created_by, audience,
+      exclude_segment_id, content, title, per_second, created_at, started_at, expires_at, run_at, next_start_at)
     VALUES (${appId}, ${id}, ${idempotencyKey}, ${fingerprint}, ${status}, ${name}, ${metadata === null ? null : asJson(tx, metadata)},
-      ${asJson(tx, createdBy)}, ${asJson(tx, audience)}, ${asJson(tx, content)}, ${title},
-      ${perSecond}, ${clock.now}, ${startedAt}, ${expiresAt}, ${runAt}, ${runAt})
+      ${asJson(tx, createdBy)}, ${asJson(tx, audience)},
+      ${excludeSegmentId}, ${asJson(tx, content)}, ${title}, ${perSecond}, ${clock.now}, ${startedAt}, ${expiresAt}, ${runAt}, ${runAt})
     ON CONFLICT (app_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING`;
   return result.count === 1;
 }

@@ -11,6 +11,7 @@ export interface DueMessage {
   readonly id: Uuid;
   readonly runAt: Date;
   readonly audience: Audience;
+  readonly excludeSegmentId: Uuid | null;
   readonly content: Content;
   readonly perSecond: number | null;
   readonly starts: number;
@@ -20,7 +21,8 @@ export interface DueMessage {
 }
 
 const dueColumns = (tx: Tx): Fragment => tx`
-  m.app_id, m.id, m.run_at, m.audience, m.content, m.per_second, m.starts, a.plan, a.suspended_at IS NOT NULL AS is_suspended`;
+  m.app_id, m.id, m.run_at, m.audience, m.exclude_segment_id, m.content, m.per_second, m.starts, a.plan,
+  a.suspended_at IS NOT NULL AS is_suspended`;
 
 /** How long until the next message is due, in milliseconds; 0 or less when one is; undefined when there is none. */
 export async function findNextStartMs(sql: Sql, clock: Clock): Promise<number | undefined> {
@@ -110,7 +112,7 @@ export async function lockLateMessage(
   return row;
 }
 
-export type NoRun = 'quota_exceeded' | 'app_suspended' | 'expired' | 'internal_error';
+export type NoRun = 'quota_exceeded' | 'segment_invalid' | 'app_suspended' | 'expired' | 'internal_error';
 
 /** Ends a scheduled message that will not run. */
 export async function failScheduled(tx: Tx, clock: Clock, appId: Uuid, id: Uuid, reason: NoRun): Promise<void> {

@@ -3,10 +3,11 @@
 import { compileContent } from '../content/compile-content.ts';
 import { notifyBatches } from '../delivery/queries.ts';
 import { sendWindowMs } from '../delivery/send-window.ts';
+import { ApiError } from '../platform/api-error.ts';
 import { type Clock, readNowMs } from '../platform/clock.ts';
 import { isStatementTimeout, type Sql, savepoint, type Tx, transaction } from '../platform/db.ts';
 import { failpoint } from '../platform/failpoint.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { encodeId, type Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
 import { type Charge, tryCharge } from '../quotas/monthly-quota.ts';
 import { type Plan, type Plans, planNamed } from '../quotas/plan.ts';
@@ -151,12 +152,21 @@ async function judge(
 ): Promise<Line> {
   const { clock, plans } = deps;
   const { appId, id, audience, runAt, perSecond } = message;
+  const excludeSegmentId = message.excludeSegmentId === null ? null : encodeId('seg', message.excludeSegmentId);
   if (message.isSuspended) return refuse(deps, tx, message, fields, 'app_suspended');
   const windowMs = sendWindowMs(compileContent(message.content).largestTtlSeconds);
   if (runAt.getTime() + windowMs <= nowMs) return refuse(deps, tx, message, fields, 'expired');
   const plan = planNamed(plans, message.plan);
   const window = { dueAt: runAt, windowMs };
-  const started = await startMessage({ tx, clock }, { appId, id, audience, plan, window, own: null, perSecond });
+  const start = { appId, id, audience, excludeSegmentId, plan, window, own: null, perSecond };
+  let started: Awaited<ReturnType<typeof startMessage>>;
+  try {
+    started = await startMessage({ tx, clock }, start);
+  } catch (error) {
+    // What a caller would be told now: the catalog lacks a key of the filter, or the segment is gone.
+    if (error instanceof ApiError && error.status < 500) return refuse(deps, tx, message, fields, 'segment_invalid');
+    throw error;
+  }
   await charge(tx, appId, plan, started.charge);
   await failpoint('schedule.after_wake');
   return { level: 'info', fields: { ...fields, accepted: started.accepted }, text: 'scheduled message started' };

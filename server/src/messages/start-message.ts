@@ -9,6 +9,7 @@ import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { type Charge, chargeOf } from '../quotas/monthly-quota.ts';
 import type { Plan } from '../quotas/plan.ts';
+import { resolveAudience } from '../segments/resolve-audience.ts';
 import { updateFannedOut } from './queries.ts';
 
 /** A send this small is worked by the process that accepted it, at once: no poll stands between the caller and the phone. */
@@ -18,6 +19,8 @@ export interface MessageStart {
   readonly appId: Uuid;
   readonly id: Uuid;
   readonly audience: Audience;
+  /** Who leaves it. */
+  readonly excludeSegmentId: string | null;
   readonly window: SendWindow;
   readonly plan: Plan;
   /** Null: the batches are for any worker. */
@@ -35,11 +38,13 @@ export interface Started {
 
 export async function startMessage(
   { tx, clock }: { tx: Tx; clock: Clock },
-  { appId, id, audience, window, plan, own, perSecond }: MessageStart,
+  { appId, id, audience, excludeSegmentId, window, plan, own, perSecond }: MessageStart,
 ): Promise<Started> {
-  const predicate = audiencePredicate(tx, appId, audience);
+  const resolved = await resolveAudience(tx, appId, audience, excludeSegmentId);
+  const context = { tx, clock, appId };
+  const predicate = audiencePredicate(context, resolved);
   const made = await fanOut({ tx, clock }, { appId, messageId: id, predicate, window, own, perSecond });
-  const unmatched = await countUnmatched(tx, appId, audience, made.accepted);
+  const unmatched = await countUnmatched(context, resolved, made.accepted);
   const charge = chargeOf(clock, plan, made.accepted);
   await updateFannedOut(tx, clock, {
     appId,

@@ -61,6 +61,7 @@ function idOf(prefix: IdPrefix) {
 export const messageId = component('MessageId', idOf('msg'));
 export const deviceId = component('DeviceId', idOf('dev'));
 export const userId = component('UserId', idOf('usr'));
+export const segmentId = component('SegmentId', idOf('seg'));
 export const keyId = component('KeyId', idOf('key'));
 export const requestId = component(
   'RequestId',

@@ -8,6 +8,7 @@ import { type Operation, writeOperation } from './operation.ts';
 import { propertyOperations } from './property-operations.ts';
 import { receiptOperations } from './receipt-operations.ts';
 import { componentHeaders, componentResponses } from './refusals.ts';
+import { segmentOperations } from './segment-operations.ts';
 import { serviceOperations } from './service-operations.ts';
 import { userOperations } from './user-operations.ts';
 
@@ -16,6 +17,7 @@ const operations: readonly Operation[] = [
   ...deliveryOperations,
   ...userOperations,
   ...propertyOperations,
+  ...segmentOperations,
   ...deviceOperations,
   ...receiptOperations,
   ...serviceOperations,

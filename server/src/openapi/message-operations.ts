@@ -165,6 +165,7 @@ export const messageOperations: readonly Operation[] = [
       },
     },
     hasQuota: true,
+    refusals: [404],
   },
   {
     id: 'listMessages',

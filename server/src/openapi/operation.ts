@@ -16,7 +16,7 @@ export interface DescribedAnswer {
 
 export interface Operation {
   readonly id: string;
-  readonly method: 'get' | 'post' | 'delete';
+  readonly method: 'get' | 'post' | 'put' | 'delete';
   /** OpenAPI's form: `/v1/messages/{id}`. */
   readonly path: string;
   readonly tag: string;

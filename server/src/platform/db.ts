@@ -189,3 +189,8 @@ export async function repeatOnDeadlock<Result>(work: () => Promise<Result>): Pro
 export function isStatementTimeout(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === '57014';
 }
+
+/** A shorter limit than the pool's for each statement of this transaction. */
+export async function setStatementTimeout(tx: Tx, timeoutMs: number): Promise<void> {
+  await tx`SELECT set_config('statement_timeout', ${String(timeoutMs)}, true)`;
+}

@@ -15,7 +15,8 @@ interface World {
   readonly messages: readonly string[];
   /** A value of a property and a name that only this app has. */
   readonly canary: string;
-  readonly cursors: Readonly<Record<'messages' | 'devices' | 'deliveries' | 'properties', string>>;
+  readonly cursors: Readonly<Record<'messages' | 'devices' | 'deliveries' | 'properties' | 'segments', string>>;
+  readonly segment: string;
 }
 
 async function makeWorld(canary: string): Promise<World> {
@@ -30,14 +31,18 @@ async function makeWorld(canary: string): Promise<World> {
     const request = { audience: { all: true }, content: { title: canary }, name: canary };
     messages.push((await server.post('/v1/messages', request, { 'idempotency-key': `sale-${i}` })).body.id);
   }
+  const filter = { field: 'first_name', op: 'eq', value: canary };
+  await server.post('/v1/segments', { name: 'Another', filter });
+  const { body: segment } = await server.post('/v1/segments', { name: 'All of us', filter });
   const cursorOf = async (path: string): Promise<string> => (await server.get(path)).body.next_cursor;
   const cursors = {
     messages: await cursorOf('/v1/messages?limit=1'),
     devices: await cursorOf('/v1/devices?limit=1'),
     deliveries: await cursorOf(`/v1/messages/${messages[0]}/deliveries?limit=1`),
     properties: await cursorOf('/v1/properties?limit=1'),
+    segments: await cursorOf('/v1/segments?limit=1'),
   };
-  return { app, server, client, device, messages, canary, cursors };
+  return { app, server, client, device, messages, canary, cursors, segment: segment.id };
 }
 
 const mine = await makeWorld('canary-mine');
@@ -58,6 +63,7 @@ function essence({ status, headers, body }: Response): unknown {
 describe("R-60 what is another app's is to the letter what is nowhere", () => {
   const message = theirs.messages[0] ?? '';
   const content = { title: 'Sale' };
+  const german = { field: 'country', op: 'eq', value: 'DE' };
   const web = () => ({ platform: 'web', token: t.pushSubscription() });
   type Ask = (id: string) => Promise<Response>;
 
@@ -114,6 +120,26 @@ describe("R-60 what is another app's is to the letter what is nowhere", () => {
     ],
     ['GET /v1/users/{external_id}', (id) => mine.server.get(`/v1/users/${id}`), 'only-theirs', ['nobody']],
     ['DELETE /v1/users/{external_id}', (id) => mine.server.delete(`/v1/users/${id}`), 'only-theirs', ['nobody']],
+    ...(
+      [
+        ['GET /v1/segments/{id}', (id) => mine.server.get(`/v1/segments/${id}`)],
+        ['PUT /v1/segments/{id}', (id) => mine.server.put(`/v1/segments/${id}`, { name: 'x', filter: german })],
+        ['DELETE /v1/segments/{id}', (id) => mine.server.delete(`/v1/segments/${id}`)],
+        ['POST /v1/segments/preview', (id) => mine.server.post('/v1/segments/preview', { segment_id: id })],
+        [
+          'POST /v1/segments/preview with exclude_segment_id',
+          (id) => mine.server.post('/v1/segments/preview', { filter: german, exclude_segment_id: id }),
+        ],
+        [
+          'POST /v1/messages to a segment_id',
+          (id) => mine.server.post('/v1/messages', { audience: { segment_id: id }, content }),
+        ],
+        [
+          'POST /v1/messages with exclude_segment_id',
+          (id) => mine.server.post('/v1/messages', { audience: { all: true }, exclude_segment_id: id, content }),
+        ],
+      ] as readonly (readonly [string, Ask])[]
+    ).map(([place, ask]) => [place, ask, theirs.segment, [unknownId('seg'), 'seg_none']] as const),
     [
       'GET /v1/devices?external_id=',
       (id) => mine.server.get(`/v1/devices?external_id=${id}`),
@@ -204,6 +230,7 @@ describe('R-60 no list, page or object shows a row of another app', () => {
     '/v1/devices?platform=web&status=active',
     '/v1/devices?external_id=ada',
     '/v1/properties',
+    '/v1/segments',
     '/v1/users/ada',
     '/v1/config',
   ];
@@ -216,7 +243,7 @@ describe('R-60 no list, page or object shows a row of another app', () => {
       const { status, body } = await own.server.get(path);
       expect(status).toBe(200);
       const text = JSON.stringify(body);
-      const strange = [other.canary, other.device, other.app.vapidPublicKey, ...other.messages];
+      const strange = [other.canary, other.device, other.segment, other.app.vapidPublicKey, ...other.messages];
       expect(strange.filter((word) => text.includes(word))).toEqual([]);
     }
   });

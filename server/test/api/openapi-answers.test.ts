@@ -39,6 +39,20 @@ beforeAll(async () => {
   const later = { audience: { all: true }, content, send_at: new Date(t.clock.nowMs() + 3_600_000).toISOString() };
   const toCancel = await t.server.post('/v1/messages', later);
   await t.server.post('/v1/users', { external_id: 'u-42' });
+  const german = { field: 'country', op: 'eq', value: 'DE' };
+  const segment = async (name: string): Promise<string> =>
+    (await t.server.post('/v1/segments', { name, filter: german })).body.id;
+  const kept = await segment('kept');
+  let segments = 0;
+  const made = {
+    createSegment: {
+      // Anew at each call: a name can be taken once.
+      get body() {
+        return { name: `segment ${++segments}`, filter: german };
+      },
+    },
+  };
+  Object.defineProperties(valid, Object.getOwnPropertyDescriptors(made));
   Object.assign(valid, {
     sendMessage: { body: { audience: { all: true }, content, dry_run: true } },
     listMessages: {},
@@ -49,6 +63,11 @@ beforeAll(async () => {
     getUser: { in: { external_id: 'u-42' } },
     deleteUser: { in: { external_id: 'u-42' } },
     listProperties: {},
+    previewAudience: { body: { audience: { all: true } } },
+    listSegments: {},
+    getSegment: { in: { id: kept } },
+    replaceSegment: { in: { id: kept }, body: { name: 'kept', description: 'x', filter: { not: german } } },
+    deleteSegment: { in: { id: await segment('gone') } },
     registerDevice: { body: { platform: 'web', token: t.pushSubscription() } },
     listDevices: {},
     optOutDevice: { in: { id: await t.registerDevice() } },
@@ -221,6 +240,11 @@ describe('real answers are as described', () => {
       deleteUser: { in: { external_id: 'nobody' } },
       registerDevice: { body: { platform: 'web', token: t.pushSubscription(), device_id: unknownId('dev') } },
       optOutDevice: { in: { id: unknownId('dev') } },
+      previewAudience: { body: { segment_id: unknownId('seg') } },
+      getSegment: { in: { id: unknownId('seg') } },
+      replaceSegment: { in: { id: unknownId('seg') }, body: { name: 'x', filter: { event: 'x' } } },
+      deleteSegment: { in: { id: 'seg_x' } },
+      sendMessage: { body: { audience: { segment_id: unknownId('seg') }, content } },
       recordReceipt: { body: { token, event: 'clicked' } },
       openLink: { in: { token } },
     };

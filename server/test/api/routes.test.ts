@@ -37,6 +37,9 @@ const makeUser = async (): Promise<string> => {
   await t.server.post('/v1/users', { external_id: externalId });
   return externalId;
 };
+let segments = 0;
+const segmentFields = () => ({ name: `s-${++segments}`, filter: { field: 'country', op: 'eq', value: 'DE' } });
+const makeSegment = async (): Promise<string> => (await t.server.post('/v1/segments', segmentFields())).body.id;
 const unsigned = { token: 'A'.repeat(87), event: 'displayed' };
 
 // Every route, what it takes to call it well, and what that answers. A route that is not here fails the suite.
@@ -85,6 +88,33 @@ const expectations: Readonly<Record<string, Expectation>> = {
     foreign: 404,
   },
   'GET /v1/properties': { access: 'server', address: () => '/v1/properties', status: 200 },
+  'POST /v1/segments': { access: 'server', address: () => '/v1/segments', body: segmentFields, status: 200 },
+  'POST /v1/segments/preview': {
+    access: 'server',
+    address: () => '/v1/segments/preview',
+    body: () => ({ audience: { all: true } }),
+    status: 200,
+  },
+  'GET /v1/segments': { access: 'server', address: () => '/v1/segments', status: 200 },
+  'GET /v1/segments/:id': {
+    access: 'server',
+    address: async () => `/v1/segments/${await makeSegment()}`,
+    status: 200,
+    foreign: 404,
+  },
+  'PUT /v1/segments/:id': {
+    access: 'server',
+    address: async () => `/v1/segments/${await makeSegment()}`,
+    body: segmentFields,
+    status: 200,
+    foreign: 404,
+  },
+  'DELETE /v1/segments/:id': {
+    access: 'server',
+    address: async () => `/v1/segments/${await makeSegment()}`,
+    status: 200,
+    foreign: 404,
+  },
   'POST /v1/devices': {
     access: 'client-or-server',
     address: () => '/v1/devices',

@@ -1,0 +1,71 @@
+// How many an audience reaches now, exactly. A count that takes longer than two seconds is refused with the place of its
+// slowest leaf, so that nobody waits and no pool is held (R-73).
+
+import type { CheckedFilter } from '../audience/check-filter.ts';
+import {
+  type AudienceContext,
+  type AudienceCount,
+  countAudience,
+  estimateCosts,
+  type ResolvedAudience,
+} from '../audience/queries.ts';
+import { ApiError } from '../platform/api-error.ts';
+import type { Clock } from '../platform/clock.ts';
+import { isStatementTimeout, type Sql, setStatementTimeout, transaction } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+
+export const previewMsMax = 2_000;
+const retryAfterMs = 5_000;
+
+/** Where the filter of an audience stands, and whether its leaves stand there too or in a stored segment. */
+export interface FilterPlace {
+  readonly path: readonly (string | number)[];
+  readonly isInRequest: boolean;
+}
+
+/** Throws the 503 with `path`. `sql` is the pool of long statements. */
+export async function preview(
+  { sql, clock }: { sql: Sql; clock: Clock },
+  appId: Uuid,
+  audience: ResolvedAudience,
+  filter: FilterPlace,
+  timeoutMs = previewMsMax,
+): Promise<AudienceCount> {
+  try {
+    return await transaction(sql, async (tx) => {
+      await setStatementTimeout(tx, timeoutMs);
+      return countAudience({ tx, clock, appId }, audience);
+    });
+  } catch (error) {
+    if (!isStatementTimeout(error)) throw error;
+    const inside = filter.isInRequest ? await slowestLeaf({ tx: sql, clock, appId }, audience) : [];
+    const path = [...filter.path, ...inside];
+    const message = 'This count takes too long. The slowest part of the filter stands at path.';
+    throw new ApiError('unavailable', { message, retryAfterMs, extra: { path }, cause: error });
+  }
+}
+
+async function slowestLeaf(
+  context: AudienceContext,
+  audience: ResolvedAudience,
+): Promise<readonly (string | number)[]> {
+  if (!('filter' in audience)) return [];
+  const leaves = leavesOf(audience.filter);
+  const costs = await estimateCosts(context, leaves);
+  const slowest = leaves[costs.indexOf(Math.max(...costs))];
+  return slowest?.path ?? [];
+}
+
+type Leaf = Extract<CheckedFilter, { readonly kind: 'leaf' | 'event' }>;
+
+function leavesOf(filter: CheckedFilter): Leaf[] {
+  switch (filter.kind) {
+    case 'and':
+    case 'or':
+      return filter.nodes.flatMap(leavesOf);
+    case 'not':
+      return leavesOf(filter.node);
+    default:
+      return [filter];
+  }
+}

@@ -1,0 +1,109 @@
+// SQL: segments, and which messages still to come use one.
+import type { Clock } from '../platform/clock.ts';
+import { nowOf } from '../platform/clock.ts';
+import type { Sql, Tx } from '../platform/db.ts';
+import { encodeId, type Uuid } from '../platform/ids.ts';
+
+export interface StoredSegment {
+  readonly id: Uuid;
+  readonly name: string;
+  readonly description: string | null;
+  readonly filter: unknown;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+export interface SegmentFields {
+  readonly name: string;
+  readonly description: string | null;
+  readonly filter: unknown;
+}
+
+/** Any number that nothing else in this database locks, beside the app's. */
+const countingLock = 4_271_971;
+
+/** Holds the app's segments until the transaction ends, so that their number can be counted and kept. */
+export async function lockSegments(tx: Tx, appId: Uuid): Promise<void> {
+  await tx`SELECT pg_advisory_xact_lock(${countingLock}, hashtext(${appId}::text))`;
+}
+
+/** How many segments has an app? */
+export async function countSegments(tx: Tx, appId: Uuid): Promise<number> {
+  const [row] = await tx<{ count: number }[]>`SELECT count(*) AS count FROM segments WHERE app_id = ${appId}`;
+  return row?.count ?? 0;
+}
+
+/** Undefined: another segment has the name. */
+export async function insertSegment(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  id: Uuid,
+  { name, description, filter }: SegmentFields,
+): Promise<StoredSegment | undefined> {
+  const [row] = await tx<StoredSegment[]>`
+    INSERT INTO segments (app_id, id, name, description, filter, created_at, updated_at)
+    VALUES (${appId}, ${id}, ${name}, ${description}, ${tx.json(filter as never)}, ${nowOf(tx, clock)}, ${nowOf(tx, clock)})
+    ON CONFLICT (app_id, name) DO NOTHING
+    RETURNING id, name, description, filter, created_at, updated_at`;
+  return row;
+}
+
+/** Which segment has this name? */
+export async function findSegmentIdByName(tx: Tx, appId: Uuid, name: string): Promise<Uuid | undefined> {
+  const [row] = await tx<{ id: Uuid }[]>`SELECT id FROM segments WHERE app_id = ${appId} AND name = ${name}`;
+  return row?.id;
+}
+
+/** Replaces what a segment says. Undefined: there is none. */
+export async function updateSegment(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  id: Uuid,
+  { name, description, filter }: SegmentFields,
+): Promise<StoredSegment | undefined> {
+  const [row] = await tx<StoredSegment[]>`
+    UPDATE segments SET name = ${name}, description = ${description}, filter = ${tx.json(filter as never)},
+      updated_at = ${nowOf(tx, clock)}
+    WHERE app_id = ${appId} AND id = ${id}
+    RETURNING id, name, description, filter, created_at, updated_at`;
+  return row;
+}
+
+/** One segment. */
+export async function findSegment(tx: Tx, appId: Uuid, id: Uuid): Promise<StoredSegment | undefined> {
+  const [row] = await tx<StoredSegment[]>`
+    SELECT id, name, description, filter, created_at, updated_at FROM segments WHERE app_id = ${appId} AND id = ${id}`;
+  return row;
+}
+
+/** An app's segments, newest first, after a position. */
+export async function listSegments(
+  sql: Sql,
+  appId: Uuid,
+  after: { createdAt: string; id: Uuid } | null,
+  limit: number,
+): Promise<StoredSegment[]> {
+  return sql<StoredSegment[]>`
+    SELECT id, name, description, filter, created_at, updated_at FROM segments
+    WHERE app_id = ${appId}
+      ${after === null ? sql`` : sql`AND (created_at, id) < (${after.createdAt}::text::timestamptz, ${after.id}::uuid)`}
+    ORDER BY created_at DESC, id DESC LIMIT ${limit}`;
+}
+
+/** False: there is none. */
+export async function deleteSegment(tx: Tx, appId: Uuid, id: Uuid): Promise<boolean> {
+  const result = await tx`DELETE FROM segments WHERE app_id = ${appId} AND id = ${id}`;
+  return result.count === 1;
+}
+
+/** Which scheduled messages name a segment, to reach it or to leave it out? The oldest ones. */
+export async function listScheduledUses(tx: Tx, appId: Uuid, id: Uuid, limit: number): Promise<Uuid[]> {
+  const rows = await tx<{ id: Uuid }[]>`
+    SELECT id FROM messages
+    WHERE app_id = ${appId} AND status = 'scheduled'
+      AND (audience ->> 'segment_id' = ${encodeId('seg', id)} OR exclude_segment_id = ${id})
+    ORDER BY id LIMIT ${limit}`;
+  return rows.map((row) => row.id);
+}

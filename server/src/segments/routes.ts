@@ -1,0 +1,191 @@
+// POST and GET /v1/segments, preview, one segment. Parses, calls one operation, shapes the answer.
+import { z } from 'zod';
+import type { Caller } from '../apps/caller.ts';
+import { audienceSchema, filterField } from '../audience/audience.ts';
+import { fieldsOf, propertyKeysOf } from '../audience/check-filter.ts';
+import { notFound } from '../platform/api-error.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Sql } from '../platform/db.ts';
+import type { ApiRequest, Route } from '../platform/http-server.ts';
+import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
+import { type Cursors, limitField, toPage } from '../platform/page.ts';
+import { issueOf, noQuery, validate } from '../platform/validate.ts';
+import type { Property } from '../properties/property.ts';
+import { findPropertiesByKeys } from '../properties/queries.ts';
+import { preview } from './preview.ts';
+import { findSegment, listSegments, type SegmentFields, type StoredSegment } from './queries.ts';
+import { resolveAudience } from './resolve-audience.ts';
+import { createSegment, removeSegment, replaceSegment, type SegmentDeps } from './save-segment.ts';
+import { readStoredFilter, segmentRequestSchema, stateOfFilter } from './segment.ts';
+
+export interface SegmentRouteDeps {
+  /** Reads. */
+  readonly sql: Sql;
+  /** Short transactions. */
+  readonly txSql: Sql;
+  /** The pool of long statements: a count must not stand in front of a request. */
+  readonly workSql: Sql;
+  readonly clock: Clock;
+  readonly cursors: Cursors;
+}
+
+const mebibyte = 1024 * 1024;
+
+export const segmentListQuery = z.strictObject({ limit: limitField(200), cursor: z.string().optional() });
+
+const previewed = ['filter', 'segment_id', 'audience'] as const;
+
+export const previewRequestSchema = z
+  .strictObject({
+    filter: filterField.nullish(),
+    segment_id: z.string().nullish(),
+    audience: audienceSchema.nullish(),
+    exclude_segment_id: z.string().nullish(),
+  })
+  .superRefine((given, context) => {
+    if (previewed.filter((name) => given[name] !== undefined && given[name] !== null).length === 1) return;
+    const message = `Name exactly one of ${previewed.join(', ')}.`;
+    context.issues.push(issueOf({ path: [], code: 'exactly_one_required', message, allowed: previewed }, given));
+  });
+
+export function segmentRoutes(deps: SegmentRouteDeps): Route<Caller>[] {
+  const writes: SegmentDeps = { sql: deps.txSql, clock: deps.clock };
+  const one = (params: Readonly<Record<string, string>>): Uuid => {
+    const id = decodeId('seg', params['id'] ?? '');
+    if (id === undefined) throw notFound();
+    return id;
+  };
+  return [
+    {
+      method: 'POST',
+      path: '/v1/segments',
+      access: 'server',
+      bodyBytesMax: mebibyte,
+      async handle({ caller, query, body }) {
+        validate(noQuery, query);
+        const fields = readFields(body);
+        return present(deps.sql, caller.appId, await createSegment(writes, caller.appId, fields));
+      },
+    },
+    {
+      method: 'POST',
+      path: '/v1/segments/preview',
+      access: 'server',
+      bodyBytesMax: mebibyte,
+      handle: (request) => postPreview(deps, request),
+    },
+    {
+      method: 'GET',
+      path: '/v1/segments',
+      access: 'server',
+      handle: (request) => getSegments(deps, request),
+    },
+    {
+      method: 'GET',
+      path: '/v1/segments/:id',
+      access: 'server',
+      async handle({ caller, params, query }) {
+        validate(noQuery, query);
+        const segment = await findSegment(deps.sql, caller.appId, one(params));
+        if (!segment) throw notFound();
+        return present(deps.sql, caller.appId, segment);
+      },
+    },
+    {
+      method: 'PUT',
+      path: '/v1/segments/:id',
+      access: 'server',
+      bodyBytesMax: mebibyte,
+      async handle({ caller, params, query, body }) {
+        validate(noQuery, query);
+        const fields = readFields(body);
+        return present(deps.sql, caller.appId, await replaceSegment(writes, caller.appId, one(params), fields));
+      },
+    },
+    {
+      method: 'DELETE',
+      path: '/v1/segments/:id',
+      access: 'server',
+      async handle({ caller, params, query }) {
+        validate(noQuery, query);
+        const id = one(params);
+        await removeSegment(writes, caller.appId, id);
+        return { id: encodeId('seg', id), deleted: true };
+      },
+    },
+  ];
+}
+
+function readFields(body: unknown): SegmentFields {
+  const { name, description, filter } = validate(segmentRequestSchema, body);
+  return { name, description: description ?? null, filter };
+}
+
+async function postPreview(deps: SegmentRouteDeps, { caller, query, body }: ApiRequest<Caller>): Promise<object> {
+  validate(noQuery, query);
+  const { filter, segment_id, audience, exclude_segment_id } = validate(previewRequestSchema, body);
+  const named = audience ?? (typeof segment_id === 'string' ? { segment_id } : { filter });
+  const at = audience ? ['audience'] : [];
+  const resolved = await resolveAudience(deps.sql, caller.appId, named, exclude_segment_id ?? null, {
+    audience: at,
+    exclude: ['exclude_segment_id'],
+  });
+  // The leaf of a segment is not in the request: there its name is all that can be pointed at.
+  const filterPath = 'segment_id' in named ? [...at, 'segment_id'] : [...at, 'filter'];
+  const evaluatedAt = deps.clock.date();
+  const { web, ios, android, users } = await preview({ sql: deps.workSql, clock: deps.clock }, caller.appId, resolved, {
+    path: filterPath,
+    isInRequest: 'filter' in named,
+  });
+  return {
+    count: web + ios + android,
+    users,
+    by_channel: { webpush: web, apns: ios, fcm: android },
+    evaluated_at: evaluatedAt,
+  };
+}
+
+async function getSegments(deps: SegmentRouteDeps, { caller, query }: ApiRequest<Caller>): Promise<object> {
+  const { limit, cursor } = validate(segmentListQuery, query);
+  const scope = [caller.appId, '/v1/segments'];
+  const position = cursor === undefined ? undefined : deps.cursors.read(cursor, scope);
+  const after = position ? { createdAt: String(position[0]), id: String(position[1]) as Uuid } : null;
+  const rows = await listSegments(deps.sql, caller.appId, after, limit + 1);
+  const catalog = await readCatalog(deps.sql, caller.appId, rows);
+  return toPage(
+    rows,
+    limit,
+    (row) => presentWith(catalog, row),
+    (last) => deps.cursors.write([last.createdAt.toISOString(), last.id], scope),
+  );
+}
+
+async function present(sql: Sql, appId: Uuid, segment: StoredSegment): Promise<object> {
+  return presentWith(await readCatalog(sql, appId, [segment]), segment);
+}
+
+async function readCatalog(
+  sql: Sql,
+  appId: Uuid,
+  segments: readonly StoredSegment[],
+): Promise<ReadonlyMap<string, Property>> {
+  const keys = new Set(segments.flatMap(({ filter }) => propertyKeysOf(readStoredFilter(filter))));
+  const entries = keys.size === 0 ? [] : await findPropertiesByKeys(sql, appId, [...keys]);
+  return new Map(entries.map((entry) => [entry.key, entry]));
+}
+
+function presentWith(catalog: ReadonlyMap<string, Property>, segment: StoredSegment): object {
+  const filter = readStoredFilter(segment.filter);
+  const state = stateOfFilter(filter, catalog);
+  return {
+    id: encodeId('seg', segment.id),
+    name: segment.name,
+    description: segment.description,
+    filter: segment.filter,
+    fields: fieldsOf(filter),
+    valid: state.isValid,
+    invalid_reason: state.isValid ? null : state.reason,
+    created_at: segment.createdAt,
+    updated_at: segment.updatedAt,
+  };
+}

@@ -1,0 +1,89 @@
+// A segment is made, replaced or removed: its filter must fit the catalog now, its name must be free, and nothing that is
+// still to be sent may need it when it goes.
+import { checkFilter, propertyKeysOf } from '../audience/check-filter.ts';
+import { type Issue, invalid, notFound } from '../platform/api-error.ts';
+import type { Clock } from '../platform/clock.ts';
+import { type Sql, type Tx, transaction } from '../platform/db.ts';
+import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
+import { findPropertiesByKeys } from '../properties/queries.ts';
+import {
+  countSegments,
+  deleteSegment,
+  findSegment,
+  findSegmentIdByName,
+  insertSegment,
+  listScheduledUses,
+  lockSegments,
+  type SegmentFields,
+  type StoredSegment,
+  updateSegment,
+} from './queries.ts';
+import { readStoredFilter, segmentsMax } from './segment.ts';
+
+export interface SegmentDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+}
+
+/** Throws the 400 for a filter that does not fit, a name that is taken, or one segment too many. */
+export async function createSegment(
+  { sql, clock }: SegmentDeps,
+  appId: Uuid,
+  fields: SegmentFields,
+): Promise<StoredSegment> {
+  await requireFitting(sql, appId, fields.filter);
+  return transaction(sql, async (tx) => {
+    await lockSegments(tx, appId);
+    if ((await countSegments(tx, appId)) >= segmentsMax) {
+      throw invalid([{ path: [], code: 'too_big', message: `An app has at most ${segmentsMax} segments.` }]);
+    }
+    const segment = await insertSegment(tx, clock, appId, mintUuid(clock.nowMs()), fields);
+    if (!segment) throw invalid([nameTaken]);
+    return segment;
+  });
+}
+
+/** Replaces name, description and filter. Throws the 404, or a 400 as above. */
+export async function replaceSegment(
+  { sql, clock }: SegmentDeps,
+  appId: Uuid,
+  id: Uuid,
+  fields: SegmentFields,
+): Promise<StoredSegment> {
+  await requireFitting(sql, appId, fields.filter);
+  return transaction(sql, async (tx) => {
+    await lockSegments(tx, appId);
+    if (!(await findSegment(tx, appId, id))) throw notFound();
+    const holder = await findSegmentIdByName(tx, appId, fields.name);
+    if (holder !== undefined && holder !== id) throw invalid([nameTaken]);
+    const segment = await updateSegment(tx, clock, appId, id, fields);
+    if (!segment) throw notFound();
+    return segment;
+  });
+}
+
+const usesShown = 10;
+
+/** Throws the 404, or the 400 `in_use` that names scheduled messages. */
+export async function removeSegment({ sql }: SegmentDeps, appId: Uuid, id: Uuid): Promise<void> {
+  await transaction(sql, async (tx) => {
+    if (!(await findSegment(tx, appId, id))) throw notFound();
+    const uses = await listScheduledUses(tx, appId, id, usesShown);
+    if (uses.length > 0) {
+      const names = uses.map((message) => encodeId('msg', message)).join(', ');
+      throw invalid([{ path: ['id'], code: 'in_use', message: `Scheduled messages use this segment: ${names}.` }]);
+    }
+    await deleteSegment(tx, appId, id);
+  });
+}
+
+const nameTaken: Issue = { path: ['name'], code: 'name_taken', message: 'Another segment of this app has this name.' };
+
+async function requireFitting(tx: Tx, appId: Uuid, json: unknown): Promise<void> {
+  const filter = readStoredFilter(json);
+  const entries = await findPropertiesByKeys(tx, appId, propertyKeysOf(filter));
+  const checked = checkFilter(filter, new Map(entries.map((entry) => [entry.key, entry])));
+  if ('issues' in checked) {
+    throw invalid(checked.issues.map((issue) => ({ ...issue, path: ['filter', ...issue.path] })));
+  }
+}

@@ -1,0 +1,43 @@
+// A segment: a filter with a name. The filter is kept as its author wrote it and held against the catalog at every use, so
+// that a key that is gone makes it invalid at once, and the key's return makes it valid again. Pure.
+import { z } from 'zod';
+import { filterField } from '../audience/audience.ts';
+import { type CheckedFilter, checkFilter } from '../audience/check-filter.ts';
+import { type Filter, parseFilter } from '../audience/filter.ts';
+import type { IssueCode } from '../platform/api-error.ts';
+import type { Property } from '../properties/property.ts';
+
+/** In one app. */
+export const segmentsMax = 1_000;
+
+export const segmentRequestSchema = z.strictObject({
+  name: z.string().min(1).max(128),
+  description: z.string().max(1_024).nullish(),
+  filter: filterField,
+});
+
+/** Why a segment selects nobody now (contract 5.5). */
+export const invalidReasons = ['unknown_property', 'operator_not_allowed', 'value_type_mismatch'] as const;
+export type InvalidReason = (typeof invalidReasons)[number];
+
+export type SegmentState =
+  | { readonly isValid: true; readonly filter: CheckedFilter }
+  | { readonly isValid: false; readonly reason: InvalidReason };
+
+/** What a stored filter is worth with this catalog, which holds at least the keys that it names. */
+export function stateOfFilter(stored: Filter, catalog: ReadonlyMap<string, Property>): SegmentState {
+  const checked = checkFilter(stored, catalog);
+  if ('filter' in checked) return { isValid: true, filter: checked.filter };
+  return { isValid: false, reason: reasonOf(checked.issues[0]?.code) };
+}
+
+function reasonOf(code: IssueCode | undefined): InvalidReason {
+  return invalidReasons.find((reason) => reason === code) ?? 'value_type_mismatch';
+}
+
+/** A stored filter read again; what was once accepted is read by the same grammar. */
+export function readStoredFilter(json: unknown): Filter {
+  const parsed = parseFilter(json);
+  if ('filter' in parsed) return parsed.filter;
+  throw new Error(`a stored filter is none: ${parsed.issues[0]?.message}`);
+}
