@@ -6,6 +6,7 @@ import { CommandError } from './cli/command-error.ts';
 import { addKeyCommands } from './cli/key.ts';
 import { addMigrateCommand } from './cli/migrate.ts';
 import { addPauseCommands } from './cli/pause.ts';
+import { addPropertyCommands } from './cli/property.ts';
 import { addSandboxCommand } from './cli/sandbox.ts';
 import { addSeedCommand } from './cli/seed.ts';
 import { addStartCommand } from './cli/start.ts';
@@ -26,6 +27,7 @@ function buildProgram(): Command {
   addAppCommands(program);
   addKeyCommands(program);
   addChannelCommands(program);
+  addPropertyCommands(program);
   addSeedCommand(program);
   addSandboxCommand(program);
   // A noun alone is half a command: say what it lacks instead of printing a page.

@@ -1,10 +1,12 @@
 // Every loop of a worker process.
 
+import { followUse } from './audience/follow-use.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
 import { startSendWorker } from './delivery/worker.ts';
 import { type ScheduleDeps, startScheduleWorker } from './messages/worker.ts';
 import type { Sql } from './platform/db.ts';
 import { createPropertyCounter } from './properties/worker.ts';
+import { createPropertyClearing } from './users/worker.ts';
 import { startUpkeep, type Upkeep } from './upkeep.ts';
 
 export interface Workers {
@@ -18,8 +20,6 @@ export interface Workers {
   stop(): Promise<void>;
 }
 
-const countPropertiesEveryMs = 60_000;
-
 export interface WorkersDeps extends Omit<ScheduleDeps, 'workSql' | 'isPaused'> {
   readonly run: RunDeps;
   /** The pool for long statements. */
@@ -31,11 +31,13 @@ export function startWorkers({ run, sql, txSql, clock, plans, log, retentionDays
   const send = startSendWorker(run);
   const schedule = startScheduleWorker({ clock, plans, log, isPaused: run.isPaused, txSql, workSql: sql });
   const upkeep = startUpkeep({ sql, clock, log, retentionDays, isPaused: run.isPaused });
-  const counter = createPropertyCounter({ sql, clock });
-  const counting = setInterval(() => {
-    counter.runOnce().catch((error: unknown) => log.warn({ err: error }, 'properties not counted'));
-  }, countPropertiesEveryMs);
-  counting.unref();
+  // Small tasks that any number of processes may run; one that fails is tried again at its next turn.
+  const timers = periodicTasks(sql, clock, log).map(({ what, everyMs, run: runOnce }) => {
+    const timer = setInterval(() => {
+      runOnce().catch((error: unknown) => log.warn({ err: error, task: what }, 'a periodic task failed'));
+    }, everyMs);
+    return timer.unref();
+  });
   return {
     get lastLookedAt() {
       return Math.min(send.lastLookedAt, schedule.lastLookedAt);
@@ -48,8 +50,24 @@ export function startWorkers({ run, sql, txSql, clock, plans, log, retentionDays
     },
     async stop() {
       upkeep.stop();
-      clearInterval(counting);
+      for (const timer of timers) clearInterval(timer);
       await Promise.all([send.stop(), schedule.stop()]);
     },
   };
+}
+
+interface PeriodicTask {
+  readonly what: string;
+  readonly everyMs: number;
+  run(): Promise<unknown>;
+}
+
+function periodicTasks(sql: Sql, clock: Clock, log: Log): PeriodicTask[] {
+  const counter = createPropertyCounter({ sql, clock });
+  const clearing = createPropertyClearing({ sql, clock });
+  return [
+    { what: 'count the values of properties', everyMs: 60_000, run: () => counter.runOnce() },
+    { what: 'clear retired properties', everyMs: 60_000, run: () => clearing.runOnce() },
+    { what: 'let indexes follow use', everyMs: 60_000, run: () => followUse({ sql, clock, log }) },
+  ];
 }

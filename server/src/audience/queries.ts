@@ -1,6 +1,6 @@
 // SQL: the one row per device that filters read, and audiences over it.
 import { type Clock, nowOf } from '../platform/clock.ts';
-import type { Fragment, Tx } from '../platform/db.ts';
+import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import { decodeId, type Uuid } from '../platform/ids.ts';
 import type { Audience } from './audience.ts';
 import type { CheckedFilter } from './check-filter.ts';
@@ -213,6 +213,30 @@ export async function estimateCosts(
     costs.push(Number(Object.values(row ?? {})[0]?.[0]?.Plan['Total Cost'] ?? 0));
   }
   return costs;
+}
+
+/**
+ * Empties a retired slot, a few rows at a time; how many were emptied. Rows that somebody holds are left for the next time: an
+ * upsert waits for nothing here.
+ */
+export async function clearSlot(sql: Sql, appId: Uuid, column: string, limit: number): Promise<number> {
+  // A column's name is a known word (`slotColumn`), never a caller's text.
+  const result = await sql`
+    UPDATE audience SET ${sql(column)} = NULL
+    WHERE app_id = ${appId} AND device_id = ANY(ARRAY(
+      SELECT device_id FROM audience WHERE app_id = ${appId} AND ${sql(column)} IS NOT NULL
+      LIMIT ${limit} FOR UPDATE SKIP LOCKED))`;
+  return result.count;
+}
+
+/** The same for a key that stood past the slots. */
+export async function clearOverflow(sql: Sql, appId: Uuid, id: number, limit: number): Promise<number> {
+  const result = await sql`
+    UPDATE audience SET overflow = overflow - ${String(id)}::text
+    WHERE app_id = ${appId} AND device_id = ANY(ARRAY(
+      SELECT device_id FROM audience WHERE app_id = ${appId} AND overflow ? ${String(id)}::text
+      LIMIT ${limit} FOR UPDATE SKIP LOCKED))`;
+  return result.count;
 }
 
 // Every device has its row here from the transaction that made it.

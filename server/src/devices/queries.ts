@@ -3,7 +3,7 @@
 import type { DeviceFacts } from '../audience/device-facts.ts';
 import type { Environment, Platform } from '../channels/channel.ts';
 import { type Clock, nowOf } from '../platform/clock.ts';
-import type { Tx } from '../platform/db.ts';
+import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { StoredProperties } from '../properties/property.ts';
 import type { Device, DeviceStatus, InvalidReason } from './device.ts';
@@ -294,4 +294,14 @@ export async function listDevices(
       ${status === null ? tx`` : status === 'active' ? tx`AND a.active` : tx`AND NOT a.active AND d.status = ${status}`}
       ${externalId === null ? tx`` : tx`AND a.external_id = ${externalId}`}
     ORDER BY a.created_at DESC, a.device_id DESC LIMIT ${limit}`;
+}
+
+/** Removes a retired key's values, a few devices at a time; how many had one of their own. */
+export async function clearDeviceProperty(sql: Sql, appId: Uuid, id: number, limit: number): Promise<number> {
+  const result = await sql`
+    UPDATE devices SET properties = properties - ${String(id)}::text
+    WHERE app_id = ${appId} AND id = ANY(ARRAY(
+      SELECT id FROM devices WHERE app_id = ${appId} AND properties ? ${String(id)}::text
+      LIMIT ${limit} FOR UPDATE SKIP LOCKED))`;
+  return result.count;
 }

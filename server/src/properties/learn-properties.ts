@@ -20,6 +20,7 @@ import {
   deleteSample,
   findPropertiesByKeys,
   insertProperties,
+  listRetiredSlots,
   listShownSamples,
   listSlottedAndNumbered,
   takePropertyNumbers,
@@ -149,7 +150,8 @@ async function addToCatalog(
     throw invalid([{ path: ['properties'], code: 'too_many_properties', message }]);
   }
   const values = keys.map((key) => given.get(key) ?? false);
-  const slots = assignSlots(await listSlottedAndNumbered(tx, appId, []), values.map(typeOfValue));
+  const taken = [...(await listSlottedAndNumbered(tx, appId, [])), ...(await listRetiredSlots(tx, appId))];
+  const slots = assignSlots(taken, values.map(typeOfValue));
   const added = keys.map((key, i) => {
     const value = values[i] ?? false;
     const sample = sampleOf(value);

@@ -36,7 +36,7 @@ export const propertiesPerOwnerMax = 100;
 /** Keys in an app's catalog. */
 export const propertiesPerAppMax = 1_000;
 
-const keyPattern = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
+export const keyPattern = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 const stringBytesMax = 1_024;
 const sampleLengthMax = 64;
 export const samplesMax = 5;

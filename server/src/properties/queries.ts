@@ -2,7 +2,7 @@
 import type { Clock } from '../platform/clock.ts';
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
-import type { Property, PropertyValue, TextGone } from './property.ts';
+import type { Property, PropertyType, PropertyValue, TextGone } from './property.ts';
 
 /** A catalog row with what decides whether seeing its key again is worth a write. */
 export interface CatalogEntry extends Property {
@@ -195,4 +195,56 @@ export async function updateUsersCount(sql: Sql, appId: Uuid, id: number, count:
 /** Notes when the profiles of an app began to be counted. */
 export async function updateCountedAt(sql: Sql, appId: Uuid, at: Date): Promise<void> {
   await sql`UPDATE property_catalogs SET counted_at = ${at} WHERE app_id = ${appId}`;
+}
+
+/** Adds a key before its first value. */
+export async function insertDeclaredProperty(tx: Tx, appId: Uuid, { id, key, type, slot }: Property): Promise<void> {
+  await tx`INSERT INTO properties (app_id, id, key, type, slot) VALUES (${appId}, ${id}, ${key}, ${type}, ${slot})`;
+}
+
+/** Takes a key out of the catalog; what it was. */
+export async function deleteProperty(tx: Tx, appId: Uuid, key: string): Promise<Property | undefined> {
+  const [row] = await tx<Property[]>`
+    DELETE FROM properties WHERE app_id = ${appId} AND key = ${key} RETURNING id, key, type, slot`;
+  return row;
+}
+
+/** How many profiles, and how many devices of their own, have a value under a number? */
+export async function countValues(tx: Tx, appId: Uuid, id: number): Promise<{ users: number; devices: number }> {
+  const [row] = await tx<{ users: number; devices: number }[]>`
+    SELECT (SELECT count(*) FROM users WHERE app_id = ${appId} AND properties ? ${String(id)}::text) AS users,
+      (SELECT count(*) FROM devices WHERE app_id = ${appId} AND properties ? ${String(id)}::text) AS devices`;
+  return row ?? { users: 0, devices: 0 };
+}
+
+export interface RetiredProperty {
+  readonly appId: Uuid;
+  readonly id: number;
+  readonly type: PropertyType;
+  readonly slot: number | null;
+}
+
+/** Remembers that values under this number, and in its slot, are still to be cleared. */
+export async function insertRetired(tx: Tx, clock: Clock, appId: Uuid, { id, type, slot }: Property): Promise<void> {
+  await tx`
+    INSERT INTO retired_properties (app_id, id, type, slot, retired_at)
+    VALUES (${appId}, ${id}, ${type}, ${slot}, ${clock.now})`;
+}
+
+/** The slots that hold values of keys that are gone: not to be given to another key yet. */
+export async function listRetiredSlots(tx: Tx, appId: Uuid): Promise<Pick<Property, 'type' | 'slot'>[]> {
+  return tx<Pick<Property, 'type' | 'slot'>[]>`
+    SELECT type, slot FROM retired_properties WHERE app_id = ${appId} AND slot IS NOT NULL`;
+}
+
+/** What was retired at least so long ago that nobody writes with the former catalog any more, over all apps. */
+export async function listRetired(sql: Sql, clock: Clock, seconds: number): Promise<RetiredProperty[]> {
+  return sql<RetiredProperty[]>`
+    SELECT app_id, id, type, slot FROM retired_properties
+    WHERE retired_at <= ${clock.now} - ${seconds}::float8 * interval '1 second' ORDER BY app_id, id`;
+}
+
+/** Nothing is left of it: its slot may be given again. */
+export async function deleteRetired(sql: Sql, appId: Uuid, id: number): Promise<void> {
+  await sql`DELETE FROM retired_properties WHERE app_id = ${appId} AND id = ${id}`;
 }

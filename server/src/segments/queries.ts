@@ -107,3 +107,13 @@ export async function listScheduledUses(tx: Tx, appId: Uuid, id: Uuid, limit: nu
     ORDER BY id LIMIT ${limit}`;
   return rows.map((row) => row.id);
 }
+
+/** The names of the segments whose filter compares a property. */
+export async function listSegmentsNaming(sql: Sql, appId: Uuid, key: string): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`
+    SELECT name FROM segments
+    WHERE app_id = ${appId} AND jsonb_path_exists(filter::jsonb, '$.**.field ? (@ == $field)',
+      jsonb_build_object('field', ${`properties.${key}`}::text))
+    ORDER BY name`;
+  return rows.map((row) => row.name);
+}

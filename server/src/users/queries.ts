@@ -1,6 +1,6 @@
 // SQL: people (external id → user id) and users.
 import { type Clock, nowOf } from '../platform/clock.ts';
-import type { Fragment, Tx } from '../platform/db.ts';
+import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { User } from './user.ts';
 
@@ -72,4 +72,14 @@ export async function deleteUser(tx: Tx, appId: Uuid, externalId: string): Promi
 function written(user: User | undefined): User {
   if (!user) throw new Error('a profile was written and no row came back');
   return user;
+}
+
+/** Removes a retired key's values, a few profiles at a time; how many had one. */
+export async function clearUserProperty(sql: Sql, appId: Uuid, id: number, limit: number): Promise<number> {
+  const result = await sql`
+    UPDATE users SET properties = properties - ${String(id)}::text
+    WHERE app_id = ${appId} AND external_id = ANY(ARRAY(
+      SELECT external_id FROM users WHERE app_id = ${appId} AND properties ? ${String(id)}::text
+      LIMIT ${limit} FOR UPDATE SKIP LOCKED))`;
+  return result.count;
 }

@@ -1,0 +1,115 @@
+// `property …`: the catalog of an app. Deleting a key or changing its type removes what it held, so both say how much that is
+// and which segments no longer fit.
+import type { Command } from 'commander';
+import { loadConfig } from '../config.ts';
+import { transaction } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import {
+  changePropertyType,
+  declareProperty,
+  type EditedProperty,
+  PropertyEditError,
+  retireProperty,
+} from '../properties/edit-property.ts';
+import { type PropertyType, propertyTypes } from '../properties/property.ts';
+import { type CatalogRow, listProperties } from '../properties/queries.ts';
+import { listSegmentsNaming } from '../segments/queries.ts';
+import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
+import { CommandError } from './command-error.ts';
+import { type CommandContext, withDatabase } from './context.ts';
+import { getApp } from './find-app.ts';
+
+export function addPropertyCommands(program: Command): void {
+  const property = program.command('property').description('the keys that an app knows, and their types');
+  withJson(property.command('list <APP>'))
+    .description('list the catalog')
+    .action((name: string, options: AnswerOptions) => answer(options, () => list(name)));
+  withJson(property.command('declare <APP> <KEY> <TYPE>'))
+    .description(`register a key before its first value: ${propertyTypes.join(', ')}`)
+    .action((name: string, key: string, type: string, options: AnswerOptions) =>
+      answer(options, () => edit(name, (deps) => declareProperty(deps, key, readType(type)))),
+    );
+  withJson(property.command('change <APP> <KEY> <TYPE>'))
+    .description('give a key another type; values of the former one are no longer seen')
+    .action((name: string, key: string, type: string, options: AnswerOptions) =>
+      answer(options, () => edit(name, (deps) => changePropertyType(deps, key, readType(type)))),
+    );
+  withJson(property.command('delete <APP> <KEY>'))
+    .description('take a key out of the catalog, with its values')
+    .action((name: string, key: string, options: AnswerOptions) =>
+      answer(options, () => edit(name, (deps) => retireProperty(deps, key))),
+    );
+}
+
+function readType(text: string): PropertyType {
+  const type = propertyTypes.find((each) => each === text);
+  if (type) return type;
+  throw new CommandError(`There is no type '${printable(text)}'; there are ${propertyTypes.join(', ')}`);
+}
+
+const pageRows = 1_000;
+
+async function list(name: string): Promise<Answer> {
+  return withDatabase(loadConfig(), async ({ sql }) => {
+    const app = await getApp(sql, name);
+    const rows = await listProperties(sql, app.id, null, pageRows);
+    const shown = rows.map((row) => [
+      row.key,
+      row.type,
+      String(row.usersCount),
+      String(row.conflictsCount),
+      row.lastSeenAt?.toISOString() ?? 'never',
+    ]);
+    return {
+      document: { properties: rows.map(present) },
+      text:
+        rows.length === 0 ? 'There is no property yet.' : table(['KEY', 'TYPE', 'USERS', 'CONFLICTS', 'SEEN'], shown),
+    };
+  });
+}
+
+function present(row: CatalogRow): object {
+  return {
+    key: row.key,
+    type: row.type,
+    users_count: row.usersCount,
+    samples: row.samples,
+    conflicts_count: row.conflictsCount,
+    last_conflict_at: row.lastConflictAt,
+    first_seen_at: row.firstSeenAt,
+    last_seen_at: row.lastSeenAt,
+  };
+}
+
+type Deps = Parameters<typeof retireProperty>[0];
+
+async function edit(name: string, work: (deps: Deps) => Promise<EditedProperty>): Promise<Answer> {
+  return withDatabase(loadConfig(), async (context) => {
+    const app = await getApp(context.sql, name);
+    const edited = await editOrSay(context, app.id, work);
+    const segments = await listSegmentsNaming(context.sql, app.id, edited.key);
+    const { users, devices } = edited.removed;
+    const lines = [
+      `${edited.key}  ${edited.type}`,
+      ...(users + devices > 0 ? [`Values no longer seen: ${users} of users, ${devices} of devices.`] : []),
+      ...(segments.length > 0 ? [`Segments that use it: ${segments.map(printable).join(', ')}.`] : []),
+    ];
+    return {
+      document: { key: edited.key, type: edited.type, removed: edited.removed, segments },
+      text: lines.join('\n'),
+    };
+  });
+}
+
+async function editOrSay(
+  { sql, clock }: CommandContext,
+  appId: Uuid,
+  work: (deps: Deps) => Promise<EditedProperty>,
+): Promise<EditedProperty> {
+  try {
+    return await transaction(sql, (tx) => work({ tx, clock, appId }));
+  } catch (error) {
+    if (error instanceof PropertyEditError) throw new CommandError(error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,93 @@
+// What an operator does to the catalog: declare a key, give it another type, delete it. A key that is deleted or changed gets a
+// number of its own when it returns, so that no former value is ever seen again; freeing their space is left to a worker.
+import type { Clock } from '../platform/clock.ts';
+import type { Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { keyPattern, type Property, type PropertyType, propertiesPerAppMax } from './property.ts';
+import {
+  countProperties,
+  countValues,
+  deleteProperty,
+  findPropertiesByKeys,
+  insertDeclaredProperty,
+  insertRetired,
+  listRetiredSlots,
+  listSlottedAndNumbered,
+  takePropertyNumbers,
+} from './queries.ts';
+import { assignSlots } from './slots.ts';
+
+/** Why a key cannot be declared, changed or deleted; for people. */
+export class PropertyEditError extends Error {
+  override readonly name = 'PropertyEditError';
+}
+
+export interface EditedProperty {
+  readonly key: string;
+  readonly type: PropertyType;
+  /** Values that are no longer seen: of profiles, and of devices themselves. */
+  readonly removed: { readonly users: number; readonly devices: number };
+}
+
+interface EditDeps {
+  readonly tx: Tx;
+  readonly clock: Clock;
+  readonly appId: Uuid;
+}
+
+/** Registers a key before its first value. Throws for a key that the catalog has, and for one too many. */
+export async function declareProperty(deps: EditDeps, key: string, type: PropertyType): Promise<EditedProperty> {
+  const { tx, appId } = deps;
+  if (!keyPattern.test(key)) {
+    throw new PropertyEditError('A property key has 1 to 64 of A-Z a-z 0-9 _ - and begins with a letter or _.');
+  }
+  const number = await takePropertyNumbers(tx, appId, 1);
+  const [known] = await findPropertiesByKeys(tx, appId, [key]);
+  if (known) throw new PropertyEditError(`The app has a property '${key}' already: it is a ${known.type}.`);
+  if ((await countProperties(tx, appId)) >= propertiesPerAppMax) {
+    throw new PropertyEditError(`An app has at most ${propertiesPerAppMax} properties.`);
+  }
+  await insertDeclaredProperty(tx, appId, { id: number, key, type, slot: await freeSlot(deps, type) });
+  return { key, type, removed: { users: 0, devices: 0 } };
+}
+
+/** Gives a key another type; values of the former one are no longer seen. Throws for an unknown key and for the type it has. */
+export async function changePropertyType(deps: EditDeps, key: string, type: PropertyType): Promise<EditedProperty> {
+  const { tx, appId } = deps;
+  const number = await takePropertyNumbers(tx, appId, 1);
+  const [known] = await findPropertiesByKeys(tx, appId, [key]);
+  if (!known) throw unknownKey(key);
+  if (known.type === type) throw new PropertyEditError(`Property '${key}' is a ${type} already.`);
+  const removed = await retire(deps, key);
+  await insertDeclaredProperty(tx, appId, { id: number, key, type, slot: await freeSlot(deps, type) });
+  return { key, type, removed };
+}
+
+/** Takes a key out of the catalog. The next value under it registers it anew. Throws for an unknown key. */
+export async function retireProperty(deps: EditDeps, key: string): Promise<EditedProperty> {
+  const { tx, appId } = deps;
+  // Held as by whoever adds keys, so that of a deletion and a first value that race one comes after the other.
+  await takePropertyNumbers(tx, appId, 0);
+  const [known] = await findPropertiesByKeys(tx, appId, [key]);
+  if (!known) throw unknownKey(key);
+  return { key, type: known.type, removed: await retire(deps, key) };
+}
+
+async function retire({ tx, clock, appId }: EditDeps, key: string): Promise<EditedProperty['removed']> {
+  const gone = await deleteProperty(tx, appId, key);
+  if (!gone) throw unknownKey(key);
+  await insertRetired(tx, clock, appId, gone);
+  return countValues(tx, appId, gone.id);
+}
+
+async function freeSlot({ tx, appId }: EditDeps, type: PropertyType): Promise<number | null> {
+  const taken: Pick<Property, 'type' | 'slot'>[] = [
+    ...(await listSlottedAndNumbered(tx, appId, [])),
+    ...(await listRetiredSlots(tx, appId)),
+  ];
+  return assignSlots(taken, [type])[0] ?? null;
+}
+
+function unknownKey(key: string): PropertyEditError {
+  return new PropertyEditError(`The app has no property '${key}'.`);
+}

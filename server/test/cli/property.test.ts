@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { createSegment } from '../../src/segments/save-segment.ts';
+import { refusal, setupCommandLine } from './run-carillon.ts';
+
+const cli = await setupCommandLine();
+
+describe('property', () => {
+  it('declare registers a key before its first value, and list shows it', async () => {
+    const { publicId } = await cli.newApp('Declaring');
+    expect(await cli.json('property', 'declare', publicId, 'plan', 'string')).toEqual({
+      ...{ key: 'plan', type: 'string', removed: { users: 0, devices: 0 }, segments: [] },
+    });
+    const { properties } = await cli.json('property', 'list', publicId);
+    expect(properties).toEqual([
+      expect.objectContaining({ key: 'plan', type: 'string', users_count: 0, first_seen_at: null, samples: [] }),
+    ]);
+  });
+
+  it('change and delete name the segments that use the key', async () => {
+    const { publicId, id } = await cli.newApp('Changing');
+    await cli.run('property', 'declare', publicId, 'plan', 'string');
+    const filter = { not: { and: [{ field: 'properties.plan', op: 'eq', value: 'pro' }] } };
+    await createSegment({ sql: cli.sql, clock: cli.clock }, id, { name: 'Others', description: null, filter });
+    const changed = await cli.run('property', 'change', publicId, 'plan', 'number');
+    expect(changed).toMatchObject({ status: 0, stdout: expect.stringContaining('Segments that use it: Others.') });
+    expect((await cli.json('property', 'delete', publicId, 'plan')).segments).toEqual(['Others']);
+    expect((await cli.json('property', 'list', publicId)).properties).toEqual([]);
+  });
+
+  it.concurrent.each([
+    ['a type that there is not', ['declare', 'Refusing', 'a', 'date'], /no type 'date'; there are string, number/],
+    ['a key that is none', ['declare', 'Refusing', 'a.b', 'string'], /begins with a letter/],
+    ['a change of an unknown key', ['change', 'Refusing', 'gone', 'string'], /has no property 'gone'/],
+    ['a deletion of an unknown key', ['delete', 'Refusing', 'gone'], /has no property 'gone'/],
+    ['an unknown app', ['list', 'Nobody'], /No app has the id or the name 'Nobody'/],
+  ])('refuses %s', async (_what, parameters, line) => {
+    await refusing;
+    expect(await cli.run('property', ...parameters)).toMatchObject(refusal(line));
+  });
+
+  it('refuses to declare what is known, and to change a key to the type it has', async () => {
+    const { publicId } = await cli.newApp('Known');
+    await cli.run('property', 'declare', publicId, 'plan', 'string');
+    expect(await cli.run('property', 'declare', publicId, 'plan', 'number')).toMatchObject(
+      refusal(/has a property 'plan' already: it is a string/),
+    );
+    expect(await cli.run('property', 'change', publicId, 'plan', 'string')).toMatchObject(
+      refusal(/is a string already/),
+    );
+  });
+});
+
+const refusing = cli.newApp('Refusing');
