@@ -6,6 +6,8 @@ CREATE TABLE segments (
   name text COLLATE "C" NOT NULL,
   description text COLLATE "C",
   filter json NOT NULL,
+  -- What it compares, each once: indexes follow them.
+  fields text[] COLLATE "C" NOT NULL,
   created_at timestamptz NOT NULL,
   updated_at timestamptz NOT NULL,
   PRIMARY KEY (app_id, id),

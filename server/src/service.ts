@@ -6,6 +6,7 @@ import { type Authenticate, createAuthenticate } from './apps/authenticate.ts';
 import { type Caller, nobody } from './apps/caller.ts';
 import { createCredentials } from './apps/credentials.ts';
 import { listPlansInUse } from './apps/queries.ts';
+import { createFieldUses } from './audience/follow-use.ts';
 import { transportSettings as apnsSettings, createApns } from './channels/apns/send.ts';
 import { googlePace } from './channels/fcm/pace.ts';
 import { createFcm, transportSettings as fcmSettings } from './channels/fcm/send.ts';
@@ -223,6 +224,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     endpointRules,
     ledger,
     receiptKeys: instance.receiptKeys,
+    fieldUses: createFieldUses({ sql: txSql, clock, log }),
     run,
     finishes,
     isPaused: pause.isPaused,

@@ -42,7 +42,8 @@ function leafToSql(context: SqlContext, leaf: CheckedLeaf): Fragment {
   return leaf.isNegated ? tx`(${positive}) IS NOT TRUE` : positive;
 }
 
-const columnOf: Readonly<Record<Exclude<BuiltinField, 'device.identified'>, string>> = {
+/** The column of each field that has one. */
+export const builtinColumns: Readonly<Record<Exclude<BuiltinField, 'device.identified'>, string>> = {
   external_id: 'external_id',
   first_name: 'first_name',
   country: 'country',
@@ -63,7 +64,7 @@ const columnOf: Readonly<Record<Exclude<BuiltinField, 'device.identified'>, stri
 
 function builtinColumn(tx: Tx, field: BuiltinField): Fragment {
   if (field === 'device.identified') throw new Error('device.identified is no column');
-  return tx`a.${tx(columnOf[field])}`;
+  return tx`a.${tx(builtinColumns[field])}`;
 }
 
 // What stands in `overflow` keeps its JSON type; a value of another type than the catalog's is none.

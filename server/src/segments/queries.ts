@@ -17,6 +17,7 @@ export interface SegmentFields {
   readonly name: string;
   readonly description: string | null;
   readonly filter: unknown;
+  readonly fields: readonly string[];
 }
 
 /** Any number that nothing else in this database locks, beside the app's. */
@@ -39,11 +40,12 @@ export async function insertSegment(
   clock: Clock,
   appId: Uuid,
   id: Uuid,
-  { name, description, filter }: SegmentFields,
+  { name, description, filter, fields }: SegmentFields,
 ): Promise<StoredSegment | undefined> {
   const [row] = await tx<StoredSegment[]>`
-    INSERT INTO segments (app_id, id, name, description, filter, created_at, updated_at)
-    VALUES (${appId}, ${id}, ${name}, ${description}, ${tx.json(filter as never)}, ${nowOf(tx, clock)}, ${nowOf(tx, clock)})
+    INSERT INTO segments (app_id, id, name, description, filter, fields, created_at, updated_at)
+    VALUES (${appId}, ${id}, ${name}, ${description}, ${tx.json(filter as never)}, ${fields as string[]},
+      ${nowOf(tx, clock)}, ${nowOf(tx, clock)})
     ON CONFLICT (app_id, name) DO NOTHING
     RETURNING id, name, description, filter, created_at, updated_at`;
   return row;
@@ -61,11 +63,11 @@ export async function updateSegment(
   clock: Clock,
   appId: Uuid,
   id: Uuid,
-  { name, description, filter }: SegmentFields,
+  { name, description, filter, fields }: SegmentFields,
 ): Promise<StoredSegment | undefined> {
   const [row] = await tx<StoredSegment[]>`
     UPDATE segments SET name = ${name}, description = ${description}, filter = ${tx.json(filter as never)},
-      updated_at = ${nowOf(tx, clock)}
+      fields = ${fields as string[]}, updated_at = ${nowOf(tx, clock)}
     WHERE app_id = ${appId} AND id = ${id}
     RETURNING id, name, description, filter, created_at, updated_at`;
   return row;
@@ -111,9 +113,6 @@ export async function listScheduledUses(tx: Tx, appId: Uuid, id: Uuid, limit: nu
 /** The names of the segments whose filter compares a property. */
 export async function listSegmentsNaming(sql: Sql, appId: Uuid, key: string): Promise<string[]> {
   const rows = await sql<{ name: string }[]>`
-    SELECT name FROM segments
-    WHERE app_id = ${appId} AND jsonb_path_exists(filter::jsonb, '$.**.field ? (@ == $field)',
-      jsonb_build_object('field', ${`properties.${key}`}::text))
-    ORDER BY name`;
+    SELECT name FROM segments WHERE app_id = ${appId} AND fields @> ARRAY[${`properties.${key}`}::text] ORDER BY name`;
   return rows.map((row) => row.name);
 }

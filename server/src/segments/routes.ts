@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
 import { audienceSchema, filterField } from '../audience/audience.ts';
 import { fieldsOf, propertyKeysOf } from '../audience/check-filter.ts';
+import type { FieldUses } from '../audience/follow-use.ts';
 import { notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
@@ -15,7 +16,7 @@ import { findPropertiesByKeys } from '../properties/queries.ts';
 import { preview } from './preview.ts';
 import { findSegment, listSegments, type SegmentFields, type StoredSegment } from './queries.ts';
 import { resolveAudience } from './resolve-audience.ts';
-import { createSegment, removeSegment, replaceSegment, type SegmentDeps } from './save-segment.ts';
+import { createSegment, fieldsOfSegment, removeSegment, replaceSegment, type SegmentDeps } from './save-segment.ts';
 import { readStoredFilter, segmentRequestSchema, stateOfFilter } from './segment.ts';
 
 export interface SegmentRouteDeps {
@@ -27,6 +28,7 @@ export interface SegmentRouteDeps {
   readonly workSql: Sql;
   readonly clock: Clock;
   readonly cursors: Cursors;
+  readonly fieldUses: FieldUses;
 }
 
 const mebibyte = 1024 * 1024;
@@ -118,7 +120,7 @@ export function segmentRoutes(deps: SegmentRouteDeps): Route<Caller>[] {
 
 function readFields(body: unknown): SegmentFields {
   const { name, description, filter } = validate(segmentRequestSchema, body);
-  return { name, description: description ?? null, filter };
+  return fieldsOfSegment({ name, description: description ?? null, filter });
 }
 
 async function postPreview(deps: SegmentRouteDeps, { caller, query, body }: ApiRequest<Caller>): Promise<object> {
@@ -132,6 +134,8 @@ async function postPreview(deps: SegmentRouteDeps, { caller, query, body }: ApiR
   });
   // The leaf of a segment is not in the request: there its name is all that can be pointed at.
   const filterPath = 'segment_id' in named ? [...at, 'segment_id'] : [...at, 'filter'];
+  // A segment's fields are in use as long as it exists.
+  if ('filter' in named) deps.fieldUses.note(caller.appId, fieldsOf(readStoredFilter(named.filter)));
   const evaluatedAt = deps.clock.date();
   const { web, ios, android, users } = await preview({ sql: deps.workSql, clock: deps.clock }, caller.appId, resolved, {
     path: filterPath,

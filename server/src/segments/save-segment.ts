@@ -1,6 +1,6 @@
 // A segment is made, replaced or removed: its filter must fit the catalog now, its name must be free, and nothing that is
 // still to be sent may need it when it goes.
-import { checkFilter, propertyKeysOf } from '../audience/check-filter.ts';
+import { checkFilter, fieldsOf, propertyKeysOf } from '../audience/check-filter.ts';
 import { type Issue, invalid, notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, type Tx, transaction } from '../platform/db.ts';
@@ -23,6 +23,11 @@ import { readStoredFilter, segmentsMax } from './segment.ts';
 export interface SegmentDeps {
   readonly sql: Sql;
   readonly clock: Clock;
+}
+
+/** What is stored of a request for a segment. */
+export function fieldsOfSegment(request: Omit<SegmentFields, 'fields'>): SegmentFields {
+  return { ...request, fields: fieldsOf(readStoredFilter(request.filter)) };
 }
 
 /** Throws the 400 for a filter that does not fit, a name that is taken, or one segment too many. */

@@ -75,8 +75,8 @@ describe('POST /v1/segments', () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     await t.sql`
-      INSERT INTO segments (app_id, id, name, filter, created_at, updated_at)
-      SELECT ${app.id}, md5(n::text)::uuid, 'segment ' || n, ${t.sql.json(german)}, now(), now() FROM generate_series(1, 995) n`;
+      INSERT INTO segments (app_id, id, name, filter, fields, created_at, updated_at)
+      SELECT ${app.id}, md5(n::text)::uuid, 'segment ' || n, ${t.sql.json(german)}, '{country}', now(), now() FROM generate_series(1, 995) n`;
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, i) => server.post('/v1/segments', { name: `late ${i}`, filter: german })),
     );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createSegment } from '../../src/segments/save-segment.ts';
+import { createSegment, fieldsOfSegment } from '../../src/segments/save-segment.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();
@@ -20,7 +20,11 @@ describe('property', () => {
     const { publicId, id } = await cli.newApp('Changing');
     await cli.run('property', 'declare', publicId, 'plan', 'string');
     const filter = { not: { and: [{ field: 'properties.plan', op: 'eq', value: 'pro' }] } };
-    await createSegment({ sql: cli.sql, clock: cli.clock }, id, { name: 'Others', description: null, filter });
+    await createSegment(
+      { sql: cli.sql, clock: cli.clock },
+      id,
+      fieldsOfSegment({ name: 'Others', description: null, filter }),
+    );
     const changed = await cli.run('property', 'change', publicId, 'plan', 'number');
     expect(changed).toMatchObject({ status: 0, stdout: expect.stringContaining('Segments that use it: Others.') });
     expect((await cli.json('property', 'delete', publicId, 'plan')).segments).toEqual(['Others']);

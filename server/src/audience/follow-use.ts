@@ -1,0 +1,96 @@
+// Indexes follow use: a column of `audience` has one while a saved segment or repeated previews of any app compare it, and
+// none otherwise, since each makes every write dearer (design 3). Built and dropped in the background, one at a time, while
+// everybody reads and writes on.
+import type { Clock } from '../platform/clock.ts';
+import type { Sql } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { Log } from '../platform/log.ts';
+import { runAlone } from '../platform/run-alone.ts';
+import type { BuiltinField } from '../properties/fields.ts';
+import { slotColumn } from '../properties/slots.ts';
+import { builtinColumns } from './filter-to-sql.ts';
+import {
+  buildIndex,
+  deleteOldFieldUses,
+  dropIndex,
+  listFieldsInUse,
+  listFollowingIndexes,
+  listSlotsOfKeys,
+  upsertFieldUses,
+} from './index-queries.ts';
+
+/** Previews of a field, a minute apart, that are worth an index. */
+const previewsMin = 3;
+/** Previews longer ago say nothing about now. */
+const rememberedDays = 7;
+const notedEveryMs = 60_000;
+
+const indexPrefix = 'audience_by_';
+const propertyPrefix = 'properties.';
+/** These have indexes of their own, from the first migration on. */
+const alwaysIndexed: readonly BuiltinField[] = ['external_id', 'device.created_at'];
+
+export interface FieldUses {
+  /** A preview compared these fields. Never rejects and holds nobody up. */
+  note(appId: Uuid, fields: readonly string[]): void;
+}
+
+/** Each process notes a field of an app at most once a minute: this is a hint, and not a count of requests. */
+export function createFieldUses({ sql, clock, log }: { sql: Sql; clock: Clock; log: Log }): FieldUses {
+  const noted = new Map<string, number>();
+  return {
+    note(appId, fields) {
+      const nowMs = clock.nowMs();
+      const fresh = fields.filter((field) => nowMs - (noted.get(`${appId} ${field}`) ?? 0) >= notedEveryMs);
+      if (fresh.length === 0) return;
+      if (noted.size > 10_000) noted.clear();
+      for (const field of fresh) noted.set(`${appId} ${field}`, nowMs);
+      upsertFieldUses(sql, clock, appId, fresh).catch((error: unknown) =>
+        log.warn({ err: error }, 'previews not noted'),
+      );
+    },
+  };
+}
+
+/** Any number that nothing else in this database locks. */
+const indexLock = 4_271_960_133;
+
+/** Builds what is used and lacks an index, drops what is not used any more. False: another process is at it. */
+export async function followUse({ sql, clock, log }: { sql: Sql; clock: Clock; log: Log }): Promise<boolean> {
+  return runAlone(sql, indexLock, async () => {
+    await deleteOldFieldUses(sql, clock, rememberedDays);
+    const wanted = new Map([...(await listColumnsInUse(sql))].map((column) => [indexPrefix + column, column]));
+    const existing = await listFollowingIndexes(sql, indexPrefix);
+    const connection = await sql.reserve();
+    try {
+      for (const { name, isValid } of existing) {
+        if (isValid && wanted.has(name)) continue;
+        await dropIndex(connection, name);
+        log.info({ index: name }, isValid ? 'index dropped: no filter uses it' : 'broken index dropped');
+      }
+      const ready = new Set(existing.filter(({ isValid }) => isValid).map(({ name }) => name));
+      for (const [name, column] of wanted) {
+        if (ready.has(name)) continue;
+        const startedAt = performance.now();
+        await buildIndex(connection, name, column);
+        log.info({ index: name, ms: Math.round(performance.now() - startedAt) }, 'index built: filters use it');
+      }
+    } finally {
+      connection.release();
+    }
+  });
+}
+
+async function listColumnsInUse(sql: Sql): Promise<Set<string>> {
+  const used = await listFieldsInUse(sql, previewsMin);
+  const keys = used.flatMap(({ appId, field }) =>
+    field.startsWith(propertyPrefix) ? [{ appId, key: field.slice(propertyPrefix.length) }] : [],
+  );
+  const slots = keys.length === 0 ? [] : await listSlotsOfKeys(sql, keys);
+  const columns = new Set(slots.map(({ type, slot }) => slotColumn(type, slot)));
+  for (const [field, column] of Object.entries(builtinColumns)) {
+    const isUsed = used.some((one) => one.field === field);
+    if (isUsed && !alwaysIndexed.includes(field as BuiltinField)) columns.add(column);
+  }
+  return columns;
+}

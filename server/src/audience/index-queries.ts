@@ -1,0 +1,68 @@
+// SQL: which fields filters ask for, and the indexes on `audience` that follow them.
+import type { Clock } from '../platform/clock.ts';
+import type { Sql } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+
+/** Notes that a preview compared these fields. */
+export async function upsertFieldUses(sql: Sql, clock: Clock, appId: Uuid, fields: readonly string[]): Promise<void> {
+  await sql`
+    INSERT INTO field_uses AS u (app_id, field, previews, last_preview_at)
+    SELECT ${appId}, f.field, 1, ${clock.now} FROM unnest(${fields as string[]}::text[]) AS f (field) ORDER BY f.field
+    ON CONFLICT (app_id, field) DO UPDATE SET previews = u.previews + 1, last_preview_at = ${clock.now}`;
+}
+
+/** Forgets previews older than these days. */
+export async function deleteOldFieldUses(sql: Sql, clock: Clock, days: number): Promise<void> {
+  await sql`DELETE FROM field_uses WHERE last_preview_at < ${clock.now} - ${days}::float8 * interval '1 day'`;
+}
+
+/** Which fields do segments compare, or previews again and again? Over all apps, since they share the table. */
+export async function listFieldsInUse(sql: Sql, previewsMin: number): Promise<{ appId: Uuid; field: string }[]> {
+  return sql<{ appId: Uuid; field: string }[]>`
+    SELECT app_id, field FROM field_uses WHERE previews >= ${previewsMin}
+    UNION SELECT app_id, unnest(fields) FROM segments ORDER BY app_id, field`;
+}
+
+/** The slots of these keys, app by app. */
+export async function listSlotsOfKeys(
+  sql: Sql,
+  used: readonly { appId: Uuid; key: string }[],
+): Promise<{ type: 'string' | 'number' | 'boolean'; slot: number }[]> {
+  return sql<{ type: 'string' | 'number' | 'boolean'; slot: number }[]>`
+    SELECT DISTINCT p.type, p.slot
+    FROM unnest(${used.map(({ appId }) => appId)}::uuid[], ${used.map(({ key }) => key)}::text[]) AS u (app_id, key)
+    JOIN properties p ON p.app_id = u.app_id AND p.key = u.key WHERE p.slot IS NOT NULL`;
+}
+
+export interface FollowingIndex {
+  readonly name: string;
+  /** False: its building was broken off. */
+  readonly isValid: boolean;
+}
+
+/** The indexes that were made here, by the beginning of their names. */
+export async function listFollowingIndexes(sql: Sql, prefix: string): Promise<FollowingIndex[]> {
+  return sql<FollowingIndex[]>`
+    SELECT c.relname::text AS name, i.indisvalid AS is_valid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    WHERE i.indrelid = 'audience'::regclass AND starts_with(c.relname::text, ${prefix}) ORDER BY c.relname`;
+}
+
+/**
+ * Builds an index while everybody writes on. Takes as long as it takes, on a connection of its own; one that is broken off
+ * leaves an index that is not valid. Names are known words, never a caller's text: DDL takes no parameters.
+ */
+export async function buildIndex(connection: Sql, name: string, column: string): Promise<void> {
+  await connection`SET statement_timeout = 0`;
+  try {
+    await connection.unsafe(
+      `CREATE INDEX CONCURRENTLY ${name} ON audience (app_id, ${column}) WHERE ${column} IS NOT NULL`,
+    );
+  } finally {
+    await connection`RESET statement_timeout`;
+  }
+}
+
+/** Drops an index while everybody reads and writes on. */
+export async function dropIndex(connection: Sql, name: string): Promise<void> {
+  await connection.unsafe(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
+}

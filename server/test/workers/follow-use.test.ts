@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import { followUse } from '../../src/audience/follow-use.ts';
+import { upsertFieldUses } from '../../src/audience/index-queries.ts';
+import { setup } from '../setup.ts';
+
+const t = await setup({ workers: false });
+const deps = { sql: t.sql, clock: t.clock, log: t.service.run.log };
+
+const indexes = async (): Promise<string[]> =>
+  (await t.sql`SELECT indexname::text AS name FROM pg_indexes WHERE indexname LIKE 'audience_by_%' ORDER BY 1`).map(
+    (row) => String(row['name']),
+  );
+const isIndexed = async (key: string): Promise<boolean> =>
+  (await t.server.get('/v1/properties')).body.data.find((one: { key: string }) => one.key === key).indexed;
+
+describe('indexes follow use', () => {
+  it('a segment has its columns indexed, seen in the catalog, until nothing uses them', async () => {
+    await t.server.post('/v1/users', { external_id: 'u-1', properties: { plan: 'pro', age: 7 } });
+    const filter = {
+      or: [
+        { field: 'properties.plan', op: 'eq', value: 'pro' },
+        { field: 'country', op: 'eq', value: 'DE' },
+        { event: 'purchase', where: [{ field: 'properties.age', op: 'exists' }] },
+      ],
+    };
+    const { body: segment } = await t.server.post('/v1/segments', { name: 'Pro', filter });
+    expect(await isIndexed('plan')).toBe(false);
+    expect(await followUse(deps)).toBe(true);
+    expect(await indexes()).toEqual(['audience_by_country', 'audience_by_text_01']);
+    expect([await isIndexed('plan'), await isIndexed('age')]).toEqual([true, false]);
+    await t.server.delete(`/v1/segments/${segment.id}`);
+    await followUse(deps);
+    expect(await indexes()).toEqual([]);
+  });
+
+  it('previews are noted once a minute, and their columns indexed when they are repeated, for a week', async () => {
+    const preview = () =>
+      t.server.post('/v1/segments/preview', { filter: { field: 'properties.age', op: 'gt', value: 3 } });
+    const noted = async (): Promise<number> =>
+      (await t.sql`SELECT previews FROM field_uses WHERE field = 'properties.age'`)[0]?.['previews'] ?? 0;
+    await preview();
+    await preview();
+    await expect.poll(noted).toBe(1);
+    await upsertFieldUses(t.sql, t.clock, t.app.id, ['properties.age']);
+    await followUse(deps);
+    expect(await indexes()).toEqual([]);
+    t.clock.advance(60_000);
+    await preview();
+    await expect.poll(noted).toBe(3);
+    await followUse(deps);
+    expect(await indexes()).toEqual(['audience_by_number_01']);
+    t.clock.advance(8 * 86_400_000);
+    await followUse(deps);
+    expect(await indexes()).toEqual([]);
+  });
+
+  it('an index whose building was broken off is made anew', async () => {
+    await t.sql`CREATE INDEX audience_by_country ON audience (app_id, country)`;
+    await t.sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'audience_by_country'::regclass`;
+    const filter = { field: 'country', op: 'eq', value: 'DE' };
+    await t.server.post('/v1/segments', { name: 'Germans', filter });
+    await followUse(deps);
+    const [made] = await t.sql`
+      SELECT i.indisvalid, i.indpred IS NOT NULL AS is_partial FROM pg_index i
+      WHERE i.indexrelid = 'audience_by_country'::regclass`;
+    expect({ ...made }).toEqual({ indisvalid: true, isPartial: true });
+  });
+
+  it('two processes do not build the same', async () => {
+    const both = await Promise.all([followUse(deps), followUse(deps)]);
+    expect(both.filter((isDone) => isDone).length).toBeGreaterThanOrEqual(1);
+    expect(await indexes()).toEqual(['audience_by_country']);
+  });
+});
