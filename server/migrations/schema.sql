@@ -296,6 +296,15 @@ CREATE TABLE events (
 ) PARTITION BY RANGE (at);
 CREATE INDEX events_named ON ONLY public.events USING btree (app_id, name, at);
 
+CREATE TABLE field_uses (
+  app_id uuid NOT NULL,
+  field text COLLATE "C" NOT NULL,
+  previews integer NOT NULL,
+  last_preview_at timestamp with time zone NOT NULL,
+  CONSTRAINT field_uses_pkey PRIMARY KEY (app_id, field),
+  CONSTRAINT field_uses_previews_check CHECK ((previews > 0))
+);
+
 CREATE TABLE instance (
   id smallint NOT NULL,
   system_identifier text COLLATE "C" NOT NULL,
@@ -454,6 +463,15 @@ CREATE UNLOGGED TABLE rate_limits (
   CONSTRAINT rate_limits_granted_check CHECK ((granted >= 1))
 );
 
+CREATE TABLE retired_properties (
+  app_id uuid NOT NULL,
+  id integer NOT NULL,
+  type text COLLATE "C" NOT NULL,
+  slot smallint,
+  retired_at timestamp with time zone NOT NULL,
+  CONSTRAINT retired_properties_pkey PRIMARY KEY (app_id, id)
+);
+
 CREATE TABLE schema_migrations (
   number integer NOT NULL,
   name text COLLATE "C" NOT NULL,
@@ -468,6 +486,7 @@ CREATE TABLE segments (
   name text COLLATE "C" NOT NULL,
   description text COLLATE "C",
   filter json NOT NULL,
+  fields text[] COLLATE "C" NOT NULL,
   created_at timestamp with time zone NOT NULL,
   updated_at timestamp with time zone NOT NULL,
   CONSTRAINT segments_pkey PRIMARY KEY (app_id, id),

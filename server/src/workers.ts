@@ -4,10 +4,12 @@ import { followUse } from './audience/follow-use.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
 import { startSendWorker } from './delivery/worker.ts';
 import { type ScheduleDeps, startScheduleWorker } from './messages/worker.ts';
+import type { Clock } from './platform/clock.ts';
 import type { Sql } from './platform/db.ts';
+import type { Log } from './platform/log.ts';
 import { createPropertyCounter } from './properties/worker.ts';
-import { createPropertyClearing } from './users/worker.ts';
 import { startUpkeep, type Upkeep } from './upkeep.ts';
+import { createPropertyClearing } from './users/worker.ts';
 
 export interface Workers {
   /** When the slower of the loops that send last looked for work, by `performance.now()`. */

@@ -181,18 +181,22 @@ describe('R-81 a fault of ours', () => {
 
 describe('R-81 an outage of the database', () => {
   const keyed = t.service.routes.filter(({ access }) => access !== 'public');
-  const addressOf = (path: string): string => path.replace(':id', unknownId('msg')).replace(':external_id', 'ada');
+  const addressOf = (path: string): string =>
+    path.replace(':id', unknownId(path.startsWith('/v1/segments') ? 'seg' : 'msg')).replace(':external_id', 'ada');
   const bodies: Record<string, unknown> = {
     '/v1/messages': { audience: { all: true }, content: { title: 'Sale' } },
     '/v1/users': { external_id: 'ada' },
     '/v1/devices': { platform: 'web', token: t.pushSubscription() },
+    '/v1/segments': { name: 'All', filter: { event: 'x' } },
+    '/v1/segments/preview': { audience: { all: true } },
+    '/v1/segments/:id': { name: 'All', filter: { event: 'x' } },
   };
   const askAll = () =>
     Promise.all(
       keyed.map(({ method, path }) =>
         t.request(method, addressOf(path), {
           key: t.app.serverKey,
-          ...(method === 'POST' && { body: bodies[path] }),
+          ...(['POST', 'PUT'].includes(method) && { body: bodies[path] }),
         }),
       ),
     );

@@ -298,6 +298,11 @@ describe('R-61 app by app in the database', () => {
       'says when the next message of any app is due',
     'properties/queries.ts: SELECT app_id FROM property_catalogs WHERE counted_at IS NUL':
       'finds the app to count next',
+    'audience/index-queries.ts: DELETE FROM field_uses WHERE last_preview_at < ${clock.now} ': 'forgets what is old',
+    'audience/index-queries.ts: SELECT app_id, field FROM field_uses WHERE previews >= ${pre':
+      'apps share the table whose indexes follow use',
+    'properties/queries.ts: SELECT app_id, id, type, slot FROM retired_properties WHERE ':
+      'finds what is to be cleared, app by app',
     'apps/queries.ts: DELETE FROM credential_minutes WHERE minute < ${clock.now} -':
       'removes what is old, whoever it is of',
     'quotas/queries.ts: DELETE FROM rate_limits WHERE full_at < ${clock.now} - inter':

@@ -164,6 +164,48 @@ describe('DELETE /v1/segments/{id}', () => {
   });
 });
 
+describe('a segment that a scheduled message uses', () => {
+  const inAnHour = () => new Date(t.clock.nowMs() + 3_600_000).toISOString();
+
+  it('400 in_use names the messages, to reach it or to leave it out, until they are no longer to come', async () => {
+    const { server } = await newShop();
+    const { body: segment } = await server.post('/v1/segments', { name: 'A', filter: german });
+    const ids: string[] = [];
+    for (const request of [
+      { audience: { segment_id: segment.id } },
+      { audience: { all: true }, exclude_segment_id: segment.id },
+    ]) {
+      ids.push((await server.post('/v1/messages', { ...request, content, send_at: inAnHour() })).body.id);
+    }
+    const { status, body } = await server.delete(`/v1/segments/${segment.id}`);
+    expect([status, body.issues]).toEqual([
+      400,
+      [{ path: ['id'], code: 'in_use', message: `Scheduled messages use this segment: ${ids.join(', ')}.` }],
+    ]);
+    t.clock.advance(3_600_000);
+    await t.startWorkers().idle();
+    expect((await server.delete(`/v1/segments/${segment.id}`)).status).toBe(200);
+  });
+
+  it('is read when the message runs; one that no longer fits the catalog ends it failed, with nothing sent', async () => {
+    const { app, server } = await newShop();
+    const filter = { field: 'properties.plan', op: 'eq', value: 'pro' };
+    const { body: segment } = await server.post('/v1/segments', { name: 'Pro', filter });
+    const request = { audience: { segment_id: segment.id }, content, send_at: inAnHour() };
+    const { body: message } = await server.post('/v1/messages', request);
+    await t.sql`DELETE FROM properties WHERE app_id = ${app.id} AND key = 'plan'`;
+    t.clock.advance(3_600_000);
+    await t.startWorkers().idle();
+    expect((await server.get(`/v1/messages/${message.id}`)).body).toMatchObject({
+      ...{
+        status: 'failed',
+        status_reason: 'segment_invalid',
+        report: { accepted: 0, sent: 0, failed: 0, skipped: 0 },
+      },
+    });
+  });
+});
+
 describe('POST /v1/segments/preview', () => {
   it('200 counts devices and users, for a filter, a segment and any audience alike', async () => {
     const { server } = await newShop();
