@@ -298,6 +298,7 @@ describe('R-61 app by app in the database', () => {
       'says when the next message of any app is due',
     'properties/queries.ts: SELECT app_id FROM property_catalogs WHERE counted_at IS NUL':
       'finds the app to count next',
+    'delivery/pace-queries.ts: DELETE FROM message_paces WHERE next_at < ${clock.now} - int': 'forgets what has ended',
     'audience/index-queries.ts: DELETE FROM field_uses WHERE last_preview_at < ${clock.now} ': 'forgets what is old',
     'audience/index-queries.ts: SELECT app_id, field FROM field_uses WHERE previews >= ${pre':
       'apps share the table whose indexes follow use',
