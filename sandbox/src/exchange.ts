@@ -94,9 +94,9 @@ export class Http2Connection {
     this.#idle = { ms, debug, arrivals: 0 };
   }
 
-  /** Whether a stream admitted earlier is above the last one of a GOAWAY since. */
+  /** Whether a stream admitted earlier is above the last one of a GOAWAY since, or its connection was cut: nothing becomes of it. */
   isAbandoned(stream: ServerHttp2Stream): boolean {
-    return (stream.id ?? 0) > this.#lastId;
+    return this.#socket.destroyed || (stream.id ?? 0) > this.#lastId;
   }
 
   noteAnswer(stream: ServerHttp2Stream): void {

@@ -20,8 +20,11 @@ export interface PushRecord extends Omit<Reception, 'answer'> {
 /** Token, milliseconds since the epoch, status (0: not answered), Topic or collapse id; a request that was read has more. */
 export type HistoryEntry = readonly [token: string, at: number, status: number, topic: string, ...HistoryDetails];
 
-/** What a repeated push must repeat: `apns-id`, tag and title as the person sees them; and which connection it came on. */
-type HistoryDetails = [] | readonly [apnsId: string, tag: string, title: string, connectionId: number];
+/**
+ * What a repeated push must repeat: `apns-id`, tag and title as the person sees them; which connection it came on, and the
+ * id of the rule that interfered, empty for none.
+ */
+type HistoryDetails = [] | readonly [apnsId: string, tag: string, title: string, connectionId: number, fault: string];
 
 export interface Counters {
   readonly requests: number;
@@ -95,6 +98,7 @@ export class PushLog {
       tag ?? '',
       title,
       request.connectionId,
+      fault ?? '',
     ]);
     this.#emitter.emit('record', record);
     return record;

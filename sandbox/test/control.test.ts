@@ -161,13 +161,14 @@ describe('the log', () => {
     const subscription = browser(sandbox, { vendor: 'mozilla', vapid_key: server.publicKey });
     const client = new Client(sandbox, 'h2');
     const payload = JSON.stringify({ title: 'Sale', tag: 'sale' });
+    sandbox.addFault({ id: 'busy', match: { nth: 2 }, action: { type: 'status', status: 503 } });
     for (const topic of ['a', 'b']) await client.send(server, subscription, { headers: { topic }, payload });
     expect(sandbox.log.history).toEqual([]);
     await sandbox.close();
     const lines = (await readFile(historyFile, 'utf8')).trimEnd().split('\n');
     expect(lines.map((line) => JSON.parse(line))).toEqual([
-      [tokenOf(subscription), expect.any(Number), 201, 'a', '', 'sale', 'Sale', 1],
-      [tokenOf(subscription), expect.any(Number), 201, 'b', '', 'sale', 'Sale', 1],
+      [tokenOf(subscription), expect.any(Number), 201, 'a', '', 'sale', 'Sale', 1, ''],
+      [tokenOf(subscription), expect.any(Number), 503, 'b', '', 'sale', 'Sale', 1, 'busy'],
     ]);
   });
 
@@ -188,8 +189,8 @@ describe('the log', () => {
         .split('\n')
         .map((line) => JSON.parse(line)),
     ).toEqual([
-      [tokenOf(subscription), expect.any(Number), 201, 't28', '', '', 'Hello', 1],
-      [tokenOf(subscription), expect.any(Number), 201, 't29', '', '', 'Hello', 1],
+      [tokenOf(subscription), expect.any(Number), 201, 't28', '', '', 'Hello', 1, ''],
+      [tokenOf(subscription), expect.any(Number), 201, 't29', '', '', 'Hello', 1, ''],
     ]);
     expect((await control(sandbox, 'DELETE', '/log')).status).toBe(204);
     expect((await control(sandbox, 'GET', '/counters')).body).toMatchObject({ requests: 0 });

@@ -106,6 +106,13 @@ describe.each([
     expect(lost.sandbox.log.requests.at(-1)).toMatchObject({ answer: null, isDelivered: true });
   });
 
+  test('what was under way on a connection that is cut is answered by nobody and reaches nobody', async () => {
+    const t = await setup({ type: 'close' }, { nth: 1 });
+    const results = await Promise.allSettled(Array.from({ length: 10 }, () => t.send()));
+    expect(results.filter(({ status }) => status === 'fulfilled')).toEqual([]);
+    expect(t.sandbox.log.counters()).toMatchObject({ delivered: 1, unanswered: 1, requests: 2 });
+  });
+
   test('a hang answers nothing, on a connection that goes on', async () => {
     const t = await setup({ type: 'hang' }, { nth: 1 });
     const hanging = t.send();

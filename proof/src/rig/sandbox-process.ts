@@ -17,6 +17,8 @@ export type HistoryLine = readonly [
   tag: string,
   title: string,
   connectionId: number,
+  /** The id of the fault that interfered; empty for none. */
+  fault: string,
 ];
 
 export interface SandboxProcess {
@@ -29,7 +31,11 @@ export interface SandboxProcess {
   makeMany<Json>(path: '/subscriptions' | '/devices', request: object): AsyncGenerator<Json>;
   /** Replaces all faults. */
   setFaults(faults: readonly object[]): Promise<void>;
-  counters(): Promise<{ readonly requests: number; readonly by_status: Readonly<Record<string, number>> }>;
+  counters(): Promise<{
+    readonly requests: number;
+    readonly streams_exceeded: number;
+    readonly by_status: Readonly<Record<string, number>>;
+  }>;
   /** Ends it; its history is then whole. */
   stop(): Promise<void>;
 }
