@@ -1,4 +1,5 @@
-// What a proof is, and where the proofs are found: one file each in `requirements/`, whose name begins with the number.
+// What a proof is, and where the proofs are found: one file each in `requirements/`, whose name begins with the number. What
+// is of no one guarantee, but of all together, has a word in its place.
 import { readdirSync } from 'node:fs';
 import type { Workbench } from '../../bench/src/workbench.ts';
 import type { Report } from './report.ts';
@@ -14,7 +15,7 @@ export interface ProofOptions {
 }
 
 export interface Requirement {
-  /** As the list of guarantees has it: `R-38b`. */
+  /** As the list of guarantees has it: `R-38b`; or a word. */
   readonly number: string;
   readonly title: string;
   /** States what holds and what does not as claims of the report. What it throws counts as a claim that failed. */
@@ -22,12 +23,12 @@ export interface Requirement {
 }
 
 const directory = new URL('./requirements/', import.meta.url);
-const filePattern = /^r-(\d+[a-z]?)-.+\.ts$/;
+const filePattern = /^(?:r-(\d+[a-z]?)-.+|([a-z]+))\.ts$/;
 
-/** `r-38b-http2-client.ts` → `R-38b`. */
+/** `r-38b-http2-client.ts` → `R-38b`, `soak.ts` → `soak`. */
 function numberOf(file: string): string | undefined {
-  const [, number] = filePattern.exec(file) ?? [];
-  return number && `R-${number}`;
+  const [, number, word] = filePattern.exec(file) ?? [];
+  return number === undefined ? word : `R-${number}`;
 }
 
 /** The numbers that can be proven, in order, each with its file. */

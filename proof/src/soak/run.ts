@@ -1,0 +1,162 @@
+// A soak from an empty database to its facts: the built service as processes, an app with all three channels, and providers
+// that say goodbye, cut connections, turn pushes away and call devices gone while all devices are sent to, again and again.
+import { setTimeout as pause } from 'node:timers/promises';
+import { peakRssMbOf } from '../../../bench/src/measure.ts';
+import { progress, type Workbench } from '../../../bench/src/workbench.ts';
+import type { Sql } from '../../../server/src/platform/db.ts';
+import { addDevices, type MadeDevice, type MixedApp, makeMixedApp, type RunPlace } from '../rig/mixed-app.ts';
+import { findFreePort } from '../rig/ports.ts';
+import { startRunDatabase } from '../rig/run-database.ts';
+import { type SandboxProcess, startSandboxProcess } from '../rig/sandbox-process.ts';
+import { type ServiceNode, startNode } from '../rig/service-node.ts';
+import { checkSoak, type SoakFacts } from './check.ts';
+import { deadPrefix, deadShare, faultsOf, type SoakScale, scaleOf } from './script.ts';
+
+export interface SoakPlan {
+  readonly sends: number;
+  readonly seed: number;
+}
+
+export interface Soaked extends SoakFacts {
+  readonly scale: SoakScale;
+  readonly seconds: number;
+  /** Messages whose numbers do not add up, in words. */
+  readonly disagreements: readonly string[];
+  /** FCM's connections with more streams than it allows. */
+  readonly streamsExceeded: number;
+  /** The most memory of the sandbox, in megabytes: after a quarter of the messages, and in the end. */
+  readonly sandboxMb: readonly [early: number, late: number];
+  /** The most memory of any process of the service. */
+  readonly serviceMb: number;
+}
+
+export async function runSoak(workbench: Workbench, { sends, seed }: SoakPlan): Promise<Soaked> {
+  const scale = scaleOf(sends);
+  const directory = await workbench.makeDirectory('soak');
+  const database = await startRunDatabase(workbench);
+  const sandbox = await startSandboxProcess(workbench, directory);
+  const port = await findFreePort();
+  const place: RunPlace = {
+    directory,
+    environment: { ...database.environment, ...sandbox.environment, PORT: String(port), SEND_WAIT_MS: '2000' },
+  };
+  const apiUrl = `http://127.0.0.1:${port}`;
+  const app = await makeMixedApp(place, sandbox, 'Soak');
+  const devices = await makeDevices(database.sql, app, sandbox, scale.devices, seed);
+  await sandbox.setFaults(faultsOf(scale, seed));
+  const nodes = await startNodes(workbench, place);
+
+  const startedAt = performance.now();
+  const messages = new Map<string, string>();
+  for (let number = 1; number <= scale.messages; number += 1) {
+    const title = `Soak ${number}`;
+    messages.set(await send(apiUrl, app, title), title);
+  }
+  const early = await watch(database.sql, sandbox, sends, scale.messages);
+  const seconds = (performance.now() - startedAt) / 1_000;
+
+  const late = await peakRssMbOf(sandbox.pid);
+  const { streams_exceeded: streamsExceeded } = await sandbox.counters();
+  const serviceMb = await peakOf(nodes);
+  const disagreements = await listDisagreements(apiUrl, app, [...messages.values()]);
+  for (const node of nodes) await node.terminate();
+  await sandbox.stop();
+  const facts = await checkSoak({ sql: database.sql, historyFile: sandbox.historyFile, devices, messages });
+  return { ...facts, scale, seconds, disagreements, streamsExceeded, sandboxMb: [early, late], serviceMb };
+}
+
+async function makeDevices(
+  sql: Sql,
+  app: MixedApp,
+  sandbox: SandboxProcess,
+  count: number,
+  seed: number,
+): Promise<MadeDevice[]> {
+  const made: MadeDevice[] = [];
+  for (const [i, platform] of (['web', 'ios', 'android'] as const).entries()) {
+    const all = Math.floor((count + i) / 3);
+    const dead = Math.max(1, Math.round(all * deadShare));
+    const keep = (some: readonly MadeDevice[]): void => void made.push(...some);
+    await addDevices(sql, app, sandbox, { platform, count: all - dead, seed: `soak ${seed}` }, keep);
+    const gone = { platform, count: dead, seed: `soak ${seed}`, tokenPrefix: deadPrefix };
+    await addDevices(sql, app, sandbox, gone, keep);
+  }
+  progress(`  ${made.length} devices`);
+  return made;
+}
+
+async function startNodes(workbench: Workbench, place: RunPlace): Promise<ServiceNode[]> {
+  const nodes: ServiceNode[] = [];
+  for (const [i, role] of (['api', 'worker', 'worker'] as const).entries()) {
+    const { environment, directory } = place;
+    nodes.push(await startNode(workbench, { name: `${role}-${i}`, role, environment, directory }));
+  }
+  await Promise.all(nodes.map((node) => node.ready()));
+  return nodes;
+}
+
+async function send(apiUrl: string, app: MixedApp, title: string): Promise<string> {
+  const response = await fetch(`${apiUrl}/v1/messages`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${app.serverKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ audience: { all: true }, content: { title, body: 'The same, again and again.' } }),
+  });
+  if (!response.ok) throw new Error(`${title}: ${response.status} ${await response.text()}`);
+  return ((await response.json()) as { id: string }).id;
+}
+
+const sentWithinMs = 30 * 60_000;
+
+/**
+ * Until every message has come to its end; what has not in time is left to the check, which names it. Resolves with the most
+ * memory that the sandbox had had after a quarter of the sends.
+ */
+async function watch(sql: Sql, sandbox: SandboxProcess, sends: number, messages: number): Promise<number> {
+  const deadline = performance.now() + sentWithinMs;
+  let early: number | undefined;
+  let told = 0;
+  for (;;) {
+    const { requests } = await sandbox.counters();
+    if (requests >= sends / 4) early ??= await peakRssMbOf(sandbox.pid);
+    if (requests >= told + sends / 4) {
+      told = requests;
+      progress(`  ${requests.toLocaleString('en')} pushes`);
+    }
+    const [row] = await sql<{ open: number; all: number }[]>`
+      SELECT count(*) FILTER (WHERE status = 'sending')::int AS open, count(*)::int AS all FROM messages`;
+    const isOver = performance.now() > deadline;
+    if (isOver) progress(`  not sent after ${sentWithinMs / 60_000} minutes`);
+    if (isOver || (row && row.open === 0 && row.all >= messages)) return early ?? (await peakRssMbOf(sandbox.pid));
+    await pause(500);
+  }
+}
+
+async function peakOf(nodes: readonly ServiceNode[]): Promise<number> {
+  const pids = (await Promise.all(nodes.map((node) => node.workerPids()))).flat();
+  return Math.max(...(await Promise.all(pids.map(peakRssMbOf))));
+}
+
+/** What callers are told, against itself. */
+async function listDisagreements(apiUrl: string, app: MixedApp, titles: readonly string[]): Promise<string[]> {
+  const response = await fetch(`${apiUrl}/v1/messages?limit=200`, {
+    headers: { authorization: `Bearer ${app.serverKey}` },
+  });
+  const { data } = (await response.json()) as { data: readonly Told[] };
+  const wrong = data.filter(({ status, report: { accepted, sent, failed, skipped, pending = 0 } }) => {
+    return status !== 'sent' || pending > 0 || accepted !== sent + failed + skipped;
+  });
+  const untold = titles.filter((title) => !data.some((told) => told.title === title));
+  return [...untold.map((title) => `${title} is not there`), ...wrong.map((told) => JSON.stringify(told))];
+}
+
+interface Told {
+  readonly title: string;
+  readonly status: string;
+  readonly report: {
+    readonly accepted: number;
+    readonly sent: number;
+    readonly failed: number;
+    readonly skipped: number;
+    readonly pending?: number;
+  };
+}
