@@ -1,0 +1,174 @@
+// R-91: what a message may take: a rate that its requests do not exceed over all workers, retries included, and a window after which
+// nothing of it is sent.
+import { setTimeout as pause } from 'node:timers/promises';
+import { decodeId } from '../../../server/src/platform/ids.ts';
+import type { ProofOptions, Requirement } from '../requirement.ts';
+import { addDevices, type MixedApp } from '../rig/mixed-app.ts';
+import { type RunningService, startRunningService } from '../rig/running-service.ts';
+import type { HistoryLine } from '../rig/sandbox-process.ts';
+
+interface Rate {
+  readonly perSecond: number;
+  readonly seconds: number;
+  readonly title: string;
+}
+
+/** More than the rate that a second may begin (`message-pace.ts`): what comes a little late. */
+const lateMost = (perSecond: number): number => Math.max(1, Math.floor(perSecond * 0.02));
+/** More that a second may have at the provider: what the way bunches, on a busy machine. */
+const bunchedMost = (perSecond: number): number => Math.ceil(perSecond * 0.2) + 5;
+/** A busy machine comes too late for some of the places. */
+const shareLeast = 0.5;
+const workers = 2;
+
+const ratesOf = (isQuick: boolean): readonly Rate[] =>
+  [1, 10, 100, ...(isQuick ? [] : [1_000])].map((perSecond) => ({
+    perSecond,
+    seconds: perSecond === 1 ? 60 : isQuick ? 8 : 60,
+    title: `Rate ${perSecond}`,
+  }));
+
+async function newAppOf(
+  service: RunningService,
+  name: string,
+  devices: number,
+  seed: string,
+  tokenPrefix = 'calm',
+): Promise<MixedApp> {
+  const app = await service.newApp(name);
+  const plan = { count: devices, platform: 'web' as const, seed, tokenPrefix };
+  await addDevices(service.database.sql, app, service.sandbox, plan, () => undefined);
+  return app;
+}
+
+/** When each request of a message was begun, by the clock of the process that made it; milliseconds since the epoch. */
+async function listBegun({ database: { sql } }: RunningService, app: MixedApp): Promise<number[]> {
+  const rows = await sql<{ atMs: number }[]>`
+    SELECT (extract(epoch FROM coalesce((t.attempt ->> 'at')::timestamptz, d.done_at - d.latency_ms * interval '1 millisecond'))
+      * 1000)::float8 AS at_ms
+    FROM batches b JOIN deliveries d ON d.batch_id = b.id
+    LEFT JOIN LATERAL json_array_elements(d.timeline) AS t (attempt) ON true
+    WHERE b.app_id = ${decodeId('app', app.id) ?? ''} ORDER BY at_ms`;
+  return rows.map(({ atMs }) => atMs);
+}
+
+/** The instants in the fullest second; those before `fromMs` are left out. */
+function fullestSecond(instants: readonly number[], fromMs = Number.NEGATIVE_INFINITY): number {
+  const inOrder = instants.filter((at) => at >= fromMs).sort((a, b) => a - b);
+  let most = 0;
+  let next = 0;
+  inOrder.forEach((at, first) => {
+    while (next < inOrder.length && (inOrder[next] ?? 0) < at + 1_000) next++;
+    most = Math.max(most, next - first);
+  });
+  return most;
+}
+
+interface Counted {
+  readonly rate: Rate;
+  readonly devices: number;
+  readonly begun: readonly number[];
+  readonly arrived: readonly number[];
+}
+
+function claimRate({ report }: ProofOptions, { rate: { perSecond }, devices, begun, arrived }: Counted): void {
+  const most = fullestSecond(begun);
+  const [first = 0] = begun;
+  const spanSeconds = ((begun.at(-1) ?? 0) - first) / 1_000;
+  // The last ones are retries, which wait for their time.
+  const nearlyAll = Math.floor(begun.length * 0.9);
+  const reached = nearlyAll / (((begun[nearlyAll] ?? 0) - first) / 1_000);
+  // What waits for the first connection comes at once.
+  const mostArrived = fullestSecond(arrived, Math.min(...arrived) + 1_000);
+  const complaints: string[] = [];
+  if (most > perSecond + lateMost(perSecond)) complaints.push(`${most} requests were begun in one second`);
+  if (mostArrived > perSecond + bunchedMost(perSecond)) complaints.push(`${mostArrived} came to the provider in one`);
+  if (begun.length <= devices || arrived.length !== begun.length)
+    complaints.push(`${begun.length} requests on record, ${arrived.length} at the provider, for ${devices} devices`);
+  if (!(reached >= perSecond * shareLeast)) complaints.push(`only ${reached.toFixed(1)} a second were made`);
+  report.claim(
+    `at per_second ${perSecond} no second begins more, but for ${lateMost(perSecond)} that come late; retries count`,
+    `${begun.length} requests in ${spanSeconds.toFixed(1)} s, ${reached.toFixed(1)} a second; fullest second ${most}, at the provider ${mostArrived}`,
+    complaints,
+  );
+}
+
+export const requirement: Requirement = {
+  number: 'R-91',
+  title: 'a message keeps its rate over all workers, and ends with its window; one with a rate delays no other',
+  async run(options) {
+    const { isQuick, seed, report } = options;
+    const service = await startRunningService(options.workbench, workers);
+    const rates = ratesOf(isQuick);
+    // One try in twenty fails: retries take places too.
+    await service.sandbox.setFaults([
+      {
+        match: { token_prefix: 'retried', share: 0.05, count: 'token', nth: 1 },
+        action: { type: 'status', status: 503 },
+      },
+    ]);
+
+    const running = await Promise.all(
+      rates.map(async (rate, index) => {
+        const devices = rate.perSecond * rate.seconds;
+        const app = await newAppOf(service, rate.title, devices, `rate ${seed} ${index}`, 'retried');
+        return { rate, devices, app };
+      }),
+    );
+    const quick = await newAppOf(service, 'Unpaced', 500, `unpaced ${seed}`);
+    const late = await newAppOf(service, 'Late', 300, `late ${seed}`);
+    report.progress(`  ${rates.length} messages with a rate at once, on ${workers} workers`);
+    const messages = await Promise.all(
+      running.map(async ({ rate, app }) => ({
+        app,
+        id: await service.send(app, {
+          audience: { all: true },
+          content: { title: rate.title, ttl: 3_600 },
+          per_second: rate.perSecond,
+        }),
+      })),
+    );
+    await pause(2_000);
+    const askedAt = Date.now();
+    await service.untilFinal(quick, await service.send(quick, { audience: { all: true }, content: { title: 'Now' } }));
+    const unpacedMs = Date.now() - askedAt;
+
+    // Five a second for a minute are 300; it starts as if half of the minute had passed in an outage.
+    const id = await service.send(late, {
+      audience: { all: true },
+      content: { title: 'Late', ttl: 60 },
+      per_second: 5,
+    });
+    await service.database.sql`
+      UPDATE batches SET due_at = due_at - interval '45 seconds', expires_at = expires_at - interval '45 seconds'
+      WHERE app_id = (SELECT app_id FROM batches WHERE per_second = 5 LIMIT 1) AND per_second = 5`;
+    const ended = await service.untilFinal(late, id);
+    for (const { app, id: each } of messages) await service.untilFinal(app, each);
+
+    const arrivals = new Map<string, number[]>();
+    await service.readHistory(([, at, , , , , title]: HistoryLine) => {
+      const known = arrivals.get(title);
+      if (known) known.push(at);
+      else arrivals.set(title, [at]);
+    });
+    for (const { rate, devices, app } of running) {
+      const begun = await listBegun(service, app);
+      claimRate(options, { rate, devices, begun, arrived: arrivals.get(rate.title) ?? [] });
+    }
+    report.claim(
+      'a message to 500 without a rate does not wait for those with one',
+      `${unpacedMs} ms from the request to its last outcome`,
+      unpacedMs <= 15_000 ? [] : [`it took ${unpacedMs} ms`],
+    );
+    const { sent = 0, failed = 0 } = ended.report;
+    const lateness = Math.max(...(arrivals.get('Late') ?? [0])) - Date.parse(ended.started_at ?? '');
+    report.claim(
+      'what its window leaves of a message is expired and not sent',
+      `${sent} sent, ${ended.error_counts['expired'] ?? 0} expired; last request ${(lateness / 1_000).toFixed(1)} s after its start`,
+      [
+        ...(sent > 0 && failed > 0 && failed === ended.error_counts['expired'] ? [] : [JSON.stringify(ended)]),
+        ...(lateness <= 16_000 ? [] : ['a request came after the window']),
+      ],
+    );
+  },
+};

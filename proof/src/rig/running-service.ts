@@ -1,0 +1,85 @@
+// A service in full: a database, the sandbox, an API and workers as processes of their own, and what a caller does with them. What
+// the providers saw is read from the sandbox's history, after its end.
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Workbench } from '../../../bench/src/workbench.ts';
+import { runCommand } from './command.ts';
+import { type MixedApp, makeMixedApp, type RunPlace } from './mixed-app.ts';
+import { findFreePort } from './ports.ts';
+import { type RunDatabase, startRunDatabase } from './run-database.ts';
+import { type HistoryLine, type SandboxProcess, startSandboxProcess } from './sandbox-process.ts';
+import { startNode } from './service-node.ts';
+
+export interface MessageState {
+  readonly status: string;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  readonly report: Readonly<Record<string, number>>;
+  readonly error_counts: Readonly<Record<string, number>>;
+}
+
+export interface RunningService {
+  readonly database: RunDatabase;
+  readonly sandbox: SandboxProcess;
+  newApp(name: string): Promise<MixedApp>;
+  /** Ends what an app is sending. */
+  suspend(app: MixedApp): Promise<void>;
+  /** Sends a message and answers its id; throws what the API refuses. */
+  send(app: MixedApp, message: object): Promise<string>;
+  messageOf(app: MixedApp, id: string): Promise<MessageState>;
+  /** Resolves when nothing of a message is open any more. */
+  untilFinal(app: MixedApp, id: string): Promise<MessageState>;
+  /** The sandbox ends, and with it what it can be asked; each request it saw goes to `look`. */
+  readHistory(look: (line: HistoryLine) => void): Promise<void>;
+}
+
+export async function startRunningService(workbench: Workbench, workers: number): Promise<RunningService> {
+  const directory = await workbench.makeDirectory('run');
+  const database = await startRunDatabase(workbench);
+  const sandbox = await startSandboxProcess(workbench, directory);
+  const port = await findFreePort();
+  const place: RunPlace = {
+    directory,
+    environment: { ...database.environment, ...sandbox.environment, PORT: String(port), SEND_WAIT_MS: '0' },
+  };
+  const roles = ['api' as const, ...Array.from({ length: workers }, () => 'worker' as const)];
+  const nodes = await Promise.all(
+    roles.map((role, index) =>
+      startNode(workbench, { name: `${role}-${index}`, role, environment: place.environment, directory }),
+    ),
+  );
+  await Promise.all(nodes.map((node) => node.ready()));
+
+  const ask = async <Json>({ serverKey }: MixedApp, path: string, body?: object): Promise<Json> => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      method: body ? 'POST' : 'GET',
+      headers: { authorization: `Bearer ${serverKey}`, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (response.status !== 200) throw new Error(`${response.status} to ${path}: ${text}`);
+    return JSON.parse(text) as Json;
+  };
+  const messageOf = (app: MixedApp, id: string) => ask<MessageState>(app, `/v1/messages/${id}`);
+  return {
+    database,
+    sandbox,
+    newApp: (name) => makeMixedApp(place, sandbox, name),
+    suspend: async (app) => void (await runCommand(place.environment, directory, 'app', 'suspend', app.id)),
+    send: async (app, message) => (await ask<{ id: string }>(app, '/v1/messages', message)).id,
+    messageOf,
+    async untilFinal(app, id) {
+      for (;;) {
+        const message = await messageOf(app, id);
+        if (message.status !== 'sending') return message;
+        await pause(100);
+      }
+    },
+    async readHistory(look) {
+      await sandbox.stop();
+      const lines = createInterface({ input: createReadStream(sandbox.historyFile) });
+      for await (const line of lines) look(JSON.parse(line) as HistoryLine);
+    },
+  };
+}
