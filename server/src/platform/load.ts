@@ -12,16 +12,16 @@ export interface Load {
 
 /**
  * Requests under way at which each kind is turned away. Measured on two cores of an AMD EPYC: a registration or a profile costs
- * the API process 0.65 ms of CPU and PostgreSQL 0.3, a read 0.1 and 0.03; 16 at once keep a process as busy as 400 do. So 400
- * writes in line are a quarter of a second's work and 800 half of one, on a core of its own; more in line would serve nobody
- * sooner, and the caller's own timeout would end it.
+ * the API process 0.6 ms of CPU and PostgreSQL 0.3, a read 0.1 and 0.02; 50 at once are answered as fast as 400, so more in
+ * line only wait. 200 writes are an eighth of a second's work on a core of its own. On that machine with eight times the work it
+ * can do, 200 under way were answered within a second (p99), 400 were not.
  */
 export interface LoadLimits {
   readonly devices: number;
   readonly servers: number;
 }
 
-export const defaultLoadLimits: LoadLimits = { devices: 400, servers: 800 };
+export const defaultLoadLimits: LoadLimits = { devices: 200, servers: 400 };
 
 const retryAfterMs = 1000;
 

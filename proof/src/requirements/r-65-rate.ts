@@ -1,0 +1,97 @@
+// R-65: five times its rate offered to a key, evenly over one node and over four: what is admitted is the rate and a burst, and
+// a key beside it does not notice.
+import { setTimeout as pause } from 'node:timers/promises';
+import { Workbench } from '../../../bench/src/workbench.ts';
+import type { ProofOptions, Requirement } from '../requirement.ts';
+import { type ApiNodes, callApi, startApiNodes } from '../rig/api-nodes.ts';
+
+/** Of the built-in plans, what a server key may. */
+const plans = [
+  { plan: 'free', rate: 10 },
+  { plan: 'growth', rate: 60 },
+  { plan: 'pro', rate: 300 },
+] as const;
+const overload = 5;
+const tickMs = 20;
+
+interface Keys {
+  readonly server_key: string;
+}
+
+interface Counts {
+  admitted: number;
+  limited: number;
+  other: number;
+  /** Until the last answer: a machine that is busy otherwise answers late, and the bucket fills meanwhile. */
+  seconds: number;
+}
+
+/** Asks so often a second for so long, in turn at each node, whether or not there are answers. */
+async function offer({ nodes }: ApiNodes, key: string, perSecond: number, seconds: number): Promise<Counts> {
+  const counts: Counts = { admitted: 0, limited: 0, other: 0, seconds: 0 };
+  const asked: Promise<void>[] = [];
+  const startedAt = performance.now();
+  for (let offered = 0; offered < perSecond * seconds; ) {
+    const due = Math.min(perSecond * seconds, ((performance.now() - startedAt) / 1000) * perSecond);
+    for (; offered < due; offered++) {
+      const url = `${nodes[offered % nodes.length]?.url}/v1/config`;
+      asked.push(
+        callApi(url, { key }).then(
+          ({ status }) => {
+            if (status === 200) counts.admitted++;
+            else if (status === 429) counts.limited++;
+            else counts.other++;
+          },
+          () => {
+            counts.other++;
+          },
+        ),
+      );
+    }
+    await pause(tickMs);
+  }
+  await Promise.all(asked);
+  counts.seconds = (performance.now() - startedAt) / 1000;
+  return counts;
+}
+
+async function proveOn(count: number, { isQuick, report }: ProofOptions): Promise<void> {
+  const seconds = isQuick ? 3 : 60;
+  const workbench = new Workbench();
+  try {
+    const nodes = await startApiNodes(workbench, { count });
+    for (const { plan, rate } of plans) {
+      const loud = await nodes.run<Keys>('app', 'create', `Loud ${plan}`, '--plan', plan);
+      const calm = await nodes.run<Keys>('app', 'create', `Calm ${plan}`, '--plan', plan);
+      const [offered, beside] = await Promise.all([
+        offer(nodes, loud.server_key, overload * rate, seconds),
+        offer(nodes, calm.server_key, rate / 2, seconds),
+      ]);
+      const { admitted, limited, other } = offered;
+      const [least, most] = [0.95 * rate * seconds + rate, 1.02 * rate * offered.seconds + rate];
+      report.claim(
+        `plan ${plan}, ${count === 1 ? 'one node' : `${count} nodes`}: 95 to 102 % of ${rate} a second and a burst`,
+        `${admitted} of ${admitted + limited + other} in ${offered.seconds.toFixed(1)} s; ${Math.ceil(least)} to ${Math.floor(most)} may be`,
+        [
+          ...(admitted < least || admitted > most ? [`${admitted} were admitted`] : []),
+          ...(other > 0 ? [`${other} had another answer, or none`] : []),
+        ],
+      );
+      report.claim(
+        `plan ${plan}: a key beside it that keeps to half of its rate is never refused`,
+        `${beside.admitted} of ${beside.admitted + beside.limited + beside.other}`,
+        beside.limited + beside.other > 0 ? [`${beside.limited} refused, ${beside.other} otherwise`] : [],
+      );
+    }
+  } finally {
+    await workbench.close();
+  }
+}
+
+export const requirement: Requirement = {
+  number: 'R-65',
+  title: 'A key is admitted its rate and a burst, whatever is offered',
+  async run(options) {
+    for (const count of [1, 4]) await proveOn(count, options);
+  },
+};

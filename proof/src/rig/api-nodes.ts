@@ -1,0 +1,104 @@
+// API nodes that share one database, each at an address of its own, as they stand behind a load balancer; and a client that
+// asks the one or the other.
+import { Agent, type IncomingHttpHeaders, request } from 'node:http';
+import type { Workbench } from '../../../bench/src/workbench.ts';
+import { runCommand } from './command.ts';
+import { findFreePort } from './ports.ts';
+import { type RunDatabase, startRunDatabase } from './run-database.ts';
+import { type ServiceNode, startNode } from './service-node.ts';
+
+export interface ApiNode {
+  readonly url: string;
+  readonly node: ServiceNode;
+  /** Starts one in the place of a node that has ended. */
+  again(): Promise<ApiNode>;
+}
+
+export interface ApiNodes {
+  readonly directory: string;
+  readonly database: RunDatabase;
+  readonly nodes: readonly ApiNode[];
+  /** One command of the command line, on their database. */
+  run<Json>(...parameters: readonly string[]): Promise<Json>;
+}
+
+export interface ApiNodesPlan {
+  readonly count: number;
+  /** Beside them, a node that works what they leave. */
+  readonly hasWorker?: boolean;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** Starts so many, on a new database, and resolves when all of them answer. */
+export async function startApiNodes(workbench: Workbench, plan: ApiNodesPlan): Promise<ApiNodes> {
+  const { count, hasWorker = false, environment } = plan;
+  const directory = await workbench.makeDirectory('nodes');
+  const database = await startRunDatabase(workbench);
+  const told = { ...database.environment, ...environment };
+  const start = async (index: number): Promise<ApiNode> => {
+    const port = await findFreePort();
+    const node = await startNode(workbench, {
+      name: `api-${index}-${port}`,
+      role: 'api',
+      directory,
+      environment: { ...told, PORT: String(port) },
+    });
+    await node.ready();
+    return { url: `http://127.0.0.1:${port}`, node, again: () => start(index) };
+  };
+  const nodes = await Promise.all(Array.from({ length: count }, (_, index) => start(index)));
+  if (hasWorker) {
+    const worker = await startNode(workbench, { name: 'worker', role: 'worker', directory, environment: told });
+    await worker.ready();
+  }
+  return { directory, database, nodes, run: (...parameters) => runCommand(told, directory, ...parameters) };
+}
+
+export interface ApiCall {
+  readonly method?: 'GET' | 'POST';
+  readonly key: string;
+  readonly body?: object;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface ApiAnswer<Json> {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly json: Json;
+}
+
+// As many as a backend has: one that opens thousands at once measures how they are opened.
+const agent = new Agent({ keepAlive: true, maxSockets: 128 });
+const answerWithinMs = 60_000;
+
+/** Rejects when there is no answer. */
+export function callApi<Json>(url: string, { method = 'GET', key, body, headers }: ApiCall): Promise<ApiAnswer<Json>> {
+  return new Promise((resolve, reject) => {
+    const payload = body && Buffer.from(JSON.stringify(body));
+    const asked = request(
+      url,
+      {
+        method,
+        agent,
+        timeout: answerWithinMs,
+        headers: {
+          authorization: `Bearer ${key}`,
+          ...(payload && { 'content-type': 'application/json', 'content-length': payload.length }),
+          ...headers,
+        },
+      },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          const json = JSON.parse(Buffer.concat(chunks).toString('utf8')) as Json;
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, json });
+        });
+      },
+    );
+    asked.on('timeout', () => asked.destroy(new Error(`${url}: no answer within ${answerWithinMs} ms`)));
+    asked.on('error', reject);
+    asked.end(payload);
+  });
+}
