@@ -197,6 +197,19 @@ describe('R-66 NEW_DEVICES_PER_MINUTE', () => {
     expect(await count(5, () => register(address))).toEqual({ 200: 3, '429 rate_limited': 2 });
   });
 
+  it('counts one device of a registration that the database has repeated', () => {
+    const limits = createAddressLimits({ clock: t.clock, newDevicesPerMinute: 2 });
+    const [first, second, third] = ['a', 'b', 'c'].map(() => limits.permitNewDevice('192.0.2.9'));
+    first?.take();
+    first?.take();
+    second?.take();
+    expect(() => third?.take()).toThrow('2 new devices per minute');
+    first?.giveBack();
+    first?.giveBack();
+    third?.take();
+    expect(() => first?.take()).toThrow('2 new devices per minute');
+  });
+
   it('is nothing to server keys', async () => {
     const address = newAddress();
     expect(await count(10, () => register(address, {}, t.app.serverKey))).toEqual({ 200: 10 });
