@@ -126,7 +126,7 @@ describe('R-68 no overselling', () => {
 });
 
 describe('what costs nothing', () => {
-  it('a replay, a dry run and an empty audience, also when the month is used up', async () => {
+  it('a replay, a dry run, a preview and an empty audience, also when the month is used up', async () => {
     const app = await appWith(1, 'hundred', 99);
     const key = { 'idempotency-key': 'first' };
     const first = await send(app, everybody, key);
@@ -139,6 +139,9 @@ describe('what costs nothing', () => {
       code: 'quota_exceeded',
       message: 'This message needs 1 delivery; 0 are left this month.',
     });
+    const filter = { field: 'device.platform', op: 'eq', value: 'web' };
+    const preview = await t.clientOf(app.serverKey).post('/v1/segments/preview', { filter });
+    expect(preview).toMatchObject({ status: 200, body: expect.any(Object) });
     const nobody = await send(app, { audience: { external_ids: ['nobody'] }, content });
     expect(nobody).toMatchObject({ status: 200, body: { report: { accepted: 0 } } });
     expect(await usedNow(app)).toBe(100);
