@@ -13,6 +13,7 @@ import { type MessageRouteDeps, messageRoutes } from './messages/routes.ts';
 import { openapiRoutes } from './openapi/routes.ts';
 import { pageRoutes } from './page-routes.ts';
 import type { Sql } from './platform/db.ts';
+import type { FairSlots } from './platform/fair-slots.ts';
 import type { Route } from './platform/http-server.ts';
 import { propertyRoutes } from './properties/routes.ts';
 import { type ReceiptRouteDeps, receiptRoutes } from './receipts/routes.ts';
@@ -29,6 +30,8 @@ export interface HttpDeps
     HealthDeps {
   /** Short transactions have a pool of their own: a lock they wait for keeps no reader waiting. */
   readonly txSql: Sql;
+  /** Turns at the pool for long statements, shared fairly between apps. */
+  readonly audienceSlots: FairSlots;
   /** Nothing is sent for the moment. */
   readonly isPaused: () => boolean;
 }

@@ -83,6 +83,9 @@ export interface Service {
   close(): Promise<void>;
 }
 
+/** For statements over an audience, in each process. */
+const audienceConnections = 3;
+
 /**
  * Pushes under way at once in one process. An app that is alone has half of them, which covers 50 ms of provider latency at 4,000
  * pushes a second; few enough to bound memory and what a crash can repeat.
@@ -100,7 +103,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     openPool({ url: databaseUrl, connectionsMax, name: `carillon ${name}`, statementTimeoutMs });
   const sql = open('reads', 4, 10_000);
   const txSql = open('transactions', 6, 10_000);
-  const workSql = open('audience', 3, 60_000);
+  const workSql = open('audience', audienceConnections, 60_000);
   const sendSql = open('send', 5, 10_000);
   // The rate limiter stands before every other statement of a request, and waits for none of them.
   const limitSql = openPool({ ...limiterPool, url: databaseUrl });
@@ -217,6 +220,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     sql,
     txSql,
     workSql,
+    audienceSlots: createFairSlots({ slotsMax: audienceConnections, perFree: 1 }),
     clock,
     cursors,
     plans,

@@ -10,6 +10,7 @@ import { parseToken } from '../devices/token.ts';
 import { createAcceptMessage } from '../messages/accept-message.ts';
 import { awaitReport, createFinishes } from '../messages/await-report.ts';
 import { type MessageRequest, messageRequestSchema } from '../messages/message.ts';
+import { createFairSlots } from '../platform/fair-slots.ts';
 import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
 import { loadInstance } from '../platform/instance.ts';
 import { createLog } from '../platform/log.ts';
@@ -71,7 +72,8 @@ async function send(
   const service = await openService(context);
   try {
     const { run } = service;
-    const accept = createAcceptMessage({ sql, txSql: sql, workSql: sql, clock, isPaused: run.isPaused });
+    const audienceSlots = createFairSlots({ slotsMax: 1, perFree: 1 });
+    const accept = createAcceptMessage({ sql, txSql: sql, workSql: sql, audienceSlots, clock, isPaused: run.isPaused });
     const accepted = await accept(caller, plan, request, null);
     const wait = {
       sql,

@@ -9,6 +9,7 @@ import { invalid } from '../platform/api-error.ts';
 import { type Clock, readNowMs } from '../platform/clock.ts';
 import { type Sql, type Tx, transaction } from '../platform/db.ts';
 import { failpoint, failpointAfterCommitSent } from '../platform/failpoint.ts';
+import { type FairSlots, withSlot } from '../platform/fair-slots.ts';
 import { decodeId, encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
 import type { Instant } from '../platform/instant.ts';
 import { chargeQuota, refuseWhenUsedUp } from '../quotas/monthly-quota.ts';
@@ -47,6 +48,8 @@ export interface AcceptDeps {
   readonly txSql: Sql;
   /** The pool for long statements: a large audience must not stand in front of a request. */
   readonly workSql: Sql;
+  /** One for each connection of that pool. */
+  readonly audienceSlots: FairSlots;
   readonly clock: Clock;
   /** While paused nothing is worked here, however small: its batches wait like all others. */
   readonly isPaused: () => boolean;
@@ -126,6 +129,23 @@ function windowMsOf({ content }: MessageRequest): number {
   return sendWindowMs(compileContent(content).largestTtlSeconds);
 }
 
+/** So many ids are soon resolved. */
+const fewIds = 1000;
+
+// What is only stored is short work, and so is a message to a few; whom another one reaches may take long to find out. Of the
+// connections for that an app leaves some to others, however much it sends (R-62).
+function inPool<Result>(
+  { txSql, workSql, audienceSlots }: AcceptDeps,
+  appId: Uuid,
+  { send_at: sendAt, exclude_segment_id: excluded, audience }: MessageRequest,
+  work: Parameters<typeof transaction<Result>>[1],
+): Promise<Result> {
+  const ids =
+    'device_ids' in audience ? audience.device_ids : 'external_ids' in audience ? audience.external_ids : null;
+  if (sendAt || (ids !== null && ids.length <= fewIds && !excluded)) return transaction(txSql, work);
+  return withSlot(audienceSlots, appId, () => transaction(workSql, work));
+}
+
 /** Stores a message and what it needs, in one transaction. `busy` and `taken`: somebody else has its key. */
 async function store(
   deps: AcceptDeps,
@@ -141,9 +161,7 @@ async function store(
     // Before the transaction: it is to be short.
     refuseLowRate(perSecond, [{ dueAtMs: 0, deliveries: await countDeliveries() }], windowMsOf(request));
   }
-  // What is only stored is short work; whom a message reaches now may take long to find out.
-  const pool = sendAt === null ? deps.workSql : deps.txSql;
-  return transaction<Accepted | 'busy' | 'taken'>(pool, async (tx, rollback) => {
+  return inPool<Accepted | 'busy' | 'taken'>(deps, caller.appId, request, async (tx, rollback) => {
     if (idempotencyKey !== null && !(await tryLockIdempotencyKey(tx, caller.appId, idempotencyKey)))
       return rollback('busy');
     const message: NewMessage = {

@@ -70,3 +70,13 @@ export function createFairSlots({ slotsMax, perFree }: FairSlotsOptions): FairSl
     },
   };
 }
+
+/** Does work while the holder has a slot. */
+export async function withSlot<Result>(slots: FairSlots, holder: string, work: () => Promise<Result>): Promise<Result> {
+  await slots.take(holder);
+  try {
+    return await work();
+  } finally {
+    slots.give(holder);
+  }
+}

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { claimNextBatch } from '../../src/delivery/queries.ts';
 import { type RunDeps, runBatch } from '../../src/delivery/run-batch.ts';
+import { transaction } from '../../src/platform/db.ts';
 import { createFairSlots } from '../../src/platform/fair-slots.ts';
 import { mintUuid } from '../../src/platform/ids.ts';
 import { accept } from '../push-service.ts';
-import { type Bundle, setup } from '../setup.ts';
+import { type Bundle, type Response, setup } from '../setup.ts';
 
 const firstApp = '00000000-0000-0000-0000-000000000000';
 const content = { title: 'Sale' };
@@ -49,6 +50,30 @@ describe('R-62 an app whose pushes nobody answers', () => {
     expect(await claim([t.app.id, other.id])).toBeUndefined();
     expect(await claim([t.app.id])).toMatchObject({ appId: other.id });
     expect(await claim([other.id])).toMatchObject({ appId: t.app.id });
+  });
+});
+
+describe('R-62 an app whose audiences take long to resolve', () => {
+  it('leaves a connection for what another app sends to everybody', async () => {
+    const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0', DEFAULT_PLAN: 'pro' } });
+    const message = { audience: { all: true }, content };
+    await queueMessage(t, 60);
+    const other = await t.newApp();
+    await t.registerMany(60, other);
+    let held: Promise<Response>[] = [];
+    await transaction(t.sql, async (tx) => {
+      // Its sends stand at the end of their transactions, with their connections.
+      await tx`SELECT 1 FROM usage WHERE app_id = ${t.app.id} FOR UPDATE`;
+      held = Array.from({ length: 6 }, () => t.server.post('/v1/messages', message));
+      for (let waiting = 0; waiting < 2; ) {
+        const rows = await t.sql`
+          SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+        waiting = rows.length;
+      }
+      const { status } = await t.clientOf(other.serverKey).post('/v1/messages', message);
+      expect(status).toBe(200);
+    });
+    for (const { status } of await Promise.all(held)) expect(status).toBe(200);
   });
 });
 
