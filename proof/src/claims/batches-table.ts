@@ -1,0 +1,77 @@
+// Batches to be claimed, without messages and devices: a claim looks at nothing else. And a table beside them in which whoever
+// holds one says so, and which no claim knows of.
+import type { Fragment, Sql } from '../../../server/src/platform/db.ts';
+import type { Uuid } from '../../../server/src/platform/ids.ts';
+
+export interface BatchesPlan {
+  readonly apps: number;
+  readonly perApp: number;
+}
+
+/** An id of this kind and number. `number` is an expression. */
+const uuidOf = (sql: Sql, kind: string, number: Fragment): Fragment =>
+  sql`(${`${kind.repeat(8)}-0000-0000-0000-`}::text || lpad(to_hex(${number}), 12, '0'))::uuid`;
+
+/** Waiting batches; every other app's are paced, which has claims of its own. */
+export async function fillBatches(sql: Sql, { apps, perApp }: BatchesPlan): Promise<void> {
+  await sql`
+    INSERT INTO batches (id, app_id, message_id, device_ids, size, state, queued_at, due_at, expires_at, available_at, per_second)
+    SELECT ${uuidOf(sql, '1', sql`app * 100000 + n`)}, ${uuidOf(sql, 'a', sql`app`)}, ${uuidOf(sql, 'b', sql`app * 10 + n % 3`)},
+      ARRAY[${uuidOf(sql, 'c', sql`n`)}], 1, 'waiting', now(), now(), now() + interval '1 day', now(),
+      CASE WHEN app % 2 = 0 THEN 1000 END
+    FROM generate_series(1, ${apps}::int) app CROSS JOIN generate_series(1, ${perApp}::int) n`;
+}
+
+/** Claimed batches of one app whose leases have 19 seconds left, and one whose lease has just run out; resolves with its id. */
+export async function fillLeases(sql: Sql, live: number, isPaced: boolean): Promise<Uuid> {
+  await sql`
+    INSERT INTO batches (id, app_id, message_id, device_ids, size, state, queued_at, due_at, expires_at, available_at, claim_id, claims, per_second)
+    SELECT ${uuidOf(sql, '1', sql`n`)}, ${uuidOf(sql, 'a', sql`1`)}, ${uuidOf(sql, 'b', sql`1`)}, ARRAY[${uuidOf(sql, 'c', sql`n`)}], 1,
+      'claimed', now(), now(), now() + interval '1 day',
+      CASE WHEN n = ${live}::int + 1 THEN now() - interval '1 millisecond' ELSE now() + interval '19 seconds' END,
+      ${uuidOf(sql, 'd', sql`n`)}, 1, CASE WHEN ${isPaced} THEN 1000 END
+    FROM generate_series(1, ${live}::int + 1) n`;
+  const [dead] = await sql<{ id: Uuid }[]>`SELECT id FROM batches WHERE available_at <= now()`;
+  if (!dead) throw new Error('No lease has run out.');
+  return dead.id;
+}
+
+export async function makeHolds(sql: Sql): Promise<void> {
+  await sql`CREATE TABLE proof_holds (batch_id uuid PRIMARY KEY, claim_id uuid NOT NULL, until timestamptz NOT NULL)`;
+}
+
+export interface Held {
+  readonly batches: number;
+  /** Of which nobody else held. */
+  readonly free: number;
+  /** Of which another had died with. */
+  readonly inherited: number;
+}
+
+/** Says that a claim holds its batches from now on. */
+export async function hold(sql: Sql, claimId: Uuid): Promise<Held> {
+  const [row] = await sql<Held[]>`
+    WITH mine AS (SELECT id FROM batches WHERE claim_id = ${claimId}), taken AS (
+      INSERT INTO proof_holds (batch_id, claim_id, until) SELECT id, ${claimId}, 'infinity' FROM mine
+      ON CONFLICT (batch_id) DO UPDATE SET claim_id = excluded.claim_id, until = excluded.until
+      WHERE proof_holds.until <= clock_timestamp() RETURNING xmax <> 0 AS was_there
+    )
+    SELECT (SELECT count(*) FROM mine)::int AS batches, (SELECT count(*) FROM taken)::int AS free,
+      (SELECT count(*) FROM taken WHERE was_there)::int AS inherited`;
+  return row ?? { batches: 0, free: 0, inherited: 0 };
+}
+
+/** To be said before the batch is given back. */
+export async function letGo(sql: Sql, claimId: Uuid): Promise<void> {
+  await sql`DELETE FROM proof_holds WHERE claim_id = ${claimId}`;
+}
+
+/** As if the holder had died a while ago: its lease runs out in a moment, and until then the batch is nobody else's. */
+export async function die(sql: Sql, claimId: Uuid): Promise<void> {
+  await sql`
+    WITH dying AS (
+      UPDATE batches SET available_at = clock_timestamp() + interval '200 milliseconds'
+      WHERE claim_id = ${claimId} AND state = 'claimed' RETURNING id, available_at
+    )
+    UPDATE proof_holds SET until = dying.available_at FROM dying WHERE batch_id = dying.id`;
+}
