@@ -1,0 +1,159 @@
+// What a proof of the API begins with: a database that nodes share, a sandbox, an app with its devices, and nodes as an operator
+// starts them. Says afterwards how many pushes each device got, as the sandbox's history has it.
+import { readFile } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Workbench } from '../../bench/src/workbench.ts';
+import { decodeId, encodeId, type Uuid } from '../../server/src/platform/ids.ts';
+import { armedWith, type FailpointPlan } from './rig/failpoints.ts';
+import { addDevices, type MadeDevice, type MixedApp, makeMixedApp, type RunPlace } from './rig/mixed-app.ts';
+import { findFreePort } from './rig/ports.ts';
+import { type RunDatabase, startRunDatabase } from './rig/run-database.ts';
+import { type HistoryLine, type SandboxProcess, startSandboxProcess } from './rig/sandbox-process.ts';
+import { type ServiceNode, startNode } from './rig/service-node.ts';
+
+export interface Api {
+  readonly url: string;
+  readonly node: ServiceNode;
+}
+
+export interface NodeChanges {
+  /** Instead of what all nodes are told. */
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly failpoints?: FailpointPlan;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+}
+
+export interface StagePlan {
+  readonly workbench: Workbench;
+  readonly purpose: string;
+  readonly devices: number;
+  readonly seed: number;
+}
+
+export class Stage {
+  readonly database: RunDatabase;
+  readonly sandbox: SandboxProcess;
+  readonly app: MixedApp;
+  readonly devices: readonly MadeDevice[];
+  readonly #workbench: Workbench;
+  readonly #place: RunPlace;
+  #nodes = 0;
+
+  private constructor(
+    parts: Pick<Stage, 'database' | 'sandbox' | 'app' | 'devices'>,
+    place: RunPlace,
+    workbench: Workbench,
+  ) {
+    this.database = parts.database;
+    this.sandbox = parts.sandbox;
+    this.app = parts.app;
+    this.devices = parts.devices;
+    this.#place = place;
+    this.#workbench = workbench;
+  }
+
+  static async set({ workbench, purpose, devices: count, seed }: StagePlan): Promise<Stage> {
+    const directory = await workbench.makeDirectory(purpose);
+    const database = await startRunDatabase(workbench);
+    const sandbox = await startSandboxProcess(workbench, directory);
+    const place = { directory, environment: { ...database.environment, ...sandbox.environment } };
+    const app = await makeMixedApp(place, sandbox, 'Proof');
+    const devices: MadeDevice[] = [];
+    const plan = { count, platform: 'web', seed: `${purpose} ${seed}` } as const;
+    await addDevices(database.sql, app, sandbox, plan, (some) => void devices.push(...some));
+    return new Stage({ database, sandbox, app, devices }, place, workbench);
+  }
+
+  /** For what a proof writes. */
+  get directory(): string {
+    return this.#place.directory;
+  }
+
+  /** Resolves when it answers. */
+  async startApi(changes: NodeChanges = {}): Promise<Api> {
+    const port = await findFreePort();
+    const environment = { PORT: String(port), ...changes.environment };
+    const node = await this.#start('api', { ...changes, environment });
+    return { url: `http://127.0.0.1:${port}`, node };
+  }
+
+  async startWorker(): Promise<ServiceNode> {
+    return await this.#start('worker', {});
+  }
+
+  async #start(role: 'api' | 'worker', { environment, failpoints }: NodeChanges): Promise<ServiceNode> {
+    this.#nodes += 1;
+    const armed = failpoints && (await armedWith(failpoints));
+    const node = await startNode(this.#workbench, {
+      name: `${role}-${this.#nodes}`,
+      role,
+      directory: this.#place.directory,
+      environment: { ...this.#place.environment, ...environment, ...armed?.environment },
+      nodeOptions: armed?.nodeOptions ?? [],
+    });
+    await node.ready();
+    return node;
+  }
+
+  /** POST /v1/messages. Undefined: there was no answer. */
+  async send({ url }: Pick<Api, 'url'>, idempotencyKey: string, message: object): Promise<Answer | undefined> {
+    try {
+      const response = await fetch(`${url}/v1/messages`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${this.app.serverKey}`,
+          'content-type': 'application/json',
+          'idempotency-key': idempotencyKey,
+        },
+        body: JSON.stringify(message),
+      });
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** The ids, as the API writes them, of the messages that have this key. */
+  async messagesOf(idempotencyKey: string): Promise<readonly string[]> {
+    const rows = await this.database.sql<{ id: Uuid }[]>`
+      SELECT id FROM messages WHERE idempotency_key = ${idempotencyKey}`;
+    return rows.map(({ id }) => encodeId('msg', id));
+  }
+
+  /** Deliveries charged to the app. */
+  async charged(): Promise<number> {
+    const appId = decodeId('app', this.app.id) ?? '';
+    const [row] = await this.database.sql<{ used: number }[]>`
+      SELECT coalesce(sum(used), 0)::float8 AS used FROM usage WHERE app_id = ${appId}`;
+    return row?.used ?? 0;
+  }
+
+  /** Resolves when no message is under way, false when one still is after so long. */
+  async isQuiet(withinMs: number): Promise<boolean> {
+    const deadline = performance.now() + withinMs;
+    for (;;) {
+      const open = await this.database.sql`SELECT 1 FROM messages WHERE status IN ('sending', 'scheduled') LIMIT 1`;
+      if (open.length === 0) return true;
+      if (performance.now() > deadline) return false;
+      await pause(100);
+    }
+  }
+
+  /** Ends the sandbox. How many pushes came in for each title and token: `TITLE TOKEN` → pushes. */
+  async countPushes(): Promise<ReadonlyMap<string, number>> {
+    await this.sandbox.stop();
+    const text = await readFile(this.sandbox.historyFile, 'utf8');
+    const counts = new Map<string, number>();
+    for (const line of text.trimEnd().split('\n')) {
+      if (line === '') continue;
+      const [token, , , , , , title] = JSON.parse(line) as HistoryLine;
+      const key = `${title} ${token}`;
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+    return counts;
+  }
+}
