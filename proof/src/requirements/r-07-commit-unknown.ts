@@ -36,7 +36,7 @@ async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<
   const stage = await Stage.set({ workbench, purpose: 'commit-unknown', devices: Math.max(...audiences), seed });
   const proxied = await startDatabaseProxy(stage.database.url);
   workbench.onClose(() => proxied.proxy.close());
-  const api = await stage.startApi({ environment: { DATABASE_URL: proxied.url } });
+  const api = await stage.startApi({ environment: { DATABASE_URL: proxied.url, SEND_WAIT_MS: '200' } });
   await stage.startWorker();
   const asked: Asked[] = [];
   const complaints: string[] = [];
