@@ -62,7 +62,9 @@ async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<
     if (!isCut) complaints.push(`${title}: no COMMIT was cut`);
     counts[cut] += 1;
     if (statuses.length > 1) retried += 1;
-    if (statuses.at(-1) !== 200) complaints.push(`${title}: answered ${statuses.join(', ')}`);
+    // Nothing was heard, or that it may be tried again: never that it is the caller's or our fault.
+    const isToldToRepeat = statuses.slice(0, -1).every((status) => status === undefined || status === 503);
+    if (!isToldToRepeat || statuses.at(-1) !== 200) complaints.push(`${title}: answered ${statuses.join(', ')}`);
     asked.push({ idempotencyKey, title, devices, id });
   }
   const unanswered =
