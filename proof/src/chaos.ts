@@ -78,7 +78,7 @@ async function kill(workbench: Workbench, { kills, devices, seed, keepDir }: Inv
     seed,
     keepDir,
     faults: 'some',
-    trouble: (nodes) =>
+    trouble: ({ nodes }) =>
       killNodes(nodes, {
         kills,
         seed,
@@ -100,7 +100,7 @@ async function roll(workbench: Workbench, { restarts, devices, seed, keepDir }: 
     seed,
     keepDir,
     faults: 'none',
-    trouble: async (nodes) => {
+    trouble: async ({ nodes }) => {
       ended = await restartNodes(nodes, { restarts, seed, onRestart: progress });
     },
   });

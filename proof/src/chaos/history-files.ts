@@ -38,15 +38,15 @@ export interface MessageLine {
 /** A delivery as it is stored. */
 export type DeliveryLine = readonly [messageId: string, device: string, status: string, errorCode: string | null];
 
-/** Something that was done to a node. */
+/** Something that was done to a node, or to all of them: an outage is of their database. */
 export interface EventLine {
   /** Milliseconds since the epoch, just before it was done. */
   readonly at: number;
   readonly node: string;
-  readonly kind: 'kill' | 'stop';
-  /** By hand, or at which failpoint. */
+  readonly kind: 'kill' | 'stop' | 'outage';
+  /** By hand, at which failpoint, or what kind of outage. */
   readonly by: string;
-  /** Of a stop: when it went on. */
+  /** Of a stop and an outage: when it went on. */
   readonly until?: number;
 }
 

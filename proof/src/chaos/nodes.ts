@@ -26,6 +26,10 @@ export interface Nodes {
   stop(name: string, ms: number): Promise<void>;
   /** Ends in order, and starts anew; resolves with how the end went. */
   restart(name: string): Promise<{ readonly code: number | null; readonly ms: number }>;
+  /** The processes that work, by node. */
+  pids(): Promise<ReadonlyMap<string, readonly number[]>>;
+  /** Notes what was done to the database of all of them. */
+  noteOutage(outage: { readonly at: number; readonly until: number; readonly by: string }): Promise<void>;
   /** Nothing is done any more; all that was begun has ended. */
   close(): Promise<void>;
 }
@@ -177,6 +181,11 @@ export async function startNodes(workbench: Workbench, { place, roles }: NodesPl
         await relaunch(at);
         return ended;
       }),
+    async pids() {
+      const all = [...places.values()].map(async ({ name, node }) => [name, await node.workerPids()] as const);
+      return new Map(await Promise.all(all));
+    },
+    noteOutage: (outage) => note({ ...outage, node: 'all', kind: 'outage' }),
     async close() {
       isClosing = true;
       await Promise.all([...places.values()].map((at) => at.turn));

@@ -90,6 +90,12 @@ describe('the death of a sender', () => {
     expect(deathOfSender([{ ...kill, at: 8_900 }], neverUsed)(request())).toBeUndefined();
   });
 
+  it('is like it while the database was away, although it lived on', () => {
+    const outage: EventLine = { ...kill, at: 10_200, kind: 'outage', until: 30_000 };
+    const msToDeath = deathOfSender([outage], () => true);
+    expect([10_000, 15_000, 30_001].map((at) => msToDeath(request({ at })))).toEqual([200, 0, undefined]);
+  });
+
   it('is like it when it was held, if only it was silent meanwhile', () => {
     const held: EventLine = { ...kill, kind: 'stop', until: 36_000 };
     const usedAt = (at: number) => (_connection: number, fromMs: number, toMs: number) => at > fromMs && at < toMs;

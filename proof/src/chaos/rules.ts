@@ -101,8 +101,10 @@ export function deathOfSender(
   wasUsed: (connectionId: number, fromMs: number, toMs: number) => boolean,
 ): RuleContext['msToDeath'] {
   return (request) => {
-    const deaths = events.flatMap(({ at, until }) => {
+    const deaths = events.flatMap(({ at, until, kind }) => {
       const ms = at - request.at;
+      // Who cannot reach the database may have lost its lease and what it had not committed, and lives on.
+      if (kind === 'outage') return ms <= deathMsMost && request.at <= (until ?? at) ? [ms] : [];
       if (ms > deathMsMost || ms < -arrivalSlackMs) return [];
       return wasUsed(request.connectionId, at + arrivalSlackMs, until ?? Number.POSITIVE_INFINITY) ? [] : [ms];
     });

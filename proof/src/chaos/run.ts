@@ -9,6 +9,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { progress, type Workbench } from '../../../bench/src/workbench.ts';
 import { createRandom, type Random } from '../../../server/test/platform/random.ts';
+import { startDatabaseProxy } from '../rig/database-proxy.ts';
+import type { FaultProxy } from '../rig/fault-proxy.ts';
 import { addDevices, type MadeDevice, type MixedApp, makeMixedApp, type RunPlace } from '../rig/mixed-app.ts';
 import { findFreePort } from '../rig/ports.ts';
 import { type RunDatabase, startRunDatabase } from '../rig/run-database.ts';
@@ -26,8 +28,21 @@ export interface RunPlan {
   /** Where to leave the files of the run; else they go with it. */
   readonly keepDir: string | undefined;
   readonly faults: 'some' | 'none';
-  /** What is done to the nodes while messages are sent. */
-  readonly trouble: (nodes: Nodes) => Promise<void>;
+  /** Nodes reach the database by way of a proxy. */
+  readonly isProxied?: boolean;
+  /** What is done while messages are sent. */
+  readonly trouble: (stage: Stage) => Promise<void>;
+}
+
+/** All that trouble can be made of. */
+export interface Stage {
+  readonly nodes: Nodes;
+  readonly sender: Sender;
+  readonly database: RunDatabase;
+  /** Before the database, where the plan asks for it. */
+  readonly proxy: FaultProxy | undefined;
+  readonly app: MixedApp;
+  readonly apiUrl: string;
 }
 
 /** The sandbox answers after so long: pushes are then on their way when something happens. */
@@ -44,16 +59,21 @@ export async function runChaos(workbench: Workbench, plan: RunPlan): Promise<Ver
   const database = await startRunDatabase(workbench);
   const sandbox = await startSandboxProcess(workbench, directory);
   const port = await findFreePort();
+  const apiUrl = `http://127.0.0.1:${port}`;
   const place: RunPlace = {
     directory,
     environment: { ...database.environment, ...sandbox.environment, PORT: String(port), SEND_WAIT_MS: '2000' },
   };
-  const apiUrl = `http://127.0.0.1:${port}`;
   const app = await makeMixedApp(place, sandbox, 'Chaos');
   const devices = await makeDevices(database, app, sandbox, directory, plan);
   await sandbox.setFaults(plan.faults === 'some' ? [...someFaults, slowness] : [slowness]);
 
-  const nodes = await startNodes(workbench, { place, roles: ['api', 'worker', 'worker', 'worker'] });
+  const way = plan.isProxied ? await startDatabaseProxy(database.url) : undefined;
+  if (way) workbench.onClose(() => way.proxy.close());
+  const nodes = await startNodes(workbench, {
+    place: { ...place, environment: { ...place.environment, DATABASE_URL: way?.url ?? database.url } },
+    roles: ['api', 'worker', 'worker', 'worker'],
+  });
   const claims = watchClaims(database.sql, directory);
   const sender = startSending({
     directory,
@@ -64,7 +84,7 @@ export async function runChaos(workbench: Workbench, plan: RunPlan): Promise<Ver
     devices,
     sql: database.sql,
   });
-  await plan.trouble(nodes);
+  await plan.trouble({ nodes, sender, database, proxy: way?.proxy, app, apiUrl });
   while (sender.addressed < devices.length) await pause(100);
   await sender.stop();
   progress(`${sender.requested} messages asked for; waiting for quiet`);

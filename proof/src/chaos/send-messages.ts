@@ -21,6 +21,10 @@ export interface Sender {
   readonly requested: number;
   /** How often devices have been in an audience, all together. */
   readonly addressed: number;
+  /** Asks for one message more, now; resolves with its id. */
+  sendOne(devices: number): Promise<string>;
+  /** Asks for one message more, now; resolves with its id. */
+  sendOne(devices: number): Promise<string>;
   /** Ends once all that was asked for is answered. */
   stop(): Promise<void>;
 }
@@ -38,34 +42,40 @@ const scheduledAheadMs = 75_000;
 export function startSending(plan: SenderPlan): Sender {
   const { random, devices, sql } = plan;
   const audiences = writeLines<AudienceLine>(plan.directory, fileNames.audiences);
-  const asked = new Set<Promise<void>>();
+  const asked = new Set<Promise<unknown>>();
   let isStopping = false;
   let failure: unknown;
   let requested = 0;
   let addressed = 0;
 
+  const send = (size: number, sendAt?: string): Promise<string> => {
+    const ids = Array.from({ length: Math.min(size, devices.length) }, (_, index) => {
+      return devices[(addressed + index) % devices.length]?.id ?? '';
+    });
+    requested++;
+    addressed += ids.length;
+    const asking = ask(plan, { number: requested, devices: ids, sendAt }, audiences);
+    asked.add(asking);
+    const done = (): void => void asked.delete(asking);
+    asking.then(done, done);
+    return asking;
+  };
   const startedAt = performance.now();
   const sendAll = async (): Promise<void> => {
     while (!isStopping) {
-      const due = await countDue(sql);
       const isAhead = addressed > ((performance.now() - startedAt) / 1000) * devicesPerSecond;
-      if (due >= dueBatchesMax || asked.size >= askedMax || isAhead) {
+      if (isAhead || asked.size >= askedMax || (await countDue(sql)) >= dueBatchesMax) {
         await pause(25);
         continue;
       }
-      const size = Math.min(sizeOf(random), devices.length);
-      const ids = Array.from({ length: size }, (_, index) => devices[(addressed + index) % devices.length]?.id ?? '');
-      requested++;
-      addressed += size;
-      const sendAt =
-        random.below(scheduledEvery) === 0 ? new Date(Date.now() + scheduledAheadMs).toISOString() : undefined;
-      const asking = ask(plan, { number: requested, devices: ids, sendAt }, audiences).catch((error: unknown) => {
+      const size = sizeOf(random);
+      const isLater = random.below(scheduledEvery) === 0;
+      const sendAt = isLater ? new Date(Date.now() + scheduledAheadMs).toISOString() : undefined;
+      send(size, sendAt).catch((error: unknown) => {
         failure ??= error;
       });
-      asked.add(asking);
-      void asking.then(() => asked.delete(asking));
     }
-    await Promise.all(asked);
+    await Promise.allSettled(asked);
     await audiences.close();
   };
   const sending = sendAll();
@@ -77,6 +87,7 @@ export function startSending(plan: SenderPlan): Sender {
     get addressed() {
       return addressed;
     },
+    sendOne: (size) => send(size),
     async stop() {
       isStopping = true;
       await sending;
@@ -97,11 +108,13 @@ function sizeOf(random: Random): number {
   return least + random.below(most - least + 1);
 }
 
-/** Batches that a worker could take now. */
+/** Batches that a worker could take now; more than enough while the database cannot be asked. */
 async function countDue(sql: Sql): Promise<number> {
-  const [row] = await sql<{ due: number }[]>`
-    SELECT count(*)::int AS due FROM batches WHERE state = 'waiting' AND available_at <= clock_timestamp()`;
-  return row?.due ?? 0;
+  const rows = await sql<{ due: number }[]>`
+    SELECT count(*)::int AS due FROM batches WHERE state = 'waiting' AND available_at <= clock_timestamp()`.catch(
+    () => [],
+  );
+  return rows[0]?.due ?? Number.POSITIVE_INFINITY;
 }
 
 /** Asks until there is an answer: a node that is killed gives none, and its client cannot know what it had done. */
@@ -109,7 +122,7 @@ async function ask(
   plan: SenderPlan,
   { number, devices, sendAt }: { number: number; devices: readonly string[]; sendAt: string | undefined },
   audiences: LineWriter<AudienceLine>,
-): Promise<void> {
+): Promise<string> {
   const title = `Chaos ${number}`;
   for (;;) {
     const response = await fetch(`${plan.apiUrl}/v1/messages`, {
@@ -127,7 +140,10 @@ async function ask(
       signal: AbortSignal.timeout(answerWithinMs),
     }).catch(() => undefined);
     const body = (await response?.json().catch(() => undefined)) as { id: string } | undefined;
-    if (response?.status === 200 && body) return audiences.write({ title, id: body.id, devices });
+    if (response?.status === 200 && body) {
+      await audiences.write({ title, id: body.id, devices });
+      return body.id;
+    }
     if (response && body && response.status < 500)
       throw new Error(`${title}: ${response.status} ${JSON.stringify(body)}`);
     await pause(100);

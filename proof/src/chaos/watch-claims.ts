@@ -31,7 +31,8 @@ export function watchClaims(sql: Sql, directory: string): { stop(): Promise<void
   };
   const looking = (async () => {
     while (!isStopping) {
-      await look();
+      // While the database is away nothing changes hands.
+      await look().catch(() => undefined);
       await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
     }
     await lines.close();

@@ -1,6 +1,7 @@
 // A database for one run: a PostgreSQL of its own that starts and ends with it. Nodes share it by its address.
 import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Workbench } from '../../../bench/src/workbench.ts';
 import { openPool, type Sql } from '../../../server/src/platform/db.ts';
 import { startEmbeddedPostgres } from '../../../server/src/platform/embedded-postgres.ts';
@@ -32,4 +33,10 @@ export async function startRunDatabase(workbench: Workbench): Promise<RunDatabas
     clusterDir: embedded.clusterDir,
     environment: { DATABASE_URL: embedded.url, MASTER_KEY: randomBytes(32).toString('base64') },
   };
+}
+
+/** `pg_ctl stop -m immediate`, which is this signal: no shutdown, and the next start recovers. It is started again by itself. */
+export async function stopAtOnce({ clusterDir }: RunDatabase): Promise<void> {
+  const [pid] = (await readFile(join(clusterDir, 'postmaster.pid'), 'utf8')).split('\n');
+  process.kill(Number(pid), 'SIGQUIT');
 }
