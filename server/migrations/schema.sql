@@ -396,6 +396,8 @@ CREATE TABLE messages (
   CONSTRAINT messages_check12 CHECK (((status_reason IS NULL) OR (status <> 'canceled'::text) OR (status_reason = 'app_suspended'::text))),
   CONSTRAINT messages_check13 CHECK (((status <> 'failed'::text) OR (started_at IS NOT NULL) OR (status_reason IS NOT NULL))),
   CONSTRAINT messages_check14 CHECK (((started_at IS NULL) OR (status_reason IS NULL) OR (status_reason = ANY (ARRAY['app_suspended'::text, 'internal_error'::text])))),
+  CONSTRAINT messages_check15 CHECK (((local_send_at IS NULL) = (local_time_past IS NULL))),
+  CONSTRAINT messages_check16 CHECK (((local_send_at IS NULL) OR (run_at IS NOT NULL))),
   CONSTRAINT messages_check2 CHECK (((status = ANY (ARRAY['sending'::text, 'sent'::text])) <= (started_at IS NOT NULL))),
   CONSTRAINT messages_check3 CHECK ((((webpush_sent + webpush_failed) + webpush_skipped) <= webpush_accepted)),
   CONSTRAINT messages_check4 CHECK ((((apns_sent + apns_failed) + apns_skipped) <= apns_accepted)),

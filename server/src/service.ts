@@ -27,6 +27,7 @@ import { createSenders } from './delivery/senders.ts';
 import { type HttpDeps, routesOf } from './http.ts';
 import { createFinishes } from './messages/await-report.ts';
 import { isStillSending } from './messages/cancel-message.ts';
+import { createLocalInstants, type LocalInstants } from './messages/local-time.ts';
 import { advanceMessage, canceledChannel, findMessageToSend, finishedChannel } from './messages/queries.ts';
 import { createAddressGuard, parseOutboundExceptions } from './platform/address-guard.ts';
 import { createClock, type SettableClock } from './platform/clock.ts';
@@ -71,6 +72,8 @@ export interface Service {
   /** What batches are worked with. */
   readonly run: RunDeps;
   readonly pause: PauseWatch;
+  /** What a time on the wall comes to in every time zone. */
+  readonly localInstants: LocalInstants;
   /** Starts the loops of a worker. */
   startWorkers(): Workers;
   /** How long ago the slowest worker beside this process looked for work. */
@@ -119,6 +122,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const cursors = createCursors(cursorKeyOf(masterKeys.key));
   const plans = loadPlans(config.plansFile, [config.defaultPlan, ...(await listPlansInUse(sql))]);
   const timeZones = await loadTimeZones(sql);
+  const localInstants = createLocalInstants(timeZones.names);
 
   const exceptions = parseOutboundExceptions({
     allowCidrs: config.outboundAllowCidrs,
@@ -225,6 +229,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     cursors,
     plans,
     timeZones,
+    localInstants,
     endpointRules,
     ledger,
     receiptKeys: instance.receiptKeys,
@@ -263,9 +268,10 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     routes,
     run,
     pause,
+    localInstants,
     startWorkers() {
       const { retentionDays } = config;
-      workers ??= startWorkers({ run, sql: workSql, txSql, clock, plans, log, retentionDays });
+      workers ??= startWorkers({ run, sql: workSql, txSql, clock, plans, log, localInstants, retentionDays });
       return workers;
     },
     noteWorkers(pollAgeMs) {

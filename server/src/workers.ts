@@ -29,9 +29,10 @@ export interface WorkersDeps extends Omit<ScheduleDeps, 'workSql' | 'isPaused'> 
   readonly retentionDays: number;
 }
 
-export function startWorkers({ run, sql, txSql, clock, plans, log, retentionDays }: WorkersDeps): Workers {
+export function startWorkers(deps: WorkersDeps): Workers {
+  const { run, sql, clock, log, retentionDays } = deps;
   const send = startSendWorker(run);
-  const schedule = startScheduleWorker({ clock, plans, log, isPaused: run.isPaused, txSql, workSql: sql });
+  const schedule = startScheduleWorker({ ...deps, isPaused: run.isPaused, workSql: sql });
   const upkeep = startUpkeep({ sql, clock, log, retentionDays, isPaused: run.isPaused });
   // Small tasks that any number of processes may run; one that fails is tried again at its next turn.
   const timers = periodicTasks(sql, clock, log).map(({ what, everyMs, run: runOnce }) => {

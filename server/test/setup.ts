@@ -215,9 +215,10 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     pushSubscription,
     startWorkers() {
       const { retentionDays } = config;
-      const { run, clock } = service;
+      const { run, clock, localInstants } = service;
       const pools = { sql: database.sql, txSql: database.sql };
-      const started = startWorkers({ run, ...pools, clock, plans: builtInPlans, log: run.log, retentionDays });
+      const rules = { plans: builtInPlans, localInstants, retentionDays };
+      const started = startWorkers({ run, ...pools, clock, log: run.log, ...rules });
       whenDone(() => started.stop());
       return started;
     },

@@ -176,6 +176,17 @@ export async function countAudience(context: AudienceContext, audience: Resolved
   return row ?? { web: 0, ios: 0, android: 0, users: 0 };
 }
 
+/** How many devices of an audience are in which time zone: their own, else their user's, else null? */
+export async function countAudienceByZone(
+  context: AudienceContext,
+  audience: ResolvedAudience,
+): Promise<{ zone: string | null; devices: number }[]> {
+  const { tx, appId, clock } = context;
+  return tx<{ zone: string | null; devices: number }[]>`
+    SELECT coalesce(a.timezone, a.user_timezone) AS zone, count(*) AS devices
+    FROM audience a WHERE ${audiencePredicate({ tx, clock, appId }, audience)} GROUP BY 1`;
+}
+
 /**
  * How many of the ids asked for, each counted once, have no active device? Of other audiences nobody was asked for by name.
  * `devices`: how many the audience is.

@@ -71,9 +71,9 @@ async function send(
   const caller = { appId: app.id, keyId: '', keyName: madeBy, scope: 'server', plan: app.plan } as const;
   const service = await openService(context);
   try {
-    const { run } = service;
-    const audienceSlots = createFairSlots({ slotsMax: 1, perFree: 1 });
-    const accept = createAcceptMessage({ sql, txSql: sql, workSql: sql, audienceSlots, clock, isPaused: run.isPaused });
+    const { run, localInstants } = service;
+    const pools = { sql, txSql: sql, workSql: sql, audienceSlots: createFairSlots({ slotsMax: 1, perFree: 1 }) };
+    const accept = createAcceptMessage({ ...pools, clock, isPaused: run.isPaused, localInstants });
     const accepted = await accept(caller, plan, request, null);
     const wait = {
       sql,

@@ -1,28 +1,17 @@
 // An audience becomes batches of device ids, in one statement inside the message's transaction: what it returns
 // is what the message accepts.
 import type { Clock } from '../platform/clock.ts';
-import type { Fragment, Tx } from '../platform/db.ts';
+import type { Tx } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
-import { insertBatches } from './queries.ts';
+import { type BatchPlan, insertBatches } from './fan-out-queries.ts';
 
 export interface FanOut {
   readonly accepted: number;
   readonly byChannel: { readonly webpush: number; readonly apns: number; readonly fcm: number };
   readonly firstBatchId: Uuid | null;
   readonly lastBatchId: Uuid | null;
-}
-
-/** When the deliveries are due, and how long they may be tried from then on. */
-export interface SendWindow {
-  /** Null: now, as the statement that makes the batches sees it. */
-  readonly dueAt: Date | null;
-  readonly windowMs: number;
-}
-
-/** Claims the batches for the caller when they are this few devices. */
-export interface OwnBatches {
-  readonly claimId: Uuid;
-  readonly devicesMax: number;
+  /** When the last batch is due; null when there is none. */
+  readonly lastDueAt: Date | null;
 }
 
 /** Batch ids are minted before their number is known: enough for most sends, and for the second try as many as it takes. */
@@ -31,15 +20,7 @@ const triesMax = 5;
 
 export async function fanOut(
   deps: { readonly tx: Tx; readonly clock: Clock },
-  plan: {
-    readonly appId: Uuid;
-    readonly messageId: Uuid;
-    readonly predicate: Fragment;
-    readonly window: SendWindow;
-    readonly own: OwnBatches | null;
-    /** Provider requests a second of the whole message; null: as fast as it goes. */
-    readonly perSecond: number | null;
-  },
+  plan: Omit<BatchPlan, 'batchIds'>,
 ): Promise<FanOut & { readonly isOwn: boolean }> {
   const { tx, clock } = deps;
   for (let count = batchesGuess, tries = 1; tries <= triesMax; tries++) {
@@ -51,6 +32,7 @@ export async function fanOut(
         byChannel: { webpush: made.web, apns: made.ios, fcm: made.android },
         firstBatchId: made.batches > 0 ? (batchIds[0] ?? null) : null,
         lastBatchId: made.batches > 0 ? (batchIds[made.batches - 1] ?? null) : null,
+        lastDueAt: made.lastDueAt,
         isOwn: made.isOwn,
       };
     }

@@ -1,72 +1,10 @@
-// SQL of batches: fan out, claim, renew, hand back, advance; and the devices that a batch is for.
+// SQL of batches: claim, renew, hand back, advance; and the devices that a batch is for.
 import type { Environment } from '../channels/channel.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
-import { batchSizeOf, type ClaimedBatch, leaseMs } from './batch.ts';
+import { type ClaimedBatch, leaseMs } from './batch.ts';
 import type { Mark } from './delivery.ts';
-
-export interface FannedOut {
-  /** Devices per platform. */
-  readonly web: number;
-  readonly ios: number;
-  readonly android: number;
-  /** How many batches they are; none was made when there were fewer ids. */
-  readonly batches: number;
-  readonly isOwn: boolean;
-}
-
-/**
- * An audience becomes batches, in one statement: the ids never pass through the process (R-09). `batchIds` are minted by
- * the caller, since no statement may be volatile; when they are too few, the audience is counted and nothing is made.
- */
-export async function insertBatches(
-  tx: Tx,
-  clock: Clock,
-  plan: {
-    readonly appId: Uuid;
-    readonly messageId: Uuid;
-    readonly batchIds: readonly Uuid[];
-    /** Over `audience` under the alias `a`, app and activity included. */
-    readonly predicate: Fragment;
-    readonly window: { readonly dueAt: Date | null; readonly windowMs: number };
-    /** An audience of at most so many devices is born claimed, for the caller to work itself; null: none is. */
-    readonly own: { readonly claimId: Uuid; readonly devicesMax: number } | null;
-    readonly perSecond: number | null;
-  },
-): Promise<FannedOut> {
-  const { appId, messageId, batchIds, predicate, window, own, perSecond } = plan;
-  const dueAt = window.dueAt === null ? tx`${clock.now}` : tx`${window.dueAt}::timestamptz`;
-  const [row] = await tx<FannedOut[]>`
-    WITH picked AS MATERIALIZED (
-      SELECT a.device_id, a.platform, (row_number() OVER (ORDER BY a.device_id) - 1) / ${batchSizeOf(perSecond)} + 1 AS part
-      FROM audience a WHERE ${predicate}
-    ), parts AS (
-      SELECT part, array_agg(device_id ORDER BY device_id) AS device_ids, count(*)::int AS size FROM picked GROUP BY part
-    ), ids AS (
-      SELECT id, part FROM unnest(${batchIds as Uuid[]}::uuid[]) WITH ORDINALITY AS minted (id, part)
-    ), claim AS (
-      SELECT CASE WHEN count(*) <= ${own?.devicesMax ?? null}::int THEN ${own?.claimId ?? null}::uuid END AS id FROM picked
-    ), made AS (
-      INSERT INTO batches (id, app_id, message_id, device_ids, size, state, queued_at, due_at, expires_at, available_at, claim_id, claims,
-        per_second)
-      SELECT ids.id, ${appId}, ${messageId}, parts.device_ids, parts.size,
-        CASE WHEN claim.id IS NULL THEN 'waiting' ELSE 'claimed' END,
-        ${clock.now}, ${dueAt}, ${dueAt} + ${window.windowMs}::float8 * interval '1 millisecond',
-        CASE WHEN claim.id IS NULL THEN ${dueAt} ELSE ${clock.now} + ${leaseMs}::float8 * interval '1 millisecond' END,
-        claim.id, CASE WHEN claim.id IS NULL THEN 0 ELSE 1 END, ${perSecond}::int
-      FROM parts JOIN ids USING (part) CROSS JOIN claim
-      WHERE (SELECT count(*) FROM parts) <= ${batchIds.length}::int
-      RETURNING 1
-    )
-    SELECT (SELECT count(*) FROM parts)::int AS batches,
-      (SELECT id IS NOT NULL FROM claim) AS is_own,
-      count(*) FILTER (WHERE platform = 'web')::int AS web,
-      count(*) FILTER (WHERE platform = 'ios')::int AS ios,
-      count(*) FILTER (WHERE platform = 'android')::int AS android
-    FROM picked`;
-  return row ?? { web: 0, ios: 0, android: 0, batches: 0, isOwn: true };
-}
 
 /** The channel that a process with new batches notifies. */
 export const batchesChannel = 'carillon_batches';

@@ -11,10 +11,10 @@ import { type Sql, type Tx, transaction } from '../platform/db.ts';
 import { failpoint, failpointAfterCommitSent } from '../platform/failpoint.ts';
 import { type FairSlots, withSlot } from '../platform/fair-slots.ts';
 import { decodeId, encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
-import type { Instant } from '../platform/instant.ts';
 import { chargeQuota, refuseWhenUsedUp } from '../quotas/monthly-quota.ts';
 import type { Plan } from '../quotas/plan.ts';
 import { resolveAudience } from '../segments/resolve-audience.ts';
+import { countDueDeliveries, type DueDeliveriesDeps } from './due-deliveries.ts';
 import { fingerprintOf, type MessageRequest } from './message.ts';
 import {
   findByIdempotencyKey,
@@ -24,7 +24,7 @@ import {
   tryLockIdempotencyKey,
 } from './queries.ts';
 import { refuseLowRate } from './rate.ts';
-import { runAtOf } from './schedule.ts';
+import { scheduleOf, type Timing } from './schedule.ts';
 import { ownDevicesMax, startMessage } from './start-message.ts';
 
 export interface OwnClaim {
@@ -42,13 +42,11 @@ export interface Accepted {
   readonly claim: OwnClaim | null;
 }
 
-export interface AcceptDeps {
+export interface AcceptDeps extends DueDeliveriesDeps {
   readonly sql: Sql;
   /** For short transactions. */
   readonly txSql: Sql;
-  /** The pool for long statements: a large audience must not stand in front of a request. */
-  readonly workSql: Sql;
-  /** One for each connection of that pool. */
+  /** One for each connection of the pool for long statements. */
   readonly audienceSlots: FairSlots;
   readonly clock: Clock;
   /** While paused nothing is worked here, however small: its batches wait like all others. */
@@ -156,10 +154,10 @@ async function store(
 ): Promise<Accepted | 'busy' | 'taken'> {
   const sendAt = request.send_at ?? null;
   const perSecond = request.per_second ?? null;
-  const countDeliveries = countOnce(deps, caller.appId, request);
   if (sendAt !== null && perSecond !== null) {
     // Before the transaction: it is to be short.
-    refuseLowRate(perSecond, [{ dueAtMs: 0, deliveries: await countDeliveries() }], windowMsOf(request));
+    const due = await countDueDeliveries(deps, caller.appId, request, deps.clock.nowMs());
+    refuseLowRate(perSecond, due, windowMsOf(request));
   }
   return inPool<Accepted | 'busy' | 'taken'>(deps, caller.appId, request, async (tx, rollback) => {
     if (idempotencyKey !== null && !(await tryLockIdempotencyKey(tx, caller.appId, idempotencyKey)))
@@ -182,7 +180,7 @@ async function store(
     const accepted =
       sendAt === null
         ? await sendNow({ tx, ...deps }, plan, request, message)
-        : await sendLater({ tx, ...deps }, plan, request, message, sendAt, countDeliveries);
+        : await sendLater({ tx, ...deps }, plan, { ...request, send_at: sendAt }, message);
     if (!accepted) return rollback('taken');
     await failpoint('message.before_commit');
     failpointAfterCommitSent('message.after_commit_sent');
@@ -205,7 +203,7 @@ async function sendNow(
     { tx, clock },
     {
       ...{ appId, id, audience: request.audience, excludeSegmentId: request.exclude_segment_id ?? null },
-      ...{ plan, window: { dueAt: null, windowMs }, own, perSecond },
+      ...{ plan, window: { dueAt: null, windowMs, zones: null }, own, perSecond },
     },
   );
   refuseLowRate(perSecond, [{ dueAtMs: 0, deliveries: started.accepted }], windowMs);
@@ -216,32 +214,19 @@ async function sendNow(
 
 /** Nothing is resolved and nothing is charged yet: that is done when it runs. */
 async function sendLater(
-  { tx, clock }: AcceptDeps & { tx: Tx },
+  { tx, workSql, clock }: AcceptDeps & { tx: Tx },
   plan: Plan,
-  request: MessageRequest,
+  request: MessageRequest & Timing,
   message: NewMessage,
-  sendAt: Instant,
-  countDeliveries: () => Promise<number>,
 ): Promise<Accepted | undefined> {
   const { appId, id } = message;
-  const runAt = runAtOf(sendAt, await readNowMs(tx, clock));
+  const schedule = scheduleOf(request, await readNowMs(tx, clock));
   // Resolved again when it runs; here for whoever wrote it, to know now what would be refused then.
-  await resolveAudience(tx, appId, request.audience, request.exclude_segment_id ?? null);
-  await refuseWhenUsedUp({ sql: tx, clock }, appId, plan, countDeliveries);
-  if (!(await insertScheduledMessage(tx, clock, message, runAt))) return undefined;
-  return { id, isReplay: false, runAt, claim: null };
-}
-
-/** How many deliveries the audience would make now: asked once, and only by who needs to know. */
-function countOnce({ workSql: tx, clock }: AcceptDeps, appId: Uuid, request: MessageRequest): () => Promise<number> {
-  let counted: Promise<number> | undefined;
-  const count = async (): Promise<number> => {
-    const audience = await resolveAudience(tx, appId, request.audience, request.exclude_segment_id ?? null);
-    const { web, ios, android } = await countAudience({ tx, clock, appId }, audience);
+  const audience = await resolveAudience(tx, appId, request.audience, request.exclude_segment_id ?? null);
+  await refuseWhenUsedUp({ sql: tx, clock }, appId, plan, async () => {
+    const { web, ios, android } = await countAudience({ tx: workSql, clock, appId }, audience);
     return web + ios + android;
-  };
-  return () => {
-    counted ??= count();
-    return counted;
-  };
+  });
+  if (!(await insertScheduledMessage(tx, clock, message, schedule))) return undefined;
+  return { id, isReplay: false, runAt: schedule.runAt, claim: null };
 }

@@ -8,20 +8,17 @@ import { buildPayload } from '../channels/webpush/payload.ts';
 import { compileContent } from '../content/compile-content.ts';
 import { localesOf } from '../content/content.ts';
 import { sendWindowMs } from '../delivery/send-window.ts';
-import { type Clock, readNowMs } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
+import { readNowMs } from '../platform/clock.ts';
 import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
 import { describeQuota, describeShortage } from '../quotas/monthly-quota.ts';
 import type { Plan } from '../quotas/plan.ts';
 import { resolveAudience } from '../segments/resolve-audience.ts';
+import { countDueDeliveries, type DueDeliveriesDeps } from './due-deliveries.ts';
 import type { MessageRequest } from './message.ts';
 import { describeLowRate } from './rate.ts';
-import { runAtOf } from './schedule.ts';
+import { scheduleOf } from './schedule.ts';
 
-export interface DryRunDeps {
-  readonly workSql: Sql;
-  readonly clock: Clock;
-}
+export type DryRunDeps = DueDeliveriesDeps;
 
 export const warningCodes = [
   'channel_not_configured',
@@ -43,13 +40,10 @@ interface Warning {
 /** Firefox on Android takes no more than this (providers 1.1). */
 const largePayloadBytes = 2744;
 
-export async function dryRun(
-  { workSql: sql, clock }: DryRunDeps,
-  appId: Uuid,
-  plan: Plan,
-  request: MessageRequest,
-): Promise<object> {
-  if (request.send_at) runAtOf(request.send_at, await readNowMs(sql, clock));
+export async function dryRun(deps: DryRunDeps, appId: Uuid, plan: Plan, request: MessageRequest): Promise<object> {
+  const { workSql: sql, clock } = deps;
+  const nowMs = await readNowMs(sql, clock);
+  if (request.send_at) scheduleOf({ ...request, send_at: request.send_at }, nowMs);
   const { web, ios, android, users } = await countAudience(
     { tx: sql, clock, appId },
     await resolveAudience(sql, appId, request.audience, request.exclude_segment_id ?? null),
@@ -79,9 +73,11 @@ export async function dryRun(
     const message = 'Web push opens http and https only: this url is left out there.';
     warnings.push({ code: 'url_dropped', channel: 'webpush', message });
   }
-  const windowMs = sendWindowMs(content.largestTtlSeconds);
-  const low = describeLowRate(request.per_second ?? null, [{ dueAtMs: 0, deliveries: count }], windowMs);
-  if (low) warnings.push({ code: 'rate_too_low', ...low });
+  if (request.per_second) {
+    const due = await countDueDeliveries(deps, appId, request, nowMs);
+    const low = describeLowRate(request.per_second, due, sendWindowMs(content.largestTtlSeconds));
+    if (low) warnings.push({ code: 'rate_too_low', ...low });
+  }
   if (quota && !quota.fits) {
     const left = Math.max(0, quota.limit - quota.used);
     warnings.push({

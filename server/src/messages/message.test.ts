@@ -53,6 +53,12 @@ describe('the fingerprint of a request', () => {
 
   it.each([
     ['a send_at', { audience, content, send_at: '2026-12-01T08:00:00Z' }],
+    ['a local time', { audience, content, send_at: '2026-12-01T08:00:00Z', local_time: true }],
+    ['its wall', { audience, content, send_at: '2026-12-01T09:00:00+01:00', local_time: true }],
+    [
+      'what becomes of its past',
+      { audience, content, send_at: '2026-12-01T08:00Z', local_time: true, local_time_past: 'now' },
+    ],
     ['another title', { audience, content: { ...content, title: 'Sale!' } }],
     ['another audience', { audience: { device_ids: ['x'] }, content }],
     ['the order of a list', { audience: { device_ids: ['b', 'a'] }, content }],

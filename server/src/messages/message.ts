@@ -11,8 +11,9 @@ import { z } from 'zod';
 import { audienceSchema } from '../audience/audience.ts';
 import { contentSchema } from '../content/content.ts';
 import type { Issue } from '../platform/api-error.ts';
-import { instantField } from '../platform/instant.ts';
+import { type Instant, instantField, writeInstant } from '../platform/instant.ts';
 import { issueOf } from '../platform/validate.ts';
+import { localTimePasts } from './local-time.ts';
 
 export const messageStatuses = ['scheduled', 'sending', 'sent', 'failed', 'canceled'] as const;
 export type MessageStatus = (typeof messageStatuses)[number];
@@ -63,7 +64,7 @@ function metadataIssues(value: unknown): Issue[] {
   });
 }
 
-export const messageRequestSchema = z.strictObject({
+const requestFields = z.strictObject({
   audience: audienceSchema,
   content: contentSchema,
   exclude_segment_id: z.string().nullish(),
@@ -77,8 +78,31 @@ export const messageRequestSchema = z.strictObject({
     .nullish()
     .describe('Upper bound of provider requests per second for this message, over all workers, retries included.'),
   send_at: instantField.nullish().describe('30 seconds to 365 days ahead; without it the message is sent now.'),
+  local_time: z
+    .boolean()
+    .nullish()
+    .describe('Only with `send_at`: its date and time of day count in the time zone of each device.'),
+  local_time_past: z
+    .enum(localTimePasts)
+    .nullish()
+    .describe(
+      'Only with `local_time`: what to do about zones in which that time is past already; `refuse` unless told.',
+    ),
+});
+
+export const messageRequestSchema = requestFields.superRefine((request, ctx) => {
+  for (const issue of timingIssues(request)) ctx.issues.push(issueOf(issue, request));
 });
 export type MessageRequest = z.output<typeof messageRequestSchema>;
+
+function timingIssues(request: z.output<typeof requestFields>): Issue[] {
+  const missing = (name: 'send_at' | 'local_time', by: string): Issue[] => [
+    { path: [name], code: 'required', message: `${name} is required with ${by}.` },
+  ];
+  if (request.local_time && !request.send_at) return missing('send_at', 'local_time');
+  if (request.local_time_past && !request.local_time) return missing('local_time', 'local_time_past');
+  return [];
+}
 
 /**
  * What makes two requests the same (contract 16): SHA-256 over the canonical JSON (RFC 8785) of the validated request, its
@@ -90,7 +114,9 @@ export function fingerprintOf(request: MessageRequest): Buffer {
 
 /** The text that is hashed: spellings of one request that mean the same have the same. */
 export function canonicalTextOf({ send_at: sendAt, ...request }: MessageRequest): string {
-  const times = { send_at: sendAt ? new Date(sendAt.ms).toISOString() : null };
+  // As a local time, what stands on the wall is meant: the same instant in another offset is another request.
+  const write = request.local_time ? writeInstant : ({ ms }: Instant) => new Date(ms).toISOString();
+  const times = { send_at: sendAt ? write(sendAt) : null };
   const given = Object.entries({ ...request, ...times }).filter(
     ([name, value]) => value !== null && value !== undefined && !(name === 'dry_run' && value === false),
   );

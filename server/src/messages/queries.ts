@@ -5,7 +5,10 @@ import type { MessageProgress, MessageToSend, OutcomeCounts } from '../delivery/
 import type { Clock } from '../platform/clock.ts';
 import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
+import { writeInstant } from '../platform/instant.ts';
+import type { LocalTime } from './local-time.ts';
 import type { MessageStatus } from './message.ts';
+import type { Schedule } from './schedule.ts';
 
 export interface NewMessage {
   readonly appId: Uuid;
@@ -31,31 +34,46 @@ export function insertSendingMessage(tx: Tx, clock: Clock, message: NewMessage, 
   return insertMessage(tx, clock, message, {
     status: 'sending',
     runAt: null,
+    local: null,
     startedAt: tx`${clock.now}`,
     expiresAt: tx`${clock.now} + ${windowMs}::float8 * interval '1 millisecond'`,
   });
 }
 
 /** Stores a message that runs later; false when its idempotency key is taken, as above. */
-export function insertScheduledMessage(tx: Tx, clock: Clock, message: NewMessage, runAt: Date): Promise<boolean> {
-  return insertMessage(tx, clock, message, { status: 'scheduled', runAt, startedAt: tx`NULL`, expiresAt: tx`NULL` });
+export function insertScheduledMessage(
+  tx: Tx,
+  clock: Clock,
+  message: NewMessage,
+  { runAt, local }: Schedule,
+): Promise<boolean> {
+  const state = { status: 'scheduled', runAt, local, startedAt: tx`NULL`, expiresAt: tx`NULL` } as const;
+  return insertMessage(tx, clock, message, state);
 }
 
 async function insertMessage(
   tx: Tx,
   clock: Clock,
   message: NewMessage,
-  state: { status: MessageStatus; runAt: Date | null; startedAt: Fragment; expiresAt: Fragment },
+  state: {
+    status: MessageStatus;
+    runAt: Date | null;
+    local: LocalTime | null;
+    startedAt: Fragment;
+    expiresAt: Fragment;
+  },
 ): Promise<boolean> {
   const { appId, id, idempotencyKey, fingerprint, name, metadata, createdBy, audience, content, title } = message;
   const { excludeSegmentId, perSecond } = message;
-  const { status, runAt, startedAt, expiresAt } = state;
+  const { status, runAt, local, startedAt, expiresAt } = state;
   const result = await tx`
     INSERT INTO messages (app_id, id, idempotency_key, fingerprint, status, name, metadata, created_by, audience,
-      exclude_segment_id, content, title, per_second, created_at, started_at, expires_at, run_at, next_start_at)
+      exclude_segment_id, content, title, per_second, created_at, started_at, expires_at, run_at, next_start_at, local_send_at,
+      local_time_past)
     VALUES (${appId}, ${id}, ${idempotencyKey}, ${fingerprint}, ${status}, ${name}, ${metadata === null ? null : asJson(tx, metadata)},
       ${asJson(tx, createdBy)}, ${asJson(tx, audience)},
-      ${excludeSegmentId}, ${asJson(tx, content)}, ${title}, ${perSecond}, ${clock.now}, ${startedAt}, ${expiresAt}, ${runAt}, ${runAt})
+      ${excludeSegmentId}, ${asJson(tx, content)}, ${title}, ${perSecond}, ${clock.now}, ${startedAt}, ${expiresAt}, ${runAt}, ${runAt},
+      ${local === null ? null : writeInstant(local.sendAt)}, ${local?.past ?? null})
     ON CONFLICT (app_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING`;
   return result.count === 1;
 }

@@ -4,12 +4,16 @@ import type { Content } from '../content/content.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
+import type { LocalTimePast } from './local-time.ts';
 
 /** A scheduled message that its holder may start. */
 export interface DueMessage {
   readonly appId: Uuid;
   readonly id: Uuid;
   readonly runAt: Date;
+  /** The send_at of a local time, as `writeInstant` writes it. */
+  readonly localSendAt: string | null;
+  readonly localTimePast: LocalTimePast | null;
   readonly audience: Audience;
   readonly excludeSegmentId: Uuid | null;
   readonly content: Content;
@@ -21,8 +25,8 @@ export interface DueMessage {
 }
 
 const dueColumns = (tx: Tx): Fragment => tx`
-  m.app_id, m.id, m.run_at, m.audience, m.exclude_segment_id, m.content, m.per_second, m.starts, a.plan,
-  a.suspended_at IS NOT NULL AS is_suspended`;
+  m.app_id, m.id, m.run_at, m.local_send_at, m.local_time_past, m.audience, m.exclude_segment_id, m.content, m.per_second, m.starts,
+  a.plan, a.suspended_at IS NOT NULL AS is_suspended`;
 
 /** How long until the next message is due, in milliseconds; 0 or less when one is; undefined when there is none. */
 export async function findNextStartMs(sql: Sql, clock: Clock): Promise<number | undefined> {

@@ -1,6 +1,7 @@
 // Starts scheduled messages whose time has come, in the transaction that holds them: each as a whole or not at all. What one of
 // them comes to never touches another.
 import { compileContent } from '../content/compile-content.ts';
+import type { SendWindow } from '../delivery/fan-out-queries.ts';
 import { notifyBatches } from '../delivery/queries.ts';
 import { sendWindowMs } from '../delivery/send-window.ts';
 import { ApiError } from '../platform/api-error.ts';
@@ -8,16 +9,19 @@ import { type Clock, readNowMs } from '../platform/clock.ts';
 import { isStatementTimeout, type Sql, savepoint, type Tx, transaction } from '../platform/db.ts';
 import { failpoint } from '../platform/failpoint.ts';
 import { encodeId, type Uuid } from '../platform/ids.ts';
+import { parseInstant } from '../platform/instant.ts';
 import type { Log } from '../platform/log.ts';
 import { type Charge, tryCharge } from '../quotas/monthly-quota.ts';
 import { type Plan, type Plans, planNamed } from '../quotas/plan.ts';
+import { type LocalInstants, wallMsOf, zonesDue } from './local-time.ts';
 import { type DueMessage, failScheduled, lockLateMessage, type NoRun, postponeStart } from './schedule-queries.ts';
-import { startMessage } from './start-message.ts';
+import { type Started, startMessage } from './start-message.ts';
 
 export interface StartDeps {
   readonly clock: Clock;
   readonly plans: Plans;
   readonly log: Log;
+  readonly localInstants: LocalInstants;
 }
 
 /** Tries of one message before it counts as one that cannot be started (R-18). */
@@ -57,7 +61,7 @@ export async function startTogether(
       await bill.pay(inner);
     });
   } catch (error) {
-    if (!(error instanceof DoesNotFit)) throw error;
+    if (!(error instanceof WillNotRun)) throw error;
     // Together they are too many for somebody's quota; one by one some may fit.
     await startAll(tx, ordered.slice(0, lines.length), chargeAtOnce);
   }
@@ -103,10 +107,17 @@ interface Line {
 
 type ChargeOne = (tx: Tx, appId: Uuid, plan: Plan, charge: Charge) => Promise<void>;
 
-class DoesNotFit extends Error {}
+/** Undoes a start that turned out not to be one. */
+class WillNotRun extends Error {
+  readonly reason: NoRun;
+  constructor(reason: NoRun) {
+    super(`will not run: ${reason}`);
+    this.reason = reason;
+  }
+}
 
 const chargeAtOnce: ChargeOne = async (tx, appId, plan, charge) => {
-  if (!(await tryCharge(tx, appId, plan, charge))) throw new DoesNotFit();
+  if (!(await tryCharge(tx, appId, plan, charge))) throw new WillNotRun('quota_exceeded');
 };
 
 /** One among others: whatever goes wrong with it is undone, and it is put off. */
@@ -137,7 +148,7 @@ async function judgeWithin(
   try {
     return await savepoint(tx, (inner) => judge(deps, inner, message, nowMs, charge, fields));
   } catch (error) {
-    if (error instanceof DoesNotFit) return refuse(deps, tx, message, fields, 'quota_exceeded');
+    if (error instanceof WillNotRun) return refuse(deps, tx, message, fields, error.reason);
     throw error;
   }
 }
@@ -151,15 +162,15 @@ async function judge(
   fields: object,
 ): Promise<Line> {
   const { clock, plans } = deps;
-  const { appId, id, audience, runAt, perSecond } = message;
+  const { appId, id, audience, perSecond } = message;
   const excludeSegmentId = message.excludeSegmentId === null ? null : encodeId('seg', message.excludeSegmentId);
   if (message.isSuspended) return refuse(deps, tx, message, fields, 'app_suspended');
   const windowMs = sendWindowMs(compileContent(message.content).largestTtlSeconds);
-  if (runAt.getTime() + windowMs <= nowMs) return refuse(deps, tx, message, fields, 'expired');
+  const { window, lastDueAtMs } = windowOf(deps, message, windowMs);
+  if (lastDueAtMs + windowMs <= nowMs) return refuse(deps, tx, message, fields, 'expired');
   const plan = planNamed(plans, message.plan);
-  const window = { dueAt: runAt, windowMs };
   const start = { appId, id, audience, excludeSegmentId, plan, window, own: null, perSecond };
-  let started: Awaited<ReturnType<typeof startMessage>>;
+  let started: Started;
   try {
     started = await startMessage({ tx, clock }, start);
   } catch (error) {
@@ -167,9 +178,27 @@ async function judge(
     if (error instanceof ApiError && error.status < 500) return refuse(deps, tx, message, fields, 'segment_invalid');
     throw error;
   }
+  // Somewhere its time could still come; of those it is for, nobody is there.
+  if (started.accepted > 0 && (started.expiresAt?.getTime() ?? nowMs) <= nowMs) throw new WillNotRun('expired');
   await charge(tx, appId, plan, started.charge);
   await failpoint('schedule.after_wake');
   return { level: 'info', fields: { ...fields, accepted: started.accepted }, text: 'scheduled message started' };
+}
+
+/** When its deliveries are due, and when the last of any could be. */
+function windowOf(
+  { localInstants }: StartDeps,
+  { runAt, localSendAt, localTimePast: past }: DueMessage,
+  windowMs: number,
+): { window: SendWindow; lastDueAtMs: number } {
+  if (localSendAt === null || past === null) {
+    return { window: { dueAt: runAt, windowMs, zones: null }, lastDueAtMs: runAt.getTime() };
+  }
+  const sendAt = parseInstant(localSendAt);
+  if (!sendAt) throw new Error(`a stored local time cannot be read: ${localSendAt}`);
+  const zones = zonesDue({ sendAt, past }, runAt.getTime(), localInstants(wallMsOf(sendAt)));
+  const lastDueAtMs = zones.reduce((last, { dueAtMs }) => Math.max(last, dueAtMs), sendAt.ms);
+  return { window: { dueAt: new Date(sendAt.ms), windowMs, zones }, lastDueAtMs };
 }
 
 async function refuse(

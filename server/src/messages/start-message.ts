@@ -3,7 +3,8 @@
 
 import type { Audience } from '../audience/audience.ts';
 import { audiencePredicate, countUnmatched } from '../audience/queries.ts';
-import { fanOut, type OwnBatches, type SendWindow } from '../delivery/fan-out.ts';
+import { fanOut } from '../delivery/fan-out.ts';
+import type { OwnBatches, SendWindow } from '../delivery/fan-out-queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -34,6 +35,8 @@ export interface Started {
   readonly isOwn: boolean;
   /** To be charged. */
   readonly charge: Charge;
+  /** The end of the last window; null for one that is sent now. */
+  readonly expiresAt: Date | null;
 }
 
 export async function startMessage(
@@ -46,6 +49,8 @@ export async function startMessage(
   const made = await fanOut({ tx, clock }, { appId, messageId: id, predicate, window, own, perSecond });
   const unmatched = await countUnmatched(context, resolved, made.accepted);
   const charge = chargeOf(clock, plan, made.accepted);
+  const lastDueAt = window.dueAt && (made.lastDueAt ?? window.dueAt);
+  const expiresAt = lastDueAt && new Date(lastDueAt.getTime() + window.windowMs);
   await updateFannedOut(tx, clock, {
     appId,
     id,
@@ -54,7 +59,7 @@ export async function startMessage(
     firstBatchId: made.firstBatchId,
     lastBatchId: made.lastBatchId,
     charge,
-    expiresAt: window.dueAt && new Date(window.dueAt.getTime() + window.windowMs),
+    expiresAt,
   });
-  return { accepted: made.accepted, isOwn: made.isOwn, charge };
+  return { accepted: made.accepted, isOwn: made.isOwn, charge, expiresAt };
 }

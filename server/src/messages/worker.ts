@@ -6,6 +6,7 @@ import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
 import { startWorkLoop, type WorkLoop } from '../platform/work-loop.ts';
 import type { Plans } from '../quotas/plan.ts';
+import type { LocalInstants } from './local-time.ts';
 import { claimLateMessage, type DueMessage, findNextStartMs, lockFreshMessages } from './schedule-queries.ts';
 import { nextTryMs, type StartDeps, startAlone, startTogether } from './start-due.ts';
 
@@ -14,6 +15,7 @@ export interface ScheduleDeps {
   readonly plans: Plans;
   readonly log: Log;
   readonly isPaused: () => boolean;
+  readonly localInstants: LocalInstants;
   /** For short transactions. */
   readonly txSql: Sql;
   /** For statements over a whole audience. */

@@ -14,7 +14,7 @@ const deviceRequest = component(
   'DeviceRequest',
   registrationSchema(undefined, {
     endpointRules: { pushHosts: [], exceptions: noExceptions, ownHosts: [] },
-    timeZones: { find: (name) => name },
+    timeZones: { find: (name) => name, names: () => [] },
   }),
 );
 

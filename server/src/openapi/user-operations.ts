@@ -7,7 +7,7 @@ import type { Operation } from './operation.ts';
 import { propertyConflict, propertyValues } from './property-operations.ts';
 
 // Only its shape is asked for here: nothing is ever parsed with it, so any list of zones will do.
-const userRequest = component('UserRequest', userRequestSchema({ find: (name) => name }));
+const userRequest = component('UserRequest', userRequestSchema({ find: (name) => name, names: () => [] }));
 
 const user = component(
   'User',

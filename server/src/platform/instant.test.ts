@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseInstant } from './instant.ts';
+import { parseInstant, writeInstant } from './instant.ts';
 
 describe('an instant', () => {
   it.each([
@@ -42,6 +42,17 @@ describe('an instant', () => {
     ['an empty fraction', '2026-12-01T09:00:00.Z'],
   ])('is not %s', (_what, text) => {
     expect(parseInstant(text)).toBeUndefined();
+  });
+
+  it('reads back what it writes, in any offset', () => {
+    const ms = fc.integer({ min: Date.UTC(2000, 0, 3), max: Date.UTC(2100, 11, 29) });
+    fc.assert(
+      fc.property(ms, fc.integer({ min: -1439, max: 1439 }), (ms, offsetMinutes) => {
+        expect(parseInstant(writeInstant({ ms, offsetMinutes }))).toEqual({ ms, offsetMinutes });
+      }),
+    );
+    expect(writeInstant({ ms: Date.UTC(2026, 11, 1, 8), offsetMinutes: 60 })).toBe('2026-12-01T09:00:00.000+01:00');
+    expect(writeInstant({ ms: Date.UTC(2026, 11, 1, 8), offsetMinutes: 0 })).toBe('2026-12-01T08:00:00.000Z');
   });
 
   it('reads back whatever Date writes', () => {

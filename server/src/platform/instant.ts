@@ -39,6 +39,16 @@ function parseOffset(text: string): number | undefined {
   return text.startsWith('-') ? 0 - size : size;
 }
 
+/** An instant as it could have been written: on the clock of its offset, to the millisecond. */
+export function writeInstant({ ms, offsetMinutes }: Instant): string {
+  const wall = new Date(ms + offsetMinutes * minuteMs).toISOString();
+  if (offsetMinutes === 0) return wall;
+  const twoDigits = (count: number): string => String(count).padStart(2, '0');
+  const size = Math.abs(offsetMinutes);
+  const offset = `${offsetMinutes < 0 ? '-' : '+'}${twoDigits(Math.floor(size / 60))}:${twoDigits(size % 60)}`;
+  return wall.replace('Z', offset);
+}
+
 const message = 'It must be an instant with an offset, such as 2026-12-01T09:00:00+01:00.';
 
 /** A field that holds an instant; else 400 `invalid_format`. */

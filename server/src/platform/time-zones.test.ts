@@ -22,6 +22,15 @@ describe('time zones of a real database', async () => {
     expect(timeZones.find(given)).toBe(name);
   });
 
+  it('lists what it finds: several hundred names, aliases among them', () => {
+    const names = timeZones.names();
+    expect(names.length).toBeGreaterThan(400);
+    expect(names).toEqual(
+      expect.arrayContaining(['Europe/Berlin', 'UTC', 'Asia/Kolkata', 'Asia/Calcutta', 'Etc/GMT+12']),
+    );
+    for (const name of names) expect(timeZones.find(name)).toBe(name);
+  });
+
   it.each([
     '+01:00',
     '+0100',
@@ -43,6 +52,10 @@ describe('names that only one side knows', () => {
 
   it('refuses a name that the runtime does not know', () => {
     expect(timeZones.find('Europe/Atlantis')).toBeUndefined();
+  });
+
+  it('lists neither', () => {
+    expect(timeZones.names()).toEqual(['Europe/Berlin']);
   });
 
   it('refuses a name that the database does not know', () => {

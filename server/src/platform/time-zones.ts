@@ -7,6 +7,8 @@ import { issueOf } from './validate.ts';
 export interface TimeZones {
   /** The name in the list's spelling, whatever the letter case given; undefined where either side does not know it. */
   find(name: string): string | undefined;
+  /** Every name, in the list's spelling, aliases among them. */
+  names(): readonly string[];
 }
 
 /** Reads the database's list, once: PostgreSQL opens a file for each name. */
@@ -19,18 +21,17 @@ export function createTimeZones(databaseNames: readonly string[]): TimeZones {
   const spellings = new Map(databaseNames.map((name) => [name.toLowerCase(), name]));
   // The runtime's own list holds no aliases, so each name is tried when it is first asked for.
   const judged = new Map<string, boolean>();
-  return {
-    find(name) {
-      const spelling = spellings.get(name.toLowerCase());
-      if (spelling === undefined) return undefined;
-      let isKnown = judged.get(spelling);
-      if (isKnown === undefined) {
-        isKnown = isKnownToRuntime(spelling);
-        judged.set(spelling, isKnown);
-      }
-      return isKnown ? spelling : undefined;
-    },
+  const find = (name: string): string | undefined => {
+    const spelling = spellings.get(name.toLowerCase());
+    if (spelling === undefined) return undefined;
+    let isKnown = judged.get(spelling);
+    if (isKnown === undefined) {
+      isKnown = isKnownToRuntime(spelling);
+      judged.set(spelling, isKnown);
+    }
+    return isKnown ? spelling : undefined;
   };
+  return { find, names: () => [...spellings.values()].filter((name) => find(name) !== undefined) };
 }
 
 /** A `timezone` field: any letter case in, the list's spelling out; else the 400 `unknown_timezone`. */

@@ -78,6 +78,78 @@ describe('200', () => {
   });
 });
 
+describe('local_time', () => {
+  const hourMs = 3_600_000;
+  const issuesWithLimit = (body: { issues: { path: string[]; code: string; limit?: string }[] }) =>
+    body.issues.map(({ path, code, limit }) => ({ path: path.join('.'), code, limit }));
+
+  it('runs at the instant of +14:00', async () => {
+    const { body } = await schedule({ send_at: ahead(dayMs).toISOString(), local_time: true });
+    expect(Date.parse(body.run_at)).toBeLessThan(t.clock.nowMs() + 10 * hourMs + secondMs);
+    expect(Date.parse(body.run_at)).toBeGreaterThan(t.clock.nowMs() + 9 * hourMs);
+    expect((await t.server.get(`/v1/messages/${body.id}`)).body.run_at).toBe(body.run_at);
+  });
+
+  it('refuses a time that is past in the first zone, and says from when on it would be taken, in its own offset', async () => {
+    const s = await setup({ workers: false });
+    s.clock.hold(new Date(Math.floor(s.clock.nowMs() / secondMs) * secondMs));
+    const written = new Date(s.clock.nowMs() + 2 * hourMs).toISOString().replace('Z', '+01:00');
+    const refused = await schedule({ send_at: written, local_time: true }, {}, s);
+    const limit = new Date(s.clock.nowMs() + 14 * hourMs + 30 * secondMs).toISOString().replace('Z', '+01:00');
+    expect(refused.status).toBe(400);
+    expect(issuesWithLimit(refused.body)).toEqual([{ path: 'send_at', code: 'too_soon', limit }]);
+    const runAt = new Date(s.clock.nowMs() + 30 * secondMs).toISOString();
+    expect((await schedule({ send_at: limit, local_time: true }, {}, s)).body.run_at).toBe(runAt);
+  });
+
+  it.each(['now', 'skip'])('runs 30 s from now where it is past somewhere and local_time_past is %s', async (past) => {
+    const s = await setup({ workers: false });
+    s.clock.hold(new Date(s.clock.nowMs()));
+    const soon = new Date(s.clock.nowMs() + hourMs).toISOString();
+    const headers = { 'idempotency-key': 'local' };
+    const request = { send_at: soon, local_time: true, local_time_past: past };
+    const { body } = await schedule(request, headers, s);
+    expect(body.run_at).toBe(new Date(s.clock.nowMs() + 30 * secondMs).toISOString());
+    // A replay has the first one's run_at.
+    s.clock.advance(5 * secondMs);
+    expect((await schedule(request, headers, s)).body).toEqual({ ...body, replayed: true });
+    const tooSoon = await schedule({ ...request, send_at: new Date(s.clock.nowMs() + secondMs).toISOString() }, {}, s);
+    expect(issuesWithLimit(tooSoon.body)).toEqual([{ path: 'send_at', code: 'too_soon', limit: undefined }]);
+  });
+
+  it('R-11 the same instant in another offset is another time on the wall: not a replay', async () => {
+    const headers = { 'idempotency-key': 'wall' };
+    const sendAt = ahead(2 * dayMs).toISOString();
+    const first = await schedule({ send_at: sendAt, local_time: true }, headers);
+    const spelled = await schedule({ send_at: sendAt.replace('Z', '+00:00'), local_time: true }, headers);
+    expect(spelled.body).toEqual({ ...first.body, replayed: true });
+    const elsewhere = new Date(Date.parse(sendAt) + hourMs).toISOString().replace('Z', '+01:00');
+    const other = await schedule({ send_at: elsewhere, local_time: true }, headers);
+    expect(issuesOf(other.body)).toEqual([['idempotency-key', 'idempotency_key_reused']]);
+  });
+
+  it.each<[string, object, [string, string]]>([
+    ['without send_at', { local_time: true }, ['send_at', 'required']],
+    ['with send_at: null', { local_time: true, send_at: null }, ['send_at', 'required']],
+    ['as a word', { local_time: 'yes', send_at: '2026-12-01T09:00:00Z' }, ['local_time', 'invalid_type']],
+    ['whose past is another word', { local_time_past: 'later' }, ['local_time_past', 'invalid_value']],
+    ['whose past is a boolean', { local_time_past: true }, ['local_time_past', 'invalid_value']],
+    ['that is only a past', { local_time_past: 'now' }, ['local_time', 'required']],
+    ['that is false, with a past', { local_time: false, local_time_past: 'skip' }, ['local_time', 'required']],
+  ])('is refused %s', async (_what, fields, issue) => {
+    const answer = await schedule(fields);
+    expect(answer.status).toBe(400);
+    expect(issuesOf(answer.body)).toEqual([issue]);
+  });
+
+  it('false, and null for its past, are as if they were not there', async () => {
+    expect((await schedule({ local_time: false })).body.status).toBe('sent');
+    expect((await schedule({ local_time: null, local_time_past: null })).body.status).toBe('sent');
+    const sendAt = ahead(hourMs).toISOString();
+    expect((await schedule({ send_at: sendAt, local_time: false, local_time_past: null })).body.run_at).toBe(sendAt);
+  });
+});
+
 describe('Idempotency-Key', () => {
   it('R-14 a repeat answers the scheduled message with its run_at, also after it has run', async () => {
     const s = await setup();

@@ -321,9 +321,17 @@ describe('a scheduled message that cannot be started', () => {
     await t.registerMany(1);
     const message = await schedule(t, minuteMs);
     const pool = openPool({ url: t.databaseUrl, connectionsMax: 3, name: 'short', statementTimeoutMs: 200 });
-    const { clock, run } = t.service;
+    const { clock, run, localInstants } = t.service;
     const { log, isPaused } = run;
-    const worker = startScheduleWorker({ clock, plans: builtInPlans, log, isPaused, txSql: pool, workSql: pool });
+    const worker = startScheduleWorker({
+      clock,
+      plans: builtInPlans,
+      log,
+      isPaused,
+      localInstants,
+      txSql: pool,
+      workSql: pool,
+    });
     whenDone(async () => {
       await worker.stop();
       await pool.end({ timeout: 1 });

@@ -1,0 +1,40 @@
+// How many deliveries a message that runs later would have now, and when they would be due: what its rate is judged by.
+import { countAudience, countAudienceByZone } from '../audience/queries.ts';
+import type { DueDeliveries } from '../delivery/send-window.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Sql } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { resolveAudience } from '../segments/resolve-audience.ts';
+import { type LocalInstants, wallMsOf, zonesDue } from './local-time.ts';
+import type { MessageRequest } from './message.ts';
+import { scheduleOf } from './schedule.ts';
+
+export interface DueDeliveriesDeps {
+  readonly workSql: Sql;
+  readonly clock: Clock;
+  readonly localInstants: LocalInstants;
+}
+
+/** Counts the audience as it is. Throws the 400 of a time that cannot be kept. */
+export async function countDueDeliveries(
+  { workSql: tx, clock, localInstants }: DueDeliveriesDeps,
+  appId: Uuid,
+  { send_at: sendAt, ...request }: MessageRequest,
+  nowMs: number,
+): Promise<DueDeliveries[]> {
+  const schedule = sendAt ? scheduleOf({ ...request, send_at: sendAt }, nowMs) : null;
+  const audience = await resolveAudience(tx, appId, request.audience, request.exclude_segment_id ?? null);
+  if (!schedule?.local) {
+    const { web, ios, android } = await countAudience({ tx, clock, appId }, audience);
+    return [{ dueAtMs: schedule?.runAt.getTime() ?? nowMs, deliveries: web + ios + android }];
+  }
+  const { runAt, local } = schedule;
+  const zones = zonesDue(local, runAt.getTime(), localInstants(wallMsOf(local.sendAt)));
+  const dueOf = new Map(zones.map((zone) => [zone.zone, zone]));
+  const deliveries = new Map<number, number>();
+  for (const { zone, devices } of await countAudienceByZone({ tx, clock, appId }, audience)) {
+    const due = (zone !== null && dueOf.get(zone)) || { dueAtMs: local.sendAt.ms, isSkipped: false };
+    if (!due.isSkipped) deliveries.set(due.dueAtMs, (deliveries.get(due.dueAtMs) ?? 0) + devices);
+  }
+  return [...deliveries].map(([dueAtMs, count]) => ({ dueAtMs, deliveries: count }));
+}
