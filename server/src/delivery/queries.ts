@@ -28,7 +28,8 @@ export async function listOwnBatches(sql: Sql, messageId: Uuid, claimId: Uuid): 
 
 /**
  * Takes the next batch of the next app that has one due, after `afterAppId` in a circle: one app's million delays no other
- * app's one. Apps of `exceptAppIds` are passed over; paced batches have claims of their own (`claimNextPacedBatch`). The recursion steps from app to app through the index, so an app with many batches costs one probe.
+ * app's one. Apps of `exceptAppIds` are passed over; paced batches have claims of their own (`claimNextPacedBatch`). The
+ * recursion steps from app to app through the index, so an app with many batches costs one probe.
  * SKIP LOCKED: claimers never wait for each other. An expired lease is due like any other.
  */
 export async function claimNextBatch(

@@ -177,6 +177,18 @@ describe('ExpiredProviderToken', () => {
     expect(new Set(t.server.seen.map(tokenOf)).size).toBe(1);
   });
 
+  test('of a token older than 20 minutes: what limits the requests is asked before the repeat', async () => {
+    const t = await setup();
+    await t.send();
+    t.clock.now += 21 * minuteMs;
+    const [old] = t.server.seen.map(tokenOf);
+    t.server.handle = (request) =>
+      tokenOf(request) === old ? refuse(request, 403, 'ExpiredProviderToken') : accept(request);
+    const seen: number[] = [];
+    await t.send({}, { again: async () => void seen.push(t.server.seen.length) });
+    expect(seen).toEqual([2]);
+  });
+
   test('of the new one as well: auth_failed after one repeat', async () => {
     const t = await setup();
     await t.send();
@@ -193,6 +205,18 @@ describe('where a token belongs', () => {
     if (isSandbox(request) === (environment === 'sandbox')) accept(request);
     else refuse(request, 400, 'BadDeviceToken');
   };
+
+  test('not known: what limits the requests is asked before the second one, and only then', async () => {
+    const t = await setup();
+    const seen: number[] = [];
+    const again = async () => void seen.push(t.server.seen.length);
+    await t.send({}, { again });
+    expect(seen).toEqual([]);
+    t.server.handle = knownIn('sandbox');
+    expect(await t.send({}, { again })).toMatchObject({ kind: 'sent' });
+    expect(seen).toEqual([2]);
+    expect(t.server.seen).toHaveLength(3);
+  });
 
   test('not known: production is asked first, the sandbox once, and the answer is to be remembered', async () => {
     const t = await setup();

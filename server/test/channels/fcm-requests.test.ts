@@ -159,6 +159,16 @@ describe('an access token', () => {
     expect(t.google.seen).toHaveLength(2);
   });
 
+  test('that FCM refuses: what limits the requests is asked before the repeat', async () => {
+    const t = await setup();
+    t.server.handle = (request) => (bearerOf(request) === 'Bearer ya29.1' ? unauthenticated(request) : accept(request));
+    const seen: number[] = [];
+    expect(await t.send({}, { again: async () => void seen.push(t.server.seen.length) })).toMatchObject({
+      kind: 'sent',
+    });
+    expect(seen).toEqual([1]);
+  });
+
   test('that FCM refuses again is auth_failed, and costs no exchange per push', async () => {
     const t = await setup();
     t.server.handle = unauthenticated;
