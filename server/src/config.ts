@@ -32,6 +32,9 @@ export interface Config {
   readonly http2Client: 'own' | 'node';
   readonly plansFile: string | null;
   readonly defaultPlan: string;
+  /** Waits after an event's attempts, in seconds. */
+  readonly webhookRetrySeconds: readonly number[];
+  readonly webhookFailurePauseMsMax: number;
   readonly retentionDays: number;
   /** New devices by client key, per client address; null: no limit. */
   readonly newDevicesPerMinute: number | null;
@@ -71,6 +74,8 @@ export const variables = {
   HTTP2_CLIENT: 'own',
   PLANS_FILE: '',
   DEFAULT_PLAN: 'free',
+  WEBHOOK_RETRY_SCHEDULE: '5,30,120,600,1800,3600,7200,14400,28800,43200',
+  WEBHOOK_FAILURE_PAUSE_MAX_MS: '2000',
   RETENTION_DAYS: '90',
   NEW_DEVICES_PER_MINUTE: '',
   TRUSTED_PROXIES: '',
@@ -112,6 +117,13 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, working
     http2Client: oneOf(read('HTTP2_CLIENT'), 'HTTP2_CLIENT', ['own', 'node']),
     plansFile: optional('PLANS_FILE'),
     defaultPlan: read('DEFAULT_PLAN'),
+    webhookRetrySeconds: retrySchedule(read('WEBHOOK_RETRY_SCHEDULE')),
+    webhookFailurePauseMsMax: integer(
+      read('WEBHOOK_FAILURE_PAUSE_MAX_MS'),
+      'WEBHOOK_FAILURE_PAUSE_MAX_MS',
+      0,
+      3_600_000,
+    ),
     retentionDays: integer(read('RETENTION_DAYS'), 'RETENTION_DAYS', 30, 36_500),
     newDevicesPerMinute:
       read('NEW_DEVICES_PER_MINUTE') === ''
@@ -138,6 +150,11 @@ function integer(text: string, name: Variable, least: number, most: number): num
   if (!(value >= least && value <= most))
     throw new ConfigError(`${name} must be a whole number from ${least} to ${most}, not '${text}'.`);
   return value;
+}
+
+function retrySchedule(text: string): readonly number[] {
+  const seconds = text.split(',').map((part) => integer(part.trim(), 'WEBHOOK_RETRY_SCHEDULE', 1, 604_800));
+  return Object.freeze(seconds);
 }
 
 function oneOf<Value extends string>(text: string, name: Variable, allowed: readonly Value[]): Value {

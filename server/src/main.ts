@@ -10,6 +10,7 @@ import { addPropertyCommands } from './cli/property.ts';
 import { addSandboxCommand } from './cli/sandbox.ts';
 import { addSeedCommand } from './cli/seed.ts';
 import { addStartCommand } from './cli/start.ts';
+import { addWebhookCommands } from './cli/webhook.ts';
 import { ApiError } from './platform/api-error.ts';
 import { isDatabaseDown } from './platform/db.ts';
 
@@ -28,6 +29,7 @@ function buildProgram(): Command {
   addKeyCommands(program);
   addChannelCommands(program);
   addPropertyCommands(program);
+  addWebhookCommands(program);
   addSeedCommand(program);
   addSandboxCommand(program);
   // A noun alone is half a command: say what it lacks instead of printing a page.

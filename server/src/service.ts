@@ -16,6 +16,7 @@ import { createWebPush, transportSettings as webPushSettings } from './channels/
 import { type Config, variables } from './config.ts';
 import { createAnswerForms } from './delivery/answer-forms.ts';
 import { createCompiledMessages } from './delivery/compiled-messages.ts';
+import { channelOfNumber } from './delivery/delivery.ts';
 import { createFlushPace } from './delivery/flush-pace.ts';
 import { createLanes } from './delivery/lanes.ts';
 import { createLeases } from './delivery/leases.ts';
@@ -51,6 +52,8 @@ import { loadTimeZones } from './platform/time-zones.ts';
 import { createAddressLimits } from './quotas/address-limit.ts';
 import { loadPlans } from './quotas/plan.ts';
 import { createRateLimit } from './quotas/rate-limit.ts';
+import { webhooksChannel } from './webhooks/queries.ts';
+import type { WebhookDeps } from './webhooks/worker.ts';
 import { startWorkers, type Workers } from './workers.ts';
 
 export interface ServiceOptions {
@@ -74,6 +77,8 @@ export interface Service {
   readonly pause: PauseWatch;
   /** What a time on the wall comes to in every time zone. */
   readonly localInstants: LocalInstants;
+  /** What webhooks are called with. */
+  readonly webhooks: WebhookDeps;
   /** Starts the loops of a worker. */
   startWorkers(): Workers;
   /** How long ago the slowest worker beside this process looked for work. */
@@ -108,6 +113,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const txSql = open('transactions', 6, 10_000);
   const workSql = open('audience', audienceConnections, 60_000);
   const sendSql = open('send', 5, 10_000);
+  // Used by workers only: no endpoint's answers wait for a send's commits, and none of those for them.
+  const webhookSql = open('webhooks', 3, 10_000);
   // The rate limiter stands before every other statement of a request, and waits for none of them.
   const limitSql = openPool({ ...limiterPool, url: databaseUrl });
   for (const warning of await checkDurability(sql, config.allowUnsafePostgres)) log.warn(warning);
@@ -192,6 +199,19 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     isPaused: pause.isPaused,
   };
 
+  const webhooks: WebhookDeps = {
+    sql: webhookSql,
+    clock,
+    log,
+    http: http1,
+    seal,
+    isPaused: pause.isPaused,
+    channelOfNumber,
+    random: Math.random,
+    retrySeconds: config.webhookRetrySeconds,
+    failurePauseMsMax: config.webhookFailurePauseMsMax,
+  };
+
   const finishes = createFinishes();
   const lookForPause = (): void => {
     pause.look().catch((error: unknown) => log.debug({ err: error }, 'cannot see whether sends are paused'));
@@ -203,6 +223,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       [finishedChannel]: (id) => finishes.notify(id),
       [canceledChannel]: (id) => run.watches.notify(id),
       [batchesChannel]: () => workers?.wake(),
+      [webhooksChannel]: () => workers?.wakeWebhooks(),
       [pauseChannel]: lookForPause,
     },
     onGap() {
@@ -267,11 +288,12 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     server,
     routes,
     run,
+    webhooks,
     pause,
     localInstants,
     startWorkers() {
       const { retentionDays } = config;
-      workers ??= startWorkers({ run, sql: workSql, txSql, clock, plans, log, localInstants, retentionDays });
+      workers ??= startWorkers({ run, sql: workSql, txSql, clock, plans, log, localInstants, retentionDays, webhooks });
       return workers;
     },
     noteWorkers(pollAgeMs) {

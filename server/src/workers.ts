@@ -10,6 +10,9 @@ import type { Log } from './platform/log.ts';
 import { createPropertyCounter } from './properties/worker.ts';
 import { startUpkeep, type Upkeep } from './upkeep.ts';
 import { createPropertyClearing } from './users/worker.ts';
+import { finishDueRotations } from './webhooks/manage-webhooks.ts';
+import { deleteHeldTooLong } from './webhooks/queries.ts';
+import { startWebhookWorker, type WebhookDeps } from './webhooks/worker.ts';
 
 export interface Workers {
   /** When the slower of the loops that send last looked for work, by `performance.now()`. */
@@ -17,7 +20,9 @@ export interface Workers {
   readonly upkeep: Pick<Upkeep, 'runOnce'>;
   /** There may be batches: look now. */
   wake(): void;
-  /** Resolves when no message and no batch is due and none is under way. */
+  /** There may be events to tell. */
+  wakeWebhooks(): void;
+  /** Resolves when no message, no batch and no event is due and none is under way. */
   idle(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -27,12 +32,14 @@ export interface WorkersDeps extends Omit<ScheduleDeps, 'workSql' | 'isPaused'> 
   /** The pool for long statements. */
   readonly sql: Sql;
   readonly retentionDays: number;
+  readonly webhooks: WebhookDeps;
 }
 
 export function startWorkers(deps: WorkersDeps): Workers {
   const { run, sql, clock, log, retentionDays } = deps;
   const send = startSendWorker(run);
   const schedule = startScheduleWorker({ ...deps, isPaused: run.isPaused, workSql: sql });
+  const webhooks = startWebhookWorker(deps.webhooks);
   const upkeep = startUpkeep({ sql, clock, log, retentionDays, isPaused: run.isPaused });
   // Small tasks that any number of processes may run; one that fails is tried again at its next turn.
   const timers = periodicTasks(sql, clock, log).map(({ what, everyMs, run: runOnce }) => {
@@ -43,18 +50,23 @@ export function startWorkers(deps: WorkersDeps): Workers {
   });
   return {
     get lastLookedAt() {
-      return Math.min(send.lastLookedAt, schedule.lastLookedAt);
+      return Math.min(send.lastLookedAt, schedule.lastLookedAt, webhooks.lastLookedAt);
     },
     upkeep,
-    wake: () => send.wake(),
+    wake() {
+      send.wake();
+      webhooks.wake();
+    },
+    wakeWebhooks: () => webhooks.wake(),
     async idle() {
       await schedule.idle();
       await send.idle();
+      await webhooks.idle();
     },
     async stop() {
       upkeep.stop();
       for (const timer of timers) clearInterval(timer);
-      await Promise.all([send.stop(), schedule.stop()]);
+      await Promise.all([send.stop(), schedule.stop(), webhooks.stop()]);
     },
   };
 }
@@ -71,6 +83,16 @@ function periodicTasks(sql: Sql, clock: Clock, log: Log): PeriodicTask[] {
   return [
     { what: 'count the values of properties', everyMs: 60_000, run: () => counter.runOnce() },
     { what: 'clear retired properties', everyMs: 60_000, run: () => clearing.runOnce() },
+    { what: 'finish rotations of webhook secrets', everyMs: 60_000, run: () => finishDueRotations({ sql, clock }) },
+    { what: 'drop events held too long', everyMs: 600_000, run: () => dropHeldTooLong(sql, clock) },
     { what: 'let indexes follow use', everyMs: 60_000, run: () => followUse({ sql, clock, log }) },
   ];
+}
+
+/** Of a disabled webhook (contract 13.4). */
+const heldHoursMax = 72;
+const droppedAtOnce = 5_000;
+
+async function dropHeldTooLong(sql: Sql, clock: Clock): Promise<void> {
+  while ((await deleteHeldTooLong(sql, clock, heldHoursMax, droppedAtOnce)) === droppedAtOnce);
 }

@@ -218,7 +218,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
       const { run, clock, localInstants } = service;
       const pools = { sql: database.sql, txSql: database.sql };
       const rules = { plans: builtInPlans, localInstants, retentionDays };
-      const started = startWorkers({ run, ...pools, clock, log: run.log, ...rules });
+      const started = startWorkers({ run, ...pools, clock, log: run.log, ...rules, webhooks: service.webhooks });
       whenDone(() => started.stop());
       return started;
     },
@@ -302,6 +302,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
 const idleWorkers: Workers = {
   upkeep: { runOnce: async () => false },
   wake: () => undefined,
+  wakeWebhooks: () => undefined,
   lastLookedAt: 0,
   idle: async () => undefined,
   stop: async () => undefined,

@@ -20,6 +20,9 @@ export interface OutcomeItem {
   readonly final: 'sent' | 'failed' | 'skipped' | null;
   readonly code: string | null;
   readonly verdict: Verdict | null;
+  /** What a webhook is told beside the row: the user as the send saw them, and the provider's own word. */
+  readonly externalId: string | null;
+  readonly providerReason: string | null;
 }
 
 export interface OutcomeRowDeps {
@@ -62,7 +65,8 @@ export async function toOutcomeItem(
     code === 'invalid_token' && credentialId !== null
       ? { ...verdictOf(target, credentialId, code), isLocal: true }
       : null;
-  return { row, channel, final: result.kind, code, verdict };
+  const externalId = target.person.externalId;
+  return { row, channel, final: result.kind, code, verdict, externalId, providerReason: null };
 }
 
 // This runs for every push: one literal, and a timeline only where it is kept.
@@ -101,7 +105,8 @@ async function attemptedItem(
       ? { environmentFound: outcome.environmentFound ?? null }
       : { reason: outcome.reason, goneAtMs: outcome.goneAtMs ?? null };
   const verdict = { ...verdictOf(target, credentialId, errorCode), ...about };
-  return { row, channel, final, code: errorCode, verdict };
+  const providerReason = outcome.kind === 'sent' ? null : outcome.reason;
+  return { row, channel, final, code: errorCode, verdict, externalId: target.person.externalId, providerReason };
 }
 
 function verdictOf({ deviceId, registeredAtMs }: Target, credentialId: number, errorCode: ErrorCode | null): Verdict {

@@ -5,11 +5,12 @@ import type { ChannelId } from '../channels/channel.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isDatabaseDown, isStatementTimeout, type Sql, type Tx, transaction } from '../platform/db.ts';
 import { failpoint } from '../platform/failpoint.ts';
-import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
 import { refundUsage } from '../quotas/queries.ts';
+import { emit, type Happening } from '../webhooks/emit.ts';
 import type { AnswerForms } from './answer-forms.ts';
 import type { ClaimedBatch } from './batch.ts';
+import { emitClick } from './click-event.ts';
 import { type Attempt, type Mark, statusNumber } from './delivery.ts';
 import type { FlushPace } from './flush-pace.ts';
 import type { Lease } from './leases.ts';
@@ -140,14 +141,32 @@ async function commit(
       batch.id,
       items.map((item) => item.row),
     );
-    await applyEarlyReceipts(tx, batch.id, items);
+    await applyEarlyReceipts(deps, tx, batch, items);
     if (counts.sent + counts.failed + counts.skipped === 0) return true;
+    if (counts.sent + counts.failed > 0) await emit(tx, clock, batch.appId, () => happeningsOf(batch, items));
     // The message's row last: it is the one that batches of one message share, and its lock ends with the commit.
     const progress = await ledger.advance(tx, batch.appId, batch.messageId, countOutcomes(items));
     const refund = refundOf(progress, counts.skipped);
     if (refund > 0 && progress.chargedMonth) await refundUsage(tx, batch.appId, progress.chargedMonth, refund);
     await failpoint('outcomes.before_commit');
     return true;
+  });
+}
+
+const reasonLengthMax = 200;
+
+// Sent and failed, each once and at its end; skips are nobody's news (contract 7.6).
+function happeningsOf(batch: ClaimedBatch, items: readonly OutcomeItem[]): Happening[] {
+  return items.flatMap(({ row, final, code, externalId, providerReason }): Happening[] => {
+    if (final !== 'sent' && final !== 'failed') return [];
+    const { deviceId, channel, doneAtMs, providerStatus, attempts } = row;
+    const happened = { messageId: batch.messageId, deviceId, channel, atMs: doneAtMs };
+    if (final === 'sent') return [{ ...happened, kind: 'message.sent', errorCode: null, details: null }];
+    const details = {
+      ...{ external_id: externalId, provider_status: providerStatus },
+      ...{ provider_reason: providerReason?.slice(0, reasonLengthMax) ?? null, attempts },
+    };
+    return [{ ...happened, kind: 'message.failed', errorCode: code, details }];
   });
 }
 
@@ -186,15 +205,25 @@ function refundOf(progress: MessageProgress, skipped: number): number {
   return progress.isComplete && progress.attempted === 0 ? progress.chargedUnits : 0;
 }
 
-async function applyEarlyReceipts(tx: Tx, batchId: Uuid, items: readonly OutcomeItem[]): Promise<void> {
+async function applyEarlyReceipts(
+  { clock, ledger }: RecorderDeps,
+  tx: Tx,
+  batch: ClaimedBatch,
+  items: readonly OutcomeItem[],
+): Promise<void> {
   const receipts = await takeEarlyReceipts(
     tx,
-    batchId,
+    batch.id,
     items.map((item) => item.row.deviceId),
   );
   if (receipts.length === 0) return;
   const marks: Record<Mark, number> = { displayed: 0, clicked: 0, dismissed: 0 };
-  for (const receipt of receipts) if (await markDelivery(tx, batchId, receipt)) marks[receipt.mark]++;
+  const { appId, messageId, id: batchId } = batch;
+  for (const receipt of receipts) {
+    if (!(await markDelivery(tx, batchId, receipt))) continue;
+    marks[receipt.mark]++;
+    if (receipt.mark === 'clicked') await emitClick({ tx, clock, ledger }, { appId, messageId, batchId, ...receipt });
+  }
   await addBatchMarks(tx, batchId, marks);
 }
 

@@ -81,9 +81,9 @@ export async function findDeliveryUrls(
   tx: Tx,
   batchId: Uuid,
   deviceId: Uuid,
-): Promise<{ urls: TargetUrls | null; channel: number } | undefined> {
-  const [row] = await tx<{ urls: TargetUrls | null; channel: number }[]>`
-    SELECT urls, channel FROM deliveries WHERE batch_id = ${batchId} AND device_id = ${deviceId}`;
+): Promise<{ urls: TargetUrls | null; channel: number; userId: Uuid | null } | undefined> {
+  const [row] = await tx<{ urls: TargetUrls | null; channel: number; userId: Uuid | null }[]>`
+    SELECT urls, channel, user_id FROM deliveries WHERE batch_id = ${batchId} AND device_id = ${deviceId}`;
   return row;
 }
 

@@ -24,6 +24,10 @@ export type Failpoint =
   | 'lease.before_renew'
   /** A scheduled message is taken and fanned out, nothing of it committed. */
   | 'schedule.after_wake'
+  /** The endpoint answered, nothing recorded. */
+  | 'webhook.after_response'
+  /** The attempt is written, not committed. */
+  | 'webhook.before_ack_commit'
   /** A migration's ledger row is written, its statements are not. */
   | 'migrate.mid';
 

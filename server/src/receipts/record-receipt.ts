@@ -1,6 +1,8 @@
 // Displayed, clicked, dismissed: each mark of a delivery is set once, whoever reports it and however often. A receipt may come
 // before its outcome is committed: then it waits, and the flush applies it (contract 14).
+import { emitClick } from '../delivery/click-event.ts';
 import type { Mark } from '../delivery/delivery.ts';
+import type { MessageLedger } from '../delivery/message-ledger.ts';
 import { type EarlyReceipt, insertEarlyReceipt, markDelivery } from '../delivery/outcome-queries.ts';
 import { addBatchMarks, lockBatchForReceipt } from '../delivery/queries.ts';
 import type { ReceiptSubject } from '../delivery/receipt-token.ts';
@@ -9,7 +11,7 @@ import { type Sql, type Tx, transaction } from '../platform/db.ts';
 
 /** True: the mark was set now. False: it was set before. Undefined: there is no such delivery any more. */
 export async function recordReceipt(
-  { sql, clock }: { sql: Sql; clock: Clock },
+  { sql, clock, ledger }: { sql: Sql; clock: Clock; ledger: MessageLedger },
   subject: ReceiptSubject,
   mark: Mark,
   action: string | null,
@@ -21,6 +23,10 @@ export async function recordReceipt(
     if (!batch) return undefined;
     const isNew = await markDelivery(tx, batchId, receipt);
     if (isNew) await addBatchMarks(tx, batchId, { displayed: 0, clicked: 0, dismissed: 0, [mark]: 1 });
+    if (isNew && mark === 'clicked') {
+      const { appId, messageId } = batch;
+      await emitClick({ tx, clock, ledger }, { appId, messageId, batchId, deviceId, at: receipt.at, action });
+    }
     if (isNew !== undefined) return isNew;
     // No row: not yet, and then it waits; or no longer.
     return batch.awaitsDevice ? insertEarlyReceipt(tx, batchId, receipt) : undefined;

@@ -1,0 +1,41 @@
+// A click, as webhooks are told of it: once for each message and device, with the address that it leads to, as it was rendered
+// for that device (contract 13.2).
+import { compileContent, targetUrl } from '../content/compile-content.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Sql, Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { emit } from '../webhooks/emit.ts';
+import { channelOfNumber } from './delivery.ts';
+import type { MessageLedger } from './message-ledger.ts';
+import { findDeliveryUrls, listExternalIds } from './timeline-queries.ts';
+
+export interface Click {
+  readonly appId: Uuid;
+  readonly messageId: Uuid;
+  readonly batchId: Uuid;
+  readonly deviceId: Uuid;
+  readonly at: Date;
+  /** The button; null: the notification itself. */
+  readonly action: string | null;
+}
+
+/** To be called in the transaction that sets the mark, when it was not set before. */
+export async function emitClick(
+  { tx, clock, ledger }: { tx: Tx; clock: Clock; ledger: MessageLedger },
+  { appId, messageId, batchId, deviceId, at, action }: Click,
+): Promise<void> {
+  await emit(tx, clock, appId, async () => {
+    const delivery = await findDeliveryUrls(tx, batchId, deviceId);
+    if (!delivery) return [];
+    const message = await ledger.find(tx as Sql, appId, messageId);
+    const literal = message ? compileContent(message.content).literalUrls(channelOfNumber(delivery.channel)) : null;
+    const urls = delivery.urls ?? literal;
+    const url = (urls && targetUrl(urls, action)) ?? (action === null ? message?.defaultUrl : null) ?? null;
+    const { userId } = delivery;
+    const externalIds = await listExternalIds(tx as Sql, appId, userId === null ? [] : [userId]);
+    const externalId = userId === null ? null : (externalIds.get(userId) ?? null);
+    const details = { external_id: externalId, url, action };
+    const { channel } = delivery;
+    return [{ kind: 'message.clicked', messageId, deviceId, channel, atMs: at.getTime(), errorCode: null, details }];
+  });
+}

@@ -1,0 +1,58 @@
+// The body of a request, made from what is stored: the same bytes on every attempt, keys in the order that is documented
+// (contract 13.1, 13.2). Pure.
+import { encodeId, type Uuid } from '../platform/ids.ts';
+import type { EventKind } from './webhook.ts';
+
+/** Beyond the four fields of every event; what it has depends on the kind. */
+export type EventDetails = Readonly<Record<string, string | number | null>>;
+
+export interface EventToTell {
+  readonly kind: EventKind;
+  readonly at: Date;
+  readonly messageId: Uuid;
+  readonly deviceId: Uuid;
+  readonly channel: string;
+  readonly errorCode: string | null;
+  readonly details: EventDetails | null;
+  /** Of the message; null: it has none, and then the field is left out. */
+  readonly metadata: Readonly<Record<string, unknown>> | null;
+}
+
+const detailsOf: Readonly<Record<EventKind, readonly string[]>> = {
+  'message.sent': [],
+  'message.failed': ['external_id', 'provider_status', 'provider_reason', 'attempts'],
+  'message.clicked': ['external_id', 'url', 'action'],
+};
+
+export function eventBody({
+  kind,
+  at,
+  messageId,
+  deviceId,
+  channel,
+  errorCode,
+  details,
+  metadata,
+}: EventToTell): Buffer {
+  const further = detailsOf[kind].map((name) => [name, details?.[name] ?? null] as const);
+  const data = {
+    message_id: encodeId('msg', messageId),
+    device_id: encodeId('dev', deviceId),
+    channel,
+    error_code: errorCode,
+    ...Object.fromEntries(further),
+    ...(metadata !== null && { metadata }),
+  };
+  return Buffer.from(JSON.stringify({ event: kind, created_at: at.toISOString(), data }));
+}
+
+/** What a test sends (contract 13.2). */
+export function testBody(at: Date): Buffer {
+  const data = {
+    message_id: 'msg_0000000000000000000000',
+    device_id: 'dev_0000000000000000000000',
+    channel: 'webpush',
+    error_code: null,
+  };
+  return Buffer.from(JSON.stringify({ event: 'webhook.test', created_at: at.toISOString(), data }));
+}

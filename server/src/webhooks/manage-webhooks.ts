@@ -1,0 +1,155 @@
+// What an operator does to webhooks: make, enable, disable, delete, rotate the secret, test. Secrets are shown once, by the
+// operation that makes them.
+import { type Issue, invalid } from '../platform/api-error.ts';
+import type { Clock } from '../platform/clock.ts';
+import { type Sql, transaction } from '../platform/db.ts';
+import { mintUuid, type Uuid } from '../platform/ids.ts';
+import type { OutboundHttp } from '../platform/outbound-http.ts';
+import type { Seal } from '../platform/seal.ts';
+import { checkEndpoint, type EndpointUrlRules } from './endpoint-url.ts';
+import { testBody } from './event-body.ts';
+import { type AttemptError, postEvent } from './post-event.ts';
+import {
+  deleteWebhook,
+  insertWebhook,
+  listFinishedRotations,
+  lockWebhook,
+  makeEventsDue,
+  type StoredWebhook,
+  updateHealth,
+  updateLastTest,
+  updatePendingSecret,
+  updateSecret,
+} from './queries.ts';
+import { openSecrets, sealSecret } from './secrets.ts';
+import { makeSecret, signingSecrets } from './signature.ts';
+import { type EventKind, eventKinds, probingHealth, webhooksMax } from './webhook.ts';
+
+export interface ManageDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly seal: Seal;
+}
+
+export interface NewWebhook {
+  readonly id: Uuid;
+  /** Shown now and never again. */
+  readonly secret: string;
+}
+
+/** Throws the 400 for an endpoint or a kind that is not accepted, and for one webhook too many. */
+export async function createWebhook(
+  { sql, clock, seal }: ManageDeps,
+  rules: EndpointUrlRules,
+  { appId, endpoint, events }: { appId: Uuid; endpoint: string; events: readonly string[] },
+): Promise<NewWebhook> {
+  const address = checkEndpoint(endpoint, rules);
+  const kinds = [...new Set(events)].map(checkKind);
+  const id = mintUuid(clock.nowMs());
+  const secret = makeSecret();
+  const sealed = sealSecret(seal, { appId, id }, secret);
+  const webhook = { appId, id, endpoint: address, events: kinds, secret: sealed };
+  if (await insertWebhook(sql, clock, webhook, webhooksMax)) return { id, secret };
+  throw invalid([{ path: [], code: 'too_big', message: `An app has at most ${webhooksMax} webhooks.` }]);
+}
+
+export function checkKind(kind: string): EventKind {
+  const known = eventKinds.find((each) => each === kind);
+  if (known) return known;
+  const message = `There is no event '${kind.slice(0, 64)}'.`;
+  const issue: Issue = { path: ['events'], code: 'invalid_value', message, allowed: eventKinds };
+  throw invalid([issue]);
+}
+
+type Named = Pick<StoredWebhook, 'appId' | 'id'>;
+
+/** No failures, one probe; what is held is due now. One that is enabled stays as it is. */
+export async function enableWebhook({ sql, clock }: ManageDeps, { appId, id }: Named): Promise<void> {
+  await transaction(sql, async (tx) => {
+    const webhook = await lockWebhook(tx, appId, id);
+    if (webhook?.state !== 'disabled') return;
+    await updateHealth(tx, clock, appId, id, probingHealth, 0);
+    await makeEventsDue(tx, clock, appId, id);
+  });
+}
+
+/** As the fifteenth failure does: nothing is called, and events are held. */
+export async function disableWebhook({ sql, clock }: ManageDeps, { appId, id }: Named): Promise<void> {
+  await transaction(sql, async (tx) => {
+    const webhook = await lockWebhook(tx, appId, id);
+    if (webhook?.state !== 'enabled') return;
+    await updateHealth(tx, clock, appId, id, { ...webhook, state: 'disabled', isProbing: false }, 0);
+  });
+}
+
+/** With its events and its log. */
+export async function removeWebhook({ sql }: ManageDeps, { appId, id }: Named): Promise<void> {
+  await transaction(sql, async (tx) => {
+    await lockWebhook(tx, appId, id);
+    await deleteWebhook(tx, appId, id);
+  });
+}
+
+const finishDaysMax = 30;
+
+/** A new secret, pending: the old one signs until `finishAt`, or until the rotation is finished by hand. */
+export async function rotateSecret(
+  { sql, clock, seal }: ManageDeps,
+  webhook: Named,
+  { finishAt, isDual }: { finishAt: Date | null; isDual: boolean },
+): Promise<string> {
+  const aheadMs = finishAt === null ? 0 : finishAt.getTime() - clock.nowMs();
+  if (finishAt !== null && !(aheadMs > 0 && aheadMs <= finishDaysMax * 86_400_000)) {
+    const message = `A rotation finishes within ${finishDaysMax} days from now.`;
+    throw invalid([{ path: ['finish_at'], code: 'invalid_value', message }]);
+  }
+  const secret = makeSecret();
+  const sealed = sealSecret(seal, webhook, secret);
+  await updatePendingSecret(sql, clock, webhook.appId, webhook.id, { secret: sealed, finishAt, isDual });
+  return secret;
+}
+
+/** From now on the new secret alone signs, and the old one is erased. False: no rotation was under way. */
+export async function finishRotation({ sql }: Pick<ManageDeps, 'sql'>, { appId, id }: Named): Promise<boolean> {
+  return transaction(sql, async (tx) => {
+    const webhook = await lockWebhook(tx, appId, id);
+    if (!webhook?.pendingSecret) return false;
+    await updateSecret(tx, appId, id, webhook.pendingSecret);
+    return true;
+  });
+}
+
+/** Erases the old secrets of rotations whose time has come; they have not signed since then. */
+export async function finishDueRotations({ sql, clock }: Pick<ManageDeps, 'sql' | 'clock'>): Promise<void> {
+  for (const webhook of await listFinishedRotations(sql, clock)) await finishRotation({ sql }, webhook);
+}
+
+export interface WebhookTest {
+  readonly at: Date;
+  readonly status_code: number | null;
+  readonly error: AttemptError | null;
+  readonly duration_ms: number;
+}
+
+/** One signed request by the guarded way, whatever is subscribed; kept as `last_test`, in no log and no count. */
+export async function testWebhook(
+  deps: ManageDeps & { readonly http: OutboundHttp },
+  webhook: StoredWebhook,
+): Promise<WebhookTest> {
+  if (webhook.state === 'disabled') {
+    const message = 'A disabled webhook is not called: enable it first.';
+    throw invalid([{ path: ['id'], code: 'invalid_value', message }]);
+  }
+  const at = deps.clock.date();
+  const result = await postEvent(deps, {
+    endpoint: webhook.endpoint,
+    pool: webhook.id,
+    secrets: signingSecrets(openSecrets(deps.seal, webhook), deps.clock.nowMs()),
+    event: 'webhook.test',
+    body: testBody(at),
+    headers: { 'service-id': 'whe_0000000000000000000000', 'service-attempt': '1' },
+  });
+  const test = { at, status_code: result.statusCode, error: result.error, duration_ms: result.durationMs };
+  await updateLastTest(deps.sql, webhook.appId, webhook.id, test);
+  return test;
+}

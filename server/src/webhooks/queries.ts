@@ -1,0 +1,312 @@
+// SQL: webhooks, their outbox, their last attempts.
+import type { Clock } from '../platform/clock.ts';
+import type { Fragment, Sql, Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { EventDetails } from './event-body.ts';
+import type { Health } from './webhook.ts';
+
+/** The NOTIFY channel that says: there are events to tell. */
+export const webhooksChannel = 'carillon_webhooks';
+
+export interface StoredWebhook extends Health {
+  readonly appId: Uuid;
+  readonly id: Uuid;
+  readonly endpoint: string;
+  readonly events: readonly string[];
+  /** Sealed. */
+  readonly secret: string;
+  readonly pendingSecret: string | null;
+  readonly pendingSince: Date | null;
+  readonly finishAt: Date | null;
+  readonly isDual: boolean;
+  readonly lastTest: unknown;
+  readonly createdAt: Date;
+}
+
+const webhookColumns = (tx: Tx): Fragment => tx`
+  w.app_id, w.id, w.endpoint, w.events, w.state, w.failures, w.in_flight_max, w.is_probing, w.secret, w.pending_secret,
+  w.pending_since, w.finish_at, w.is_dual, w.last_test, w.created_at`;
+
+/** Stores a webhook, unless the app has as many as it may: then false. */
+export async function insertWebhook(
+  tx: Tx,
+  clock: Clock,
+  webhook: { appId: Uuid; id: Uuid; endpoint: string; events: readonly string[]; secret: string },
+  webhooksMax: number,
+): Promise<boolean> {
+  const { appId, id, endpoint, events, secret } = webhook;
+  const result = await tx`
+    INSERT INTO webhooks (app_id, id, endpoint, events, secret, created_at)
+    SELECT ${appId}, ${id}, ${endpoint}, ${events as string[]}, ${secret}, ${clock.now}
+    WHERE (SELECT count(*) FROM webhooks WHERE app_id = ${appId}) < ${webhooksMax}`;
+  return result.count === 1;
+}
+
+/** The webhooks of an app, oldest first, with how many events each holds. */
+export async function listWebhooks(sql: Sql, appId: Uuid): Promise<(StoredWebhook & { heldEvents: number })[]> {
+  return sql<(StoredWebhook & { heldEvents: number })[]>`
+    SELECT ${webhookColumns(sql)},
+      (SELECT count(*) FROM webhook_events e WHERE e.app_id = w.app_id AND e.webhook_id = w.id) AS held_events
+    FROM webhooks w WHERE w.app_id = ${appId} ORDER BY w.id`;
+}
+
+/** One webhook by its id alone, as the command line names it. */
+export async function findWebhook(sql: Sql, id: Uuid): Promise<StoredWebhook | undefined> {
+  const [row] = await sql<StoredWebhook[]>`SELECT ${webhookColumns(sql)} FROM webhooks w WHERE w.id = ${id}`;
+  return row;
+}
+
+/** Holds a webhook until the transaction ends: what becomes of it is decided by one after the other. */
+export async function lockWebhook(tx: Tx, appId: Uuid, id: Uuid): Promise<StoredWebhook | undefined> {
+  const [row] = await tx<StoredWebhook[]>`
+    SELECT ${webhookColumns(tx)} FROM webhooks w WHERE w.app_id = ${appId} AND w.id = ${id} FOR UPDATE`;
+  return row;
+}
+
+/** What the answers of its endpoint have made of a webhook. */
+export async function updateHealth(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  id: Uuid,
+  { state, failures, inFlightMax, isProbing }: Health,
+  pauseMs: number,
+): Promise<void> {
+  await tx`
+    UPDATE webhooks SET state = ${state}, failures = ${failures}, in_flight_max = ${inFlightMax}, is_probing = ${isProbing},
+      paused_until = CASE WHEN ${pauseMs}::float8 > 0 THEN ${clock.now} + ${pauseMs}::float8 * interval '1 millisecond' END,
+      disabled_at = CASE WHEN ${state === 'disabled'} THEN coalesce(disabled_at, ${clock.now}) END
+    WHERE app_id = ${appId} AND id = ${id}`;
+}
+
+/** Makes all that is held due now, each with its attempts so far. */
+export async function makeEventsDue(tx: Tx, clock: Clock, appId: Uuid, id: Uuid): Promise<void> {
+  await tx`
+    UPDATE webhook_events SET due_at = ${clock.now}
+    WHERE app_id = ${appId} AND webhook_id = ${id} AND claim_id IS NULL AND due_at > ${clock.now}`;
+}
+
+/** Removes a webhook with its events and attempts. */
+export async function deleteWebhook(tx: Tx, appId: Uuid, id: Uuid): Promise<void> {
+  await tx`DELETE FROM webhook_attempts WHERE app_id = ${appId} AND webhook_id = ${id}`;
+  await tx`DELETE FROM webhook_events WHERE app_id = ${appId} AND webhook_id = ${id}`;
+  await tx`DELETE FROM webhooks WHERE app_id = ${appId} AND id = ${id}`;
+}
+
+/** Keeps the newest test. */
+export async function updateLastTest(sql: Sql, appId: Uuid, id: Uuid, test: object): Promise<void> {
+  await sql`UPDATE webhooks SET last_test = ${sql.json(test as never)} WHERE app_id = ${appId} AND id = ${id}`;
+}
+
+/** Begins a rotation, or replaces the pending secret of one. */
+export async function updatePendingSecret(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  id: Uuid,
+  pending: { secret: string; finishAt: Date | null; isDual: boolean },
+): Promise<void> {
+  await tx`
+    UPDATE webhooks SET pending_secret = ${pending.secret}, pending_since = ${clock.now}, finish_at = ${pending.finishAt},
+      is_dual = ${pending.isDual}
+    WHERE app_id = ${appId} AND id = ${id}`;
+}
+
+/** Ends a rotation: the new secret alone signs, and the old one is gone. */
+export async function updateSecret(tx: Tx, appId: Uuid, id: Uuid, secret: string): Promise<void> {
+  await tx`
+    UPDATE webhooks SET secret = ${secret}, pending_secret = NULL, pending_since = NULL, finish_at = NULL, is_dual = false
+    WHERE app_id = ${appId} AND id = ${id}`;
+}
+
+/** Rotations whose time to finish has come, over all apps. */
+export async function listFinishedRotations(sql: Sql, clock: Clock): Promise<{ appId: Uuid; id: Uuid }[]> {
+  return sql<{ appId: Uuid; id: Uuid }[]>`SELECT app_id, id FROM webhooks WHERE finish_at <= ${clock.now}`;
+}
+
+export interface Subscriber {
+  readonly id: Uuid;
+  /** Empty: all kinds. */
+  readonly events: readonly string[];
+}
+
+/** Whom does an app tell? Disabled ones too: events are held for them. */
+export async function listSubscribers(tx: Tx, appId: Uuid): Promise<Subscriber[]> {
+  return tx<Subscriber[]>`SELECT id, events FROM webhooks WHERE app_id = ${appId}`;
+}
+
+export interface NewEvent {
+  readonly webhookId: Uuid;
+  readonly id: Uuid;
+  readonly kind: number;
+  readonly messageId: Uuid;
+  readonly deviceId: Uuid;
+  readonly channel: number;
+  readonly atMs: number;
+  readonly errorCode: string | null;
+  readonly details: EventDetails | null;
+}
+
+/** Puts events in the outbox, due at once, and says so at the commit. */
+export async function insertEvents(tx: Tx, clock: Clock, appId: Uuid, events: readonly NewEvent[]): Promise<void> {
+  const column = <Value>(pick: (event: NewEvent) => Value): Value[] => events.map(pick);
+  await tx`
+    INSERT INTO webhook_events (app_id, webhook_id, id, kind, message_id, device_id, channel, at, due_at, error_code, details)
+    SELECT ${appId}, e.webhook_id, e.id, e.kind, e.message_id, e.device_id, e.channel, to_timestamp(e.at_ms / 1000),
+      ${clock.now}, e.error_code, e.details::json
+    FROM unnest(
+      ${column((event) => event.webhookId)}::uuid[], ${column((event) => event.id)}::uuid[],
+      ${column((event) => event.kind)}::smallint[], ${column((event) => event.messageId)}::uuid[],
+      ${column((event) => event.deviceId)}::uuid[], ${column((event) => event.channel)}::smallint[],
+      ${column((event) => event.atMs)}::float8[], ${column((event) => event.errorCode)}::text[],
+      ${column((event) => (event.details === null ? null : JSON.stringify(event.details)))}::text[]
+    ) AS e (webhook_id, id, kind, message_id, device_id, channel, at_ms, error_code, details)`;
+  await tx`SELECT pg_notify(${webhooksChannel}, '')`;
+}
+
+/**
+ * Takes the next webhook that may be called and has something to tell, after `afterId` in a circle: one with a million events
+ * delays no other's one. Holds its row, which others skip. How many more requests it may have under way comes with it.
+ */
+export async function lockNextWebhook(
+  tx: Tx,
+  clock: Clock,
+  afterId: Uuid,
+): Promise<(StoredWebhook & { room: number }) | undefined> {
+  const [row] = await tx<(StoredWebhook & { room: number })[]>`
+    SELECT ${webhookColumns(tx)}, w.in_flight_max - (
+        SELECT count(*) FROM webhook_events e
+        WHERE e.app_id = w.app_id AND e.webhook_id = w.id AND e.claim_id IS NOT NULL AND e.due_at > ${clock.now}
+      )::int AS room
+    FROM webhooks w JOIN apps a ON a.id = w.app_id
+    WHERE w.state = 'enabled' AND a.suspended_at IS NULL AND (w.paused_until IS NULL OR w.paused_until <= ${clock.now})
+      AND EXISTS (SELECT 1 FROM webhook_events e
+        WHERE e.app_id = w.app_id AND e.webhook_id = w.id AND e.due_at <= ${clock.now})
+      AND w.in_flight_max > (SELECT count(*) FROM webhook_events e
+        WHERE e.app_id = w.app_id AND e.webhook_id = w.id AND e.claim_id IS NOT NULL AND e.due_at > ${clock.now})
+    ORDER BY (w.id <= ${afterId}::uuid), w.id LIMIT 1 FOR UPDATE OF w SKIP LOCKED`;
+  return row;
+}
+
+export interface ClaimedEvent {
+  readonly id: Uuid;
+  readonly kind: number;
+  readonly messageId: Uuid;
+  readonly deviceId: Uuid;
+  readonly channel: number;
+  readonly at: Date;
+  readonly errorCode: string | null;
+  readonly details: EventDetails | null;
+  /** Made so far. */
+  readonly attempts: number;
+  readonly metadata: Readonly<Record<string, unknown>> | null;
+}
+
+/** Claims due events of a webhook whose row is held, oldest first. An event whose holder died is due like any other. */
+export async function claimEvents(
+  tx: Tx,
+  clock: Clock,
+  webhook: { appId: Uuid; id: Uuid },
+  claim: { id: Uuid; leaseMs: number; limit: number },
+): Promise<ClaimedEvent[]> {
+  return tx<ClaimedEvent[]>`
+    WITH taken AS (
+      UPDATE webhook_events e SET claim_id = ${claim.id},
+        due_at = ${clock.now} + ${claim.leaseMs}::float8 * interval '1 millisecond'
+      WHERE e.app_id = ${webhook.appId} AND e.webhook_id = ${webhook.id} AND e.id = ANY(ARRAY(
+        SELECT d.id FROM webhook_events d
+        WHERE d.app_id = ${webhook.appId} AND d.webhook_id = ${webhook.id} AND d.due_at <= ${clock.now}
+        ORDER BY d.due_at, d.id LIMIT ${claim.limit}))
+      RETURNING e.id, e.kind, e.message_id, e.device_id, e.channel, e.at, e.error_code, e.details, e.attempts
+    )
+    SELECT t.*, m.metadata FROM taken t LEFT JOIN messages m ON m.app_id = ${webhook.appId} AND m.id = t.message_id
+    ORDER BY t.id`;
+}
+
+/** Acknowledged, or given up: gone, if this claim still holds it. */
+export async function deleteEvents(
+  tx: Tx,
+  webhook: { appId: Uuid; id: Uuid },
+  claimIds: readonly Uuid[],
+  ids: readonly Uuid[],
+): Promise<void> {
+  await tx`
+    DELETE FROM webhook_events
+    WHERE app_id = ${webhook.appId} AND webhook_id = ${webhook.id} AND id = ANY(${ids as Uuid[]}::uuid[])
+      AND claim_id = ANY(${claimIds as Uuid[]}::uuid[])`;
+}
+
+/** To be tried again later, if this claim still holds them. */
+export async function postponeEvents(
+  tx: Tx,
+  clock: Clock,
+  webhook: { appId: Uuid; id: Uuid },
+  claimIds: readonly Uuid[],
+  events: readonly { id: Uuid; attempts: number; inMs: number }[],
+): Promise<void> {
+  await tx`
+    UPDATE webhook_events e SET claim_id = NULL, attempts = p.attempts,
+      due_at = ${clock.now} + p.in_ms * interval '1 millisecond'
+    FROM unnest(${events.map(({ id }) => id)}::uuid[], ${events.map(({ attempts }) => attempts)}::smallint[],
+      ${events.map(({ inMs }) => inMs)}::float8[]) AS p (id, attempts, in_ms)
+    WHERE e.app_id = ${webhook.appId} AND e.webhook_id = ${webhook.id} AND e.id = p.id
+      AND e.claim_id = ANY(${claimIds as Uuid[]}::uuid[])`;
+}
+
+export interface AttemptRow {
+  readonly id: Uuid;
+  readonly at: Date;
+  readonly kind: number;
+  readonly eventId: Uuid;
+  readonly messageId: Uuid;
+  readonly deviceId: Uuid;
+  readonly attempt: number;
+  readonly statusCode: number | null;
+  readonly error: string | null;
+  readonly durationMs: number;
+}
+
+/** Adds attempts, oldest first, and keeps the newest. The caller holds the webhook's row, so the number is exact. */
+export async function insertAttempts(
+  tx: Tx,
+  webhook: { appId: Uuid; id: Uuid },
+  attempts: readonly AttemptRow[],
+  keptMax: number,
+): Promise<void> {
+  const column = <Value>(pick: (attempt: AttemptRow) => Value): Value[] => attempts.map(pick);
+  await tx`
+    INSERT INTO webhook_attempts (app_id, webhook_id, id, at, kind, event_id, message_id, device_id, attempt, status_code,
+      error, duration_ms)
+    SELECT ${webhook.appId}, ${webhook.id}, a.* FROM unnest(
+      ${column(({ id }) => id)}::uuid[], ${column(({ at }) => at)}::timestamptz[], ${column(({ kind }) => kind)}::smallint[],
+      ${column(({ eventId }) => eventId)}::uuid[], ${column(({ messageId }) => messageId)}::uuid[],
+      ${column(({ deviceId }) => deviceId)}::uuid[], ${column(({ attempt }) => attempt)}::smallint[],
+      ${column(({ statusCode }) => statusCode)}::smallint[], ${column(({ error }) => error)}::text[],
+      ${column(({ durationMs }) => durationMs)}::int[]) AS a`;
+  await tx`
+    DELETE FROM webhook_attempts WHERE app_id = ${webhook.appId} AND webhook_id = ${webhook.id} AND id < (
+      SELECT id FROM webhook_attempts WHERE app_id = ${webhook.appId} AND webhook_id = ${webhook.id}
+      ORDER BY id DESC OFFSET ${keptMax - 1} LIMIT 1)`;
+}
+
+/** The last attempts of a webhook, newest first. */
+export async function listAttempts(sql: Sql, appId: Uuid, id: Uuid): Promise<AttemptRow[]> {
+  return sql<AttemptRow[]>`
+    SELECT id, at, kind, event_id, message_id, device_id, attempt, status_code, error, duration_ms FROM webhook_attempts
+    WHERE app_id = ${appId} AND webhook_id = ${id} ORDER BY id DESC`;
+}
+
+/** Drops what disabled webhooks, and those of suspended apps, have held for longer than this, a few rows at a time. */
+export async function deleteHeldTooLong(sql: Sql, clock: Clock, hours: number, limit: number): Promise<number> {
+  const result = await sql`
+    WITH old AS (
+      SELECT e.app_id, e.webhook_id, e.id FROM webhooks w
+      JOIN apps a ON a.id = w.app_id
+      JOIN webhook_events e ON e.app_id = w.app_id AND e.webhook_id = w.id
+      WHERE (w.state = 'disabled' OR a.suspended_at IS NOT NULL)
+        AND e.at < ${clock.now} - ${hours}::float8 * interval '1 hour' LIMIT ${limit}
+    )
+    DELETE FROM webhook_events e USING old
+    WHERE e.app_id = old.app_id AND e.webhook_id = old.webhook_id AND e.id = old.id`;
+  return result.count;
+}

@@ -1,0 +1,34 @@
+// The signing secrets of a webhook: sealed in its row, opened to sign.
+import type { Uuid } from '../platform/ids.ts';
+import type { Seal, SealPlace } from '../platform/seal.ts';
+import type { StoredSecrets } from './signature.ts';
+
+/** Bound to the webhook, whether it is the one that signs or the one that is to. */
+function placeOf({ appId, id }: { appId: Uuid; id: Uuid }): SealPlace {
+  return { table: 'webhooks', column: 'secret', rowId: id, appId };
+}
+
+export function sealSecret(seal: Seal, webhook: { appId: Uuid; id: Uuid }, secret: string): string {
+  return seal.seal(secret, placeOf(webhook));
+}
+
+/** Throws where the master key does not fit. */
+export function openSecrets(
+  seal: Seal,
+  webhook: {
+    readonly appId: Uuid;
+    readonly id: Uuid;
+    readonly secret: string;
+    readonly pendingSecret: string | null;
+    readonly finishAt: Date | null;
+    readonly isDual: boolean;
+  },
+): StoredSecrets {
+  const open = (record: string): string => seal.open(record, placeOf(webhook)).toString('utf8');
+  return {
+    secret: open(webhook.secret),
+    pending: webhook.pendingSecret === null ? null : open(webhook.pendingSecret),
+    finishAt: webhook.finishAt,
+    isDual: webhook.isDual,
+  };
+}
