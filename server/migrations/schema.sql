@@ -530,3 +530,68 @@ CREATE TABLE users (
   updated_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT users_pkey PRIMARY KEY (app_id, external_id)
 );
+
+CREATE TABLE webhook_attempts (
+  app_id uuid NOT NULL,
+  webhook_id uuid NOT NULL,
+  id uuid NOT NULL,
+  at timestamp with time zone NOT NULL,
+  kind smallint NOT NULL,
+  event_id uuid NOT NULL,
+  message_id uuid NOT NULL,
+  device_id uuid NOT NULL,
+  attempt smallint NOT NULL,
+  status_code smallint,
+  error text COLLATE "C",
+  duration_ms integer NOT NULL,
+  CONSTRAINT webhook_attempts_pkey PRIMARY KEY (app_id, webhook_id, id),
+  CONSTRAINT webhook_attempts_error_check CHECK ((error = ANY (ARRAY['timeout'::text, 'dns_error'::text, 'connect_error'::text, 'tls_error'::text, 'reset'::text, 'blocked_address'::text, 'http_status'::text, 'redirect'::text])))
+);
+
+CREATE TABLE webhook_events (
+  app_id uuid NOT NULL,
+  webhook_id uuid NOT NULL,
+  id uuid NOT NULL,
+  kind smallint NOT NULL,
+  message_id uuid NOT NULL,
+  device_id uuid NOT NULL,
+  channel smallint NOT NULL,
+  attempts smallint NOT NULL DEFAULT 0,
+  at timestamp with time zone NOT NULL,
+  due_at timestamp with time zone NOT NULL,
+  claim_id uuid,
+  error_code text COLLATE "C",
+  details json,
+  CONSTRAINT webhook_events_pkey PRIMARY KEY (app_id, webhook_id, id),
+  CONSTRAINT webhook_events_channel_check CHECK (((channel >= 0) AND (channel <= 2))),
+  CONSTRAINT webhook_events_kind_check CHECK (((kind >= 0) AND (kind <= 2)))
+);
+CREATE INDEX webhook_events_claimed ON public.webhook_events USING btree (app_id, webhook_id) WHERE (claim_id IS NOT NULL);
+CREATE INDEX webhook_events_due ON public.webhook_events USING btree (app_id, webhook_id, due_at, id);
+
+CREATE TABLE webhooks (
+  app_id uuid NOT NULL,
+  id uuid NOT NULL,
+  endpoint text COLLATE "C" NOT NULL,
+  events text[] COLLATE "C" NOT NULL DEFAULT '{}'::text[],
+  state text COLLATE "C" NOT NULL DEFAULT 'enabled'::text,
+  failures smallint NOT NULL DEFAULT 0,
+  in_flight_max smallint NOT NULL DEFAULT 10,
+  is_probing boolean NOT NULL DEFAULT false,
+  paused_until timestamp with time zone,
+  secret text COLLATE "C" NOT NULL,
+  pending_secret text COLLATE "C",
+  pending_since timestamp with time zone,
+  finish_at timestamp with time zone,
+  is_dual boolean NOT NULL DEFAULT false,
+  last_test json,
+  created_at timestamp with time zone NOT NULL,
+  disabled_at timestamp with time zone,
+  CONSTRAINT webhooks_pkey PRIMARY KEY (app_id, id),
+  CONSTRAINT webhooks_check CHECK (((state = 'disabled'::text) = (disabled_at IS NOT NULL))),
+  CONSTRAINT webhooks_check1 CHECK (((pending_secret IS NULL) = (pending_since IS NULL))),
+  CONSTRAINT webhooks_check2 CHECK (((pending_secret IS NOT NULL) OR ((finish_at IS NULL) AND (NOT is_dual)))),
+  CONSTRAINT webhooks_failures_check CHECK (((failures >= 0) AND (failures <= 15))),
+  CONSTRAINT webhooks_in_flight_max_check CHECK (((in_flight_max >= 1) AND (in_flight_max <= 64))),
+  CONSTRAINT webhooks_state_check CHECK ((state = ANY (ARRAY['enabled'::text, 'disabled'::text])))
+);

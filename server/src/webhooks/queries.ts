@@ -277,12 +277,15 @@ export async function insertAttempts(
   await tx`
     INSERT INTO webhook_attempts (app_id, webhook_id, id, at, kind, event_id, message_id, device_id, attempt, status_code,
       error, duration_ms)
-    SELECT ${webhook.appId}, ${webhook.id}, a.* FROM unnest(
-      ${column(({ id }) => id)}::uuid[], ${column(({ at }) => at)}::timestamptz[], ${column(({ kind }) => kind)}::smallint[],
+    SELECT ${webhook.appId}, ${webhook.id}, a.id, to_timestamp(a.at_ms / 1000), a.kind, a.event_id, a.message_id, a.device_id,
+      a.attempt, a.status_code, a.error, a.duration_ms
+    FROM unnest(
+      ${column(({ id }) => id)}::uuid[], ${column(({ at }) => at.getTime())}::float8[], ${column(({ kind }) => kind)}::smallint[],
       ${column(({ eventId }) => eventId)}::uuid[], ${column(({ messageId }) => messageId)}::uuid[],
       ${column(({ deviceId }) => deviceId)}::uuid[], ${column(({ attempt }) => attempt)}::smallint[],
       ${column(({ statusCode }) => statusCode)}::smallint[], ${column(({ error }) => error)}::text[],
-      ${column(({ durationMs }) => durationMs)}::int[]) AS a`;
+      ${column(({ durationMs }) => durationMs)}::int[]
+    ) AS a (id, at_ms, kind, event_id, message_id, device_id, attempt, status_code, error, duration_ms)`;
   await tx`
     DELETE FROM webhook_attempts WHERE app_id = ${webhook.appId} AND webhook_id = ${webhook.id} AND id < (
       SELECT id FROM webhook_attempts WHERE app_id = ${webhook.appId} AND webhook_id = ${webhook.id}

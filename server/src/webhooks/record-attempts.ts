@@ -44,6 +44,7 @@ export interface AttemptRecorder {
 
 export function createAttemptRecorder(deps: RecordDeps): AttemptRecorder {
   const waiting = new Map<Uuid, { completed: Completed[]; written: Promise<void> }>();
+  const writing = new Map<Uuid, Promise<void>>();
   return {
     record(webhook, completed) {
       const queue = waiting.get(webhook.id);
@@ -68,8 +69,6 @@ export function createAttemptRecorder(deps: RecordDeps): AttemptRecorder {
     },
   };
 }
-
-const writing = new Map<Uuid, Promise<void>>();
 
 async function write(
   deps: RecordDeps,
@@ -108,7 +107,7 @@ async function write(
   for (const one of completed) logAttempt(log, webhook, one, deps.retrySeconds.length);
 }
 
-// Ids in order of completion: those that are written together are minted one after the other in one instant and sorted.
+// Ids sort by the millisecond of completion.
 function toRow({ event, at, result }: Completed): AttemptRow {
   return {
     id: mintUuid(at.getTime()),
