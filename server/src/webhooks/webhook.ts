@@ -35,7 +35,6 @@ export interface Health {
   readonly isProbing: boolean;
 }
 
-export const newHealth: Health = { state: 'enabled', failures: 0, inFlightMax: inFlightFirst, isProbing: false };
 /** After being enabled again: one request at a time until a 2xx. */
 export const probingHealth: Health = { state: 'enabled', failures: 0, inFlightMax: 1, isProbing: true };
 
