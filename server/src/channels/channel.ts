@@ -50,6 +50,8 @@ export interface Push<Credential> {
   readonly environment?: Environment | null;
   /** Waited for before each request that this push needs beside its first. Absent: nothing is to be waited for. */
   readonly again?: () => Promise<void>;
+  /** Asked as each request is about to go out, after every wait: false, and it does not (R-04). Absent: it always does. */
+  readonly isWanted?: (() => boolean) | undefined;
 }
 
 /** How one push ended. Everything but `sent` names its code; `retryable` says whether the code may be tried again at all. */

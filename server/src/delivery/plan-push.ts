@@ -40,6 +40,8 @@ export interface BatchContext {
   readonly credentials: ReadonlyMap<number, OpenCredential>;
   readonly tokenOf: (deviceId: Uuid) => string;
   readonly publicUrl: string | null;
+  /** False once the claim may be another's. */
+  readonly isHeld: () => boolean;
 }
 
 /** What a delivery comes to without a push. */

@@ -31,6 +31,8 @@ export interface BatchWork {
   readonly recorder: Recorder;
   readonly watch: MessageWatch;
   readonly isStopping: () => boolean;
+  /** False once the claim may be another's: from then on not even what was begun goes out. */
+  readonly isHeld: () => boolean;
 }
 
 /** Returns when the batch must be looked at again, or undefined when every delivery is final. */
@@ -50,6 +52,7 @@ export async function pushAll(deps: PushAllDeps, work: BatchWork, open: OpenDeli
     credentials: await deps.credentials.open(batch.appId),
     tokenOf: receiptTokensOf(deps.receiptKey, batch.messageId, batch.id),
     publicUrl: deps.publicUrl,
+    isHeld: work.isHeld,
   };
   const queue: Queue = {
     context,

@@ -65,10 +65,14 @@ export async function pushOne(
     ttlSeconds: ttlLeftSeconds(ttlSeconds, batch.dueAt.getTime(), startedAtMs),
     environment: target.environment,
     ...(again && { again }),
+    isWanted: context.isHeld,
   });
   if (!sending) return { kind: 'failed', code: 'not_configured', credentialId: credential.id };
   const outcome = await sending;
   await failpoint('push.after_reply');
+  // Nothing went out, because the batch may be another's by now: not an attempt.
+  if (outcome.kind === 'refused' && outcome.provider?.transportError === 'connect_error' && !context.isHeld())
+    return { kind: 'deferred', untilMs: deps.clock.nowMs() };
   // A local check of the channel: nothing was asked of the provider, so there is no attempt to show.
   if (outcome.kind === 'refused' && outcome.provider === null) {
     return { kind: 'failed', code: outcome.errorCode, credentialId: credential.id };

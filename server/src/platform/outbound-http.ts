@@ -18,6 +18,8 @@ export interface OutboundRequest extends OutboundOrigin {
   readonly timeoutMs: number;
   /** Default: 8 KiB read, 4,096 bytes kept. */
   readonly bodyLimits?: BodyLimits;
+  /** Asked when a connection is there for it. False: nothing is written, and the result is a `connect_error`. */
+  readonly isWanted?: (() => boolean) | undefined;
 }
 
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
@@ -122,6 +124,11 @@ function exchange(agent: GuardedAgent, request: Http1Request, resolve: (result: 
     return;
   }
   call.once('socket', (socket: TLSSocket) => {
+    if (request.isWanted?.() === false) {
+      end('connect_error');
+      call.destroy();
+      return;
+    }
     // Verified already: a socket that served another request before.
     if (socket.authorized) isWritten = true;
     else socket.once('secureConnect', () => (isWritten = true));

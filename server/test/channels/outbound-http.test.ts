@@ -52,6 +52,16 @@ async function serveSockets(onSocket: (socket: Socket) => void, tls: boolean) {
   return (server.address() as AddressInfo).port;
 }
 
+test('a request that is no longer wanted when it has a connection does not go out', async () => {
+  const server = await serve();
+  server.handle = (request) => request.answer(200, {}, '');
+  const http = client();
+  const result = await http.request(post(server.port, { isWanted: () => false }));
+  expect(result).toMatchObject({ transportError: 'connect_error', written: false });
+  expect(await http.request(post(server.port, { isWanted: () => true }))).toMatchObject({ status: 200 });
+  expect(server.seen).toHaveLength(1);
+});
+
 test('a request goes out as it was given, with its length in bytes', async () => {
   const server = await serve();
   server.handle = (request) => request.answer(200, { 'content-type': 'text/plain' }, 'thanks');

@@ -1,8 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { leaseMs } from '../../src/delivery/batch.ts';
 import { advanceBatch, claimNextBatch, handBackBatch, renewClaims } from '../../src/delivery/queries.ts';
 import { runBatch } from '../../src/delivery/run-batch.ts';
 import { transaction } from '../../src/platform/db.ts';
+import { armFailpoints } from '../../src/platform/failpoint.ts';
 import { decodeId, mintUuid, type Uuid } from '../../src/platform/ids.ts';
 import { accept } from '../push-service.ts';
 import { type Bundle, setup } from '../setup.ts';
@@ -148,6 +149,38 @@ describe('the send worker', () => {
     for (const answer of open) answer();
     expect(await asleep).toMatchObject({ kind: 'lost' });
     expect(await read()).toEqual(before);
+  });
+
+  it('R-02 R-04 one that wakes after its lease sends nothing that it had prepared before', async () => {
+    const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
+    await queueMessage(t, 60);
+    const batch = await claim(t);
+    if (!batch) throw new Error('nothing claimed');
+    let isHeld = true;
+    const leases = { ...t.service.run.leases, hold: () => ({ isHeld: () => isHeld, release: () => undefined }) };
+    let prepared = 0;
+    let wake = (): void => undefined;
+    const woken = new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+    const asleep = new Promise<void>((resolve) => {
+      // Ten are sent; all others stand right before they go out, and the process with them.
+      const disarm = armFailpoints((name) => {
+        if (name !== 'push.before_write' || ++prepared <= 10) return undefined;
+        if (prepared === 60) resolve();
+        return woken;
+      });
+      onTestFinished(disarm);
+    });
+    const running = runBatch({ ...t.service.run, leases }, batch, performance.now(), () => false);
+    await asleep;
+    await t.push.waitForCount(10);
+    isHeld = false;
+    wake();
+    await running;
+    expect(t.push.requests).toHaveLength(10);
+    expect(await t.sql`SELECT 1 FROM deliveries WHERE attempts > 0`).toHaveLength(10);
+    expect(await t.sql`SELECT 1 FROM deliveries`).toHaveLength(10);
   });
 
   it('R-18 a batch that ends its workers again and again fails its own deliveries and holds up nothing else', async () => {

@@ -33,7 +33,7 @@ export const transportSettings = {
 // Contract 8: it goes into the path, so nothing else may be in it (R-37).
 const tokenForm = /^(?:[0-9a-fA-F]{2}){32,100}$/;
 
-type Request = Pick<Parameters<OutboundTransport['request']>[0], 'path' | 'headers' | 'body'>;
+type Request = Pick<Parameters<OutboundTransport['request']>[0], 'path' | 'headers' | 'body' | 'isWanted'>;
 type Again = Push<ApnsCredential>['again'];
 
 export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
@@ -84,12 +84,12 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
   };
 
   const send = async (push: Push<ApnsCredential>): Promise<Outcome> => {
-    const { credential, environment: known = null, again } = push;
+    const { credential, environment: known = null, again, isWanted } = push;
     if (!tokenForm.test(push.token)) return refuseLocally('invalid_token', 'The token is not hexadecimal.');
     const body = buildPayload(push);
     if (body.length > apns.payloadBytesMax) return refuseLocally('payload_too_large');
     const path = `/3/device/${push.token.toLowerCase()}`;
-    const request: Request = { path, headers: buildHeaders(push, clock.nowMs()), body };
+    const request: Request = { path, headers: buildHeaders(push, clock.nowMs()), body, isWanted };
     const first = await ask(known ?? credential.environment, credential, request, again);
     if (known !== null || !isBadDeviceToken(first)) return first;
     // A token of the other environment looks like one that never was valid: only the other can tell (contract 8).

@@ -51,7 +51,8 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
     return known;
   };
 
-  const post = async (projectId: string, token: string, body: Buffer): Promise<Outcome> => {
+  const post = async (push: Push<FcmCredential>, token: string, body: Buffer): Promise<Outcome> => {
+    const { projectId } = push.credential;
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const path = `/v1/projects/${encodeURIComponent(projectId)}/messages:send`;
     // Each project's connections are its own (R-62): whatever one does to them is its own affair.
@@ -63,26 +64,26 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
       headers,
       body,
       timeoutMs,
+      isWanted: push.isWanted,
     });
     return readAnswer(result, clock.nowMs());
   };
 
   const send = async (push: Push<FcmCredential>): Promise<Outcome> => {
     const { credential } = push;
-    const { projectId } = credential;
     if (!tokenForm.test(push.token)) return refuseLocally('invalid_token', 'The token is not visible ASCII.');
     const message = buildMessage(push);
     if (payloadBytesOf(message) > fcm.payloadBytesMax) return refuseLocally('payload_too_large');
     const body = Buffer.from(JSON.stringify({ message }));
     const access = await tokens.tokenFor(credential);
     if ('refusal' in access) return access.refusal;
-    const outcome = await post(projectId, access.token, body);
+    const outcome = await post(push, access.token, body);
     if (!isTokenRefused(outcome)) return outcome;
     const other = await tokens.replace(credential, access.token);
     if (other === undefined) return outcome;
     if ('refusal' in other) return other.refusal;
     await push.again?.();
-    return post(projectId, other.token, body);
+    return post(push, other.token, body);
   };
 
   return {

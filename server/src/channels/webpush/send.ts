@@ -52,7 +52,9 @@ export function createWebPush(options: WebPushOptions): Channel<WebPushCredentia
     const headers = buildHeaders(push, subscription, authorization);
     // Each app's connections are its own: whatever one does to them is its own affair.
     const pool = push.credential.publicKey;
-    const result = await transport.request({ method: 'POST', host, port, path, pool, headers, body, timeoutMs });
+    const { isWanted } = push;
+    const request = { method: 'POST', host, port, path, pool, headers, body, timeoutMs, isWanted } as const;
+    const result = await transport.request(request);
     return readAnswer(host, result, clock.nowMs());
   };
 

@@ -131,6 +131,23 @@ afterEach(() => {
 
 const refusedConnection = Object.assign(new Error('connect'), { code: 'ECONNREFUSED', syscall: 'connect' });
 
+describe('a request that is no longer wanted', () => {
+  test('is not sent when a stream is free for it, and those behind it are', async () => {
+    const t = setup({ streams: 1, sessionsMax: 1 });
+    t.ask();
+    t.connect();
+    const unwanted = t.pool.request({ ...request, isWanted: () => false });
+    t.ask();
+    t.get(0).end(answered);
+    await t.turn();
+    expect(await unwanted).toEqual({ transportError: 'connect_error', written: false, latencyMs: 0 });
+    expect(t.get(0).inFlight).toBe(1);
+    t.get(0).end(answered);
+    await t.turn();
+    expect(t.results).toEqual([answered, answered]);
+  });
+});
+
 describe('sessions', () => {
   test('the first request opens one, and none is used before the peer has said how many streams it allows', async () => {
     const t = setup();

@@ -115,6 +115,10 @@ export class Http2Pool {
   }
 
   #send(slot: Slot, waiter: Waiter): void {
+    if (waiter.request.isWanted?.() === false) {
+      this.#resolve(waiter, { transportError: 'connect_error', written: false, latencyMs: 0 });
+      return;
+    }
     clearTimeout(slot.idleTimer);
     void slot.session.request(waiter.request).then((result) => this.#onResult(slot, waiter, result));
   }

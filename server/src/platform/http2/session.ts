@@ -14,6 +14,8 @@ export interface Http2Request {
   readonly body: Buffer;
   /** From being handed to the session to the last byte of the answer. */
   readonly timeoutMs: number;
+  /** Asked when a stream is free for it. False: nothing is written, and the result is a `connect_error`. */
+  readonly isWanted?: (() => boolean) | undefined;
 }
 
 /** The peer says it did not act on the request (REFUSED_STREAM, or above the last stream of a GOAWAY): it may be sent again. */
