@@ -11,6 +11,7 @@ import {
   type EventLine,
   fileNames,
   type MessageLine,
+  type OutboxLine,
   type RunFacts,
   readLines,
 } from './history-files.ts';
@@ -18,6 +19,7 @@ import {
   deathOfSender,
   judgePair,
   judgeRecovery,
+  judgeTold,
   judgeTotals,
   type Pair,
   type Request,
@@ -71,6 +73,7 @@ export async function checkHistory(directory: string): Promise<Verdict> {
   const run = await readRun(directory, events, violations);
 
   const totals = { lost: 0, duplicates: 0, unexplained: 0, requestsMost: 0, windowMsMost: 0, deliveries: 0 };
+  const untold: string[] = [];
   const context = { windowMs: facts.windowMs + facts.providerMs, msToDeath: run.msToDeath };
   const rows = new Map<string, { sent: number; failed: number; skipped: number }>();
   const shares = Math.max(1, Math.ceil(run.requests / requestsPerShare));
@@ -84,9 +87,10 @@ export async function checkHistory(directory: string): Promise<Verdict> {
       totals.windowMsMost = Math.max(totals.windowMsMost, verdict.windowMsMost);
       totals.deliveries += pair.deliveries.length;
       violations.push(...verdict.violations);
+      untold.push(...judgeTold(pair));
     }
   }
-  const disagreements = judgeTotals(facts, messages, rows, run.asked);
+  const disagreements = [...judgeTotals(facts, messages, rows, run.asked), ...untold];
   const recovery = judgeRecovery(events, await collect<ClaimLine>(directory, fileNames.claims));
   violations.push(...disagreements, ...recovery.violations);
   return {
@@ -159,6 +163,7 @@ async function readRun(directory: string, events: readonly EventLine[], violatio
 interface OpenPair {
   readonly requests: Request[];
   readonly deliveries: DeliveryLine[];
+  readonly told: string[];
   isAskedFor: boolean;
 }
 
@@ -175,7 +180,7 @@ async function readPairs(
   const open = (device: number | undefined, message: number | undefined): OpenPair | undefined => {
     if (device === undefined || message === undefined || device % shares !== share) return undefined;
     const key = `${message} ${device}`;
-    const pair = pairs.get(key) ?? { requests: [], deliveries: [], isAskedFor: false };
+    const pair = pairs.get(key) ?? { requests: [], deliveries: [], told: [], isAskedFor: false };
     pairs.set(key, pair);
     return pair;
   };
@@ -200,15 +205,19 @@ async function readPairs(
     rows.set(message, counts);
   }
 
+  for await (const [message, device, event] of readLines<OutboxLine>(directory, fileNames.outbox)) {
+    open(deviceOfId.get(device), messageOf.get(message))?.told.push(event);
+  }
+
   const found: Pair[] = [];
-  for (const [key, { requests, deliveries, isAskedFor }] of pairs) {
+  for (const [key, { requests, deliveries, told, isAskedFor }] of pairs) {
     const [message, device] = key.split(' ').map(Number) as [number, number];
     const name = `'${titles[message]}' for device ${device}`;
     const isGone = gone.has(device);
     if (!isAskedFor) violations.push(`${name} was never asked for`);
     // A device that is gone is no longer in any audience.
     if (isGone && requests.length + deliveries.length === 0) continue;
-    found.push({ name, requests: requests.sort((a, b) => a.at - b.at), deliveries, isGone });
+    found.push({ name, requests: requests.sort((a, b) => a.at - b.at), deliveries, told, isGone });
   }
   return found;
 }

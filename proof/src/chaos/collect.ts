@@ -3,8 +3,16 @@
 import { codeOfNumber, statusOfNumber } from '../../../server/src/delivery/delivery.ts';
 import type { Sql } from '../../../server/src/platform/db.ts';
 import { decodeId, encodeId, type Uuid } from '../../../server/src/platform/ids.ts';
+import { kindOfNumber } from '../../../server/src/webhooks/webhook.ts';
 import type { MixedApp } from '../rig/mixed-app.ts';
-import { type DeliveryLine, fileNames, type MessageLine, type RunFacts, writeLines } from './history-files.ts';
+import {
+  type DeliveryLine,
+  fileNames,
+  type MessageLine,
+  type OutboxLine,
+  type RunFacts,
+  writeLines,
+} from './history-files.ts';
 
 export interface CollectPlan {
   readonly directory: string;
@@ -17,6 +25,7 @@ export interface CollectPlan {
 export async function collect(plan: CollectPlan): Promise<void> {
   await collectMessages(plan);
   await collectDeliveries(plan);
+  await collectOutbox(plan);
   await collectFacts(plan);
 }
 
@@ -49,6 +58,18 @@ async function collectDeliveries({ directory, sql }: CollectPlan): Promise<void>
     for (const { messageId, deviceId, status, errorCode } of some) {
       const delivery = [encodeId('msg', messageId), encodeId('dev', deviceId), statusOfNumber(status)] as const;
       await lines.write([...delivery, codeOfNumber(errorCode)]);
+    }
+  }
+  await lines.close();
+}
+
+async function collectOutbox({ directory, sql }: CollectPlan): Promise<void> {
+  const lines = writeLines<OutboxLine>(directory, fileNames.outbox);
+  const rows = sql<{ messageId: Uuid; deviceId: Uuid; kind: number }[]>`
+    SELECT message_id, device_id, kind FROM webhook_events`;
+  for await (const some of rows.cursor(rowsAtOnce)) {
+    for (const { messageId, deviceId, kind } of some) {
+      await lines.write([encodeId('msg', messageId), encodeId('dev', deviceId), kindOfNumber(kind)]);
     }
   }
   await lines.close();

@@ -12,6 +12,7 @@ export const fileNames = {
   audiences: 'audiences.ndjson',
   messages: 'messages.ndjson',
   deliveries: 'deliveries.ndjson',
+  outbox: 'outbox.ndjson',
   events: 'events.ndjson',
   claims: 'claims.ndjson',
   facts: 'facts.ndjson',
@@ -37,6 +38,9 @@ export interface MessageLine {
 
 /** A delivery as it is stored. */
 export type DeliveryLine = readonly [messageId: string, device: string, status: string, errorCode: string | null];
+
+/** What a webhook is to be told of a delivery; its endpoint is never called, so all of it is still there. */
+export type OutboxLine = readonly [messageId: string, device: string, event: string];
 
 /** Something that was done to a node, or to all of them: an outage is of their database. */
 export interface EventLine {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { DeliveryLine, EventLine, MessageLine, RunFacts } from './history-files.ts';
-import { deathOfSender, judgePair, judgeRecovery, judgeTotals, type Pair, type Request } from './rules.ts';
+import { deathOfSender, judgePair, judgeRecovery, judgeTold, judgeTotals, type Pair, type Request } from './rules.ts';
 
 const request = (fields: Partial<Request> = {}): Request => ({
   at: 10_000,
@@ -14,11 +14,24 @@ const pairOf = (requests: readonly Request[], status = 'sent', fields: Partial<P
   name: 'it',
   requests,
   deliveries: [delivery(status)],
+  told: [`message.${status}`],
   isGone: false,
   ...fields,
 });
 const nobodyDied = { windowMs: 500, msToDeath: () => undefined };
 const diedAfter = (ms: number) => ({ windowMs: 500, msToDeath: () => ms });
+
+describe('R-26 what a webhook is told', () => {
+  it('is every final outcome once, and no skip', () => {
+    expect(judgeTold(pairOf([request()]))).toEqual([]);
+    expect(judgeTold(pairOf([request()], 'failed'))).toEqual([]);
+    expect(judgeTold(pairOf([], 'skipped', { told: [] }))).toEqual([]);
+    for (const told of [[], ['message.failed'], ['message.sent', 'message.sent']]) {
+      expect(judgeTold(pairOf([request()], 'sent', { told }))).toHaveLength(1);
+    }
+    expect(judgeTold(pairOf([], 'skipped', { told: ['message.sent'] }))).toHaveLength(1);
+  });
+});
 
 describe('a device of a message', () => {
   it('that had one push and is sent is well', () => {

@@ -18,6 +18,8 @@ export interface Pair {
   /** In the order of time. */
   readonly requests: readonly Request[];
   readonly deliveries: readonly DeliveryLine[];
+  /** What a webhook is to be told of it. */
+  readonly told: readonly string[];
   /** A provider has called this device gone, in this message or another. */
   readonly isGone: boolean;
 }
@@ -110,6 +112,15 @@ export function deathOfSender(
     });
     return deaths.length === 0 ? undefined : Math.max(0, Math.min(...deaths));
   };
+}
+
+/** R-26: every final outcome is told exactly once, by its own event, and nothing else is; a skip is nobody's news. */
+export function judgeTold({ name, deliveries, told }: Pair): string[] {
+  const wanted = deliveries.flatMap(([, , status]) =>
+    status === 'sent' || status === 'failed' ? [`message.${status}`] : [],
+  );
+  if (told.length === wanted.length && told.every((event) => wanted.includes(event))) return [];
+  return [`${name} came to [${wanted.join(', ')}] and a webhook is told [${told.join(', ')}]`];
 }
 
 /** What providers saw and what callers are told must come to the same (R-01). */

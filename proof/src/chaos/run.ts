@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { progress, type Workbench } from '../../../bench/src/workbench.ts';
+import { decodeId, mintUuid } from '../../../server/src/platform/ids.ts';
 import { createRandom, type Random } from '../../../server/test/platform/random.ts';
 import { startDatabaseProxy } from '../rig/database-proxy.ts';
 import type { FaultProxy } from '../rig/fault-proxy.ts';
@@ -65,6 +66,7 @@ export async function runChaos(workbench: Workbench, plan: RunPlan): Promise<Ver
     environment: { ...database.environment, ...sandbox.environment, PORT: String(port), SEND_WAIT_MS: '2000' },
   };
   const app = await makeMixedApp(place, sandbox, 'Chaos');
+  await addHoldingWebhook(database, app);
   const devices = await makeDevices(database, app, sandbox, directory, plan);
   await sandbox.setFaults(plan.faults === 'some' ? [...someFaults, slowness] : [slowness]);
 
@@ -95,6 +97,13 @@ export async function runChaos(workbench: Workbench, plan: RunPlan): Promise<Ver
   await collect({ directory, sql: database.sql, app, apiUrl, facts });
   await sandbox.stop();
   return check(directory);
+}
+
+/** A webhook that is disabled from the start holds every event, so that the outbox is the record of all that would be told. */
+async function addHoldingWebhook({ sql }: RunDatabase, app: MixedApp): Promise<void> {
+  await sql`
+    INSERT INTO webhooks (app_id, id, endpoint, state, disabled_at, secret, created_at)
+    VALUES (${decodeId('app', app.id) ?? ''}, ${mintUuid()}, 'https://hooks.shop.example/', 'disabled', now(), 'none', now())`;
 }
 
 /** Three kinds, and one in a hundred that its provider calls gone; in an order in which audiences mix them. */
