@@ -91,6 +91,12 @@ export interface Service {
   close(): Promise<void>;
 }
 
+/**
+ * A process that is stopped in the middle of a transaction holds rows that others wait for, and with those rows their leases: it
+ * must end long before a lease does (R-04).
+ */
+const silenceMsMax = 4000;
+
 /** For statements over an audience, in each process. */
 const audienceConnections = 3;
 
@@ -108,7 +114,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   // Pools by how long their work may take, so that nothing long stands in front of anything short (design 1): pipelined reads,
   // short transactions, statements over an audience, and the send's own claims, leases and flushes, which nothing may delay.
   const open = (name: string, connectionsMax: number, statementTimeoutMs: number): Sql =>
-    openPool({ url: databaseUrl, connectionsMax, name: `carillon ${name}`, statementTimeoutMs });
+    openPool({ url: databaseUrl, connectionsMax, name: `carillon ${name}`, statementTimeoutMs, silenceMsMax });
   const sql = open('reads', 4, 10_000);
   const txSql = open('transactions', 6, 10_000);
   const workSql = open('audience', audienceConnections, 60_000);

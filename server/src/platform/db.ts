@@ -19,12 +19,15 @@ export interface PoolOptions {
   readonly name: string;
   /** Every statement ends by then, at the latest. */
   readonly statementTimeoutMs: number;
+  /** A transaction whose process says nothing for so long is undone. Default: as long as a statement may take. */
+  readonly silenceMsMax?: number;
   /** True: a commit does not wait for the disk. For what may be lost in a crash of the database. */
   readonly mayLoseCommits?: boolean;
 }
 
 /** Opens a pool. Connections are made when first needed and made again after a loss; nothing here ends the process. */
-export function openPool({ url, connectionsMax, name, statementTimeoutMs, mayLoseCommits }: PoolOptions): Sql {
+export function openPool(options: PoolOptions): Sql {
+  const { url, connectionsMax, name, statementTimeoutMs, silenceMsMax = statementTimeoutMs, mayLoseCommits } = options;
   const { address, ...socket } = splitSocket(url);
   const sql = postgres(address, {
     ...socket,
@@ -37,7 +40,7 @@ export function openPool({ url, connectionsMax, name, statementTimeoutMs, mayLos
     connection: {
       application_name: name,
       statement_timeout: statementTimeoutMs,
-      idle_in_transaction_session_timeout: statementTimeoutMs,
+      idle_in_transaction_session_timeout: silenceMsMax,
       TimeZone: 'UTC',
       ...(mayLoseCommits && { synchronous_commit: 'off' }),
     },
