@@ -14,11 +14,13 @@ export interface FlushPace {
 const waitMsLeast = 150;
 /** What is kept in hand for a flush that takes a little longer than the last. */
 const marginMs = 25;
+/** A process that has just begun is slow, and does not know it yet. */
+const firstMs = 100;
 /** The slowest of late counts; it is forgotten over some ten flushes. */
 const forgottenShare = 0.8;
 
 export function createFlushPace(): FlushPace {
-  let slowestMs = 0;
+  let slowestMs = firstMs;
   return {
     get waitMs() {
       return Math.max(waitMsLeast, flushEveryMs - marginMs - slowestMs);
