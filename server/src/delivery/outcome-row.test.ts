@@ -11,7 +11,8 @@ import type { PushResult } from './push-one.ts';
 const nowMs = Date.parse('2026-11-21T12:00:00Z');
 const clock = { nowMs: () => nowMs, date: () => new Date(nowMs) };
 const batch = { id: 'b', appId: 'a', messageId: 'm' } as ClaimedBatch;
-const target = { deviceId: 'd', userId: null, registeredAtMs: 5, credentialId: 3 } as Target;
+const person = { externalId: 'u-42' };
+const target = { deviceId: 'd', userId: null, registeredAtMs: 5, credentialId: 3, person } as Target;
 
 const provider: ProviderAnswer = {
   name: 'webpush',
