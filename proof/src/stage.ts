@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Workbench } from '../../bench/src/workbench.ts';
 import { decodeId, encodeId, type Uuid } from '../../server/src/platform/ids.ts';
+import { skewedBy } from './rig/clock-skew.ts';
 import { armedWith, type FailpointPlan } from './rig/failpoints.ts';
 import { addDevices, type MadeDevice, type MixedApp, makeMixedApp, type RunPlace } from './rig/mixed-app.ts';
 import { findFreePort } from './rig/ports.ts';
@@ -20,6 +21,8 @@ export interface NodeChanges {
   /** Instead of what all nodes are told. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly failpoints?: FailpointPlan;
+  /** How far the clock of its machine is ahead. */
+  readonly skewMs?: number;
 }
 
 export interface Answer {
@@ -81,19 +84,20 @@ export class Stage {
     return { url: `http://127.0.0.1:${port}`, node };
   }
 
-  async startWorker(): Promise<ServiceNode> {
-    return await this.#start('worker', {});
+  async startWorker(changes: NodeChanges = {}): Promise<ServiceNode> {
+    return await this.#start('worker', changes);
   }
 
-  async #start(role: 'api' | 'worker', { environment, failpoints }: NodeChanges): Promise<ServiceNode> {
+  async #start(role: 'api' | 'worker', { environment, failpoints, skewMs }: NodeChanges): Promise<ServiceNode> {
     this.#nodes += 1;
     const armed = failpoints && (await armedWith(failpoints));
+    const skewed = skewMs === undefined ? undefined : skewedBy(skewMs);
     const node = await startNode(this.#workbench, {
       name: `${role}-${this.#nodes}`,
       role,
       directory: this.#place.directory,
-      environment: { ...this.#place.environment, ...environment, ...armed?.environment },
-      nodeOptions: armed?.nodeOptions ?? [],
+      environment: { ...this.#place.environment, ...environment, ...armed?.environment, ...skewed?.environment },
+      nodeOptions: [...(armed?.nodeOptions ?? []), ...(skewed?.nodeOptions ?? [])],
     });
     await node.ready();
     return node;

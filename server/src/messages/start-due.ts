@@ -33,7 +33,8 @@ const nextTryAfterTimeoutMs = 30_000;
 
 /**
  * Starts several in one transaction, so that a thousand that are due at once cost a few commits: no further one is begun when
- * `budgetMs` are over. A message whose start fails, or takes a statement over its limit, is left to be tried alone.
+ * `budgetMs` are over. A message whose start fails, or takes a statement over its limit, is left to be tried alone. Telling the workers of
+ * what there is to send is the caller's.
  */
 export async function startTogether(
   deps: StartDeps,
@@ -46,10 +47,10 @@ export async function startTogether(
   // In one order everywhere: who waits for an app's usage never holds what the other needs next.
   const ordered = [...due].sort((a, b) => (a.appId < b.appId ? -1 : a.appId > b.appId ? 1 : 0));
   let lines: Line[] = [];
-  const startAll = async (inner: Tx, messages: readonly DueMessage[], charge: ChargeOne): Promise<void> => {
+  const startAll = async (start: (message: DueMessage) => Promise<Line>): Promise<void> => {
     lines = [];
-    for (const message of messages) {
-      lines.push(await startOne(deps, inner, message, nowMs, charge));
+    for (const message of ordered) {
+      lines.push(await start(message));
       if (performance.now() > endAt) return;
     }
   };
@@ -57,16 +58,14 @@ export async function startTogether(
     // Usage is charged for all of an app at once and last of all: everybody who sends for that app waits for its row.
     await savepoint(tx, async (inner) => {
       const bill = createBill();
-      await startAll(inner, ordered, bill.add);
+      await startAll((message) => judge(deps, inner, message, nowMs, bill.add));
       await bill.pay(inner);
     });
-  } catch (error) {
-    if (!(error instanceof WillNotRun)) throw error;
-    // Together they are too many for somebody's quota; one by one some may fit.
-    await startAll(tx, ordered.slice(0, lines.length), chargeAtOnce);
+  } catch {
+    // One of them cannot be started, or together they are too many for somebody's quota. Each by itself says which.
+    await startAll((message) => startOne(deps, tx, message, nowMs));
   }
   for (const { level, fields, text } of lines) deps.log[level](fields, text);
-  await notifyBatches(tx);
 }
 
 /** Starts the message of a claim by itself, with all the time an audience may take. Never rejects. */
@@ -80,8 +79,9 @@ export async function startAlone(
     const line = await transaction(sql, async (tx) => {
       const message = await lockLateMessage(tx, claim);
       if (!message) return undefined;
-      if (claim.starts > startsMax) return refuse(deps, tx, message, known, 'internal_error');
-      const started = await judgeWithin(deps, tx, message, await readNowMs(tx, clock), chargeAtOnce);
+      const nowMs = await readNowMs(tx, clock);
+      if (claim.starts > startsMax) return refuse(deps, tx, message, nowMs, 'internal_error');
+      const started = await judgeWithin(deps, tx, message, nowMs);
       await notifyBatches(tx);
       return started;
     });
@@ -121,9 +121,9 @@ const chargeAtOnce: ChargeOne = async (tx, appId, plan, charge) => {
 };
 
 /** One among others: whatever goes wrong with it is undone, and it is put off. */
-async function startOne(deps: StartDeps, tx: Tx, message: DueMessage, nowMs: number, charge: ChargeOne): Promise<Line> {
+async function startOne(deps: StartDeps, tx: Tx, message: DueMessage, nowMs: number): Promise<Line> {
   try {
-    return await judgeWithin(deps, tx, message, nowMs, charge);
+    return await judgeWithin(deps, tx, message, nowMs);
   } catch (error) {
     const isTooLong = isStatementTimeout(error);
     await postponeStart(tx, deps.clock, message, { starts: 1, inMs: isTooLong ? 0 : nextTryMs });
@@ -132,42 +132,25 @@ async function startOne(deps: StartDeps, tx: Tx, message: DueMessage, nowMs: num
   }
 }
 
-/** Starts a message, or ends it where it must not run any more; what a start that throws has written is undone. */
-async function judgeWithin(
-  deps: StartDeps,
-  tx: Tx,
-  message: DueMessage,
-  nowMs: number,
-  charge: ChargeOne,
-): Promise<Line> {
-  const fields = {
-    app_id: message.appId,
-    message_id: message.id,
-    late_ms: Math.round(nowMs - message.runAt.getTime()),
-  };
+/** As `judge`, and charged at once; what a start that throws has written is undone. */
+async function judgeWithin(deps: StartDeps, tx: Tx, message: DueMessage, nowMs: number): Promise<Line> {
   try {
-    return await savepoint(tx, (inner) => judge(deps, inner, message, nowMs, charge, fields));
+    return await savepoint(tx, (inner) => judge(deps, inner, message, nowMs, chargeAtOnce));
   } catch (error) {
-    if (error instanceof WillNotRun) return refuse(deps, tx, message, fields, error.reason);
+    if (error instanceof WillNotRun) return refuse(deps, tx, message, nowMs, error.reason);
     throw error;
   }
 }
 
-async function judge(
-  deps: StartDeps,
-  tx: Tx,
-  message: DueMessage,
-  nowMs: number,
-  charge: ChargeOne,
-  fields: object,
-): Promise<Line> {
+/** Starts a message, or ends it where it must not run any more. */
+async function judge(deps: StartDeps, tx: Tx, message: DueMessage, nowMs: number, charge: ChargeOne): Promise<Line> {
   const { clock, plans } = deps;
   const { appId, id, audience, perSecond } = message;
   const excludeSegmentId = message.excludeSegmentId === null ? null : encodeId('seg', message.excludeSegmentId);
-  if (message.isSuspended) return refuse(deps, tx, message, fields, 'app_suspended');
+  if (message.isSuspended) return refuse(deps, tx, message, nowMs, 'app_suspended');
   const windowMs = sendWindowMs(compileContent(message.content).largestTtlSeconds);
   const { window, lastDueAtMs } = windowOf(deps, message, windowMs);
-  if (lastDueAtMs + windowMs <= nowMs) return refuse(deps, tx, message, fields, 'expired');
+  if (lastDueAtMs + windowMs <= nowMs) return refuse(deps, tx, message, nowMs, 'expired');
   const plan = planNamed(plans, message.plan);
   const start = { appId, id, audience, excludeSegmentId, plan, window, own: null, perSecond };
   let started: Started;
@@ -175,14 +158,15 @@ async function judge(
     started = await startMessage({ tx, clock }, start);
   } catch (error) {
     // What a caller would be told now: the catalog lacks a key of the filter, or the segment is gone.
-    if (error instanceof ApiError && error.status < 500) return refuse(deps, tx, message, fields, 'segment_invalid');
+    if (error instanceof ApiError && error.status < 500) return refuse(deps, tx, message, nowMs, 'segment_invalid');
     throw error;
   }
   // Somewhere its time could still come; of those it is for, nobody is there.
   if (started.accepted > 0 && (started.expiresAt?.getTime() ?? nowMs) <= nowMs) throw new WillNotRun('expired');
   await charge(tx, appId, plan, started.charge);
   await failpoint('schedule.after_wake');
-  return { level: 'info', fields: { ...fields, accepted: started.accepted }, text: 'scheduled message started' };
+  const fields = { ...fieldsOf(message, nowMs), accepted: started.accepted };
+  return { level: 'info', fields, text: 'scheduled message started' };
 }
 
 /** When its deliveries are due, and when the last of any could be. */
@@ -201,19 +185,14 @@ function windowOf(
   return { window: { dueAt: new Date(sendAt.ms), windowMs, zones }, lastDueAtMs };
 }
 
-async function refuse(
-  { clock }: StartDeps,
-  tx: Tx,
-  { appId, id }: DueMessage,
-  fields: object,
-  reason: NoRun,
-): Promise<Line> {
-  await failScheduled(tx, clock, appId, id, reason);
-  return {
-    level: reason === 'internal_error' ? 'error' : 'warn',
-    fields: { ...fields, reason },
-    text: 'scheduled message not run',
-  };
+async function refuse({ clock }: StartDeps, tx: Tx, message: DueMessage, nowMs: number, reason: NoRun): Promise<Line> {
+  await failScheduled(tx, clock, message.appId, message.id, reason);
+  const fields = { ...fieldsOf(message, nowMs), reason };
+  return { level: reason === 'internal_error' ? 'error' : 'warn', fields, text: 'scheduled message not run' };
+}
+
+function fieldsOf({ appId, id, runAt }: DueMessage, nowMs: number): object {
+  return { app_id: appId, message_id: id, late_ms: Math.round(nowMs - runAt.getTime()) };
 }
 
 /** What several messages cost together, per app and month. */

@@ -1,5 +1,6 @@
 // Wakes scheduled messages when they are due. Two loops: one takes those that are due for the first time, several in a
 // transaction; the other takes what did not start there, one by one, so that nothing slow or broken stands before anybody.
+import { notifyBatches } from '../delivery/queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { limitStatements, type Sql, transaction } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -38,7 +39,14 @@ const stopMs = 5000;
 const firstAppId: Uuid = '00000000-0000-0000-0000-000000000000';
 
 export function startScheduleWorker(deps: ScheduleDeps): WorkLoop {
-  const together = startLoop(deps, 'schedule', transactionsAtOnce, (afterAppId) => lockTogether(deps, afterAppId));
+  // While there is more to start nobody is told of what has started: sending would take the time that the others need.
+  let isUntold = false;
+  const together = startLoop(deps, 'schedule', transactionsAtOnce, async (afterAppId) => {
+    const turn = await lockTogether(deps, afterAppId);
+    if (!turn && isUntold) await notifyBatches(deps.txSql);
+    isUntold = turn?.isFull ?? false;
+    return turn;
+  });
   const alone = startLoop(deps, 'schedule late', aloneAtOnce, async (afterAppId) => {
     const claim = await claimLateMessage(deps.workSql, deps.clock, { afterAppId, freshMs, waitMs: nextTryMs });
     return claim && { lastAppId: claim.appId, work: () => startAlone({ ...deps, sql: deps.workSql }, claim) };
@@ -117,7 +125,10 @@ function startLoop(
 }
 
 /** Opens a transaction that holds the next few; the turn's work is what is left of it. */
-async function lockTogether(deps: ScheduleDeps & StartDeps, afterAppId: Uuid): Promise<Turn | undefined> {
+async function lockTogether(
+  deps: ScheduleDeps & StartDeps,
+  afterAppId: Uuid,
+): Promise<(Turn & { readonly isFull: boolean }) | undefined> {
   let tell: (due: readonly DueMessage[]) => void = () => undefined;
   const locked = new Promise<readonly DueMessage[]>((resolve) => {
     tell = resolve;
@@ -128,13 +139,14 @@ async function lockTogether(deps: ScheduleDeps & StartDeps, afterAppId: Uuid): P
     if (due.length === 0) return;
     await limitStatements(tx, statementMs);
     await startTogether(deps, tx, due, togetherMs);
+    if (due.length < togetherMax) await notifyBatches(tx);
   });
   const due = await Promise.race([locked, ended.then(() => [])]);
   if (due.length === 0) {
     await ended;
     return undefined;
   }
-  return { lastAppId: lastInCircle(due, afterAppId), work: () => ended };
+  return { lastAppId: lastInCircle(due, afterAppId), work: () => ended, isFull: due.length === togetherMax };
 }
 
 function lastInCircle(due: readonly DueMessage[], afterAppId: Uuid): Uuid {
