@@ -49,7 +49,7 @@ export interface Push<Credential> {
   /** APNs alone: where the token belongs, by the device's word or as it was found. Null or absent: not known. */
   readonly environment?: Environment | null;
   /** Waited for before each request that this push needs beside its first. Absent: nothing is to be waited for. */
-  readonly again?: () => Promise<void>;
+  readonly again?: (() => Promise<void>) | undefined;
   /** Asked as each request is about to go out, after every wait: false, and it does not. Absent: it always does. */
   readonly isWanted?: (() => boolean) | undefined;
 }

@@ -45,6 +45,55 @@ export function takeForm(answer: ProviderAnswer, providerMessageId: string | nul
   return { form: text.slice(0, at) + placeholder + text.slice(at + escapedRef.length), ref };
 }
 
+/** A success of a known form, cut at its reference: the next of its kind is compared with it and never written as text. */
+export interface AnswerPattern {
+  readonly status: number | null;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body: string | null;
+  readonly idPrefix: string;
+  /** Where the reference stands: a header's name, or null for the body; and what stands there around it. */
+  readonly place: string | null;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** The pattern of an answer that `ref` was taken out of; undefined where the reference is not part of one value. */
+export function patternOf(answer: ProviderAnswer, providerMessageId: string, ref: string): AnswerPattern | undefined {
+  const headers = Object.entries(answer.headers);
+  const [place, text] = headers.find(([, value]) => value.includes(ref)) ?? [null, answer.body ?? ''];
+  const at = text.indexOf(ref);
+  if (at < 0) return undefined;
+  return {
+    status: answer.httpStatus,
+    headers,
+    body: answer.body,
+    idPrefix: providerMessageId.slice(0, providerMessageId.length - ref.length),
+    place,
+    before: text.slice(0, at),
+    after: text.slice(at + ref.length),
+  };
+}
+
+/** The reference of an answer that differs from the pattern's in nothing else; undefined for every other. */
+export function refWithin(
+  pattern: AnswerPattern,
+  answer: ProviderAnswer,
+  providerMessageId: string | null,
+): string | undefined {
+  const { idPrefix, place, before, after } = pattern;
+  if (answer.httpStatus !== pattern.status || answer.truncated || !providerMessageId?.startsWith(idPrefix))
+    return undefined;
+  const ref = providerMessageId.slice(idPrefix.length);
+  const text = before + ref + after;
+  if (answer.body !== (place === null ? text : pattern.body)) return undefined;
+  const names = Object.keys(answer.headers);
+  if (names.length !== pattern.headers.length) return undefined;
+  for (const [i, [name, value]] of pattern.headers.entries()) {
+    if (names[i] !== name || answer.headers[name] !== (place === name ? text : value)) return undefined;
+  }
+  return ref;
+}
+
 /** The answer and the provider's message id that a form and a reference stand for. */
 export function fillForm(
   name: ProviderAnswer['name'],

@@ -4,7 +4,15 @@ import { createHash } from 'node:crypto';
 import type { ProviderAnswer } from '../channels/channel.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
-import { type FormedAnswer, fillForm, formsMax, takeForm } from './answer-form.ts';
+import {
+  type AnswerPattern,
+  type FormedAnswer,
+  fillForm,
+  formsMax,
+  patternOf,
+  refWithin,
+  takeForm,
+} from './answer-form.ts';
 import { insertAnswerForm, listAnswerForms } from './outcome-queries.ts';
 
 /** What a success becomes on its row: a form's number and the reference, or the answer whole. */
@@ -33,6 +41,8 @@ interface AppForms {
   readonly numbers: Map<string, number>;
   readonly texts: Map<string, string>;
   readonly seenOnce: Set<string>;
+  /** By credential, the last success whose form is known: nearly always the next one is like it. */
+  readonly last: Map<number, { readonly pattern: AnswerPattern; readonly form: number }>;
 }
 
 const appsMax = 1000;
@@ -42,7 +52,7 @@ export function createAnswerForms({ sql }: { sql: Sql }): AnswerForms {
   const apps = new Map<Uuid, Promise<AppForms>>();
 
   const load = async (appId: Uuid): Promise<AppForms> => {
-    const forms: AppForms = { numbers: new Map(), texts: new Map(), seenOnce: new Set() };
+    const forms: AppForms = { numbers: new Map(), texts: new Map(), seenOnce: new Set(), last: new Map() };
     for (const row of await listAnswerForms(sql, appId)) {
       forms.numbers.set(`${row.credentialId} ${row.form}`, row.id);
       forms.texts.set(`${row.credentialId} ${row.id}`, row.form);
@@ -78,11 +88,17 @@ export function createAnswerForms({ sql }: { sql: Sql }): AnswerForms {
 
   return {
     async store(appId, credentialId, answer, providerMessageId) {
-      const taken = takeForm(answer, providerMessageId);
-      if (!taken) return { form: null, ref: providerMessageId };
       const forms = await formsOf(appId);
+      const last = forms.last.get(credentialId);
+      const likeLast = last && refWithin(last.pattern, answer, providerMessageId);
+      if (last && likeLast !== undefined) return { form: last.form, ref: likeLast };
+      const taken = takeForm(answer, providerMessageId);
+      if (!taken || providerMessageId === null) return { form: null, ref: providerMessageId };
       const known = forms.numbers.get(`${credentialId} ${taken.form}`) ?? (await learn(appId, credentialId, taken));
-      return known === undefined ? { form: null, ref: providerMessageId } : { form: known, ref: taken.ref };
+      if (known === undefined) return { form: null, ref: providerMessageId };
+      const pattern = patternOf(answer, providerMessageId, taken.ref);
+      if (pattern) forms.last.set(credentialId, { pattern, form: known });
+      return { form: known, ref: taken.ref };
     },
     async read(appId, credentialId, form, name, ref) {
       const key = `${credentialId} ${form}`;

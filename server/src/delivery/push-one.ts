@@ -52,7 +52,8 @@ export async function pushOne(
   if (rendered.kind === 'skip') return { kind: 'skipped', reason: rendered.reason };
   if (rendered.kind === 'fail') return { kind: 'failed', code: rendered.errorCode, credentialId: credential.id };
 
-  await failpoint('push.before_write');
+  const heldBefore = failpoint('push.before_write');
+  if (heldBefore) await heldBefore;
   const receiptToken = context.tokenOf(target.deviceId);
   const sending = sender.send({
     credential,
@@ -64,12 +65,13 @@ export async function pushOne(
     content: withDefaultUrl(channel, rendered.content, context.defaultUrl),
     ttlSeconds: ttlLeftSeconds(ttlSeconds, batch.dueAt.getTime(), startedAtMs),
     environment: target.environment,
-    ...(again && { again }),
+    again,
     isWanted: context.isHeld,
   });
   if (!sending) return { kind: 'failed', code: 'not_configured', credentialId: credential.id };
   const outcome = await sending;
-  await failpoint('push.after_reply');
+  const heldAfter = failpoint('push.after_reply');
+  if (heldAfter) await heldAfter;
   // Nothing went out, because the batch may be another's by now: not an attempt.
   if (outcome.kind === 'refused' && outcome.provider?.transportError === 'connect_error' && !context.isHeld())
     return { kind: 'deferred', untilMs: deps.clock.nowMs() };

@@ -36,9 +36,12 @@ export type FailpointHandler = (name: Failpoint) => void | Promise<void>;
 
 let handler: FailpointHandler | undefined;
 
-/** Passed at a commit boundary. Costs one comparison unless a handler is armed; awaited, so that a handler can hold the caller. */
-export function failpoint(name: Failpoint): void | Promise<void> {
-  return handler?.(name);
+/**
+ * Passed at a commit boundary. Costs one comparison unless a handler is armed; awaited, so that a handler can hold the caller.
+ * Undefined: nothing to wait for, and who passes for every push saves the turn.
+ */
+export function failpoint(name: Failpoint): Promise<void> | undefined {
+  return handler?.(name) ?? undefined;
 }
 
 /**

@@ -140,4 +140,6 @@ test('the apns-id is the vector of the contract, and each device of a message ha
   const message = 'msg_02y9GVDsTuJUi2BOoCH5G3';
   expect(apnsIdOf(message, 'dev_4r4tgBwaHmRyQNukgzmqsi')).toBe('e63cc8fd-db6e-5cb9-b51e-0ec3465e5843');
   expect(apnsIdOf(message, 'dev_0351dbgDTMcdJ4uMzQecL9')).not.toBe('e63cc8fd-db6e-5cb9-b51e-0ec3465e5843');
+  expect(apnsIdOf('msg_0000000000000000000001', 'dev_4r4tgBwaHmRyQNukgzmqsi')).not.toMatch(/^e63cc8fd/);
+  expect(apnsIdOf(message, 'dev_4r4tgBwaHmRyQNukgzmqsi')).toBe('e63cc8fd-db6e-5cb9-b51e-0ec3465e5843');
 });

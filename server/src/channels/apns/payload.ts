@@ -1,8 +1,9 @@
 // What an iPhone is told: the JSON that Apple delivers, and the headers that say how (contract 7.4;
-// https://developer.apple.com/documentation/usernotifications/generating-a-remote-notification). Pure.
-import { createHash } from 'node:crypto';
+// https://developer.apple.com/documentation/usernotifications/generating-a-remote-notification). Pure,
+// but for the memory of the message whose id it read last.
+import { hash } from 'node:crypto';
 import { type ChannelContent, isBackgroundPush, type Priority } from '../../content/content.ts';
-import { decodeId, uuidFromBytes, uuidToBytes } from '../../platform/ids.ts';
+import { decodeId, uuidToBytes } from '../../platform/ids.ts';
 import type { Push } from '../channel.ts';
 
 export function buildPayload({ content, messageId, receiptToken }: Push<unknown>): Buffer {
@@ -60,9 +61,20 @@ export function buildHeaders(push: Push<{ readonly bundleId: string }>, nowMs: n
 
 /** UUIDv5 (RFC 9562, 5.5): the message id is the namespace, the device's public id the name. The same on every attempt. */
 export function apnsIdOf(messageId: string, deviceId: string): string {
+  if (hashed.messageId !== messageId) hashed = hashedOf(messageId);
+  const end = hashed.namespaceBytes + hashed.input.write(deviceId, hashed.namespaceBytes, 'latin1');
+  const hex = hash('sha1', hashed.input.subarray(0, end), 'hex');
+  const variant = '89ab'.charAt(Number.parseInt(hex.charAt(16), 16) & 3);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}
+
+const publicIdLength = 26;
+
+// A batch asks for one message a thousand times.
+let hashed = hashedOf('');
+
+function hashedOf(messageId: string) {
   const namespace = uuidToBytes(decodeId('msg', messageId) ?? '');
-  const bytes = createHash('sha1').update(namespace).update(deviceId).digest().subarray(0, 16);
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x50, 6);
-  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-  return uuidFromBytes(bytes);
+  const input = Buffer.concat([namespace, Buffer.alloc(publicIdLength)]);
+  return { messageId, input, namespaceBytes: namespace.length };
 }

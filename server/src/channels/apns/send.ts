@@ -2,7 +2,7 @@
 // before any request is a refusal without a provider's answer. Opens no connection per push: Apple takes that for an attack.
 import type { Log } from '../../platform/log.ts';
 import type { OutboundOrigin } from '../../platform/outbound-socket.ts';
-import type { OutboundTransport } from '../../platform/outbound-transport.ts';
+import type { OutboundTransport, TransportRequest } from '../../platform/outbound-transport.ts';
 import type { Channel, Environment, Outcome, Push } from '../channel.ts';
 import { apns } from '../channels.ts';
 import { headerText, refuseLocally } from '../provider-answer.ts';
@@ -33,7 +33,7 @@ export const transportSettings = {
 // Contract 8: it goes into the path, so nothing else may be in it (R-37).
 const tokenForm = /^(?:[0-9a-fA-F]{2}){32,100}$/;
 
-type Request = Pick<Parameters<OutboundTransport['request']>[0], 'path' | 'headers' | 'body' | 'isWanted'>;
+type Request = Pick<TransportRequest, 'path' | 'headers' | 'body' | 'isWanted'>;
 type Again = Push<ApnsCredential>['again'];
 
 export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
@@ -42,8 +42,22 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
   const connections = createConnections(transport, origins, () => clock.nowMs());
 
   const post = async ({ origin, pool }: Connection, token: string, request: Request) => {
+    const { host, port } = origin;
+    const { path, body, isWanted } = request;
     const headers = { ...request.headers, authorization: `bearer ${token}` };
-    const sent = { ...request, ...origin, pool, headers, timeoutMs, method: 'POST', unindexed: uniqueHeaders } as const;
+    // Field by field, as this runs for every push: spreads cost microseconds. The type says where one is missing.
+    const sent = {
+      host,
+      port,
+      method: 'POST',
+      path,
+      headers,
+      body,
+      pool,
+      timeoutMs,
+      unindexed: uniqueHeaders,
+      isWanted,
+    } as const satisfies Record<Exclude<keyof TransportRequest, 'bodyLimits'>, unknown>;
     const result = await transport.request(sent);
     const date = 'status' in result ? headerText(result.headers, 'date') : undefined;
     return { outcome: readAnswer(result, clock.nowMs()), date };

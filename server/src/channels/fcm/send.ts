@@ -57,7 +57,8 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
     const path = `/v1/projects/${encodeURIComponent(projectId)}/messages:send`;
     // Each project's connections are its own (R-62): whatever one does to them is its own affair.
     const result = await transport.request({
-      ...origin,
+      host: origin.host,
+      port: origin.port,
       method: 'POST',
       path,
       pool: projectId,
@@ -73,8 +74,10 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
     const { credential } = push;
     if (!tokenForm.test(push.token)) return refuseLocally('invalid_token', 'The token is not visible ASCII.');
     const message = buildMessage(push);
-    if (payloadBytesOf(message) > fcm.payloadBytesMax) return refuseLocally('payload_too_large');
     const body = Buffer.from(JSON.stringify({ message }));
+    // What counts is a part of the JSON: only where all of it is over the limit, the part may be.
+    const mayExceed = body.length > fcm.payloadBytesMax;
+    if (mayExceed && payloadBytesOf(message) > fcm.payloadBytesMax) return refuseLocally('payload_too_large');
     const access = await tokens.tokenFor(credential);
     if ('refusal' in access) return access.refusal;
     const outcome = await post(push, access.token, body);
