@@ -78,11 +78,12 @@ async function kill(workbench: Workbench, { kills, devices, seed, keepDir }: Inv
     seed,
     keepDir,
     faults: 'some',
-    trouble: ({ nodes }) =>
+    trouble: ({ nodes, database: { sql } }) =>
       killNodes(nodes, {
         kills,
         seed,
         everyMs: killEveryMs,
+        sql,
         onKill: (count) => {
           if (count % 10 === 0) progress(`${count} kills`);
         },
@@ -100,8 +101,8 @@ async function roll(workbench: Workbench, { restarts, devices, seed, keepDir }: 
     seed,
     keepDir,
     faults: 'none',
-    trouble: async ({ nodes }) => {
-      ended = await restartNodes(nodes, { restarts, seed, onRestart: progress });
+    trouble: async ({ nodes, database: { sql } }) => {
+      ended = await restartNodes(nodes, { restarts, seed, sql, onRestart: progress });
     },
   });
   const { lost, duplicates, max_requests_per_device: most, totals_agree } = verdict;

@@ -1,8 +1,10 @@
 // What is done to the nodes of a run, and when: drawn from the seed. Kills at any instant, of a process or of a node whole;
 // deaths at failpoints, where an instant at random would hardly ever fall; stops that outlast a lease.
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Sql } from '../../../server/src/platform/db.ts';
 import type { Failpoint } from '../../../server/src/platform/failpoint.ts';
 import { createRandom, type Random } from '../../../server/test/platform/random.ts';
+import { untilBusy } from './busy.ts';
 import type { Nodes } from './nodes.ts';
 
 export interface KillPlan {
@@ -10,6 +12,7 @@ export interface KillPlan {
   readonly seed: number;
   /** The mean of the time between two. */
   readonly everyMs: number;
+  readonly sql: Sql;
   readonly onKill: (kills: number) => void;
 }
 
@@ -35,12 +38,14 @@ const failpoints: readonly {
 ];
 
 /** Resolves when there were so many kills and every stop has ended. */
-export async function killNodes(nodes: Nodes, { kills, seed, everyMs, onKill }: KillPlan): Promise<void> {
+export async function killNodes(nodes: Nodes, { kills, seed, everyMs, sql, onKill }: KillPlan): Promise<void> {
   const begun: Promise<unknown>[] = [];
   for (let step = 0, known = 0; nodes.kills < kills; step++) {
     // Of its own for each step: what is drawn later does not depend on what was free before.
     const random = createRandom(seed + step * 0x9e37);
     await pause(random.below(2 * everyMs));
+    // Most of them in the middle of something, the others whenever it happens to be.
+    if (random.below(100) < 75) await untilBusy(sql, 1 + random.below(4));
     const drawn = random.below(100);
     const free = nodes.names.filter((name) => nodes.isFree(name));
     const name = free[random.below(1000) % free.length];

@@ -1,11 +1,14 @@
 // Ends one node after another in order and starts it anew, as a rolling update does (R-05).
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Sql } from '../../../server/src/platform/db.ts';
 import { createRandom } from '../../../server/test/platform/random.ts';
+import { untilBusy } from './busy.ts';
 import type { Nodes } from './nodes.ts';
 
 export interface RestartPlan {
   readonly restarts: number;
   readonly seed: number;
+  readonly sql: Sql;
   readonly onRestart: (line: string) => void;
 }
 
@@ -18,13 +21,14 @@ export interface Restarts {
 const exitWithinMs = 25_000;
 const everyMs = 1500;
 
-export async function restartNodes(nodes: Nodes, { restarts, seed, onRestart }: RestartPlan): Promise<Restarts> {
+export async function restartNodes(nodes: Nodes, { restarts, seed, sql, onRestart }: RestartPlan): Promise<Restarts> {
   const random = createRandom(seed);
   const violations: string[] = [];
   let msMost = 0;
   for (let count = 1; count <= restarts; count++) {
     await pause(random.below(2 * everyMs));
     const name = nodes.names[count % nodes.names.length] ?? '';
+    await untilBusy(sql, nodes.workers.length);
     const { code, ms } = await nodes.restart(name);
     msMost = Math.max(msMost, ms);
     if (code !== 0) violations.push(`${name} ended with ${code}`);
