@@ -4,7 +4,7 @@
 //   (no send_at) ───────────┼──────────────► ▲    ├─► failed     all deliveries final, sent = 0 and failed > 0
 //                           │                     └─► canceled   by a cancel, or its app was suspended
 //                           ├─► canceled   by a cancel
-//                           └─► failed     quota_exceeded, app_suspended, expired, internal_error
+//                           └─► failed     quota_exceeded, segment_invalid, app_suspended, expired, internal_error
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import { z } from 'zod';

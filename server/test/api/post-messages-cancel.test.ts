@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { claimNextBatch, handBackBatch } from '../../src/delivery/queries.ts';
 import { cancelMessage } from '../../src/messages/cancel-message.ts';
 import { transaction } from '../../src/platform/db.ts';
-import { decodeId } from '../../src/platform/ids.ts';
+import { decodeId, mintUuid } from '../../src/platform/ids.ts';
 import { accept, type Script } from '../push-service.ts';
 import { type Bundle, setup, unknownId } from '../setup.ts';
 
@@ -238,6 +239,27 @@ describe('races', () => {
       report: { ...none, accepted: 2, skipped: 2 },
     });
     expect(await usedBy(t)).toBe(0);
+  });
+
+  it('with a batch that is being handed back for later: it is due at once, whichever comes first', async () => {
+    const { t, send } = await setUp();
+    const claim = () => claimNextBatch(t.sql, t.clock, '00000000-0000-0000-0000-000000000000', mintUuid());
+    const later = new Date(t.clock.nowMs() + 60 * minuteMs);
+    const [first, second] = [await send(60), await send(0)];
+    const held = [await claim(), await claim()];
+    const [canceledFirst, handedBackFirst] = [first, second].map((message) =>
+      held.find((batch) => batch?.messageId === decodeId('msg', message)),
+    );
+    if (!canceledFirst || !handedBackFirst) throw new Error('nothing claimed');
+    await cancel(t, first);
+    expect(await handBackBatch(t.sql, canceledFirst, later)).toBe(true);
+    expect(await handBackBatch(t.sql, handedBackFirst, later)).toBe(true);
+    await cancel(t, second);
+    await t.service.startWorkers().idle();
+    for (const message of [first, second]) {
+      expect((await read(t, message)).report).toEqual({ ...none, accepted: 60, skipped: 60 });
+    }
+    expect(t.push.requests).toHaveLength(0);
   });
 
   it('whoever is killed on the way, batches and message are canceled together or not at all', async () => {

@@ -18,7 +18,11 @@ async function emptyDatabase(): Promise<string> {
 
 describe('the command line', () => {
   it.concurrent.each([
-    ['nothing', [], /Say what to do: start, migrate, pause, resume, app, key, channel, property, webhook, seed, sandbox/],
+    [
+      'nothing',
+      [],
+      /Say what to do: start, migrate, pause, resume, app, key, channel, property, webhook, seed, sandbox/,
+    ],
     ['an unknown command', ['ap'], /There is no command 'ap': start/],
     ['a noun alone', ['key'], /Say what to do: create, list, rotate, revoke/],
     ['an unknown verb', ['app', 'remove', 'Shop'], /There is no command 'remove': create, list/],

@@ -352,6 +352,31 @@ describe('a scheduled message that cannot be started', () => {
   });
 });
 
+describe('a stop', () => {
+  it('R-05 does not wait for an audience that takes long: nothing of that start stays, and the next process makes it', async () => {
+    const t = await setUp();
+    await t.registerMany(1);
+    const message = await schedule(t, minuteMs);
+    const pool = openPool({ url: t.databaseUrl, connectionsMax: 3, name: 'stopped', statementTimeoutMs: 60_000 });
+    const { clock, run, localInstants } = t.service;
+    const { log, isPaused } = run;
+    const rules = { plans: builtInPlans, log, isPaused, localInstants };
+    await transaction(t.sql, async (tx) => {
+      await tx`LOCK TABLE audience IN ACCESS EXCLUSIVE MODE`;
+      t.clock.advance(3 * minuteMs);
+      const worker = startScheduleWorker({ clock, ...rules, txSql: pool, workSql: pool });
+      await waitingBackend(t.sql);
+      await worker.stop();
+      await pool.end({ timeout: 0 });
+    });
+    expect((await read(t, message)).status).toBe('scheduled');
+    t.clock.advance(minuteMs);
+    await t.service.startWorkers().idle();
+    expect(await read(t, message)).toMatchObject({ status: 'sent', report: { accepted: 1, sent: 1 } });
+    expect(await batchesOf(t, message)).toHaveLength(1);
+  });
+});
+
 /** The backend that waits for a lock, when there is one. */
 async function waitingBackend(sql: Sql): Promise<number> {
   for (;;) {
