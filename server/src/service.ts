@@ -32,7 +32,7 @@ import { createLocalInstants, type LocalInstants } from './messages/local-time.t
 import { advanceMessage, canceledChannel, findMessageToSend, finishedChannel } from './messages/queries.ts';
 import { createAddressGuard, parseOutboundExceptions } from './platform/address-guard.ts';
 import { createClock, type SettableClock } from './platform/clock.ts';
-import { openPool, type Sql } from './platform/db.ts';
+import { openPool, type PoolOptions, type Sql } from './platform/db.ts';
 import { createFairSlots } from './platform/fair-slots.ts';
 import { createHttpServer, type HttpServerOptions, type Route } from './platform/http-server.ts';
 import { nodeEngine } from './platform/http2/node-session.ts';
@@ -64,6 +64,8 @@ export interface ServiceOptions {
   readonly log: Log;
   /** For those who cannot wait as long or load as much as the defaults: tests. */
   readonly http?: Pick<HttpServerOptions<Caller>, 'bodyTimeoutMs' | 'loadLimits'>;
+  /** The same of the database. */
+  readonly databaseLimits?: Partial<DatabaseLimits>;
 }
 
 export interface Service {
@@ -106,23 +108,46 @@ const audienceConnections = 3;
  */
 const pushSlots = { slotsMax: 400, perFree: 1 };
 
+interface DatabaseLimits extends Pick<PoolOptions, 'answers'> {
+  /** A caller waits this long for a connection (R-85). */
+  readonly waitMs: number;
+  /**
+   * A short statement ends by then: with the way there and back, and a new connection, within the ten seconds after which the
+   * service is back after a silent loss (R-06).
+   */
+  readonly shortMs: number;
+}
+
+const databaseLimits: DatabaseLimits = { waitMs: 1000, shortMs: 7000 };
+
 /** A bucket's row is locked for well under a millisecond: who waits for a second waits for a database that is not well. */
-const limiterPool = { connectionsMax: 2, name: 'carillon limits', statementTimeoutMs: 1000, mayLoseCommits: true };
+const limiterPool = {
+  connectionsMax: 2,
+  name: 'carillon limits',
+  statementTimeoutMs: 1000,
+  mayLoseCommits: true,
+};
 
 export async function createService(options: ServiceOptions): Promise<Service> {
   const { config, databaseUrl, masterKeys, log } = options;
   // Pools by how long their work may take, so that nothing long stands in front of anything short (design 1): pipelined reads,
   // short transactions, statements over an audience, and the send's own claims, leases and flushes, which nothing may delay.
+  // What a caller waits for is refused when it finds no connection within a second (R-85); what is sent waits.
+  const { waitMs, shortMs, answers } = { ...databaseLimits, ...options.databaseLimits };
+  const pool = { url: databaseUrl, silenceMsMax, ...(answers && { answers }) };
   const open = (name: string, connectionsMax: number, statementTimeoutMs: number): Sql =>
-    openPool({ url: databaseUrl, connectionsMax, name: `carillon ${name}`, statementTimeoutMs, silenceMsMax });
-  const sql = open('reads', 4, 10_000);
-  const txSql = open('transactions', 6, 10_000);
-  const workSql = open('audience', audienceConnections, 60_000);
-  const sendSql = open('send', 5, 10_000);
+    openPool({ ...pool, connectionsMax, name: `carillon ${name}`, statementTimeoutMs, waitMs });
+  const openPatient = (name: string, connectionsMax: number): Sql =>
+    openPool({ ...pool, connectionsMax, name: `carillon ${name}`, statementTimeoutMs: shortMs });
+  const sql = open('reads', 4, shortMs);
+  const txSql = open('transactions', 6, shortMs);
+  // One more than callers use: the upkeep holds its lock on it.
+  const workSql = open('audience', audienceConnections + 1, 60_000);
+  const sendSql = openPatient('send', 5);
   // Used by workers only: no endpoint's answers wait for a send's commits, and none of those for them.
-  const webhookSql = open('webhooks', 3, 10_000);
+  const webhookSql = openPatient('webhooks', 3);
   // The rate limiter stands before every other statement of a request, and waits for none of them.
-  const limitSql = openPool({ ...limiterPool, url: databaseUrl });
+  const limitSql = openPool({ ...pool, ...limiterPool, waitMs });
   for (const warning of await checkDurability(sql, config.allowUnsafePostgres)) log.warn(warning);
   const clock = await createClock(sql);
   const clockTimer = setInterval(() => clock.synchronize().catch(() => undefined), 30_000);
@@ -223,7 +248,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     pause.look().catch((error: unknown) => log.debug({ err: error }, 'cannot see whether sends are paused'));
   };
   const listener = await startListener({
-    open: () => open('listen', 1, 10_000),
+    open: () => open('listen', 1, shortMs),
     sql,
     hear: {
       [finishedChannel]: (id) => finishes.notify(id),

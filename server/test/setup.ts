@@ -23,7 +23,7 @@ import { createSeal } from '../src/platform/seal.ts';
 import { builtInPlans } from '../src/quotas/plan.ts';
 import { createService, type Service, type ServiceOptions } from '../src/service.ts';
 import { startWorkers, type Workers } from '../src/workers.ts';
-import { createTestDatabase, whenDone } from './database.ts';
+import { createTestDatabase, type TestDatabase, whenDone } from './database.ts';
 import { startPushService, type TestPushService } from './push-service.ts';
 
 export interface TestApp {
@@ -104,6 +104,9 @@ export interface SetupOptions {
   readonly logTo?: { write(line: string): void };
   /** Shorter deadlines and lower limits of the HTTP server. */
   readonly http?: ServiceOptions['http'];
+  readonly databaseLimits?: ServiceOptions['databaseLimits'];
+  /** A database that is there already, in place of one of its own. */
+  readonly database?: TestDatabase;
   /** Where the service finds the database, given where it is: for something that stands between them. */
   readonly reachDatabase?: (url: string) => Promise<string>;
 }
@@ -113,7 +116,7 @@ const pushHost = 'push.test.example';
 const masterKey = randomBytes(32);
 
 export async function setup(options: SetupOptions = {}): Promise<Bundle> {
-  const database = await createTestDatabase();
+  const database = options.database ?? (await createTestDatabase());
   const push = await startPushService();
   const environment = {
     PUSH_HOSTS: pushHost,
@@ -135,6 +138,8 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     masterKeys: { key: masterKey, previous: undefined },
     log: createLog(config.logLevel, 'test', options.logTo),
     ...(options.http && { http: options.http }),
+    // The machine has other things to do: what waits for a connection is not refused for that.
+    databaseLimits: { waitMs: 10_000, ...options.databaseLimits },
   });
   const url = await service.server.listen({ host: '127.0.0.1', port: 0 });
   const workers = options.workers === false ? idleWorkers : service.startWorkers();

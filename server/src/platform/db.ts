@@ -1,7 +1,17 @@
 // The one door to PostgreSQL: pools, transactions and the `sql` tag. Columns are snake_case in the database and camelCase
 // in code; the crossing is made here. Never builds SQL from text: every value is a parameter.
 import postgres from 'postgres';
-import { createDatabaseSockets } from './database-socket.ts';
+import { ConnectionLostError, createDatabaseSockets } from './database-socket.ts';
+import type { TlsMode } from './database-tls.ts';
+import {
+  askForTypesOnce,
+  beginHeld,
+  endWithoutWaiting,
+  limitWait,
+  savepointHeld,
+  startAtOnce,
+  tellOfLosses,
+} from './driver-repairs.ts';
 import { splitSocket } from './embedded-postgres.ts';
 
 export type Sql = postgres.Sql<{ bigint: number }>;
@@ -23,16 +33,52 @@ export interface PoolOptions {
   readonly silenceMsMax?: number;
   /** True: a commit does not wait for the disk. For what may be lost in a crash of the database. */
   readonly mayLoseCommits?: boolean;
+  /** A statement waits this long for a connection and is then refused; without it as long as it takes. */
+  readonly waitMs?: number;
+  /** For those who cannot wait as long for a dead connection: tests. */
+  readonly answers?: { readonly graceMs: number; readonly promptMs: number; readonly silentMs: number };
 }
 
-/** Opens a pool. Connections are made when first needed and made again after a loss; nothing here ends the process. */
+/** How much longer than its own limit a statement's answer may take: the way there and back. */
+const graceMs = 2000;
+/**
+ * Nothing keeps a server from answering a BEGIN or giving a sign of life: so a connection that is silently dead is found before
+ * it costs the time of a long statement.
+ */
+const promptMs = 5000;
+/** A sign of life is asked for after this: a busy connection gives enough of them. */
+const silentMs = 2000;
+
+/** The server, too, finds out within a minute when we are gone, and gives back what a session has locked. */
+const serverKeepAlive = '-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3';
+
+interface TlsOptions {
+  readonly ssl: TlsMode;
+  readonly sslnegotiation: string | null;
+}
+
+/**
+ * Opens a pool. Connections are made when first needed and made again after a loss; nothing here ends the process. Every
+ * statement is answered in time or rejects, with a code that `isDatabaseDown` knows.
+ */
 export function openPool(options: PoolOptions): Sql {
-  const { url, connectionsMax, name, statementTimeoutMs, silenceMsMax = statementTimeoutMs, mayLoseCommits } = options;
+  const { url, connectionsMax, name, statementTimeoutMs, mayLoseCommits, waitMs } = options;
+  const { silenceMsMax = statementTimeoutMs } = options;
+  const answers = options.answers ?? { graceMs, promptMs, silentMs };
   const { address, ...socket } = splitSocket(url);
+  // Asked without connecting: how the driver reads the address.
+  const { ssl, sslnegotiation } = postgres(address, { max: 0 }).options as unknown as TlsOptions;
+  const sockets = createDatabaseSockets({
+    tls: { mode: ssl, negotiation: sslnegotiation },
+    answerMsMax: statementTimeoutMs && statementTimeoutMs + answers.graceMs,
+    promptMsMax: answers.promptMs,
+    silentMsMax: answers.silentMs,
+  });
   const sql = postgres(address, {
     ...socket,
-    // The driver has this option, and its types do not.
-    ...({ socket: createDatabaseSockets() } as object),
+    // The driver has these options, and its types do not. TLS is the socket's business.
+    ...({ socket: sockets.open, sslnegotiation: null } as object),
+    ssl: false,
     max: connectionsMax,
     connect_timeout: 5,
     // Reconnect at once at first: a restarted database is back in well under a second.
@@ -50,29 +96,23 @@ export function openPool(options: PoolOptions): Sql {
     types: { bigint: { to: 20, from: [20], serialize: String, parse: Number } },
   }) as Sql;
   askForTypesOnce(sql);
+  startAtOnce(sql, serverKeepAlive);
+  tellOfLosses(sql);
+  endWithoutWaiting(sql, sockets);
+  if (waitMs !== undefined) limitWait(sql, waitMs, sockets);
   return sql;
-}
-
-// The driver asks each new connection for the array types. When that connection ends meanwhile, it rejects a promise that
-// nobody holds, which ends the process: a restarting database would take us with it. The answer is the same for all of a
-// pool, so those that follow the first do not ask.
-function askForTypesOnce(sql: Sql): void {
-  const { typeArrayMap } = (sql.options as unknown as { shared: { typeArrayMap: object } }).shared;
-  Object.defineProperty(sql.options, 'fetch_types', { get: () => Object.keys(typeArrayMap).length === 0 });
 }
 
 /**
  * Runs `work` in one transaction. A value passed to `rollback` undoes everything and becomes the result, for refusals that
  * are no error.
  *
- * A connection that is lost inside a transaction must not be spoken to again: the driver would write to a socket that is
- * gone, from a timer that nobody can catch, and end the process. So its handle refuses from then on, and no rollback is asked
- * for, which the server has done anyway. `begin` itself rejects when the connection closes.
+ * A connection that is lost inside a transaction is not spoken to again: its handle refuses from then on, and no rollback is
+ * asked for, which the server has done anyway. `begin` itself rejects when the connection closes.
  */
 export async function transaction<Result>(
   sql: Sql,
   work: (tx: Tx, rollback: (result: Result) => never) => Promise<Result>,
-  mayRepeat = true,
 ): Promise<Result> {
   class Rollback extends Error {
     readonly result: Result;
@@ -82,30 +122,23 @@ export async function transaction<Result>(
     }
   }
   const connection = { isLost: false };
-  let isBegun = false;
-  const begun = sql.begin(async (tx) => {
-    isBegun = true;
+  const begun = beginHeld(sql, connection, async (tx) => {
     const rollback = (result: Result): never => {
       throw new Rollback(result);
     };
     try {
-      const result = await work(guard(tx, connection), rollback);
+      const result = await work(tx, rollback);
       return connection.isLost ? await forever : result;
     } catch (error) {
       if (connection.isLost || isConnectionLost(error)) return await forever;
       throw error;
     }
   });
-  begun.catch(() => {
-    connection.isLost = true;
-  });
   try {
     // The driver's type unwraps arrays of promises, which no caller here returns.
     return (await begun) as Result;
   } catch (error) {
     if (error instanceof Rollback) return error.result;
-    // The driver hands the last word of a dead connection to the first who uses its successor: nothing was begun.
-    if (!isBegun && isGoodbye(error) && mayRepeat) return transaction(sql, work, false);
     throw error;
   }
 }
@@ -116,7 +149,16 @@ export async function transaction<Result>(
  */
 export async function savepoint<Result>(tx: Tx, work: (tx: Tx) => Promise<Result>): Promise<Result> {
   if (!('savepoint' in tx)) throw new Error('a savepoint stands in a transaction');
-  return (await tx.savepoint((inner) => work(inner))) as Result;
+  // Inside of it the same holds as outside: the driver would ask a dead connection to go back to the savepoint.
+  return savepointHeld(tx, async (inner, connection) => {
+    try {
+      const result = await work(inner);
+      return connection.isLost ? await forever : result;
+    } catch (error) {
+      if (connection.isLost || isConnectionLost(error)) return await forever;
+      throw error;
+    }
+  });
 }
 
 /** From here to its end, each statement of a transaction has at most so long. */
@@ -126,38 +168,9 @@ export async function limitStatements(tx: Tx, limitMs: number): Promise<void> {
 
 const forever = new Promise<never>(() => undefined);
 
-type Transaction = postgres.TransactionSql<{ bigint: number }>;
-
-function guard(tx: Transaction, connection: { readonly isLost: boolean }): Tx {
-  return new Proxy(tx, {
-    apply(target, self, parameters) {
-      if (connection.isLost) throw Object.assign(new Error('the connection is lost'), { code: 'CONNECTION_CLOSED' });
-      return Reflect.apply(target, self, parameters);
-    },
-    get(target, name) {
-      if (name !== 'savepoint') return Reflect.get(target, name);
-      // Inside of it the same holds: the driver would ask a dead connection to go back to the savepoint.
-      return (work: (inner: Tx) => Promise<unknown>) =>
-        target.savepoint(async (inner) => {
-          try {
-            const result = await work(guard(inner, connection));
-            return connection.isLost ? await forever : result;
-          } catch (error) {
-            if (connection.isLost || isConnectionLost(error)) return await forever;
-            throw error;
-          }
-        });
-    },
-  });
-}
-
-/** The server ended the connection: administrator, crash, or not yet up. */
-function isGoodbye(error: unknown): boolean {
-  return /^57P0/.test(String((error as { code?: unknown } | null)?.code));
-}
-
-/** The server said goodbye (57P01 and its like), or the socket is gone. */
+/** By our own word, or by the driver's of a connection that was lost before. */
 function isConnectionLost(error: unknown): boolean {
+  if (error instanceof ConnectionLostError) return true;
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' && /^(57P0|25P03|CONNECTION_|ECONN|EPIPE|ETIMEDOUT)/.test(code);
 }
@@ -169,6 +182,7 @@ function isConnectionLost(error: unknown): boolean {
  */
 export function isDatabaseDown(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
+  if (error instanceof ConnectionLostError) return true;
   if (typeof code !== 'string') return false;
   return /^(08|28|53|57P|25006|25P03|3D000|40001|40P01|55000|ECONN|EHOST|ENET|ENOTFOUND|EAI_AGAIN|ENOENT|EPIPE|ETIMEDOUT|CONNECT)/.test(
     code,

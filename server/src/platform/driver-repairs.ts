@@ -1,0 +1,247 @@
+// What the driver (postgres 3.4, pinned) does wrong or not at all around a connection that is lost, set right from outside. Each
+// of these has ended a process, held a caller for ever or left a pool without connections. Reaches into the driver where it
+// must, and nobody else does.
+
+import type postgres from 'postgres';
+import type { DatabaseSockets } from './database-socket.ts';
+import type { Sql } from './db.ts';
+
+type TransactionSql = postgres.TransactionSql<{ bigint: number }>;
+
+interface DriverOptions {
+  readonly shared: { readonly typeArrayMap: Record<string, number> };
+  readonly parsers: Record<string, unknown>;
+  readonly serializers: Record<string, unknown>;
+  readonly connection: Record<string, string | number | undefined>;
+}
+
+/** A statement of the driver's, as far as it is used here. */
+interface Statement {
+  /** The connection it was sent on; null: none yet. */
+  state: object | null;
+  handler: (statement: Statement) => void;
+  strings: readonly string[];
+  args: readonly unknown[];
+  tagged: boolean;
+  options: { onexecute?: (connection: DriverConnection) => unknown; simple?: boolean };
+  cancelled: unknown;
+  reject(error: Error): void;
+  cancel(): void;
+}
+
+/** One of the places of a pool, which a connection takes and leaves and another takes again. */
+interface DriverConnection {
+  readonly id: number;
+}
+
+type Make = (...parameters: unknown[]) => unknown;
+type Tagged = (strings: TemplateStringsArray) => unknown;
+interface Driver {
+  unsafe: Make;
+  reserve: () => Promise<Tagged & { readonly unsafe: Make }>;
+  readonly options: DriverOptions & { onclose?: (id: number) => void };
+}
+
+const driverOf = (sql: Sql): Driver => sql as unknown as Driver;
+
+/** Pools that somebody waits to reserve a connection of. */
+const reserving = new WeakMap<DriverOptions, number>();
+
+/** The pool that asked a server for its array types first, in this process. */
+let informed: DriverOptions | undefined;
+
+/**
+ * The driver asks each new connection for the array types. When that connection ends meanwhile, it rejects a promise that
+ * nobody holds, which ends the process: a restarting database would take us with it. The answer is the same for all, so those
+ * that follow the first do not ask.
+ */
+export function askForTypesOnce(sql: Sql): void {
+  const { options } = driverOf(sql);
+  const isKnown = (of: DriverOptions): boolean => Object.keys(of.shared.typeArrayMap).length > 0;
+  Object.defineProperty(options, 'fetch_types', {
+    get() {
+      if (!isKnown(options) && informed) {
+        Object.assign(options.shared.typeArrayMap, informed.shared.typeArrayMap);
+        Object.assign(options.parsers, { ...informed.parsers, ...options.parsers });
+        Object.assign(options.serializers, { ...informed.serializers, ...options.serializers });
+      }
+      if (isKnown(options)) informed ??= options;
+      // A new connection that begins with nothing to ask is never given to whoever waits to reserve it.
+      return !isKnown(options) || (reserving.get(options) ?? 0) > 0;
+    },
+  });
+}
+
+/**
+ * Where a connection ended just as the driver was about to write to it, the driver writes nothing more on its successor: it
+ * believes that a write is put off, which was canceled with the first. More than a kilobyte it writes at once, whatever it
+ * believes, and a start-up message may hold any number of spaces. (The socket leaves out what was put off.)
+ */
+export function startAtOnce(sql: Sql, settings: string): void {
+  const { connection } = driverOf(sql).options;
+  Object.assign(connection, { options: `${connection['options'] ?? ''} ${settings}${' '.repeat(1024)}` });
+}
+
+/** After a lost connection the driver waits at its end for the answer that was lost with it. */
+export function endWithoutWaiting(sql: Sql, sockets: DatabaseSockets): void {
+  const end = sql.end;
+  sql.end = async (given) => {
+    const timeout = sockets.count === 0 ? 0 : given?.timeout;
+    const ended = end(timeout === undefined ? {} : { timeout });
+    // The driver begins to close in the next turn.
+    await new Promise((resolve) => setImmediate(resolve));
+    await Promise.race([ended, sockets.whenNone()]);
+  };
+}
+
+/** What is done in place of handing a statement to its pool or transaction. */
+type Guard = (statement: Statement, hand: Statement['handler']) => void;
+
+/** By what hands its statements on: each pool has one function for it, and each transaction. */
+const guards = new WeakMap<Statement['handler'], Guard>();
+
+/** The handler of a pool, a transaction or a reserved connection. An empty statement shows it, and is never run. */
+const handlerOf = (sql: Tagged): Statement['handler'] => (sql`` as unknown as Statement).handler;
+
+// Once for all pools: what is asked is guarded where the driver hands it on, so that nothing stands between a caller and the
+// driver, which tells four frames of where a statement comes from.
+function guardStatements(of: Tagged): void {
+  const prototype = Object.getPrototypeOf(of``) as { handle: (this: Statement) => unknown; isGuarded?: true };
+  if (prototype.isGuarded) return;
+  prototype.isGuarded = true;
+  const { handle } = prototype;
+  prototype.handle = function () {
+    const guard = guards.get(this.handler);
+    if (guard) {
+      const hand = this.handler;
+      this.handler = (statement) => guard(statement, hand);
+    }
+    return handle.call(this);
+  };
+}
+
+/** Whoever has a connection to themselves: a transaction, or who reserved one. */
+export interface Holder {
+  /** It is gone, and with it what was done on it; the place it had in the pool may be another's already. */
+  isLost: boolean;
+}
+
+const heldBy = new WeakMap<object, Holder>();
+
+/** The transaction that `begin` is beginning at this moment. */
+let beginning: Holder | undefined;
+
+/** Begins a transaction whose holder knows at once when the connection is lost; after that its handle refuses. */
+export function beginHeld<Result>(
+  sql: Sql,
+  holder: Holder,
+  work: (tx: TransactionSql) => Promise<Result>,
+): ReturnType<typeof sql.begin<Result>> {
+  beginning = holder;
+  try {
+    return sql.begin((tx) => {
+      heldBy.set(tx, holder);
+      refuseOnceLost(tx, holder);
+      return work(tx);
+    });
+  } finally {
+    beginning = undefined;
+  }
+}
+
+/** Begins a part of a transaction, which is lost with it. */
+export async function savepointHeld<Result>(
+  tx: TransactionSql,
+  work: (inner: TransactionSql, holder: Holder) => Promise<Result>,
+): Promise<Result> {
+  const holder = heldBy.get(tx);
+  if (!holder) throw new Error('a savepoint stands in a transaction');
+  if (holder.isLost) throw lostError();
+  return (await tx.savepoint((inner) => {
+    heldBy.set(inner, holder);
+    refuseOnceLost(inner, holder);
+    return work(inner, holder);
+  })) as Result;
+}
+
+/**
+ * A transaction goes on for a moment when its connection is lost, and so does whoever reserved one. What they ask then the
+ * driver would write to nothing, from a timer that nobody can catch, and end the process; or worse, to whoever has the place
+ * by then. So each holder is told in the instant of the loss.
+ */
+export function tellOfLosses(sql: Sql): void {
+  const driver = driverOf(sql);
+  const holders = new Map<number, Holder>();
+  driver.options.onclose = (id) => {
+    const holder = holders.get(id);
+    holders.delete(id);
+    if (holder) holder.isLost = true;
+  };
+  const { unsafe, reserve } = driver;
+  // The statement that begins a transaction is made by this, and told which connection it is sent on.
+  driver.unsafe = (...parameters) => {
+    const made = unsafe(...parameters);
+    const holder = beginning;
+    if (!holder || !isStatement(made) || !made.options.onexecute) return made;
+    const { onexecute } = made.options;
+    made.options.onexecute = (connection) => {
+      holders.set(connection.id, holder);
+      return onexecute(connection);
+    };
+    return made;
+  };
+  driver.reserve = async () => {
+    const { options } = driver;
+    reserving.set(options, (reserving.get(options) ?? 0) + 1);
+    const reserved = await reserve().finally(() => reserving.set(options, (reserving.get(options) ?? 0) - 1));
+    const holder = { isLost: false };
+    const onexecute = ({ id }: DriverConnection): true => {
+      holders.set(id, holder);
+      return true;
+    };
+    await reserved.unsafe('SELECT 1', [], { onexecute });
+    refuseOnceLost(reserved, holder);
+    return reserved;
+  };
+}
+
+function refuseOnceLost(sql: Tagged, holder: Holder): void {
+  guardStatements(sql);
+  guards.set(handlerOf(sql), (statement, hand) => {
+    if (!holder.isLost) return hand(statement);
+    statement.reject(lostError());
+  });
+}
+
+/**
+ * Refuses what waits for a connection for longer than `waitMs`, and never runs it: whoever asked has been told that nothing
+ * happened. Before a pool has had its first connection there is no line to wait in.
+ */
+export function limitWait(sql: Sql, waitMs: number, sockets: DatabaseSockets): void {
+  guardStatements(sql);
+  guards.set(handlerOf(sql), (statement, hand) => {
+    hand(statement);
+    if (statement.state === null && sockets.hadOne) setTimeout(() => giveUp(statement, waitMs), waitMs).unref();
+  });
+}
+
+function giveUp(statement: Statement, waitMs: number): void {
+  if (statement.state !== null) return;
+  statement.reject(Object.assign(new Error(`no connection within ${waitMs} ms`), { code: 'CONNECTION_BUSY' }));
+  // Takes it out of the line, where it stands there.
+  statement.cancel();
+  // Else a connection is being made for it, which is lost for good if it does not begin with a statement: let it be another.
+  statement.cancelled = null;
+  statement.strings = ['SELECT 1'];
+  statement.args = [];
+  statement.tagged = false;
+  statement.options = { simple: true };
+}
+
+function lostError(): Error {
+  return Object.assign(new Error('the connection is lost'), { code: 'CONNECTION_CLOSED' });
+}
+
+function isStatement(made: unknown): made is Statement {
+  return made instanceof Promise && 'handler' in made && 'state' in made;
+}
