@@ -1,7 +1,7 @@
 // One process of the service, started by the supervisor (processes.ts), which tells it what to be. It serves the API or works
 // batches until it is told to drain, or until the supervisor is gone.
 import { loadConfig } from './config.ts';
-import { createLog, type Log } from './platform/log.ts';
+import { createLog, dieOfTheUnforeseen, type Log } from './platform/log.ts';
 import { loadMasterKey } from './platform/master-key.ts';
 import type { FromProcess, ToProcess } from './processes.ts';
 import { createService, type Service } from './service.ts';
@@ -22,14 +22,7 @@ function tell(message: FromProcess): void {
 
 async function start({ role, databaseUrl }: Extract<ToProcess, { type: 'start' }>): Promise<void> {
   const log = createLog(config.logLevel, role);
-  process.on('uncaughtException', (error) => {
-    log.fatal({ err: error }, 'uncaught exception');
-    process.exit(1);
-  });
-  process.on('unhandledRejection', (error) => {
-    log.fatal({ err: error }, 'unhandled rejection');
-    process.exit(1);
-  });
+  dieOfTheUnforeseen(log);
   service = await createService({ config, databaseUrl, masterKeys: await loadMasterKey(config), log });
   if (role === 'worker') {
     const workers = service.startWorkers();

@@ -8,8 +8,8 @@ import { type Config, ConfigError, type Role } from './config.ts';
 import { firstStart, type StartNotice } from './first-start.ts';
 import { openPool } from './platform/db.ts';
 import { type EmbeddedDatabase, startEmbeddedPostgres } from './platform/embedded-postgres.ts';
-import { isInstanceMade, loadInstance } from './platform/instance.ts';
-import { createLog, type Log } from './platform/log.ts';
+import { checkDurability, isInstanceMade, loadInstance } from './platform/instance.ts';
+import { createLog, dieOfTheUnforeseen, type Log } from './platform/log.ts';
 import { loadMasterKey } from './platform/master-key.ts';
 import { pause, pauseWhereMoved } from './platform/restore-guard.ts';
 import { createSeal } from './platform/seal.ts';
@@ -27,6 +27,8 @@ export type FromProcess =
   | { readonly type: 'polled'; readonly pollAgeMs: number };
 
 const drainMsMax = 23_000;
+/** Whatever is left by then ends by itself: the database, which has been told to, or a migration, which is undone. */
+const exitMsMax = 24_500;
 const restartMsLeast = 200;
 const restartMsMost = 5000;
 /** A process that lived this long did not die of its start. */
@@ -46,6 +48,7 @@ export async function runStart(config: Config, options: StartOptions): Promise<v
   const role = options.role ?? config.role;
   const workers = options.workers ?? config.workers ?? Math.max(1, availableParallelism() - 1);
   const log = createLog(config.logLevel, 'supervisor');
+  dieOfTheUnforeseen(log);
   const children = new Children(log);
   // From the first moment on: a signal during the start must not leave a database running.
   const stopped = untilStopped(children, log);
@@ -83,6 +86,7 @@ async function prepare(
 ): Promise<StartNotice> {
   const sql = openPool({ url: databaseUrl, connectionsMax: 2, name: 'carillon start', statementTimeoutMs: 300_000 });
   try {
+    for (const warning of await checkDurability(sql, config.allowUnsafePostgres)) log.warn(warning);
     for (const name of await prepareDatabase(sql)) log.info({ migration: name }, 'schema brought up to date');
     // Before the first app is made: it would be on a plan that stops every later start.
     loadPlans(config.plansFile, [config.defaultPlan, ...(await listPlansInUse(sql))]);
@@ -109,6 +113,10 @@ function untilStopped(children: Children, log: Log): Promise<void> {
       }
       firstSignalAt = performance.now();
       log.info({ signal }, 'stopping');
+      setTimeout(() => {
+        children.kill();
+        process.exit(0);
+      }, exitMsMax).unref();
       // Somebody at a terminal does not wait for load balancers.
       void children.drain(signal === 'SIGINT').then(resolve);
     };

@@ -148,7 +148,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const webhookSql = openPatient('webhooks', 3);
   // The rate limiter stands before every other statement of a request, and waits for none of them.
   const limitSql = openPool({ ...pool, ...limiterPool, waitMs });
-  for (const warning of await checkDurability(sql, config.allowUnsafePostgres)) log.warn(warning);
+  await checkDurability(sql, config.allowUnsafePostgres);
   const clock = await createClock(sql);
   const clockTimer = setInterval(() => clock.synchronize().catch(() => undefined), 30_000);
   clockTimer.unref();

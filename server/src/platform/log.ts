@@ -33,3 +33,15 @@ export function createLog(level: string, role: string, destination?: Destination
   }
   return pino(options, pino.destination({ dest: 2, sync: true }));
 }
+
+/** What nobody foresaw is logged and ends the process, which is started anew: nobody knows what state it is in. */
+export function dieOfTheUnforeseen(log: Log): void {
+  process.on('uncaughtException', (error) => {
+    log.fatal({ err: error }, 'uncaught exception');
+    process.exit(1);
+  });
+  process.on('unhandledRejection', (error) => {
+    log.fatal({ err: error }, 'unhandled rejection');
+    process.exit(1);
+  });
+}

@@ -1,11 +1,8 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { loadInstance } from '../../src/platform/instance.ts';
 import { findPause } from '../../src/platform/restore-guard.ts';
 import { createSeal, parseMasterKey } from '../../src/platform/seal.ts';
-import { whenDone } from '../database.ts';
-import { programArguments, refusal, setupCommandLine } from './run-carillon.ts';
+import { refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();
 
@@ -45,7 +42,7 @@ describe('pause and resume', () => {
 
 describe('START_PAUSED=1', () => {
   it('R-92 starts paused, says so loudly, and a process that is started anew does not pause again', async () => {
-    const service = startService({ START_PAUSED: '1', PORT: '0' });
+    const service = cli.start({ START_PAUSED: '1' });
     const started = await service.document();
     expect(started).toMatchObject({ paused_at: expect.stringMatching(/Z$/), pause_reason: 'start' });
     expect((await fetch(`${started.address}/readyz`)).status).toBe(200);
@@ -58,7 +55,8 @@ describe('START_PAUSED=1', () => {
       anew = (await listenersOf()).filter((pid) => !before.includes(pid));
     }
     expect(await findPause(cli.sql)).toBeNull();
-    expect(await service.stop()).toEqual([0, null]);
+    service.signal('SIGINT');
+    expect(await service.ended).toEqual({ code: 0, signal: null });
   });
 });
 
@@ -67,42 +65,4 @@ async function listenersOf(): Promise<number[]> {
   const rows = await cli.sql<{ pid: number }[]>`
     SELECT pid FROM pg_stat_activity WHERE application_name = 'carillon listen' AND datname = current_database()`;
   return rows.map(({ pid }) => pid);
-}
-
-function startService(environment: Record<string, string>) {
-  const child: ChildProcess = spawn(process.execPath, programArguments('start', '--workers', '1', '--json'), {
-    cwd: cli.directory,
-    env: { ...cli.environment, ...environment },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const ended = once(child, 'exit');
-  whenDone(async () => {
-    child.kill('SIGKILL');
-    await ended;
-  });
-  return {
-    /** What it prints when it answers. */
-    async document(): Promise<ReturnType<typeof JSON.parse>> {
-      let text = '';
-      for await (const chunk of child.stdout ?? []) {
-        text += chunk;
-        try {
-          return JSON.parse(text);
-        } catch {}
-      }
-      throw new Error(`the service ended: ${text}`);
-    },
-    children(): number[] {
-      const list = execFileSync('ps', ['-ax', '-o', 'pid=,ppid=,command='], { encoding: 'utf8' });
-      return list.split('\n').flatMap((line) => {
-        const [pid, parent, ...command] = line.trim().split(/\s+/);
-        return Number(parent) === child.pid && /\/process\.ts/.test(command.join(' ')) ? [Number(pid)] : [];
-      });
-    },
-    /** As Ctrl-C does. */
-    async stop(): Promise<unknown> {
-      child.kill('SIGINT');
-      return ended;
-    },
-  };
 }

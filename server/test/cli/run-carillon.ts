@@ -1,9 +1,10 @@
 // Runs the command line as an operator does: a process of its own, told where things are by its environment.
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { createApp, type NewApp } from '../../src/apps/create-app.ts';
 import { createClock, type SettableClock } from '../../src/platform/clock.ts';
@@ -42,6 +43,21 @@ export interface CommandLine {
   json(...parameters: string[]): Promise<Run['json']>;
   /** An app made without a command. */
   newApp(name: string): Promise<MadeApp>;
+  /** Starts the service with one worker, on any port, and ends it with the test. */
+  start(environment?: Record<string, string>): RunningService;
+}
+
+export interface RunningService {
+  readonly pid: number;
+  readonly ended: Promise<{ readonly code: number | null; readonly signal: string | null }>;
+  hasEnded(): boolean;
+  /** What it prints when it answers, as one JSON document. */
+  document(): Promise<ReturnType<typeof JSON.parse>>;
+  /** The log's lines so far. */
+  readonly log: readonly Record<string, unknown>[];
+  /** The processes that it looks after. */
+  children(): number[];
+  signal(signal: NodeJS.Signals): void;
 }
 
 /** The arguments that run the command line from its sources. */
@@ -101,10 +117,54 @@ export async function setupCommandLine(): Promise<CommandLine> {
       if (done.status !== 0) throw new Error(`carillon ${parameters.join(' ')} failed: ${done.stderr}`);
       return done.json;
     },
+    start: (more = {}) => startService(directory, { ...environment, LOG_LEVEL: 'info', PORT: '0', ...more }),
     async newApp(name) {
       const made = await createApp({ sql, clock }, { name, plan: 'free', createdBy: 'test' });
       return { ...made, publicId: encodeId('app', made.id) };
     },
+  };
+}
+
+function startService(cwd: string, env: Record<string, string>): RunningService {
+  const child = spawn(process.execPath, programArguments('start', '--workers', '1', '--json'), {
+    cwd,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const ended = new Promise<{ code: number | null; signal: string | null }>((resolve) => {
+    child.on('exit', (code, signal) => resolve({ code, signal }));
+  });
+  whenDone(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  const log: Record<string, unknown>[] = [];
+  createInterface(child.stderr).on('line', (line) => {
+    log.push(line.startsWith('{') ? JSON.parse(line) : { text: line });
+  });
+  return {
+    pid: child.pid ?? 0,
+    ended,
+    log,
+    hasEnded: () => child.exitCode !== null || child.signalCode !== null,
+    async document() {
+      let text = '';
+      for await (const chunk of child.stdout) {
+        text += chunk;
+        try {
+          return JSON.parse(text);
+        } catch {}
+      }
+      throw new Error(`the service ended: ${text} ${JSON.stringify(log)}`);
+    },
+    children() {
+      const list = execFileSync('ps', ['-ax', '-o', 'pid=,ppid=,command='], { encoding: 'utf8' });
+      return list.split('\n').flatMap((line) => {
+        const [pid, parent, ...command] = line.trim().split(/\s+/);
+        return Number(parent) === child.pid && /\/process\.ts/.test(command.join(' ')) ? [Number(pid)] : [];
+      });
+    },
+    signal: (signal) => void child.kill(signal),
   };
 }
 

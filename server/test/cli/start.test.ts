@@ -1,0 +1,95 @@
+// The service as processes: what it refuses to start on, and how it stops.
+import { describe, expect, it } from 'vitest';
+import { createTestDatabase } from '../database.ts';
+import { refusal, setupCommandLine } from './run-carillon.ts';
+
+const cli = await setupCommandLine();
+
+/** A database whose server says of one setting what it is told to say. */
+async function databaseWith(name: string, setting: string): Promise<string> {
+  const { url, sql } = await createTestDatabase();
+  const database = new URL(url).pathname.slice(1);
+  await sql`CREATE SCHEMA shadow`;
+  await sql.unsafe(`
+    CREATE VIEW shadow.pg_settings AS SELECT name, CASE name WHEN '${name}' THEN '${setting}' ELSE setting END AS setting
+    FROM pg_catalog.pg_settings`);
+  await sql.unsafe(`ALTER DATABASE ${database} SET search_path = shadow, pg_catalog, public`);
+  return url;
+}
+
+const readyz = async (address: string): Promise<number> => (await fetch(`${address}/readyz`)).status;
+
+describe('R-19 durable settings', () => {
+  it.each(['fsync', 'full_page_writes'])(
+    'a server with %s off is refused, unless the operator insists',
+    async (name) => {
+      const url = await databaseWith(name, 'off');
+      const refused = await cli.runWith({ DATABASE_URL: url }, 'start');
+      expect(refused).toMatchObject(refusal(new RegExp(`${name} off.*ALLOW_UNSAFE_POSTGRES=1`)));
+
+      const service = cli.start({ DATABASE_URL: url, ALLOW_UNSAFE_POSTGRES: '1' });
+      expect(await readyz((await service.document()).address)).toBe(200);
+      expect(service.log).toContainEqual(
+        expect.objectContaining({ level: 40, msg: expect.stringMatching(new RegExp(`^${name} is off`)) }),
+      );
+    },
+  );
+
+  it('a server with synchronous_commit off is used, and each start warns of it', async () => {
+    const service = cli.start({ DATABASE_URL: await databaseWith('synchronous_commit', 'off') });
+    expect(await readyz((await service.document()).address)).toBe(200);
+    expect(service.log).toContainEqual(
+      expect.objectContaining({ level: 40, msg: expect.stringMatching(/^synchronous_commit is off/) }),
+    );
+  });
+});
+
+describe('R-87 SIGTERM', () => {
+  it('says not ready first and serves on meanwhile; then all ends in order, though told twice at once', async () => {
+    const { serverKey } = await cli.newApp('Stopping');
+    const service = cli.start();
+    const { address } = await service.document();
+    expect(await readyz(address)).toBe(200);
+    // As a process group and npm deliver it.
+    service.signal('SIGTERM');
+    service.signal('SIGTERM');
+    while ((await readyz(address)) !== 503);
+    const messages = await fetch(`${address}/v1/messages`, { headers: { authorization: `Bearer ${serverKey}` } });
+    expect(messages.status).toBe(200);
+    expect((await fetch(`${address}/healthz`)).status).toBe(200);
+    expect(await service.ended).toEqual({ code: 0, signal: null });
+    expect(service.children()).toEqual([]);
+    await expect(fetch(address)).rejects.toThrow();
+  });
+
+  it('R-05 a second one later ends everything at once', async () => {
+    const service = cli.start();
+    const { address } = await service.document();
+    const children = service.children();
+    expect(children).toHaveLength(2);
+    service.signal('SIGTERM');
+    while ((await readyz(address)) !== 503);
+    // It serves on for seconds: only a signal that counts ends it before.
+    while (!service.hasEnded()) {
+      service.signal('SIGTERM');
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(await service.ended).toEqual({ code: 1, signal: null });
+    await expect(fetch(address)).rejects.toThrow();
+  });
+});
+
+describe('R-87 what nobody foresaw', () => {
+  it('ends the process, which is started anew', async () => {
+    const service = cli.start();
+    await service.document();
+    const before = service.children();
+    expect(before).toHaveLength(2);
+    for (const pid of before) process.kill(pid, 'SIGKILL');
+    const deaths = () =>
+      service.log.filter(({ level, msg }) => level === 50 && msg === 'process died, starting another');
+    const isAnew = () => service.children().filter((pid) => !before.includes(pid)).length === 2;
+    while (deaths().length < 2 || !isAnew()) await new Promise((resolve) => setImmediate(resolve));
+    expect(service.hasEnded()).toBe(false);
+  });
+});
