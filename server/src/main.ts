@@ -1,6 +1,7 @@
 // The command line's door: reads what is asked, runs one command, and says in one line why it could not.
 import { Command, CommanderError } from 'commander';
 import { addAppCommands } from './cli/app.ts';
+import { addBackupCommands } from './cli/backup.ts';
 import { addChannelCommands } from './cli/channel.ts';
 import { CommandError } from './cli/command-error.ts';
 import { addKeyCommands } from './cli/key.ts';
@@ -32,6 +33,7 @@ function buildProgram(): Command {
   addWebhookCommands(program);
   addSeedCommand(program);
   addSandboxCommand(program);
+  addBackupCommands(program);
   // A noun alone is half a command: say what it lacks instead of printing a page.
   for (const command of [program, ...program.commands]) {
     if (command.commands.length === 0) continue;

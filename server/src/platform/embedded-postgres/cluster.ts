@@ -51,19 +51,33 @@ export async function findCluster(path: string): Promise<Cluster | undefined> {
 
 /** Makes the cluster of a data directory that has none. Of two that do so at once, one is kept, and both return it. */
 export async function makeCluster(path: string): Promise<Cluster> {
+  return fillCluster(path, async (directory, user, dataDir) => {
+    const initdb = join(await programs.findPrograms(user, dataDir), 'bin/initdb');
+    await programs.runProgram(initdb, initdbParameters(directory), user);
+  });
+}
+
+type Fill = (directory: string, user: programs.ProgramUser | undefined, dataDir: string) => Promise<void>;
+
+/** The same, of whatever `fill` puts into an empty directory. What it fails to fill is not kept. */
+export async function fillCluster(path: string, fill: Fill): Promise<Cluster> {
   await mkdir(path, { recursive: true });
   const dataDir = await realpath(path);
   const user = await programs.getProgramUser();
   const isInside = await programs.canReach(user, dataDir);
   const home = isInside ? dataDir : await programs.makeSystemDirectory();
-  const initdb = join(await programs.findPrograms(user, dataDir), 'bin/initdb');
   await sweep(dataDir);
   await sweep(home);
 
   const directory = join(home, isInside ? 'postgres' : randomBytes(8).toString('hex'));
   const unfinished = await makeUnfinished(directory);
   if (user) await chown(unfinished, user.uid, user.gid);
-  await programs.runProgram(initdb, initdbParameters(unfinished), user);
+  try {
+    await fill(unfinished, user, dataDir);
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true });
+    throw error;
+  }
   await moveInto(unfinished, directory);
   await record(dataDir, isInside ? 'postgres' : directory);
 

@@ -1,0 +1,261 @@
+// The drill of docs/backup.md: a backup made while a send runs, restored in another place.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { openPool } from '../src/platform/db.ts';
+import { type EmbeddedDatabase, startEmbeddedPostgres } from '../src/platform/embedded-postgres.ts';
+import { findPause, resume } from '../src/platform/restore-guard.ts';
+import { prepareDatabase } from '../src/prepare-database.ts';
+import { createService } from '../src/service.ts';
+import { refusal, setupCommandLine } from './cli/run-carillon.ts';
+import { type TestDatabase, whenDone } from './database.ts';
+import { accept } from './push-service.ts';
+import { type Bundle, setup } from './setup.ts';
+
+const cli = await setupCommandLine();
+const content = { title: 'Sale' };
+
+const home = await mkdtemp(join(tmpdir(), 'carillon-backup-'));
+await chmod(home, 0o755);
+const embedded: EmbeddedDatabase[] = [];
+whenDone(async () => {
+  for (const each of embedded) {
+    await each.stop();
+    await rm(each.clusterDir, { recursive: true, force: true });
+  }
+  await rm(home, { recursive: true, force: true });
+});
+
+async function openDatabase(dataDir: string): Promise<TestDatabase> {
+  const server = await startEmbeddedPostgres({ dataDir, log: () => undefined });
+  embedded.push(server);
+  const sql = openPool({ url: server.url, connectionsMax: 4, name: 'tests', statementTimeoutMs: 60_000 });
+  whenDone(() => sql.end({ timeout: 1 }));
+  return { url: server.url, sql };
+}
+
+/** A command on a data directory of its own. */
+const runIn = (dataDir: string, ...parameters: string[]) =>
+  cli.runWith({ DATABASE_URL: '', MASTER_KEY: '', DATA_DIR: dataDir }, ...parameters);
+
+const filesIn = (dir: string): Promise<string[]> => readdir(dir).catch(() => []);
+
+const countsOf = async ({ sql }: TestDatabase) => {
+  const [counts] = await sql`
+    SELECT (SELECT count(*) FROM devices) AS devices, (SELECT count(*) FROM audience) AS audience,
+      (SELECT count(*) FROM apps) AS apps, (SELECT count(*) FROM messages) AS messages`;
+  return counts;
+};
+
+/** What the message says of its deliveries, and what their rows say. */
+async function agreementOf({ sql }: TestDatabase, accepted: number) {
+  const [row] = await sql<{ sent: number; rows: number; done: number; accepted: number }[]>`
+    SELECT m.webpush_accepted AS accepted, m.webpush_sent AS sent,
+      (SELECT count(*) FROM deliveries WHERE batch_id BETWEEN m.first_batch_id AND m.last_batch_id AND status = 1) AS rows,
+      (SELECT sum(sent) FROM batches WHERE message_id = m.id) AS done
+    FROM messages m WHERE m.webpush_accepted = ${accepted}`;
+  return row;
+}
+
+const devices = 300;
+const dataDir = join(home, 'data');
+const file = join(home, 'carillon.tgz');
+const database = await (async () => {
+  const opened = await openDatabase(dataDir);
+  await prepareDatabase(opened.sql);
+  return opened;
+})();
+
+/** Answers half of a send, has the backup made, and then the rest. */
+async function backUpDuringSend(t: Bundle) {
+  const held: (() => void)[] = [];
+  t.push.scriptAll((request, response, count) => {
+    if (t.push.requests.length <= devices / 2) accept(request, response, count);
+    else held.push(() => accept(request, response, count));
+  });
+  await t.registerMany(devices);
+  await t.server.post('/v1/messages', { audience: { all: true }, content });
+  const workers = t.service.startWorkers();
+  await t.push.waitForCount(devices / 2 + 1);
+  while (((await agreementOf(database, devices))?.sent ?? 0) < devices / 2);
+  // Rows that are written all the time, and of which two always agree.
+  let isDone = false;
+  const writing = (async () => {
+    await t.sql`CREATE TABLE pair AS SELECT id, 0 AS half, repeat('x', 500) AS filler FROM generate_series(0, 1999) AS id`;
+    for (let round = 1; !isDone; round++) {
+      await t.sql`UPDATE pair SET half = ${round} WHERE id % 50 = ${round % 25} OR id % 50 = ${(round % 25) + 25}`;
+    }
+  })();
+  const done = await runIn(dataDir, 'backup', file, '--json');
+  isDone = true;
+  await writing;
+  t.push.scriptAll(undefined);
+  for (const answer of held) answer();
+  await workers.idle();
+  return done;
+}
+
+const made = await (async () => {
+  const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' }, database });
+  const { status, stderr, json } = await backUpDuringSend(t);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  return { json, counts: await countsOf(database), masterKey: t.masterKey, config: t.config, log: t.service.run.log };
+})();
+
+describe('R-90 a backup', () => {
+  it('is one file that nobody else can read, made while the service went on', async () => {
+    expect(made.json).toMatchObject({
+      file,
+      postgres_major: '18',
+      architecture: `${process.platform}-${process.arch}`,
+    });
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await stat(file)).size).toBe(made.json.bytes);
+    expect(await agreementOf(database, devices)).toMatchObject({ accepted: devices, sent: devices, rows: devices });
+    expect((await readdir(home)).filter((name) => name.startsWith('carillon'))).toEqual(['carillon.tgz']);
+  });
+
+  it('holds no master key, and no file of the running server', async () => {
+    const text = gunzipSync(readFileSync(file)).toString('latin1');
+    for (const name of ['master.key', 'first-run.txt', 'postmaster.pid']) expect(text).not.toContain(`${name}\0`);
+    expect(text).toContain('global/pg_control\0');
+    expect(text).toContain('backup_label\0');
+  });
+
+  it('replaces no file that is there, and needs a database that is its own', async () => {
+    expect(await runIn(dataDir, 'backup', file)).toMatchObject(refusal(/is there already/));
+    const none = join(home, 'none');
+    expect(await runIn(none, 'backup', join(home, 'none.tgz'))).toMatchObject(refusal(/There is no database in/));
+    expect(await cli.run('backup', join(home, 'other.tgz'))).toMatchObject(refusal(/Only the embedded database/));
+    expect(await filesIn(none)).toEqual([]);
+  });
+});
+
+describe('R-90 restored in another place', async () => {
+  const place = join(home, 'restored');
+  const { status, stderr, json } = await runIn(place, 'restore', file, '--json');
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  const withoutKey = await runIn(place, 'start');
+  const restored = await openDatabase(place);
+  const atBackup = await agreementOf(restored, devices);
+
+  it('its counts agree, of the instant when the backup ended', async () => {
+    expect(await countsOf(restored)).toEqual(made.counts);
+    expect(atBackup).toEqual({
+      accepted: devices,
+      sent: atBackup?.rows,
+      rows: atBackup?.rows,
+      done: atBackup?.rows,
+    });
+    expect(atBackup?.rows).toBeGreaterThanOrEqual(devices / 2);
+    expect(atBackup?.rows).toBeLessThan(devices);
+  });
+
+  it('what was written while it was made is there whole, or not at all', async () => {
+    const [row] = await restored.sql<{ rows: number; torn: number; rounds: number }[]>`
+      SELECT count(*) AS rows, max(a.half) AS rounds, count(*) FILTER (WHERE a.half <> b.half) AS torn
+      FROM pair a JOIN pair b ON b.id = CASE WHEN a.id % 50 < 25 THEN a.id + 25 ELSE a.id - 25 END`;
+    expect(row).toMatchObject({ rows: 2000, torn: 0 });
+    expect(row?.rounds).toBeGreaterThan(0);
+  });
+
+  it('R-92 it is paused, until somebody has looked', async () => {
+    expect(json).toMatchObject({ data_dir: place, pause_reason: 'restore', paused_at: expect.stringMatching(/Z$/) });
+    expect(await findPause(restored.sql)).toMatchObject({ reason: 'restore' });
+  });
+
+  it('its secrets open with the master key, and without it say which key is missing', async () => {
+    expect(withoutKey).toMatchObject(refusal(/master\.key is missing.*put it back, or set MASTER_KEY/));
+    expect(await filesIn(place)).not.toContain('master.key');
+    const start = (key: Buffer) =>
+      createService({
+        config: made.config,
+        databaseUrl: restored.url,
+        masterKeys: { key, previous: undefined },
+        log: made.log,
+      });
+    await expect(start(Buffer.alloc(32, 7))).rejects.toThrow(/neither MASTER_KEY nor MASTER_KEY_PREVIOUS/);
+    const service = await start(made.masterKey);
+    whenDone(() => service.close());
+    const [app] = await restored.sql<{ id: string }[]>`SELECT id FROM apps LIMIT 1`;
+    expect([...(await service.run.credentials.open(app?.id ?? '')).values()]).toHaveLength(1);
+  });
+
+  it('R-91 R-92 what expired meanwhile is sent to nobody after the resume', async () => {
+    const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' }, database: restored });
+    const workers = t.service.startWorkers();
+    await workers.idle();
+    expect(t.push.requests).toHaveLength(0);
+    t.clock.advance(25 * 3_600_000);
+    await resume(restored.sql);
+    await t.service.pause.look();
+    const [message] = await restored.sql<{ id: string }[]>`SELECT id FROM messages`;
+    const isOpen = async () =>
+      (await restored.sql`SELECT FROM batches WHERE message_id = ${message?.id ?? ''} AND state <> 'done'`).length > 0;
+    while (await isOpen()) await workers.idle();
+    expect(t.push.requests).toHaveLength(0);
+    expect(await restored.sql`SELECT status, error_counts, webpush_sent AS sent FROM messages`).toEqual([
+      { status: 'sent', errorCounts: { expired: devices - (atBackup?.rows ?? 0) }, sent: atBackup?.rows },
+    ]);
+  });
+});
+
+describe('R-90 restore refuses, before it touches anything,', () => {
+  const rewrite = (name: string, from: string, to: string): string => {
+    const path = join(home, name);
+    const bytes = gunzipSync(readFileSync(file));
+    const at = bytes.indexOf(from);
+    expect(at).toBeGreaterThan(0);
+    bytes.write(to.padEnd(from.length), at, 'latin1');
+    writeFileSync(path, gzipSync(bytes, { level: 1 }));
+    return path;
+  };
+  const cut = (): string => {
+    const path = join(home, 'cut.tgz');
+    const bytes = readFileSync(file);
+    writeFileSync(path, bytes.subarray(0, Math.floor(bytes.length / 2)));
+    return path;
+  };
+  const other = (): string => {
+    const path = join(home, 'other.txt');
+    writeFileSync(path, 'not a backup at all');
+    return path;
+  };
+
+  it.each<[string, () => string, RegExp]>([
+    [
+      'another major version of PostgreSQL',
+      () => rewrite('older.tgz', '"postgres_major":"18"', '"postgres_major":"17"'),
+      /is of PostgreSQL 17, and this Carillon brings PostgreSQL 18: restore it with the release that made it/,
+    ],
+    [
+      'another architecture',
+      () => rewrite('foreign.tgz', `"${process.platform}-${process.arch}"`, '"sun-sparc"'),
+      /was made on sun-sparc, and this is/,
+    ],
+    ['a file that is no backup', other, /cannot be restored|is no backup/],
+    ['a file that is not there', () => join(home, 'nowhere.tgz'), /cannot be restored: ENOENT/],
+  ])('%s', async (_what, fileOf, words) => {
+    const place = join(home, 'refused');
+    expect(await runIn(place, 'restore', fileOf())).toMatchObject(refusal(words));
+    await expect(stat(place)).rejects.toThrow();
+  });
+
+  it('a data directory that is not empty; a master key may be there', async () => {
+    expect(await runIn(dataDir, 'restore', file)).toMatchObject(refusal(/is not empty \(.*database/));
+    const place = join(home, 'mine');
+    await mkdir(place);
+    writeFileSync(join(place, 'notes.txt'), 'mine');
+    expect(await runIn(place, 'restore', file)).toMatchObject(refusal(/is not empty \(notes.txt\)/));
+    expect(await filesIn(place)).toEqual(['notes.txt']);
+  });
+
+  it('and leaves nothing of a backup that ends too soon', async () => {
+    const place = join(home, 'half');
+    expect(await runIn(place, 'restore', cut())).toMatchObject(refusal(/cannot be restored: (unexpected end|it ends)/));
+    expect(await filesIn(place)).toEqual([]);
+  });
+});
