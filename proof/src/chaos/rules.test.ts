@@ -162,6 +162,12 @@ describe('recovery', () => {
     expect(judgeRecovery([{ ...kill, at: 101_000 }, kill], [claim]).maxMs).toBe(20_000);
   });
 
+  it('begins with the end of an outage, whenever in it the lease was lost', () => {
+    const outage: EventLine = { ...kill, at: 90_000, kind: 'outage', until: 130_000 };
+    expect(judgeRecovery([outage], [{ ...claim, takenAt: 131_000 }])).toEqual({ maxMs: 1000, violations: [] });
+    expect(judgeRecovery([{ ...outage, until: 98_000 }], [claim]).violations).toHaveLength(1);
+  });
+
   it('is late after 30 s, and a mystery when nobody died', () => {
     expect(judgeRecovery([kill], [{ ...claim, takenAt: 132_001 }]).violations).toHaveLength(1);
     expect(judgeRecovery([{ ...kill, at: 110_000 }], [claim]).violations).toHaveLength(1);

@@ -174,14 +174,17 @@ export function judgeRecovery(
   for (const { batch, leaseEndedAt, takenAt } of claims) {
     // The holder died after its last renewal and before the next. Of several deaths in that time the first is the worst case.
     const renewedAt = leaseEndedAt - leaseMs;
-    const death = events.find(
-      ({ at }) => at >= renewedAt - arrivalSlackMs && at <= renewedAt + renewEveryMs + arrivalSlackMs,
-    );
+    const [from, to] = [renewedAt - arrivalSlackMs, renewedAt + renewEveryMs + arrivalSlackMs];
+    const deaths = events.filter((event) => {
+      return event.at <= to && (event.kind === 'outage' ? (event.until ?? event.at) : event.at) >= from;
+    });
+    const death = deaths.sort((one, other) => one.at - other.at)[0];
     if (!death) {
       violations.push(`batch ${batch} lost its holder at about ${renewedAt}, when nobody was killed`);
       continue;
     }
-    const tookMs = takenAt - death.at;
+    // While the database was away nobody could take anything.
+    const tookMs = takenAt - (death.kind === 'outage' ? Math.max(death.at, death.until ?? 0) : death.at);
     maxMs = Math.max(maxMs, tookMs);
     if (tookMs > recoveredWithinMs)
       violations.push(`batch ${batch} was taken over ${tookMs} ms after ${death.node} died`);

@@ -47,29 +47,41 @@ const driverOf = (sql: Sql): Driver => sql as unknown as Driver;
 /** Pools that somebody waits to reserve a connection of. */
 const reserving = new WeakMap<DriverOptions, number>();
 
-/** The pool that asked a server for its array types first, in this process. */
+/** The pool that has learned its server's array types, and until there is one those that may have. */
 let informed: DriverOptions | undefined;
+const asking = new Set<DriverOptions>();
 
 /**
  * The driver asks each new connection for the array types. When that connection ends meanwhile, it rejects a promise that
  * nobody holds, which ends the process: a restarting database would take us with it. The answer is the same for all, so those
- * that follow the first do not ask.
+ * that follow the first do not ask: whichever pool it was, and however few connections that has.
  */
 export function askForTypesOnce(sql: Sql): void {
   const { options } = driverOf(sql);
   const isKnown = (of: DriverOptions): boolean => Object.keys(of.shared.typeArrayMap).length > 0;
+  if (!informed) asking.add(options);
   Object.defineProperty(options, 'fetch_types', {
     get() {
-      if (!isKnown(options) && informed) {
+      informed ??= [...asking].find(isKnown);
+      if (informed) asking.clear();
+      if (informed && !isKnown(options)) {
         Object.assign(options.shared.typeArrayMap, informed.shared.typeArrayMap);
         Object.assign(options.parsers, { ...informed.parsers, ...options.parsers });
         Object.assign(options.serializers, { ...informed.serializers, ...options.serializers });
       }
-      if (isKnown(options)) informed ??= options;
       // A new connection that begins with nothing to ask is never given to whoever waits to reserve it.
       return !isKnown(options) || (reserving.get(options) ?? 0) > 0;
     },
   });
+}
+
+/**
+ * What is still asked so may be lost with its connection. Nobody holds that promise, so it comes out as an unhandled rejection; the
+ * pool connects anew by itself.
+ */
+export function isTypesQuestion(error: unknown): boolean {
+  const { query } = (error ?? {}) as { readonly query?: unknown };
+  return typeof query === 'string' && /typarray\s+from pg_catalog\.pg_type/.test(query);
 }
 
 /**

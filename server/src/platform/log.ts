@@ -1,6 +1,7 @@
 // Logging: pino JSON on a pipe, readable lines on a terminal, always on standard error, so that standard output stays
 // the banner's and the command line's. CR, LF and ESC in a field remain inside one JSON line.
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { isTypesQuestion } from './driver-repairs.ts';
 
 export type Log = Logger;
 
@@ -41,6 +42,8 @@ export function dieOfTheUnforeseen(log: Log): void {
     process.exit(1);
   });
   process.on('unhandledRejection', (error) => {
+    // Foreseen, though nobody can be told.
+    if (isTypesQuestion(error)) return log.warn({ err: error }, 'a connection was lost as it began');
     log.fatal({ err: error }, 'unhandled rejection');
     process.exit(1);
   });

@@ -1,0 +1,27 @@
+// A file of its own: what a process has learned of its server is known to all that follows in it.
+import { readFileSync } from 'node:fs';
+import { expect, it, onTestFinished } from 'vitest';
+import { openPool } from '../../src/platform/db.ts';
+import { isTypesQuestion } from '../../src/platform/driver-repairs.ts';
+import { createTestDatabase } from '../database.ts';
+
+it('R-06 once one pool has learned the array types no other asks: the answer that is lost with its connection ends the process', async () => {
+  const settings = { connectionsMax: 1, name: 'carillon', statementTimeoutMs: 10_000 };
+  const asks = (sql: { readonly options: object }) => (sql.options as { fetch_types: boolean }).fetch_types;
+  const { url, sql } = await createTestDatabase();
+  const another = openPool({ url, ...settings });
+  onTestFinished(() => another.end({ timeout: 1 }));
+  expect([asks(sql), asks(another)]).toEqual([false, false]);
+  expect(await another`SELECT ${['a', 'b']}::text[] AS words, ${[1, 2]}::int[] AS numbers`).toEqual([
+    { words: ['a', 'b'], numbers: [1, 2] },
+  ]);
+});
+
+it('R-06 the question of the driver as it is installed is known by its words, and no other is taken for it', () => {
+  const driver = readFileSync(new URL('../../../node_modules/postgres/src/connection.js', import.meta.url), 'utf8');
+  const [, query] = /fetchArrayTypes\(\)[\s\S]*?new Query\(\[`([\s\S]*?)`\]/.exec(driver) ?? [];
+  expect(isTypesQuestion(Object.assign(new Error('read ECONNRESET'), { query }))).toBe(true);
+  expect(isTypesQuestion(Object.assign(new Error('read ECONNRESET'), { query: 'SELECT 1' }))).toBe(false);
+  expect(isTypesQuestion(new Error('read ECONNRESET'))).toBe(false);
+  expect(isTypesQuestion(undefined)).toBe(false);
+});
