@@ -50,6 +50,12 @@ const keepAliveMs = 10_000;
 /** A server closes its end at once when the driver says goodbye. */
 const farewellMs = 1000;
 
+/** Statements of at most so long are cheap to repeat. */
+const shortMs = 10_000;
+
+/** All connections of this process, of whichever pool. */
+const all = new Set<DatabaseSocket>();
+
 export class DatabaseSocket extends Duplex {
   readonly #options: DatabaseSocketOptions;
   readonly #questions = new OpenQuestions();
@@ -97,7 +103,20 @@ export class DatabaseSocket extends Duplex {
     const waitedMs = performance.now() - this.#waitsSince;
     if (waitedMs > limitMs) {
       this.#lose(new ConnectionLostError('CONNECTION_UNANSWERED', `no answer within ${Math.round(waitedMs)} ms`));
+      for (const other of all) other.#suspect(this, this.#waitsSince);
     }
+  }
+
+  // The way is the same for all: whoever has heard nothing since is made anew, and need not find out when it is used next. One
+  // that waits for a statement which may take long goes on waiting.
+  #suspect({ host, port }: DatabaseSocket, since: number): void {
+    const isSameWay = this.host === host && this.port === port;
+    if (!isSameWay || !this.#isReady || this.#heardAt > since) return;
+    const { answerMsMax, promptMsMax } = this.#options;
+    const isPatient = answerMsMax === 0 || answerMsMax > shortMs;
+    const waitedMs = performance.now() - this.#waitsSince;
+    if (this.#questions.count > 0 && (isPatient || waitedMs < promptMsMax)) return;
+    this.#lose(new ConnectionLostError('CONNECTION_UNANSWERED', 'silent since another found its connection dead'));
   }
 
   async #connect({ host, port, path }: DatabasePlace, turn: number): Promise<void> {
@@ -268,9 +287,11 @@ export function createDatabaseSockets(options: DatabaseSocketOptions): DatabaseS
     open(place) {
       const socket = new DatabaseSocket(place, turn++, options);
       open.add(socket);
+      all.add(socket);
       socket.on('close', () => {
         hadOne ||= socket.isReady;
         open.delete(socket);
+        all.delete(socket);
         settle();
       });
       timer ??= setInterval(() => {

@@ -101,6 +101,19 @@ describe('R-06 a connection that is silently dead', () => {
     expect(await ask(sql, 20)).toEqual(Array(20).fill(1));
   });
 
+  it('is found for all that have heard nothing since, of whichever pool: they need not find out one after the other', async () => {
+    const { proxy, sql, url, directUrl } = await setUp({ ...impatient, connectionsMax: 1 });
+    const another = pool(url, { ...impatient, connectionsMax: 3 });
+    const elsewhere = pool(directUrl, { ...impatient, connectionsMax: 1 });
+    for (const each of [sql, another, elsewhere]) expect(new Set(await ask(each, 3))).toEqual(new Set([1]));
+    const [before] = await elsewhere`SELECT pg_backend_pid() AS pid`;
+    proxy.halfOpen();
+    expect(await ask(sql, 1)).toEqual(['down']);
+    expect(await ask(another, 3)).toEqual([1, 1, 1]);
+    // By another way it was well all the time.
+    expect(await elsewhere`SELECT pg_backend_pid() AS pid`).toEqual([before]);
+  });
+
   it('is found in the middle of a statement, when the way to the database swallows everything', async () => {
     const { proxy, sql } = await setUp(impatient);
     expect(new Set(await ask(sql, 4))).toEqual(new Set([1]));
