@@ -175,16 +175,15 @@ export function judgeRecovery(
     // The holder died after its last renewal and before the next. Of several deaths in that time the first is the worst case.
     const renewedAt = leaseEndedAt - leaseMs;
     const [from, to] = [renewedAt - arrivalSlackMs, renewedAt + renewEveryMs + arrivalSlackMs];
-    const deaths = events.filter((event) => {
-      return event.at <= to && (event.kind === 'outage' ? (event.until ?? event.at) : event.at) >= from;
-    });
+    const deaths = events.filter(({ kind, at, until }) => at <= to && (kind === 'outage' ? (until ?? at) : at) >= from);
     const death = deaths.sort((one, other) => one.at - other.at)[0];
     if (!death) {
       violations.push(`batch ${batch} lost its holder at about ${renewedAt}, when nobody was killed`);
       continue;
     }
-    // While the database was away nobody could take anything.
-    const tookMs = takenAt - (death.kind === 'outage' ? Math.max(death.at, death.until ?? 0) : death.at);
+    // While the database was away nobody could take anything: the last of its outages counts from its end.
+    const ends = events.flatMap(({ kind, at, until }) => (kind === 'outage' && at < takenAt ? [until ?? at] : []));
+    const tookMs = Math.max(0, takenAt - Math.max(death.at, ...ends.filter((end) => end >= from)));
     maxMs = Math.max(maxMs, tookMs);
     if (tookMs > recoveredWithinMs)
       violations.push(`batch ${batch} was taken over ${tookMs} ms after ${death.node} died`);
