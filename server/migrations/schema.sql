@@ -21,8 +21,12 @@ CREATE TABLE apps (
   next_credential_id smallint NOT NULL DEFAULT 1,
   suspended_at timestamp with time zone,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
+  identify_secret text COLLATE "C",
+  identify_secret_next text COLLATE "C",
+  identify_bound_required boolean NOT NULL DEFAULT false,
   CONSTRAINT apps_pkey PRIMARY KEY (id),
-  CONSTRAINT apps_attribution_window_hours_check CHECK (((attribution_window_hours >= 1) AND (attribution_window_hours <= 720)))
+  CONSTRAINT apps_attribution_window_hours_check CHECK (((attribution_window_hours >= 1) AND (attribution_window_hours <= 720))),
+  CONSTRAINT apps_check CHECK (((identify_secret IS NOT NULL) OR ((identify_secret_next IS NULL) AND (NOT identify_bound_required))))
 );
 
 CREATE TABLE audience (
@@ -283,6 +287,17 @@ CREATE TABLE early_receipts (
   CONSTRAINT early_receipts_pkey PRIMARY KEY (batch_id, device_id, mark),
   CONSTRAINT early_receipts_mark_check CHECK ((mark = ANY (ARRAY['displayed'::text, 'clicked'::text, 'dismissed'::text])))
 );
+
+CREATE TABLE erasures (
+  app_id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  device_ids uuid[] NOT NULL,
+  forgotten_ids uuid[] NOT NULL,
+  at timestamp with time zone NOT NULL,
+  CONSTRAINT erasures_pkey PRIMARY KEY (app_id, user_id),
+  CONSTRAINT erasures_check CHECK ((cardinality(device_ids) = cardinality(forgotten_ids)))
+);
+CREATE INDEX erasures_at ON public.erasures USING btree (app_id, at);
 
 CREATE TABLE events (
   app_id uuid NOT NULL,

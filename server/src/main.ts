@@ -4,6 +4,7 @@ import { addAppCommands } from './cli/app.ts';
 import { addBackupCommands } from './cli/backup.ts';
 import { addChannelCommands } from './cli/channel.ts';
 import { CommandError } from './cli/command-error.ts';
+import { addIdentifySecretCommands } from './cli/identify-secret.ts';
 import { addKeyCommands } from './cli/key.ts';
 import { addMigrateCommand } from './cli/migrate.ts';
 import { addPauseCommands } from './cli/pause.ts';
@@ -31,6 +32,7 @@ function buildProgram(): Command {
   addChannelCommands(program);
   addPropertyCommands(program);
   addWebhookCommands(program);
+  addIdentifySecretCommands(program);
   addSeedCommand(program);
   addSandboxCommand(program);
   addBackupCommands(program);

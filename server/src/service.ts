@@ -281,6 +281,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     cursors,
     plans,
     timeZones,
+    seal,
     localInstants,
     endpointRules,
     ledger,

@@ -156,6 +156,8 @@ describe('the audience row of a device', () => {
       { weight: 1, arbitrary: fc.record({ kind: fc.constant('refresh' as const), device, other: device }) },
       { weight: 1, arbitrary: fc.record({ kind: fc.constant('opt out' as const), device }) },
       { weight: 1, arbitrary: fc.record({ kind: fc.constant('erase' as const), user }) },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant('identify' as const), user, device }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('log out' as const), device }) },
     );
     await fc.assert(
       fc.asyncProperty(fc.array(request, { minLength: 12, maxLength: 24 }), async (requests) => {
@@ -172,6 +174,10 @@ describe('the audience row of a device', () => {
               return server.post('/v1/devices', android(`token-${one.other}`, { device_id: ids[one.device] }));
             if (one.kind === 'opt out') return server.delete(`/v1/devices/${ids[one.device]}`);
             if (one.kind === 'erase') return server.delete(`/v1/users/${one.user}`);
+            if (one.kind === 'identify' || one.kind === 'log out') {
+              const external_id = one.kind === 'identify' ? one.user : null;
+              return server.post('/v1/identify', { device_id: ids[one.device], external_id });
+            }
             const device_id = one.kind === 'alias' ? ids[one.device] : null;
             return server.post('/v1/users', { external_id: one.user, properties: one.properties, device_id });
           }),

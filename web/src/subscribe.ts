@@ -21,6 +21,8 @@ export interface AppConfig {
   readonly vapidPublicKey: string | null;
   /** True where `identify` needs a `userHash`. */
   readonly isIdentifyHashRequired: boolean;
+  /** True where that must be of the bound form, which your server makes for one device: send it `deviceId()`. */
+  readonly isBoundHashRequired: boolean;
 }
 
 /** Where a page's subscription lives. */
@@ -68,6 +70,7 @@ export async function readConfig(service: Service): Promise<AppConfig> {
   return {
     vapidPublicKey: typeof key === 'string' ? key : null,
     isIdentifyHashRequired: answer['identify_required'] === true,
+    isBoundHashRequired: answer['identify_bound_required'] === true,
   };
 }
 

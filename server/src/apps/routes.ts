@@ -3,6 +3,7 @@ import type { Sql } from '../platform/db.ts';
 import type { Route } from '../platform/http-server.ts';
 import { noQuery, validate } from '../platform/validate.ts';
 import type { Caller } from './caller.ts';
+import { getIdentifyRecord } from './identify-queries.ts';
 import { listCurrentCredentials } from './queries.ts';
 
 export function configRoutes({ sql }: { sql: Sql }): Route<Caller>[] {
@@ -13,13 +14,15 @@ export function configRoutes({ sql }: { sql: Sql }): Route<Caller>[] {
       access: 'client-or-server',
       async handle({ caller, query }) {
         validate(noQuery, query);
-        const current = await listCurrentCredentials(sql, caller.appId);
+        const [current, identify] = await Promise.all([
+          listCurrentCredentials(sql, caller.appId),
+          getIdentifyRecord(sql, caller.appId),
+        ]);
         const webpush = current.find(({ channel }) => channel === 'webpush');
         return {
           vapid_public_key: webpush?.public['publicKey'] ?? null,
-          // An identify secret is made by the operator; until an app has one, nothing is demanded.
-          identify_required: false,
-          identify_bound_required: false,
+          identify_required: identify.secret !== null,
+          identify_bound_required: identify.isBoundRequired,
           channels: current.map(({ channel }) => channel),
         };
       },

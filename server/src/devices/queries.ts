@@ -133,9 +133,41 @@ export async function updateUnsubscribed(tx: Tx, appId: Uuid, ids: readonly Uuid
     WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])`;
 }
 
-/** A locked device belongs to a user from now on. */
-export async function updateIdentified(tx: Tx, clock: Clock, appId: Uuid, id: Uuid): Promise<void> {
-  await tx`UPDATE devices SET identified_at = ${nowOf(tx, clock)} WHERE app_id = ${appId} AND id = ${id}`;
+/** Locked devices have no properties of their own any more. */
+export async function clearOwnProperties(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
+  await tx`
+    UPDATE devices SET properties = '{}' WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])
+      AND properties <> '{}'`;
+}
+
+/** A locked device belongs to a user from now on: since when that is. */
+export async function updateIdentified(tx: Tx, clock: Clock, appId: Uuid, id: Uuid): Promise<Date> {
+  const [row] = await tx<{ identifiedAt: Date }[]>`
+    UPDATE devices SET identified_at = ${nowOf(tx, clock)} WHERE app_id = ${appId} AND id = ${id}
+    RETURNING identified_at`;
+  if (!row) throw new Error(`device ${id} is locked and does not exist`);
+  return row.identifiedAt;
+}
+
+/** A locked device belongs to nobody from now on. */
+export async function updateUnidentified(tx: Tx, appId: Uuid, id: Uuid): Promise<void> {
+  await tx`UPDATE devices SET identified_at = NULL WHERE app_id = ${appId} AND id = ${id}`;
+}
+
+/** Whose a device is. */
+export interface DeviceLink {
+  readonly externalId: string | null;
+  readonly userId: Uuid | null;
+  readonly identifiedAt: Date | null;
+}
+
+/** Whose is it now? Undefined: there is no such device. */
+export async function findLink(tx: Tx, appId: Uuid, id: Uuid): Promise<DeviceLink | undefined> {
+  const [link] = await tx<DeviceLink[]>`
+    SELECT a.external_id, a.user_id, d.identified_at
+    FROM devices d JOIN audience a ON a.app_id = d.app_id AND a.device_id = d.id
+    WHERE d.app_id = ${appId} AND d.id = ${id}`;
+  return link;
 }
 
 export interface Refusal {

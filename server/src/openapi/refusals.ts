@@ -105,7 +105,12 @@ const rateLimitedOrQuotaExceeded: Refusal = {
 const refusals: Readonly<Record<RefusalKind, Refusal>> = {
   400: badRequest,
   401: plain(401, 'Unauthorized', 'No key, or one that is not valid.', 'missing_key'),
-  403: plain(403, 'Forbidden', 'The app is suspended, or the key is a client key.', 'wrong_key_scope'),
+  403: plain(
+    403,
+    'Forbidden',
+    'The app is suspended, the key is a client key, or a proof of identity is missing or wrong.',
+    'wrong_key_scope',
+  ),
   404: plain(404, 'NotFound', 'There is no such resource, or it belongs to another app.', 'not_found'),
   '429 rate': rateLimited,
   '429 rate or quota': rateLimitedOrQuotaExceeded,

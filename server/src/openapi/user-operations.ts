@@ -1,7 +1,7 @@
 // Users as the API's description tells them.
 import { z } from 'zod';
 import { devicesShownMax } from '../users/find-user.ts';
-import { userRequestSchema } from '../users/user.ts';
+import { identifyRequestSchema, userRequestSchema } from '../users/user.ts';
 import { component, count, deviceId, instant, userId } from './components.ts';
 import type { Operation } from './operation.ts';
 import { propertyConflict, propertyValues } from './property-operations.ts';
@@ -31,6 +31,21 @@ const upsertedUser = component(
 const erasedUser = component(
   'ErasedUser',
   z.strictObject({ external_id: z.string(), deleted: z.literal(true), devices_removed: count }),
+);
+
+const identifyRequest = component('IdentifyRequest', identifyRequestSchema);
+const identifiedDevice = component(
+  'IdentifiedDevice',
+  z.strictObject({
+    device_id: deviceId,
+    external_id: z.string().nullable(),
+    user_id: userId.nullable(),
+    previous_external_id: z
+      .string()
+      .nullable()
+      .describe('Whose it was until now, where that is another. A client key always reads null.'),
+    identified_at: instant.nullable(),
+  }),
 );
 
 const exampleUser = {
@@ -106,6 +121,38 @@ export const userOperations: readonly Operation[] = [
         description: 'Erased.',
         schema: erasedUser,
         example: { external_id: 'u-42', deleted: true, devices_removed: 2 },
+      },
+    },
+    refusals: [404],
+  },
+  {
+    id: 'identifyDevice',
+    method: 'post',
+    path: '/v1/identify',
+    tag: 'Users',
+    summary: "Say whose a device is, or that it is nobody's any more",
+    description:
+      'The last to say so wins. An `external_id` that is not known yet gets an empty profile; null is a log-out. Where `/v1/config` says `identify_required`, `user_hash` must prove it, for a server key too, unless `external_id` is null.',
+    access: 'client-or-server',
+    body: {
+      schema: identifyRequest,
+      example: {
+        device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
+        external_id: 'u-42',
+        user_hash: '9da8dee619d79dc1ea67f5732ed8a5ad81418744f58ee1afd7eee52f2c51329c',
+      },
+    },
+    answers: {
+      200: {
+        description: 'Whose it is now.',
+        schema: identifiedDevice,
+        example: {
+          device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
+          external_id: 'u-42',
+          user_id: 'usr_0nNYfaOIjuoKGvAhyQIZo9',
+          previous_external_id: null,
+          identified_at: '2026-11-21T10:15:30.123Z',
+        },
       },
     },
     refusals: [404],

@@ -1,9 +1,9 @@
-// A user's profile comes to stand on each of their devices, and a device becomes a user's: in the transaction that holds the
-// user's row of `people`, so no device can join or miss a change meanwhile.
+// A user's profile comes to stand on each of their devices, and a device becomes a user's or nobody's: in the transaction that
+// holds the user's row of `people`, so no device can join or miss a change meanwhile.
 import { listAudienceRows, listDeviceIdsOfUser } from '../audience/queries.ts';
 import { writeCopies } from '../audience/write-copies.ts';
 import type { Device } from '../devices/device.ts';
-import { lockDevice, updateIdentified } from '../devices/queries.ts';
+import { findLink, lockDevice, updateIdentified, updateUnidentified } from '../devices/queries.ts';
 import { notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
@@ -32,6 +32,36 @@ export async function copyToDevices(
   // Only now: until the devices were locked, others could give slots to keys that these devices hold.
   const slotted = await listSlottedAndNumbered(tx, appId, []);
   await writeCopies(tx, appId, { profile: { ...user, userId: user.id }, devices, slotted });
+}
+
+export interface ChangedLink {
+  /** Whose it was: undefined when nothing changed, null when it was nobody's. */
+  readonly formerExternalId: string | null | undefined;
+  readonly identifiedAt: Date | null;
+}
+
+/**
+ * The device belongs to `user` from now on, or to nobody; whoever it belonged to before has it no longer. The user's other
+ * devices are left alone. Throws the 404 for a device that does not exist.
+ */
+export async function linkDevice(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  { deviceId, user }: { readonly deviceId: Uuid; readonly user: User | null },
+): Promise<ChangedLink> {
+  const device = await lockDevice(tx, appId, deviceId);
+  const link = device && (await findLink(tx, appId, deviceId));
+  if (!device || !link) throw notFound();
+  const { externalId, identifiedAt } = link;
+  if (externalId === (user?.externalId ?? null)) return { formerExternalId: undefined, identifiedAt };
+  const since = user === null ? null : await updateIdentified(tx, clock, appId, deviceId);
+  if (user === null) await updateUnidentified(tx, appId, deviceId);
+  // Only now: until the device was locked, others could give slots to keys that it holds.
+  const slotted = await listSlottedAndNumbered(tx, appId, []);
+  const profile = user && { ...user, userId: user.id };
+  await writeCopies(tx, appId, { profile, devices: [device], slotted });
+  return { formerExternalId: externalId, identifiedAt: since };
 }
 
 export interface LockedDevice {

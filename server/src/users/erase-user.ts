@@ -1,12 +1,15 @@
-// A user is erased: profile and link at once, and each device is opted out. The former user id resolves to nothing any more,
-// so what deliveries keep of it names nobody; the same external id gets a new one.
+// A user is erased: profile and links at once, and each device is opted out and loses what it held of its own. The former user id
+// resolves to nothing any more, so what deliveries keep of it names nobody; the same external id gets a new one. Who was erased,
+// without a name, is noted down for what is cleared afterwards.
 import { optOutLocked } from '../devices/opt-out-devices.ts';
+import { clearOwnProperties } from '../devices/queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { mintUuid, type Uuid } from '../platform/ids.ts';
 import { forgetSamples } from '../properties/learn-properties.ts';
 import { textsGone } from '../properties/property.ts';
 import { lockDevicesOfUser } from './alias-device.ts';
+import { insertErasure } from './erasure-queries.ts';
 import { deletePerson, deleteUser, lockPerson } from './queries.ts';
 
 /**
@@ -26,12 +29,18 @@ async function eraseIn(
   appId: Uuid,
   externalId: string,
 ): Promise<{ devicesRemoved: number } | undefined> {
-  if ((await lockPerson(tx, appId, externalId)) === undefined) return undefined;
+  const userId = await lockPerson(tx, appId, externalId);
+  if (userId === undefined) return undefined;
   const locked = await lockDevicesOfUser(tx, appId, externalId);
   const devices = locked.map(({ device }) => device);
-  await optOutLocked(tx, clock, appId, devices);
+  const deviceIds = devices.map(({ id }) => id);
+  await clearOwnProperties(tx, appId, deviceIds);
+  const emptied = devices.map((device) => ({ ...device, properties: {} }));
+  await optOutLocked(tx, clock, appId, emptied);
   const user = await deleteUser(tx, appId, externalId);
   await deletePerson(tx, appId, externalId);
+  const forgottenIds = deviceIds.map(() => mintUuid(clock.nowMs()));
+  await insertErasure(tx, { appId, userId, deviceIds, forgottenIds, at: clock.date() });
   // A sample in the catalog may be this person's e-mail address. What they had earlier went when it was replaced.
   const held = [user?.properties ?? {}, ...devices.map((device) => device.properties)];
   await forgetSamples(

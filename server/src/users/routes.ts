@@ -1,27 +1,33 @@
-// POST /v1/users, GET and DELETE /v1/users/{external_id}.
+// POST /v1/users, GET and DELETE /v1/users/{external_id}, POST /v1/identify.
 import type { Caller } from '../apps/caller.ts';
+import { loadIdentifyRules } from '../apps/identify-secrets.ts';
 import { readDeviceId } from '../devices/device.ts';
-import { notFound } from '../platform/api-error.ts';
+import { ApiError, notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Route } from '../platform/http-server.ts';
 import { encodeId, type Uuid } from '../platform/ids.ts';
 import { isStorable } from '../platform/json.ts';
+import type { Seal } from '../platform/seal.ts';
 import type { TimeZones } from '../platform/time-zones.ts';
 import { noQuery, validate } from '../platform/validate.ts';
 import { presentConflict, presentProperties } from '../properties/property.ts';
 import { eraseUser } from './erase-user.ts';
 import { type FoundUser, findUserWithDevices } from './find-user.ts';
+import { identifyDevice } from './identify-device.ts';
+import { isProven } from './identify-proof.ts';
 import { upsertUser } from './upsert-user.ts';
-import { externalIdField, userRequestSchema } from './user.ts';
+import { externalIdField, identifyRequestSchema, userRequestSchema } from './user.ts';
 
 export interface UserRouteDeps {
   readonly sql: Sql;
   readonly clock: Clock;
   readonly timeZones: TimeZones;
+  /** Opens the secrets that identities are proven by. */
+  readonly seal: Seal;
 }
 
-export function userRoutes({ sql, clock, timeZones }: UserRouteDeps): Route<Caller>[] {
+export function userRoutes({ sql, clock, timeZones, seal }: UserRouteDeps): Route<Caller>[] {
   const userRequest = userRequestSchema(timeZones);
   return [
     {
@@ -73,6 +79,34 @@ export function userRoutes({ sql, clock, timeZones }: UserRouteDeps): Route<Call
         const erased = await eraseUser({ sql, clock }, caller.appId, externalId);
         if (!erased) throw notFound();
         return { external_id: externalId, deleted: true, devices_removed: erased.devicesRemoved };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/v1/identify',
+      access: 'client-or-server',
+      async handle({ caller, query, body }) {
+        validate(noQuery, query);
+        const given = validate(identifyRequestSchema, body);
+        const { device_id, external_id: externalId, user_hash: userHash } = given;
+        // Before the device is looked up: who proves nothing learns nothing. A log-out claims nobody's name.
+        if (externalId !== null) {
+          const rules = await loadIdentifyRules({ sql, seal }, caller.appId);
+          const claim = { deviceId: device_id, externalId, userHash };
+          const isAllowed = rules.secrets.length === 0 || isProven(claim, rules, clock.nowMs());
+          if (!isAllowed) throw new ApiError('identity_check_failed');
+        }
+        const deviceId = readDeviceId(device_id);
+        const identified = await identifyDevice({ sql, clock }, { appId: caller.appId, deviceId, externalId });
+        if (!identified) throw notFound();
+        return {
+          device_id,
+          external_id: externalId,
+          user_id: identified.userId === null ? null : encodeId('usr', identified.userId),
+          // Whose it was is not told to an app that anyone can read.
+          previous_external_id: caller.scope === 'server' ? identified.previousExternalId : null,
+          identified_at: identified.identifiedAt,
+        };
       },
     },
   ];

@@ -3,13 +3,14 @@
 import { listActiveDeviceIdsOfUser } from '../audience/queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../platform/ids.ts';
 import { changeProperties } from '../properties/change-properties.ts';
 import { learnProperties, recordSightings } from '../properties/learn-properties.ts';
 import { noChanges, type PropertyChanges, type PropertyConflict } from '../properties/property.ts';
 import { copyToDevices } from './alias-device.ts';
+import { claimPerson } from './claim-person.ts';
 import { devicesShownMax, type FoundUser } from './find-user.ts';
-import { findUser, insertPerson, insertUser, lockPerson, type UserWrite, updateUser } from './queries.ts';
+import { findUser, insertUser, type UserWrite, updateUser } from './queries.ts';
 import type { User } from './user.ts';
 
 /** Absent: keep what is stored. Null: clear it. */
@@ -52,17 +53,6 @@ async function upsertIn(tx: Tx, clock: Clock, request: UpsertUser): Promise<Upse
   const deviceIds = await listActiveDeviceIdsOfUser(tx, appId, externalId, devicesShownMax);
   await recordSightings(tx, clock, appId, learned, changed.gone);
   return { user, created: !former, conflicts: learned.conflicts, catalog: changed.catalog, deviceIds };
-}
-
-// The user id behind an external id, locked; minted when it is first seen.
-async function claimPerson(tx: Tx, clock: Clock, appId: Uuid, externalId: string): Promise<Uuid> {
-  for (;;) {
-    const userId = await lockPerson(tx, appId, externalId);
-    if (userId !== undefined) return userId;
-    const newId = mintUuid(clock.nowMs());
-    if (await insertPerson(tx, clock, appId, externalId, newId)) return newId;
-    // Another transaction inserted it, or erased it again, in between: look once more.
-  }
 }
 
 function mergeAttributes(former: User | undefined, given: UpsertUser) {

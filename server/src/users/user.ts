@@ -35,3 +35,10 @@ export function userRequestSchema(timeZones: TimeZones) {
     device_id: z.string().nullish(),
   });
 }
+
+/** The body of POST /v1/identify. `external_id` null: the device is nobody's any more. */
+export const identifyRequestSchema = z.strictObject({
+  device_id: z.string(),
+  external_id: externalIdField.nullable(),
+  user_hash: z.string().nullish(),
+});

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { saveCredential } from '../../src/apps/credentials.ts';
+import { clearIdentifySecrets, requireBoundIdentify, rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
 import { generateVapidKeys } from '../../src/channels/webpush/vapid.ts';
 import { createSeal } from '../../src/platform/seal.ts';
 import { setup } from '../setup.ts';
@@ -56,5 +57,21 @@ describe('GET /v1/config', () => {
     const answer = await t.clientOf(app.clientKey).get('/v1/config');
     expect(answer.body).toMatchObject({ vapid_public_key: publicKey, channels: ['webpush'] });
     expect(JSON.stringify(answer.body)).not.toContain(privateKey);
+  });
+
+  it('says at once what identify demands, and never by which secret', async () => {
+    const app = await t.newApp();
+    const client = t.clientOf(app.clientKey);
+    const demanded = async () => {
+      const { body } = await client.get('/v1/config');
+      return [body.identify_required, body.identify_bound_required];
+    };
+    const { secret } = await rotateIdentifySecret(deps, app.id);
+    expect(await demanded()).toEqual([true, false]);
+    await requireBoundIdentify(t.sql, app.id, true);
+    expect(await demanded()).toEqual([true, true]);
+    expect(JSON.stringify((await client.get('/v1/config')).body)).not.toContain(secret);
+    await clearIdentifySecrets(t.sql, app.id);
+    expect(await demanded()).toEqual([false, false]);
   });
 });

@@ -118,6 +118,24 @@ describe("R-60 what is another app's is to the letter what is nowhere", () => {
       theirs.device,
       [unknownId('dev'), 'dev_none'],
     ],
+    [
+      'POST /v1/identify, server key',
+      (id) => mine.server.post('/v1/identify', { device_id: id, external_id: 'never' }),
+      theirs.device,
+      [unknownId('dev'), 'dev_none'],
+    ],
+    [
+      'POST /v1/identify, client key',
+      (id) => mine.client.post('/v1/identify', { device_id: id, external_id: 'never' }),
+      theirs.device,
+      [unknownId('dev'), 'dev_none'],
+    ],
+    [
+      'POST /v1/identify, to log out',
+      (id) => mine.client.post('/v1/identify', { device_id: id, external_id: null }),
+      theirs.device,
+      [unknownId('dev'), 'dev_none'],
+    ],
     ['GET /v1/users/{external_id}', (id) => mine.server.get(`/v1/users/${id}`), 'only-theirs', ['nobody']],
     ['DELETE /v1/users/{external_id}', (id) => mine.server.delete(`/v1/users/${id}`), 'only-theirs', ['nobody']],
     ...(

@@ -40,6 +40,7 @@ const makeUser = async (): Promise<string> => {
 let segments = 0;
 const segmentFields = () => ({ name: `s-${++segments}`, filter: { field: 'country', op: 'eq', value: 'DE' } });
 const makeSegment = async (): Promise<string> => (await t.server.post('/v1/segments', segmentFields())).body.id;
+const identified = await t.registerDevice();
 const unsigned = { token: 'A'.repeat(87), event: 'displayed' };
 
 // Every route, what it takes to call it well, and what that answers. A route that is not here fails the suite.
@@ -125,6 +126,13 @@ const expectations: Readonly<Record<string, Expectation>> = {
   'DELETE /v1/devices/:id': {
     access: 'client-or-server',
     address: async () => `/v1/devices/${await t.registerDevice()}`,
+    status: 200,
+    foreign: 404,
+  },
+  'POST /v1/identify': {
+    access: 'client-or-server',
+    address: () => '/v1/identify',
+    body: () => ({ device_id: identified, external_id: 'u-matrix' }),
     status: 200,
     foreign: 404,
   },

@@ -1,7 +1,9 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
 import { revokeKey, rotateKey } from '../../src/apps/manage-keys.ts';
 import { updateAppSuspension } from '../../src/apps/queries.ts';
+import { createSeal } from '../../src/platform/seal.ts';
 import { type RequestOptions, type Response, setup } from '../setup.ts';
 
 const lines: string[] = [];
@@ -10,6 +12,11 @@ const t = await setup({
   logTo: { write: (line) => void lines.push(line) },
 });
 const app = await t.newApp({ name: 'Canaries' });
+const sealing = { sql: t.sql, seal: createSeal(t.masterKey) };
+const identifySecrets = [await rotateIdentifySecret(sealing, app.id), await rotateIdentifySecret(sealing, app.id)].map(
+  ({ secret }) => secret,
+);
+const [identifySecret = '', nextIdentifySecret = ''] = identifySecrets;
 
 /** Words that occur nowhere else. */
 const word = (name: string): string => `${name}-${randomBytes(9).toString('hex')}`;
@@ -31,6 +38,8 @@ const secrets: Readonly<Record<string, string>> = {
   'VAPID private key': app.vapidPrivateKey,
   'master key': t.masterKey.toString('base64'),
   'master key, hex': t.masterKey.toString('hex'),
+  'identify secret': identifySecret,
+  'identify secret of a rotation': nextIdentifySecret,
   'receipt key': t.receiptKey.toString('base64'),
   'receipt key, hex': t.receiptKey.toString('hex'),
 };
@@ -98,6 +107,12 @@ async function live(): Promise<void> {
   await ask(serverKey, 'POST', '/v1/users', { raw: `{"external_id":"${propertyValue}` });
   await ask(null, 'POST', '/v1/receipts', { body: { token: refusedSubscription.endpoint, event: 'clicked' } });
   await ask(null, 'GET', `/v1/r/${tokenOf(refusedSubscription)}`);
+
+  // Proofs, right and wrong, and a secret in the place of one.
+  const hashOf = (secret: string): string => createHmac('sha256', secret).update('ada').digest('hex');
+  for (const user_hash of [...identifySecrets.map(hashOf), identifySecret, hashOf(serverKey)]) {
+    await ask(clientKey, 'POST', '/v1/identify', { body: { device_id: device.id, external_id: 'ada', user_hash } });
+  }
 
   // Sends, over devices that take it, are gone, or are to be tried again.
   const content = { title: 'Hi {{first_name}}', body: '{{properties.plan}} {{properties.topic}}' };

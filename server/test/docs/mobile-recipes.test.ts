@@ -102,6 +102,7 @@ test.each([['ios.md'], ['android.md']])('every request and answer of %s is as it
     receipts,
     receipts,
     devices,
+    'POST /v1/identify',
     'DELETE /v1/devices/ID',
   ]);
 });
@@ -124,7 +125,7 @@ test.each(Object.entries(written))(
       const { schema } = paths[path].post.requestBody.content['application/json'];
       return Object.keys(components.schemas[schema.$ref.split('/').at(-1)].properties);
     };
-    const known = new Set([...fieldsOf('/v1/devices'), ...fieldsOf('/v1/receipts')]);
+    const known = new Set(['/v1/devices', '/v1/receipts', '/v1/identify'].flatMap(fieldsOf));
     const sent = [...code.matchAll(member)].map(([, name]) => name);
     expect(sent).toEqual(expect.arrayContaining(['platform', 'token', 'device_id', 'event', 'action']));
     expect(sent.filter((name) => name === undefined || !known.has(name))).toEqual([]);

@@ -1,0 +1,41 @@
+// SQL: what an app demands of those who say whose a device is.
+import type { Sql, Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+
+/** As it is stored: sealed. */
+export interface IdentifyRecord {
+  /** During a rotation the former one; null: nothing is demanded. */
+  readonly secret: string | null;
+  /** Valid too, until the rotation is finished. */
+  readonly nextSecret: string | null;
+  readonly isBoundRequired: boolean;
+}
+
+export async function getIdentifyRecord(sql: Sql, appId: Uuid): Promise<IdentifyRecord> {
+  const [record] = await sql<IdentifyRecord[]>`
+    SELECT identify_secret AS secret, identify_secret_next AS next_secret, identify_bound_required AS is_bound_required
+    FROM apps WHERE id = ${appId}`;
+  return found(record);
+}
+
+/** The same, and nobody changes it until the transaction ends. */
+export async function lockIdentifyRecord(tx: Tx, appId: Uuid): Promise<IdentifyRecord> {
+  const [record] = await tx<IdentifyRecord[]>`
+    SELECT identify_secret AS secret, identify_secret_next AS next_secret, identify_bound_required AS is_bound_required
+    FROM apps WHERE id = ${appId} FOR UPDATE`;
+  return found(record);
+}
+
+export async function updateIdentifyRecord(tx: Tx, appId: Uuid, record: IdentifyRecord): Promise<void> {
+  const { secret, nextSecret, isBoundRequired } = record;
+  await tx`
+    UPDATE apps SET identify_secret = ${secret}, identify_secret_next = ${nextSecret},
+      identify_bound_required = ${isBoundRequired}
+    WHERE id = ${appId}`;
+}
+
+// Whoever asks has a key of the app or was told its id.
+function found(record: IdentifyRecord | undefined): IdentifyRecord {
+  if (!record) throw new Error('the app does not exist');
+  return record;
+}
