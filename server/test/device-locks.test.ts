@@ -97,6 +97,10 @@ describe('a request that the database ends to resolve a deadlock', () => {
     ['a registration', (id: string) => t.server.post('/v1/devices', { platform: 'android', token: id, model: 'M' })],
     ['an opt-out', (_id: string, device: string) => t.server.delete(`/v1/devices/${device}`)],
     ['an erasure', (id: string) => t.server.delete(`/v1/users/${id}`)],
+    [
+      'a log-in',
+      (id: string, device_id: string) => t.server.post('/v1/identify', { device_id, external_id: `${id}-2` }),
+    ],
   ])('is repeated and succeeds: %s', async (name, request) => {
     const external_id = name.replace(' ', '-');
     const { body } = await t.server.post('/v1/devices', { platform: 'android', token: external_id });
