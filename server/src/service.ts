@@ -103,10 +103,11 @@ const silenceMsMax = 4000;
 const audienceConnections = 3;
 
 /**
- * Pushes under way at once in one process. An app that is alone has half of them, which covers 50 ms of provider latency at 4,000
- * pushes a second; few enough to bound memory and what a crash can repeat.
+ * Pushes under way at once in one process. An app that is alone can come to have half of them: with 50 ms of provider latency that
+ * many are under way at 40,000 a second. It begins with as many as an unanswered or refused push may cost before it is known to be
+ * one (R-62, contract 7.5). Few enough to bound memory; what a crash can repeat is bounded by time, not by them (R-02).
  */
-const pushSlots = { slotsMax: 400, perFree: 1 };
+const pushSlots = { slotsMax: 4000, perFree: 1, start: 200 };
 
 interface DatabaseLimits extends Pick<PoolOptions, 'answers'> {
   /** A caller waits this long for a connection. */

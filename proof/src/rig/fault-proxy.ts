@@ -60,7 +60,7 @@ export async function startFaultProxy(target: NetConnectOpts, watch?: () => Watc
   const pairs = new Set<Pair>();
 
   const resetPair = ({ client, target: far }: Pair): void => {
-    client.resetAndDestroy();
+    resetSocket(client);
     far.destroy();
   };
 
@@ -126,7 +126,7 @@ export async function startFaultProxy(target: NetConnectOpts, watch?: () => Watc
     carry(pair, client, far);
     carry(pair, far, client);
     far.on('error', () => {
-      if (!pair.isHalfOpen) client.resetAndDestroy();
+      if (!pair.isHalfOpen) resetSocket(client);
     });
     // A client that gives up on a dead target has nobody left to say goodbye to it.
     client.on('end', () => {
@@ -171,6 +171,12 @@ export async function startFaultProxy(target: NetConnectOpts, watch?: () => Watc
       await once(server, 'close');
     },
   };
+}
+
+/** Node resets no socket whose end it is sending, and a process that asked for it can then not end (`CleanupHandles` waits for it). */
+function resetSocket(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy();
+  else socket.resetAndDestroy();
 }
 
 function drainedOrClosed(socket: Socket): Promise<void> {

@@ -40,8 +40,8 @@ export interface BatchContext {
   readonly credentials: ReadonlyMap<number, OpenCredential>;
   readonly tokenOf: (deviceId: Uuid) => string;
   readonly publicUrl: string | null;
-  /** False once the claim may be another's. */
-  readonly isHeld: () => boolean;
+  /** False at a stop or a pause, and once the claim may be another's: what has not gone out by then does not. */
+  readonly isWanted: () => boolean;
 }
 
 /** What a delivery comes to without a push. */

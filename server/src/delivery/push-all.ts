@@ -30,9 +30,8 @@ export interface BatchWork {
   readonly batch: ClaimedBatch;
   readonly recorder: Recorder;
   readonly watch: MessageWatch;
+  /** Once it is true, not even what was begun and waits for a connection goes out. */
   readonly isStopping: () => boolean;
-  /** False once the claim may be another's: from then on not even what was begun goes out. */
-  readonly isHeld: () => boolean;
 }
 
 /** Returns when the batch must be looked at again, or undefined when every delivery is final. */
@@ -52,7 +51,7 @@ export async function pushAll(deps: PushAllDeps, work: BatchWork, open: OpenDeli
     credentials: await deps.credentials.open(batch.appId),
     tokenOf: receiptTokensOf(deps.receiptKey, batch.messageId, batch.id),
     publicUrl: deps.publicUrl,
-    isHeld: work.isHeld,
+    isWanted: () => !isStopping(),
   };
   const queue: Queue = {
     context,

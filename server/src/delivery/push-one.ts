@@ -55,6 +55,13 @@ export async function pushOne(
   const heldBefore = failpoint('push.before_write');
   if (heldBefore) await heldBefore;
   const receiptToken = context.tokenOf(target.deviceId);
+  // Asked as late as can be, where it may have waited for a connection: a lane that stands still meanwhile gets no more.
+  let isLeft = false;
+  const isWanted = (): boolean => {
+    if (context.isWanted() && deps.lanes.pausedUntilMs(planned.lane) === undefined) return true;
+    isLeft = true;
+    return false;
+  };
   const sending = sender.send({
     credential,
     token: planned.token,
@@ -66,15 +73,15 @@ export async function pushOne(
     ttlSeconds: ttlLeftSeconds(ttlSeconds, batch.dueAt.getTime(), startedAtMs),
     environment: target.environment,
     again,
-    isWanted: context.isHeld,
+    isWanted,
   });
   if (!sending) return { kind: 'failed', code: 'not_configured', credentialId: credential.id };
   const outcome = await sending;
   const heldAfter = failpoint('push.after_reply');
   if (heldAfter) await heldAfter;
-  // Nothing went out, because the batch may be another's by now: not an attempt.
-  if (outcome.kind === 'refused' && outcome.provider?.transportError === 'connect_error' && !context.isHeld())
-    return { kind: 'deferred', untilMs: deps.clock.nowMs() };
+  // Nothing went out: not an attempt.
+  if (isLeft && outcome.kind === 'refused' && outcome.provider?.transportError === 'connect_error')
+    return { kind: 'deferred', untilMs: deps.lanes.pausedUntilMs(planned.lane) ?? deps.clock.nowMs() };
   // A local check of the channel: nothing was asked of the provider, so there is no attempt to show.
   if (outcome.kind === 'refused' && outcome.provider === null) {
     return { kind: 'failed', code: outcome.errorCode, credentialId: credential.id };

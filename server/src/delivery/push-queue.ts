@@ -48,18 +48,28 @@ export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly
       const attempts = queue.attemptsOf(target.deviceId);
       const planned = await prepare(deps, queue, target, attempts);
       if (!planned) continue;
+      let went: 'well' | 'badly' | undefined;
       underWay.push(
         pushOne(deps, queue.context, target, planned, attempts, pace?.again)
-          .then((result) => queue.settle(target, attempts, result))
+          .then((result) => {
+            went = wentOf(result);
+            return queue.settle(target, attempts, result);
+          })
           // A push that fails in our own code ends neither the others nor the process; the batch is claimed again for it.
           .catch((error: unknown) => void failures.push(error))
-          .finally(() => deps.slots.give(appId)),
+          .finally(() => deps.slots.give(appId, went)),
       );
     }
   } finally {
     await Promise.all(underWay);
   }
   if (failures.length > 0) throw failures[0];
+}
+
+/** What is refused for a reason that may pass says that the provider has enough to do; every other answer, that it keeps up. */
+function wentOf(result: PushResult): 'well' | 'badly' | undefined {
+  if (result.kind !== 'attempted') return undefined;
+  return result.outcome.kind === 'refused' && result.outcome.retryable ? 'badly' : 'well';
 }
 
 /** Waits until this push may be made; what it returns holds a slot. Undefined: it is settled, or left for later. */

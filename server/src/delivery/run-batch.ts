@@ -46,7 +46,6 @@ export async function runBatch(
       recorder,
       watch,
       isStopping: () => isStopping() || deps.isPaused() || !lease.isHeld(),
-      isHeld: () => lease.isHeld(),
     };
     const nextAtMs = await workBatch(deps, work);
     // What was canceled meanwhile ends now, not when its retries would be due.

@@ -8,10 +8,10 @@ import { claimNextPacedBatch } from './pace-queries.ts';
 import { claimNextBatch } from './queries.ts';
 import { type RunDeps, runBatch } from './run-batch.ts';
 
-/** Enough that one batch's commit and load overlap another's pushes. */
-const batchesOfAppMax = 3;
+/** Enough that a batch's commit and load overlap others' pushes, and that those of 50 ms each fill their slots. */
+const batchesOfAppMax = 4;
 /** Of all apps: one whose pushes are slow to be answered leaves turns for others (R-62). Memory is bounded by it. */
-const batchesMax = 12;
+const batchesMax = 16;
 /** One batch's commit and load overlap another's pushes here, too; more would only wait for places. */
 const batchesOfPacedMessageMax = 2;
 const pacedBatchesMax = 8;

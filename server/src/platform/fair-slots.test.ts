@@ -64,6 +64,36 @@ describe('fair slots', () => {
     }
   });
 
+  it('begin small where a start is given, grow by what went well, and begin anew when something went badly', () => {
+    const slots = createFairSlots({ slotsMax: 400, perFree: 1, start: 3 });
+    expect([slots.take('a'), slots.take('a'), slots.take('a')]).toEqual([undefined, undefined, undefined]);
+    expect(slots.take('a')).toBeInstanceOf(Promise);
+    expect(slots.take('b')).toBeUndefined();
+    slots.give('b');
+    // One given back, one earned: one goes to who waited, one is free.
+    slots.give('a', 'well');
+    expect(takeAll(slots, 'a')).toBe(1);
+    slots.give('a', 'badly');
+    slots.give('a');
+    // Two wait for four that are held; three may be.
+    expect(slots.take('a')).toBeInstanceOf(Promise);
+  });
+
+  it('R-62 leave some free for whoever comes, however much a holder has earned', () => {
+    const slots = createFairSlots({ slotsMax: 400, perFree: 1, start: 1 });
+    for (let earned = 0; earned < 1000; earned++) {
+      slots.take('a');
+      slots.give('a', 'well');
+    }
+    slots.take('a');
+    for (let earned = 0; earned < 400; earned++) {
+      slots.take('a');
+      slots.give('a', 'well');
+    }
+    expect(takeAll(slots, 'a')).toBe(199);
+    expect(slots.take('b')).toBeUndefined();
+  });
+
   it('refuse to take back what nobody has', () => {
     const slots = createFairSlots({ slotsMax: 1, perFree: 4 });
     expect(() => slots.give('a')).toThrow('holds no slot');

@@ -1,31 +1,44 @@
 // How many may be at something at once, shared fairly: a holder may have only so many slots for each one that is still free, so
-// whoever comes anew finds one, whatever the others do (Choudhury and Hahne's dynamic thresholds). Those who wait are served in
-// a circle, holder after holder.
+// whoever comes anew finds one, whatever the others do (Choudhury and Hahne's dynamic thresholds). Where a start is given, a holder
+// also begins with no more than that and has one more for each that went well (TCP's slow start): many only where many are
+// answered. Those who wait are served in a circle, holder after holder.
 
 export interface FairSlots {
   /** Resolves when this holder may have a slot; undefined, without a turn of the event loop, when it has one now. */
   take(holder: string): Promise<void> | undefined;
-  give(holder: string): void;
+  /** How what the slot was for went, where a holder's start grows with it: badly, and the holder begins anew. */
+  give(holder: string, went?: 'well' | 'badly'): void;
 }
 
 export interface FairSlotsOptions {
   readonly slotsMax: number;
   /** What a holder may have, as a multiple of what is free: alone, it has `perFree / (perFree + 1)` of all. */
   readonly perFree: number;
+  /** What a holder may have before anything went well, and again after ten seconds with nothing. Default: as much as there is. */
+  readonly start?: number;
 }
+
+/** What was earned so long ago says nothing of now. */
+const earnedForMs = 10_000;
+/** Holders remembered before those with nothing are swept. */
+const holdersMax = 1000;
 
 interface Holder {
   held: number;
+  /** What it may have by how things went, however many are free. */
+  earned: number;
+  /** When it had something last; `performance.now()`. */
+  lastAt: number;
   readonly waiting: (() => void)[];
 }
 
-export function createFairSlots({ slotsMax, perFree }: FairSlotsOptions): FairSlots {
+export function createFairSlots({ slotsMax, perFree, start = slotsMax }: FairSlotsOptions): FairSlots {
   let free = slotsMax;
   const holders = new Map<string, Holder>();
   /** Those with somebody waiting, next first. */
   const circle = new Set<string>();
 
-  const mayTake = ({ held }: Holder): boolean => free > 0 && held < perFree * free;
+  const mayTake = ({ held, earned }: Holder): boolean => free > 0 && held < perFree * free && held < earned;
 
   const serve = (): void => {
     let refused = 0;
@@ -44,11 +57,16 @@ export function createFairSlots({ slotsMax, perFree }: FairSlotsOptions): FairSl
     }
   };
 
+  const sweep = (): void => {
+    for (const [name, { held, waiting }] of holders) if (held === 0 && waiting.length === 0) holders.delete(name);
+  };
+
   return {
     take(name) {
       let holder = holders.get(name);
-      if (holder === undefined) {
-        holder = { held: 0, waiting: [] };
+      if (holder === undefined || (holder.held === 0 && performance.now() - holder.lastAt > earnedForMs)) {
+        if (holders.size >= holdersMax) sweep();
+        holder = { held: 0, earned: start, lastAt: 0, waiting: [] };
         holders.set(name, holder);
       }
       if (holder.waiting.length === 0 && mayTake(holder)) {
@@ -60,13 +78,17 @@ export function createFairSlots({ slotsMax, perFree }: FairSlotsOptions): FairSl
       circle.add(name);
       return new Promise((resolve) => waiting.push(resolve));
     },
-    give(name) {
+    give(name, went) {
       const holder = holders.get(name);
       if (holder === undefined || holder.held === 0) throw new Error(`${name} holds no slot`);
       free++;
       holder.held--;
+      if (went === 'badly') holder.earned = start;
+      else if (went === 'well' && holder.earned < slotsMax) holder.earned++;
       serve();
-      if (holder.held === 0 && holder.waiting.length === 0) holders.delete(name);
+      if (holder.held > 0) return;
+      if (holder.earned === start && holder.waiting.length === 0) holders.delete(name);
+      else holder.lastAt = performance.now();
     },
   };
 }
