@@ -48,6 +48,7 @@ import { originOfUrl } from './platform/outbound-url.ts';
 import { createCursors } from './platform/page.ts';
 import { type PauseWatch, pauseChannel, pauseWhereMoved, watchPause } from './platform/restore-guard.ts';
 import { createSeal } from './platform/seal.ts';
+import { createSpareTime } from './platform/spare-time.ts';
 import { loadTimeZones } from './platform/time-zones.ts';
 import { createAddressLimits } from './quotas/address-limit.ts';
 import { loadPlans } from './quotas/plan.ts';
@@ -225,6 +226,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     leases,
     watches: createMessageWatches({ sql: sendSql, ledger, log }),
     slots: createFairSlots(pushSlots),
+    hasSpareTime: createSpareTime(),
     compiled: createCompiledMessages({ sql: sendSql, ledger }),
     receiptKey,
     publicUrl: config.publicUrl,

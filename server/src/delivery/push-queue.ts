@@ -13,6 +13,7 @@ import { type PushDeps, type PushResult, pushOne } from './push-one.ts';
 export interface QueueDeps extends PushDeps {
   /** How many pushes this process has under way at once, shared fairly between apps. */
   readonly slots: FairSlots;
+  readonly hasSpareTime: () => boolean;
 }
 
 export interface Queue {
@@ -52,7 +53,7 @@ export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly
       underWay.push(
         pushOne(deps, queue.context, target, planned, attempts, pace?.again)
           .then((result) => {
-            went = wentOf(result);
+            went = wentOf(deps, result);
             return queue.settle(target, attempts, result);
           })
           // A push that fails in our own code ends neither the others nor the process; the batch is claimed again for it.
@@ -66,10 +67,14 @@ export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly
   if (failures.length > 0) throw failures[0];
 }
 
-/** What is refused for a reason that may pass says that the provider has enough to do; every other answer, that it keeps up. */
-function wentOf(result: PushResult): 'well' | 'badly' | undefined {
+/**
+ * What is refused for a reason that may pass says that the provider has enough to do; every other answer, that it keeps up. Where this
+ * process does not, more at once would only cost memory.
+ */
+function wentOf({ hasSpareTime }: QueueDeps, result: PushResult): 'well' | 'badly' | undefined {
   if (result.kind !== 'attempted') return undefined;
-  return result.outcome.kind === 'refused' && result.outcome.retryable ? 'badly' : 'well';
+  if (result.outcome.kind === 'refused' && result.outcome.retryable) return 'badly';
+  return hasSpareTime() ? 'well' : undefined;
 }
 
 /** Waits until this push may be made; what it returns holds a slot. Undefined: it is settled, or left for later. */
