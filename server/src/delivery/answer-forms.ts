@@ -14,6 +14,7 @@ import {
   takeForm,
 } from './answer-form.ts';
 import { insertAnswerForm, listAnswerForms } from './outcome-queries.ts';
+import { packRef, unpackRef } from './packed-ref.ts';
 
 /** What a success becomes on its row: a form's number and the reference, or the answer whole. */
 export type StoredSuccess =
@@ -91,14 +92,14 @@ export function createAnswerForms({ sql }: { sql: Sql }): AnswerForms {
       const forms = await formsOf(appId);
       const last = forms.last.get(credentialId);
       const likeLast = last && refWithin(last.pattern, answer, providerMessageId);
-      if (last && likeLast !== undefined) return { form: last.form, ref: likeLast };
+      if (last && likeLast !== undefined) return { form: last.form, ref: packRef(likeLast) };
       const taken = takeForm(answer, providerMessageId);
       if (!taken || providerMessageId === null) return { form: null, ref: providerMessageId };
       const known = forms.numbers.get(`${credentialId} ${taken.form}`) ?? (await learn(appId, credentialId, taken));
       if (known === undefined) return { form: null, ref: providerMessageId };
       const pattern = patternOf(answer, providerMessageId, taken.ref);
       if (pattern) forms.last.set(credentialId, { pattern, form: known });
-      return { form: known, ref: taken.ref };
+      return { form: known, ref: packRef(taken.ref) };
     },
     async read(appId, credentialId, form, name, ref) {
       const key = `${credentialId} ${form}`;
@@ -109,7 +110,7 @@ export function createAnswerForms({ sql }: { sql: Sql }): AnswerForms {
         if (apps.get(appId) === seen) apps.delete(appId);
         text = (await formsOf(appId)).texts.get(key);
       }
-      return text === undefined ? undefined : fillForm(name, text, ref);
+      return text === undefined ? undefined : fillForm(name, text, unpackRef(ref));
     },
   };
 }

@@ -13,6 +13,7 @@ import {
   statusOfNumber,
   type TimelineEntry,
 } from './delivery.ts';
+import { unpackRef } from './packed-ref.ts';
 import {
   type BatchOfMessage,
   type DeliveryFilters,
@@ -116,7 +117,7 @@ async function attemptsOf(
     channelOfNumber(row.channel),
     row.providerRef,
   );
-  const providerMessageId = filled?.providerMessageId ?? row.providerRef;
+  const providerMessageId = filled?.providerMessageId ?? unpackRef(row.providerRef);
   if (row.timeline) return { attempts: row.timeline, providerMessageId };
   // A first-attempt success: everything about it is the form, the reference and two numbers.
   const latencyMs = row.latencyMs ?? 0;

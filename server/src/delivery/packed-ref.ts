@@ -1,0 +1,44 @@
+// A provider's reference as a delivery's row keeps it: the two long kinds, Apple's and Google's, in two thirds of their length; any
+// other as it is. What comes back is the same text, byte for byte. Pure.
+
+/** Apple's: a UUID in upper case. */
+const uuidForm = /^[0-9A-F]{8}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{12}$/;
+/** Google's: `0:`, microseconds, `%`, and 64 bits in hex. */
+const timedForm = /^0:([0-9]{16})%([0-9a-f]{16})$/;
+
+/** The first character says how the rest is packed; a text that begins with one of them is kept behind the third. */
+const uuidMark = '!';
+const timedMark = '#';
+const plainMark = '~';
+/** 10^16 needs 54 bits. */
+const timeBytes = 7;
+
+export function packRef(ref: string): string {
+  if (uuidForm.test(ref)) return uuidMark + Buffer.from(ref.replaceAll('-', ''), 'hex').toString('base64url');
+  const timed = timedForm.exec(ref);
+  if (timed) {
+    const [, time = '', bits = ''] = timed;
+    const hex =
+      BigInt(time)
+        .toString(16)
+        .padStart(timeBytes * 2, '0') + bits;
+    return timedMark + Buffer.from(hex, 'hex').toString('base64url');
+  }
+  const isMarked = ref.startsWith(uuidMark) || ref.startsWith(timedMark) || ref.startsWith(plainMark);
+  return isMarked ? plainMark + ref : ref;
+}
+
+/** The text that `packRef` was given. */
+export function unpackRef(packed: string): string {
+  const rest = packed.slice(1);
+  if (packed.startsWith(uuidMark)) {
+    const hex = Buffer.from(rest, 'base64url').toString('hex').toUpperCase();
+    return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+  }
+  if (packed.startsWith(timedMark)) {
+    const bytes = Buffer.from(rest, 'base64url');
+    const time = String(BigInt(`0x${bytes.toString('hex', 0, timeBytes)}`)).padStart(16, '0');
+    return `0:${time}%${bytes.toString('hex', timeBytes)}`;
+  }
+  return packed.startsWith(plainMark) ? rest : packed;
+}
