@@ -44,6 +44,8 @@ describe('the configuration', () => {
     ['HTTP2_CLIENT', 'nghttp2'],
     ['NEW_DEVICES_PER_MINUTE', '0'],
     ['NEW_DEVICES_PER_MINUTE', 'none'],
+    ['METRICS_PORT', 'own'],
+    ['METRICS_TOKEN', 'short'],
     ['ALLOW_UNSAFE_POSTGRES', 'yes'],
   ])('stops the start and names %s for %j', (name, value) => {
     expect(() => loadConfig({ [name]: value }, nowhere)).toThrow(ConfigError);

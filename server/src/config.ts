@@ -40,6 +40,10 @@ export interface Config {
   readonly newDevicesPerMinute: number | null;
   /** Addresses and ranges in CIDR notation. */
   readonly trustedProxies: readonly string[];
+  /** A port of its own for /metrics; null: none. */
+  readonly metricsPort: number | null;
+  /** Who has it may read /metrics on the main port, too; null: nobody. */
+  readonly metricsToken: string | null;
   readonly logLevel: string;
   /** The start pauses sends, for all processes. */
   readonly startPaused: boolean;
@@ -79,6 +83,8 @@ export const variables = {
   RETENTION_DAYS: '90',
   NEW_DEVICES_PER_MINUTE: '',
   TRUSTED_PROXIES: '',
+  METRICS_PORT: '',
+  METRICS_TOKEN: '',
   LOG_LEVEL: 'info',
   START_PAUSED: '0',
   ALLOW_UNSAFE_POSTGRES: '0',
@@ -130,6 +136,8 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, working
         ? null
         : integer(read('NEW_DEVICES_PER_MINUTE'), 'NEW_DEVICES_PER_MINUTE', 1, 1_000_000),
     trustedProxies: list(read('TRUSTED_PROXIES')),
+    metricsPort: read('METRICS_PORT') === '' ? null : integer(read('METRICS_PORT'), 'METRICS_PORT', 0, 65_535),
+    metricsToken: metricsToken(optional('METRICS_TOKEN')),
     logLevel: oneOf(read('LOG_LEVEL'), 'LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     startPaused: oneOf(read('START_PAUSED'), 'START_PAUSED', ['0', '1']) === '1',
     allowUnsafePostgres: oneOf(read('ALLOW_UNSAFE_POSTGRES'), 'ALLOW_UNSAFE_POSTGRES', ['0', '1']) === '1',
@@ -195,6 +203,14 @@ function providerUrl(text: string, name: Variable, kind: 'origin' | 'path'): str
     throw new ConfigError(`${name} must be ${what}, not '${given}'.`);
   }
   return kind === 'origin' ? url.origin : url.href;
+}
+
+// Whoever reaches the service may try tokens: a short one would be found.
+function metricsToken(text: string | null): string | null {
+  if (text !== null && !/^[!-~]{16,512}$/.test(text)) {
+    throw new ConfigError('METRICS_TOKEN must have 16 to 512 characters, none of them a space.');
+  }
+  return text;
 }
 
 function databaseUrl(text: string | null): string | null {

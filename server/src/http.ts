@@ -10,6 +10,7 @@ import type { AwaitDeps } from './messages/await-report.ts';
 import { reportOf } from './messages/message.ts';
 import { findMessageCounts } from './messages/queries.ts';
 import { type MessageRouteDeps, messageRoutes } from './messages/routes.ts';
+import { type MetricsRouteDeps, metricsRoutes } from './metrics-routes.ts';
 import { openapiRoutes } from './openapi/routes.ts';
 import { pageRoutes } from './page-routes.ts';
 import type { Sql } from './platform/db.ts';
@@ -18,6 +19,7 @@ import type { Route } from './platform/http-server.ts';
 import { propertyRoutes } from './properties/routes.ts';
 import { type ReceiptRouteDeps, receiptRoutes } from './receipts/routes.ts';
 import { type SegmentRouteDeps, segmentRoutes } from './segments/routes.ts';
+import type { ServiceMetrics } from './service-metrics.ts';
 import { type UserRouteDeps, userRoutes } from './users/routes.ts';
 
 export interface HttpDeps
@@ -27,7 +29,9 @@ export interface HttpDeps
     UserRouteDeps,
     ReceiptRouteDeps,
     SegmentRouteDeps,
-    HealthDeps {
+    HealthDeps,
+    MetricsRouteDeps {
+  readonly metrics: Pick<ServiceMetrics, 'countAccepted'>;
   /** Short transactions have a pool of their own: a lock they wait for keeps no reader waiting. */
   readonly txSql: Sql;
   /** Turns at the pool for long statements, shared fairly between apps. */
@@ -38,7 +42,11 @@ export interface HttpDeps
 
 export function routesOf(deps: HttpDeps): Route<Caller>[] {
   const writes = { ...deps, sql: deps.txSql };
-  const messages: MessageRouteDeps = { ...deps, accept: createAcceptMessage(deps), wait: deps };
+  const messages: MessageRouteDeps = {
+    ...deps,
+    accept: deps.metrics.countAccepted(createAcceptMessage(deps)),
+    wait: deps,
+  };
   return [
     ...messageRoutes(messages),
     ...deliveryRoutes({
@@ -58,6 +66,7 @@ export function routesOf(deps: HttpDeps): Route<Caller>[] {
     ...receiptRoutes<Caller>(writes),
     ...openapiRoutes<Caller>(),
     ...healthRoutes<Caller>(deps),
+    ...metricsRoutes<Caller>(deps),
     ...pageRoutes<Caller>(deps),
   ];
 }

@@ -1,6 +1,7 @@
 // One process of the service, started by the supervisor (processes.ts), which tells it what to be. It serves the API or works
 // batches until it is told to drain, or until the supervisor is gone.
 import { loadConfig } from './config.ts';
+import { MetricsQuestions } from './gather-metrics.ts';
 import { createLog, dieOfTheUnforeseen, type Log } from './platform/log.ts';
 import { loadMasterKey } from './platform/master-key.ts';
 import type { FromProcess, ToProcess } from './processes.ts';
@@ -14,16 +15,26 @@ const pollToldEveryMs = 2000;
 const stuckMs = 60_000;
 
 let service: Service | undefined;
+let isApi = false;
 let isDraining = false;
+/** What this process has asked the supervisor. */
+const metricsQuestions = new MetricsQuestions();
 
 function tell(message: FromProcess): void {
   if (process.connected) process.send?.(message);
 }
 
-async function start({ role, databaseUrl }: Extract<ToProcess, { type: 'start' }>): Promise<void> {
+async function start({ role, name, databaseUrl }: Extract<ToProcess, { type: 'start' }>): Promise<void> {
   const log = createLog(config.logLevel, role);
   dieOfTheUnforeseen(log);
-  service = await createService({ config, databaseUrl, masterKeys: await loadMasterKey(config), log });
+  service = await createService({
+    ...{ config, databaseUrl, masterKeys: await loadMasterKey(config), log },
+    metrics: {
+      name,
+      gather: () => metricsQuestions.askForSums((question) => tell({ type: 'metrics-asked', question })),
+    },
+  });
+  isApi = role === 'api';
   if (role === 'worker') {
     const workers = service.startWorkers();
     tell({ type: 'ready', address: null });
@@ -32,6 +43,12 @@ async function start({ role, databaseUrl }: Extract<ToProcess, { type: 'start' }
   }
   const address = await service.server.listen({ host: config.host, port: config.port });
   tell({ type: 'ready', address });
+}
+
+// The database is asked by one process: the API.
+async function tellMetrics(question: number): Promise<void> {
+  const families = (await service?.snapshotMetrics({ includesDatabase: isApi })) ?? [];
+  tell({ type: 'metrics-told', question, families });
 }
 
 // The API answers /readyz for its workers, which listen on no port; a loop that is stuck is replaced by the supervisor.
@@ -64,6 +81,8 @@ process.on('disconnect', () => void drain(true));
 process.on('message', (message: ToProcess) => {
   if (message.type === 'drain') return void drain(message.isHurried);
   if (message.type === 'workers') return service?.noteWorkers(message.pollAgeMs);
+  if (message.type === 'metrics-wanted') return void tellMetrics(message.question);
+  if (message.type === 'metrics-told') return metricsQuestions.hear(message);
   start(message).catch((error: unknown) => {
     // The word must have left before the process does.
     const failed: FromProcess = { type: 'failed', reason: error instanceof Error ? error.message : String(error) };

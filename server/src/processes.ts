@@ -6,25 +6,33 @@ import { fileURLToPath } from 'node:url';
 import { listPlansInUse } from './apps/queries.ts';
 import { type Config, ConfigError, type Role } from './config.ts';
 import { firstStart, type StartNotice } from './first-start.ts';
+import { GatheredMetrics, type MetricsAsked, type MetricsTold, type MetricsWanted } from './gather-metrics.ts';
 import { openPool } from './platform/db.ts';
 import { type EmbeddedDatabase, startEmbeddedPostgres } from './platform/embedded-postgres.ts';
 import { checkDurability, isInstanceMade, loadInstance } from './platform/instance.ts';
 import { createLog, dieOfTheUnforeseen, type Log } from './platform/log.ts';
 import { loadMasterKey } from './platform/master-key.ts';
+import { type FamilySnapshot, renderMetrics } from './platform/metrics.ts';
+import { type MetricsServer, startMetricsServer } from './platform/metrics-server.ts';
 import { pause, pauseWhereMoved } from './platform/restore-guard.ts';
 import { createSeal } from './platform/seal.ts';
 import { prepareDatabase } from './prepare-database.ts';
 import { loadPlans } from './quotas/plan.ts';
 
 export type ToProcess =
-  | { readonly type: 'start'; readonly role: 'api' | 'worker'; readonly databaseUrl: string }
+  /** `name` tells it from its siblings in metrics: `api`, `worker-1`. */
+  | { readonly type: 'start'; readonly role: 'api' | 'worker'; readonly name: string; readonly databaseUrl: string }
   | { readonly type: 'drain'; readonly isHurried: boolean }
   /** For an API: how long ago the slowest worker beside it looked for work. */
-  | { readonly type: 'workers'; readonly pollAgeMs: number };
+  | { readonly type: 'workers'; readonly pollAgeMs: number }
+  | MetricsWanted
+  | MetricsTold;
 export type FromProcess =
   | { readonly type: 'ready'; readonly address: string | null }
   | { readonly type: 'failed'; readonly reason: string }
-  | { readonly type: 'polled'; readonly pollAgeMs: number };
+  | { readonly type: 'polled'; readonly pollAgeMs: number }
+  | MetricsAsked
+  | MetricsTold;
 
 const drainMsMax = 23_000;
 /** Whatever is left by then ends by itself: the database, which has been told to, or a migration, which is undone. */
@@ -56,12 +64,16 @@ export async function runStart(config: Config, options: StartOptions): Promise<v
     config.databaseUrl === null
       ? await startEmbeddedPostgres({ dataDir: config.dataDir, log: (line) => log.info(line) })
       : undefined;
+  let metricsServer: MetricsServer | undefined;
   try {
+    metricsServer = await openMetrics(config, children);
     const databaseUrl = config.databaseUrl ?? embedded?.url ?? '';
     const notice = await prepare(config, databaseUrl, embedded, log);
     const started = Promise.all([
-      ...(role === 'worker' ? [] : [children.keep('api', databaseUrl)]),
-      ...(role === 'api' ? [] : Array.from({ length: workers }, () => children.keep('worker', databaseUrl))),
+      ...(role === 'worker' ? [] : [children.keep('api', 'api', databaseUrl)]),
+      ...(role === 'api'
+        ? []
+        : Array.from({ length: workers }, (_, i) => children.keep('worker', `worker-${i + 1}`, databaseUrl))),
     ]);
     const addresses = await Promise.race([started, stopped]);
     if (addresses) {
@@ -72,8 +84,20 @@ export async function runStart(config: Config, options: StartOptions): Promise<v
     }
     await stopped;
   } finally {
+    metricsServer?.close();
     children.kill();
     await embedded?.stop();
+  }
+}
+
+/** The port for metrics, where one is set: here, beside all processes, so that it answers for those of any role. */
+async function openMetrics(config: Config, children: Children): Promise<MetricsServer | undefined> {
+  const { host, metricsPort: port, metricsToken: token } = config;
+  if (port === null) return undefined;
+  try {
+    return await startMetricsServer({ host, port, token, read: async () => renderMetrics(await children.gather()) });
+  } catch (error) {
+    throw new ConfigError(`METRICS_PORT: nothing can listen on ${host}:${port} (${(error as Error).message}).`);
   }
 }
 
@@ -130,6 +154,7 @@ class Children {
   readonly #log: Log;
   readonly #alive = new Set<ChildProcess>();
   readonly #pollAges = new Map<ChildProcess, number>();
+  readonly #metrics = new GatheredMetrics<ChildProcess>();
   #isStopping = false;
 
   constructor(log: Log) {
@@ -137,7 +162,7 @@ class Children {
   }
 
   /** Starts a process and keeps its place filled; resolves with its address when it is ready for the first time. */
-  keep(role: 'api' | 'worker', databaseUrl: string): Promise<string | null> {
+  keep(role: 'api' | 'worker', name: string, databaseUrl: string): Promise<string | null> {
     return new Promise((resolve, reject) => {
       let waitMs = restartMsLeast;
       let wasReady = false;
@@ -146,10 +171,14 @@ class Children {
         const startedAt = performance.now();
         const child = fork(fileURLToPath(new URL(`./process${moduleExtension}`, import.meta.url)));
         this.#alive.add(child);
-        child.send({ type: 'start', role, databaseUrl } satisfies ToProcess);
+        child.send({ type: 'start', role, name, databaseUrl } satisfies ToProcess);
         child.on('message', (message: FromProcess) => {
           if (message.type === 'polled') {
             this.#notePoll(child, message.pollAgeMs);
+          } else if (message.type === 'metrics-told') {
+            this.#metrics.hear(message);
+          } else if (message.type === 'metrics-asked') {
+            void this.#tellMetrics(child, message.question);
           } else if (message.type === 'ready') {
             wasReady = true;
             resolve(message.address);
@@ -161,6 +190,7 @@ class Children {
         child.on('exit', (code, signal) => {
           this.#alive.delete(child);
           this.#pollAges.delete(child);
+          this.#metrics.forget(child);
           if (this.#isStopping) return;
           if (!wasReady) {
             reject(new ConfigError(`The ${role} process ended before it was ready.`));
@@ -173,6 +203,17 @@ class Children {
       };
       launch();
     });
+  }
+
+  /** What all processes count, as one. */
+  gather(): Promise<FamilySnapshot[]> {
+    const connected = [...this.#alive].filter((child) => child.connected);
+    return this.#metrics.gather(connected, (child, wanted) => void child.send(wanted satisfies ToProcess));
+  }
+
+  async #tellMetrics(child: ChildProcess, question: number): Promise<void> {
+    const told: ToProcess = { type: 'metrics-told', question, families: await this.gather() };
+    if (child.connected) child.send(told);
   }
 
   #notePoll(worker: ChildProcess, pollAgeMs: number): void {

@@ -17,10 +17,9 @@ import { type Config, variables } from './config.ts';
 import { createAnswerForms } from './delivery/answer-forms.ts';
 import { createCompiledMessages } from './delivery/compiled-messages.ts';
 import { channelOfNumber } from './delivery/delivery.ts';
-import { createFlushPace } from './delivery/flush-pace.ts';
+import { createFlushPace, type FlushPace } from './delivery/flush-pace.ts';
 import { createLanes } from './delivery/lanes.ts';
 import { createLeases } from './delivery/leases.ts';
-import type { MessageLedger } from './delivery/message-ledger.ts';
 import { createMessageWatches } from './delivery/message-watch.ts';
 import { batchesChannel } from './delivery/queries.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
@@ -31,6 +30,7 @@ import { isStillSending } from './messages/cancel-message.ts';
 import { createLocalInstants, type LocalInstants } from './messages/local-time.ts';
 import { advanceMessage, canceledChannel, findMessageToSend, finishedChannel } from './messages/queries.ts';
 import { createAddressGuard, parseOutboundExceptions } from './platform/address-guard.ts';
+import { ApiError } from './platform/api-error.ts';
 import { createClock, type SettableClock } from './platform/clock.ts';
 import { openPool, type PoolOptions, type Sql } from './platform/db.ts';
 import { createFairSlots } from './platform/fair-slots.ts';
@@ -41,6 +41,7 @@ import { checkDurability, cursorKeyOf, loadInstance } from './platform/instance.
 import { startListener } from './platform/listener.ts';
 import type { Log } from './platform/log.ts';
 import type { MasterKeys } from './platform/master-key.ts';
+import { type FamilySnapshot, renderMetrics } from './platform/metrics.ts';
 import { createOutboundHttp } from './platform/outbound-http.ts';
 import { createOutboundSockets } from './platform/outbound-socket.ts';
 import { createOutboundTransport, type TransportOptions } from './platform/outbound-transport.ts';
@@ -53,6 +54,7 @@ import { loadTimeZones } from './platform/time-zones.ts';
 import { createAddressLimits } from './quotas/address-limit.ts';
 import { loadPlans } from './quotas/plan.ts';
 import { createRateLimit } from './quotas/rate-limit.ts';
+import { createDatabaseMetrics, createServiceMetrics } from './service-metrics.ts';
 import { webhooksChannel } from './webhooks/queries.ts';
 import type { WebhookDeps } from './webhooks/worker.ts';
 import { startWorkers, type Workers } from './workers.ts';
@@ -65,6 +67,8 @@ export interface ServiceOptions {
   readonly log: Log;
   /** For those who cannot wait as long or load as much as the defaults: tests. */
   readonly http?: Pick<HttpServerOptions<Caller>, 'bodyTimeoutMs' | 'loadLimits'>;
+  /** The name of this process in metrics, and how the sums of all processes are asked for; without it there is this one alone. */
+  readonly metrics?: { readonly name: string; gather(): Promise<readonly FamilySnapshot[] | undefined> };
   /** The same of the database. */
   readonly databaseLimits?: Partial<DatabaseLimits>;
 }
@@ -82,6 +86,8 @@ export interface Service {
   readonly localInstants: LocalInstants;
   /** What webhooks are called with. */
   readonly webhooks: WebhookDeps;
+  /** What this process has counted, and on demand what the database says of all of them. */
+  snapshotMetrics(wanted: { includesDatabase: boolean }): Promise<FamilySnapshot[]>;
   /** Starts the loops of a worker. */
   startWorkers(): Workers;
   /** How long ago the slowest worker beside this process looked for work. */
@@ -155,6 +161,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const clockTimer = setInterval(() => clock.synchronize().catch(() => undefined), 30_000);
   clockTimer.unref();
 
+  const metrics = createServiceMetrics(options.metrics?.name ?? 'api');
   const seal = createSeal(masterKeys.key, masterKeys.previous);
   const instance = await loadInstance(sql, seal);
   const [receiptKey] = instance.receiptKeys;
@@ -203,22 +210,32 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     fcmTokenUrl: config.fcmTokenUrl,
   });
 
-  const ledger: MessageLedger = {
+  const ledger = metrics.countOutcomes({
     find: findMessageToSend,
     isSending: (ofSql, appId, messageId) => isStillSending({ sql: ofSql, clock }, appId, messageId),
     advance: (tx, appId, messageId, counts) => advanceMessage(tx, clock, appId, messageId, counts),
-  };
+  });
   await pauseWhereMoved(sql);
   let workers: Workers | undefined;
   const pause = await watchPause({ sql, log, onResume: () => workers?.wake() });
   const leases = createLeases({ sql: sendSql, clock, log });
+  const pace = createFlushPace();
+  const flushPace: FlushPace = {
+    get waitMs() {
+      return pace.waitMs;
+    },
+    note(tookMs) {
+      pace.note(tookMs);
+      metrics.noteFlush(tookMs);
+    },
+  };
   const run: RunDeps = {
     sql: sendSql,
     clock,
     log,
     forms: createAnswerForms({ sql: sendSql }),
     ledger,
-    flushPace: createFlushPace(),
+    flushPace,
     senders,
     lanes: createLanes(() => clock.nowMs()),
     random: Math.random,
@@ -238,12 +255,14 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     clock,
     log,
     http: http1,
+    rules: { exceptions, ownHosts },
     seal,
     isPaused: pause.isPaused,
     channelOfNumber,
     random: Math.random,
     retrySeconds: config.webhookRetrySeconds,
     failurePauseMsMax: config.webhookFailurePauseMsMax,
+    noteAttempt: metrics.noteAttempt,
   };
 
   const finishes = createFinishes();
@@ -275,6 +294,11 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   let told = { pollAgeMs: Number.NEGATIVE_INFINITY, at: 0 };
   const underWay = new Set<Promise<unknown>>();
   const addressLimits = createAddressLimits({ clock, newDevicesPerMinute: config.newDevicesPerMinute });
+  const readDatabase = createDatabaseMetrics({ sql: workSql, clock, isPaused: pause.isPaused });
+  const snapshotMetrics: Service['snapshotMetrics'] = async ({ includesDatabase }) => [
+    ...metrics.snapshot(),
+    ...(includesDatabase ? await readDatabase() : []),
+  ];
   const http: HttpDeps = {
     sql,
     txSql,
@@ -295,6 +319,13 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     isPaused: pause.isPaused,
     sendWaitMs: config.sendWaitMs,
     addressLimits,
+    metrics,
+    metricsToken: config.metricsToken,
+    async readMetrics() {
+      const families = await (options.metrics?.gather() ?? snapshotMetrics({ includesDatabase: true }));
+      if (!families) throw new ApiError('unavailable', { retryAfterMs: 1000 });
+      return renderMetrics(families);
+    },
     track(work) {
       underWay.add(work);
       void work.catch(() => undefined).finally(() => underWay.delete(work));
@@ -314,6 +345,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     delayUnauthorized: addressLimits.delayUnauthorized,
     nobody,
     log,
+    noteAnswer: metrics.noteRequest,
     trustedProxies: config.trustedProxies,
   });
 
@@ -326,6 +358,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     webhooks,
     pause,
     localInstants,
+    snapshotMetrics,
     startWorkers() {
       const { retentionDays } = config;
       workers ??= startWorkers({ run, sql: workSql, txSql, clock, plans, log, localInstants, retentionDays, webhooks });
@@ -349,7 +382,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       pause.stop();
       await listener.stop();
       await Promise.all(Object.values(senders).map((sender) => sender.close()));
-      await Promise.all([sql, txSql, workSql, sendSql, limitSql].map((pool) => pool.end({ timeout: 5 })));
+      await Promise.all([sql, txSql, workSql, sendSql, webhookSql, limitSql].map((pool) => pool.end({ timeout: 5 })));
     },
   };
 }

@@ -144,10 +144,10 @@ async function attempts(text: string): Promise<Answer> {
 async function test(text: string): Promise<Answer> {
   const config = loadConfig();
   return withWebhook(text, async (context, webhook) => {
-    const { exceptions } = endpointRulesOf(config);
-    const http = createOutboundHttp(createOutboundSockets(createAddressGuard({ exceptions })));
+    const rules = endpointRulesOf(config);
+    const http = createOutboundHttp(createOutboundSockets(createAddressGuard(rules)));
     try {
-      const result = await testWebhook({ ...context, seal: await context.loadSeal(), http }, webhook);
+      const result = await testWebhook({ ...context, seal: await context.loadSeal(), http, rules }, webhook);
       const said = result.status_code === null ? 'no answer' : `status ${result.status_code}`;
       const line = `${said}, ${result.duration_ms} ms`;
       return {

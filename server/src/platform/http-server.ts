@@ -82,6 +82,8 @@ export interface HttpServerOptions<Caller> {
   /** The caller of public routes. */
   readonly nobody: Caller;
   readonly log: Log;
+  /** Told of each answer. `route` is its pattern, empty where no route fits: an address may be anything. */
+  readonly noteAnswer?: (answer: { method: string; route: string; status: number; seconds: number }) => void;
   /** Peers whose X-Forwarded-For is believed; none by default. */
   readonly trustedProxies?: readonly string[];
   /** Headers must arrive within this time, and a body within as much again. */
@@ -146,6 +148,13 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
       throw invalidJson('A request has exactly one Host header.');
     }
   });
+  const { noteAnswer } = options;
+  if (noteAnswer) {
+    server.addHook('onResponse', async (request, reply) => {
+      const route = request.routeOptions.url ?? '';
+      noteAnswer({ method: request.method, route, status: reply.statusCode, seconds: reply.elapsedTime / 1000 });
+    });
+  }
   server.setErrorHandler((error, request, reply) => sendError(toApiError(error), request, reply, log));
   server.setNotFoundHandler((request, reply) => sendError(notFound(), request, reply, log));
 

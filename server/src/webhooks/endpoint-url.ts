@@ -2,7 +2,7 @@
 // every connection, by the address guard. Pure.
 import type { OutboundExceptions } from '../platform/address-guard.ts';
 import { type Issue, invalid } from '../platform/api-error.ts';
-import { judgeUrl } from '../platform/outbound-url.ts';
+import { judgeUrl, type OutboundUrl, type UrlProblem } from '../platform/outbound-url.ts';
 
 export interface EndpointUrlRules {
   readonly exceptions: OutboundExceptions;
@@ -10,9 +10,14 @@ export interface EndpointUrlRules {
   readonly ownHosts: readonly string[];
 }
 
+/** As it is when it is saved, and again at every request: what stands in the table may have come there in another way (R-30). */
+export function judgeEndpoint(text: string, rules: EndpointUrlRules): OutboundUrl | UrlProblem {
+  return judgeUrl(text, { ports: [443, 8443], ...rules });
+}
+
 /** The address as it is stored. Throws the 400 at `endpoint`. */
 export function checkEndpoint(text: string, rules: EndpointUrlRules): string {
-  const judged = judgeUrl(text, { ports: [443, 8443], ...rules });
+  const judged = judgeEndpoint(text, rules);
   if ('url' in judged) return judged.url.href;
   const issue: Issue = { path: ['endpoint'], code: judged.code, message: judged.message };
   throw invalid([issue]);

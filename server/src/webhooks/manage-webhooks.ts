@@ -4,11 +4,10 @@ import { type Issue, invalid } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, transaction } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
-import type { OutboundHttp } from '../platform/outbound-http.ts';
 import type { Seal } from '../platform/seal.ts';
 import { checkEndpoint, type EndpointUrlRules } from './endpoint-url.ts';
 import { testBody } from './event-body.ts';
-import { type AttemptError, postEvent } from './post-event.ts';
+import { type AttemptError, type PostDeps, postEvent } from './post-event.ts';
 import {
   deleteWebhook,
   insertWebhook,
@@ -132,10 +131,7 @@ export interface WebhookTest {
 }
 
 /** One signed request by the guarded way, whatever is subscribed; kept as `last_test`, in no log and no count. */
-export async function testWebhook(
-  deps: ManageDeps & { readonly http: OutboundHttp },
-  webhook: StoredWebhook,
-): Promise<WebhookTest> {
+export async function testWebhook(deps: ManageDeps & PostDeps, webhook: StoredWebhook): Promise<WebhookTest> {
   if (webhook.state === 'disabled') {
     const message = 'A disabled webhook is not called: enable it first.';
     throw invalid([{ path: ['id'], code: 'invalid_value', message }]);

@@ -2,6 +2,7 @@
 // (contract 13.4, R-20 to R-23). Whatever goes wrong is a result and never an exception.
 import type { Clock } from '../platform/clock.ts';
 import type { OutboundHttp, OutboundResult } from '../platform/outbound-http.ts';
+import { type EndpointUrlRules, judgeEndpoint } from './endpoint-url.ts';
 import { parseRetryAfter } from './retry.ts';
 import { signatureOf } from './signature.ts';
 
@@ -38,16 +39,27 @@ export interface EventPost {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+export interface PostDeps {
+  readonly http: OutboundHttp;
+  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly rules: EndpointUrlRules;
+}
+
+/** Redirects by their statuses; 304 and the like are answers that are no 2xx. */
+const redirects: readonly number[] = [301, 302, 303, 307, 308];
+
+/** Never rejects for what an endpoint does. */
 export async function postEvent(
-  { http, clock }: { http: OutboundHttp; clock: Clock },
+  { http, clock, rules }: PostDeps,
   { endpoint, pool, secrets, event, body, headers }: EventPost,
 ): Promise<PostResult> {
-  const url = new URL(endpoint);
+  const judged = judgeEndpoint(endpoint, rules);
+  if (!('url' in judged)) return { statusCode: null, error: 'blocked_address', durationMs: 0, retryAfterMs: null };
+  const { url, host, port } = judged;
   const startedAt = performance.now();
   const answer = http.request({
     method: 'POST',
-    host: url.hostname.replace(/^\[|\]$/g, ''),
-    port: url.port === '' ? 443 : Number(url.port),
+    ...{ host, port },
     path: url.pathname + url.search,
     pool,
     timeoutMs,
@@ -71,7 +83,7 @@ export async function postEvent(
   }
   const { status } = result;
   const isAcknowledged = status >= 200 && status < 300;
-  const error = isAcknowledged ? null : status >= 300 && status < 400 ? 'redirect' : 'http_status';
+  const error = isAcknowledged ? null : redirects.includes(status) ? 'redirect' : 'http_status';
   const retryAfter = result.headers['retry-after'];
   return {
     statusCode: status,

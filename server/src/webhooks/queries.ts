@@ -165,27 +165,21 @@ export async function insertEvents(tx: Tx, clock: Clock, appId: Uuid, events: re
 }
 
 /**
- * Takes the next webhook that may be called and has something to tell, after `afterId` in a circle: one with a million events
- * delays no other's one. Holds its row, which others skip. How many more requests it may have under way comes with it.
+ * Takes webhooks that may be called and have something to tell, after `afterId` in a circle: one with a million events delays no
+ * other's one. Holds their rows, which others skip. Whether there is room is looked at as it was when the statement began: how
+ * much there is, `claimEvents` finds out once the row is held.
  */
-export async function lockNextWebhook(
-  tx: Tx,
-  clock: Clock,
-  afterId: Uuid,
-): Promise<(StoredWebhook & { room: number }) | undefined> {
-  const [row] = await tx<(StoredWebhook & { room: number })[]>`
-    SELECT ${webhookColumns(tx)}, w.in_flight_max - (
-        SELECT count(*) FROM webhook_events e
-        WHERE e.app_id = w.app_id AND e.webhook_id = w.id AND e.claim_id IS NOT NULL AND e.due_at > ${clock.now}
-      )::int AS room
+export async function lockNextWebhooks(tx: Tx, clock: Clock, afterId: Uuid, limit: number): Promise<StoredWebhook[]> {
+  return tx<StoredWebhook[]>`
+    SELECT ${webhookColumns(tx)}
     FROM webhooks w JOIN apps a ON a.id = w.app_id
+      CROSS JOIN LATERAL (SELECT e.due_at FROM webhook_events e
+        WHERE e.app_id = w.app_id AND e.webhook_id = w.id ORDER BY e.due_at, e.id LIMIT 1) AS next
     WHERE w.state = 'enabled' AND a.suspended_at IS NULL AND (w.paused_until IS NULL OR w.paused_until <= ${clock.now})
-      AND EXISTS (SELECT 1 FROM webhook_events e
-        WHERE e.app_id = w.app_id AND e.webhook_id = w.id AND e.due_at <= ${clock.now})
+      AND next.due_at <= ${clock.now}
       AND w.in_flight_max > (SELECT count(*) FROM webhook_events e
         WHERE e.app_id = w.app_id AND e.webhook_id = w.id AND e.claim_id IS NOT NULL AND e.due_at > ${clock.now})
-    ORDER BY (w.id <= ${afterId}::uuid), w.id LIMIT 1 FOR UPDATE OF w SKIP LOCKED`;
-  return row;
+    ORDER BY (w.id <= ${afterId}::uuid), w.id LIMIT ${limit} FOR UPDATE OF w SKIP LOCKED`;
 }
 
 export interface ClaimedEvent {
@@ -202,25 +196,48 @@ export interface ClaimedEvent {
   readonly metadata: Readonly<Record<string, unknown>> | null;
 }
 
-/** Claims due events of a webhook whose row is held, oldest first. An event whose holder died is due like any other. */
+/**
+ * Claims due events of a webhook whose row is held, oldest first, as many as its window has room for. What is under way is counted
+ * by this statement, which began when the row was held already: no claim of another process can have come in between (R-24). An
+ * event whose holder died is due like any other.
+ */
 export async function claimEvents(
   tx: Tx,
   clock: Clock,
-  webhook: { appId: Uuid; id: Uuid },
-  claim: { id: Uuid; leaseMs: number; limit: number },
+  webhook: { appId: Uuid; id: Uuid; inFlightMax: number },
+  claim: { id: Uuid; leaseMs: number },
 ): Promise<ClaimedEvent[]> {
+  // The 64 are the largest window, said as a number: of a limit that it does not know a planner expects a tenth of a million.
   return tx<ClaimedEvent[]>`
     WITH taken AS (
       UPDATE webhook_events e SET claim_id = ${claim.id},
         due_at = ${clock.now} + ${claim.leaseMs}::float8 * interval '1 millisecond'
       WHERE e.app_id = ${webhook.appId} AND e.webhook_id = ${webhook.id} AND e.id = ANY(ARRAY(
-        SELECT d.id FROM webhook_events d
-        WHERE d.app_id = ${webhook.appId} AND d.webhook_id = ${webhook.id} AND d.due_at <= ${clock.now}
-        ORDER BY d.due_at, d.id LIMIT ${claim.limit}))
+        SELECT due.id FROM (
+          SELECT d.id, d.due_at FROM webhook_events d
+          WHERE d.app_id = ${webhook.appId} AND d.webhook_id = ${webhook.id} AND d.due_at <= ${clock.now}
+          ORDER BY d.due_at, d.id LIMIT 64) AS due
+        ORDER BY due.due_at, due.id LIMIT greatest(0, ${webhook.inFlightMax}::int - (
+          SELECT count(*)::int FROM webhook_events c
+          WHERE c.app_id = ${webhook.appId} AND c.webhook_id = ${webhook.id} AND c.claim_id IS NOT NULL
+            AND c.due_at > ${clock.now}))))
       RETURNING e.id, e.kind, e.message_id, e.device_id, e.channel, e.at, e.error_code, e.details, e.attempts
     )
     SELECT t.*, m.metadata FROM taken t LEFT JOIN messages m ON m.app_id = ${webhook.appId} AND m.id = t.message_id
     ORDER BY t.id`;
+}
+
+/** Which of these events are still held by one of these claims. */
+export async function listHeld(
+  tx: Tx,
+  webhook: { appId: Uuid; id: Uuid },
+  claimIds: readonly Uuid[],
+  ids: readonly Uuid[],
+): Promise<{ id: Uuid }[]> {
+  return tx<{ id: Uuid }[]>`
+    SELECT id FROM webhook_events
+    WHERE app_id = ${webhook.appId} AND webhook_id = ${webhook.id} AND id = ANY(${ids as Uuid[]}::uuid[])
+      AND claim_id = ANY(${claimIds as Uuid[]}::uuid[])`;
 }
 
 /** Acknowledged, or given up: gone, if this claim still holds it. */
@@ -266,12 +283,11 @@ export interface AttemptRow {
   readonly durationMs: number;
 }
 
-/** Adds attempts, oldest first, and keeps the newest. The caller holds the webhook's row, so the number is exact. */
+/** Adds attempts, oldest first. */
 export async function insertAttempts(
   tx: Tx,
   webhook: { appId: Uuid; id: Uuid },
   attempts: readonly AttemptRow[],
-  keptMax: number,
 ): Promise<void> {
   const column = <Value>(pick: (attempt: AttemptRow) => Value): Value[] => attempts.map(pick);
   await tx`
@@ -286,6 +302,10 @@ export async function insertAttempts(
       ${column(({ statusCode }) => statusCode)}::smallint[], ${column(({ error }) => error)}::text[],
       ${column(({ durationMs }) => durationMs)}::int[]
     ) AS a (id, at_ms, kind, event_id, message_id, device_id, attempt, status_code, error, duration_ms)`;
+}
+
+/** Keeps the newest attempts alone. The caller holds the webhook's row, so the number is exact. */
+export async function deleteOldAttempts(tx: Tx, webhook: { appId: Uuid; id: Uuid }, keptMax: number): Promise<void> {
   await tx`
     DELETE FROM webhook_attempts WHERE app_id = ${webhook.appId} AND webhook_id = ${webhook.id} AND id < (
       SELECT id FROM webhook_attempts WHERE app_id = ${webhook.appId} AND webhook_id = ${webhook.id}

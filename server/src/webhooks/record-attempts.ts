@@ -1,7 +1,8 @@
 // Writes what attempts came to: the webhook's health in order of completion, the events that are done or wait, the log. One
 // transaction at a time for each webhook, over all processes, with whatever has completed since the last one (R-24).
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../platform/clock.ts';
-import { type Sql, transaction } from '../platform/db.ts';
+import { isDatabaseDown, type Sql, transaction } from '../platform/db.ts';
 import { failpoint } from '../platform/failpoint.ts';
 import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
@@ -10,13 +11,15 @@ import {
   type AttemptRow,
   type ClaimedEvent,
   deleteEvents,
+  deleteOldAttempts,
   insertAttempts,
+  listHeld,
   lockWebhook,
   postponeEvents,
   updateHealth,
 } from './queries.ts';
 import { retryInMs } from './retry.ts';
-import { afterFailure, afterSuccess, kindOfNumber, pauseMs } from './webhook.ts';
+import { afterFailure, afterSuccess, type Health, kindOfNumber, pauseMs } from './webhook.ts';
 
 export interface RecordDeps {
   readonly sql: Sql;
@@ -25,6 +28,8 @@ export interface RecordDeps {
   readonly random: () => number;
   readonly retrySeconds: readonly number[];
   readonly failurePauseMsMax: number;
+  /** Told of every attempt once it is written. */
+  readonly noteAttempt: (webhookId: Uuid, result: PostResult) => void;
 }
 
 export interface Completed {
@@ -37,9 +42,14 @@ export interface Completed {
 /** The attempts that are kept of each webhook. */
 export const attemptsKept = 50;
 
+interface Webhook {
+  readonly appId: Uuid;
+  readonly id: Uuid;
+}
+
 export interface AttemptRecorder {
   /** Resolves when the attempt is written. */
-  record(webhook: { appId: Uuid; id: Uuid }, completed: Completed): Promise<void>;
+  record(webhook: Webhook, completed: Completed): Promise<void>;
 }
 
 export function createAttemptRecorder(deps: RecordDeps): AttemptRecorder {
@@ -57,7 +67,7 @@ export function createAttemptRecorder(deps: RecordDeps): AttemptRecorder {
       const previous = writing.get(webhook.id) ?? Promise.resolve();
       first.written = previous.then(async () => {
         waiting.delete(webhook.id);
-        await write(deps, webhook, first.completed);
+        await writeInTime(deps, webhook, first.completed);
       });
       waiting.set(webhook.id, first);
       const settled = first.written.catch(() => undefined);
@@ -70,32 +80,49 @@ export function createAttemptRecorder(deps: RecordDeps): AttemptRecorder {
   };
 }
 
+/** A database that is away for a moment costs no attempt its place in the count. Shorter than what is left of the lease. */
+const writeWithinMs = 10_000;
+const writeAgainMs = 200;
+
+async function writeInTime(deps: RecordDeps, webhook: Webhook, completed: readonly Completed[]): Promise<void> {
+  const deadline = performance.now() + writeWithinMs;
+  for (let isRepeated = false; ; isRepeated = true) {
+    try {
+      return await write(deps, webhook, completed, isRepeated);
+    } catch (error) {
+      if (!isDatabaseDown(error) || performance.now() > deadline) throw error;
+      await pause(writeAgainMs);
+    }
+  }
+}
+
+/** `isRepeated`: it may have been committed without a word, and what is no longer held has been counted. */
 async function write(
   deps: RecordDeps,
-  webhook: { appId: Uuid; id: Uuid },
+  webhook: Webhook,
   completed: readonly Completed[],
+  isRepeated: boolean,
 ): Promise<void> {
   const { sql, clock, log } = deps;
-  await transaction(sql, async (tx) => {
+  const claimIds = [...new Set(completed.map(({ claimId }) => claimId))];
+  const ids = completed.map(({ event }) => event.id);
+  const counted = await transaction(sql, async (tx) => {
     const stored = await lockWebhook(tx, webhook.appId, webhook.id);
     // Deleted meanwhile, with its events.
-    if (!stored) return;
-    let health: Parameters<typeof afterSuccess>[0] = stored;
-    const done: Uuid[] = [];
-    const later: { id: Uuid; attempts: number; inMs: number }[] = [];
-    for (const { event, result } of completed) {
-      health = result.error === null ? afterSuccess(health) : afterFailure(health);
-      const attempts = event.attempts + 1;
-      const inMs =
-        result.error === null ? undefined : retryInMs(deps.retrySeconds, attempts, result.retryAfterMs, deps.random());
-      if (inMs === undefined) done.push(event.id);
-      else later.push({ id: event.id, attempts, inMs });
-    }
-    const claimIds = [...new Set(completed.map(({ claimId }) => claimId))];
-    if (done.length > 0) await deleteEvents(tx, webhook, claimIds, done);
-    if (later.length > 0) await postponeEvents(tx, clock, webhook, claimIds, later);
-    await insertAttempts(tx, webhook, completed.slice(-attemptsKept).map(toRow), attemptsKept);
-    await updateHealth(tx, clock, webhook.appId, webhook.id, health, pauseMs(health.failures, deps.failurePauseMsMax));
+    if (!stored) return [];
+    const held = isRepeated ? new Set((await listHeld(tx, webhook, claimIds, ids)).map(({ id }) => id)) : undefined;
+    const attempts = held ? completed.filter(({ event }) => held.has(event.id)) : completed;
+    if (attempts.length === 0) return [];
+    const { health, done, later } = judge(deps, stored, attempts);
+    const restMs = pauseMs(health.failures, deps.failurePauseMsMax);
+    // Pipelined: the row is held for one way to the database and back.
+    await Promise.all([
+      done.length > 0 && deleteEvents(tx, webhook, claimIds, done),
+      later.length > 0 && postponeEvents(tx, clock, webhook, claimIds, later),
+      insertAttempts(tx, webhook, attempts.slice(-attemptsKept).map(toRow)),
+      deleteOldAttempts(tx, webhook, attemptsKept),
+      updateHealth(tx, clock, webhook.appId, webhook.id, health, restMs),
+    ]);
     await failpoint('webhook.before_ack_commit');
     if (health.state === 'disabled' && stored.state === 'enabled') {
       log.warn(
@@ -103,8 +130,34 @@ async function write(
         'webhook disabled: its endpoint failed 15 times in a row',
       );
     }
+    return attempts;
   });
-  for (const one of completed) logAttempt(log, webhook, one, deps.retrySeconds.length);
+  for (const one of counted) {
+    deps.noteAttempt(webhook.id, one.result);
+    logAttempt(log, webhook, one, deps.retrySeconds.length);
+  }
+}
+
+interface Verdict {
+  readonly health: Health;
+  /** Acknowledged or given up. */
+  readonly done: readonly Uuid[];
+  readonly later: readonly { readonly id: Uuid; readonly attempts: number; readonly inMs: number }[];
+}
+
+/** What attempts, in order of completion, make of a webhook and of their events. */
+function judge({ retrySeconds, random }: RecordDeps, before: Health, attempts: readonly Completed[]): Verdict {
+  let health = before;
+  const done: Uuid[] = [];
+  const later: { id: Uuid; attempts: number; inMs: number }[] = [];
+  for (const { event, result } of attempts) {
+    health = result.error === null ? afterSuccess(health) : afterFailure(health);
+    const made = event.attempts + 1;
+    const inMs = result.error === null ? undefined : retryInMs(retrySeconds, made, result.retryAfterMs, random());
+    if (inMs === undefined) done.push(event.id);
+    else later.push({ id: event.id, attempts: made, inMs });
+  }
+  return { health, done, later };
 }
 
 // Ids sort by the millisecond of completion.
@@ -124,12 +177,7 @@ function toRow({ event, at, result }: Completed): AttemptRow {
 }
 
 // One line an attempt, with every id on it (R-82); one that was given up says so.
-function logAttempt(
-  log: Log,
-  webhook: { appId: Uuid; id: Uuid },
-  { event, result }: Completed,
-  retriesMax: number,
-): void {
+function logAttempt(log: Log, webhook: Webhook, { event, result }: Completed, retriesMax: number): void {
   const attempt = event.attempts + 1;
   const isGivenUp = result.error !== null && attempt > retriesMax;
   log[isGivenUp ? 'warn' : 'info'](

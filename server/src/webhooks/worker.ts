@@ -1,67 +1,89 @@
-// Empties the outbox: takes the next webhook that has something due and room for requests, posts its events at once, and lets
-// each be recorded as it completes. A slow or dead endpoint holds its own places and nobody else's.
+// Empties the outbox: takes the webhooks that have something due and room for requests, posts their events at once, and lets each
+// be recorded as it completes. A slow or dead endpoint holds its own places and nobody else's.
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, transaction } from '../platform/db.ts';
 import { failpoint } from '../platform/failpoint.ts';
 import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
-import type { OutboundHttp } from '../platform/outbound-http.ts';
 import type { Seal } from '../platform/seal.ts';
 import { startWorkLoop, type WorkLoop } from '../platform/work-loop.ts';
 import { eventBody } from './event-body.ts';
-import { type PostResult, postEvent } from './post-event.ts';
-import { type ClaimedEvent, claimEvents, lockNextWebhook, type StoredWebhook } from './queries.ts';
+import { type PostDeps, type PostResult, postEvent } from './post-event.ts';
+import { type ClaimedEvent, claimEvents, lockNextWebhooks, type StoredWebhook } from './queries.ts';
 import { createAttemptRecorder, type RecordDeps } from './record-attempts.ts';
 import { openSecrets } from './secrets.ts';
-import { signingSecrets } from './signature.ts';
+import { type StoredSecrets, signingSecrets } from './signature.ts';
 import { kindOfNumber } from './webhook.ts';
 
-export interface WebhookDeps extends RecordDeps {
+export interface WebhookDeps extends RecordDeps, PostDeps {
   readonly sql: Sql;
   readonly clock: Clock;
   readonly log: Log;
-  readonly http: OutboundHttp;
   readonly seal: Seal;
   readonly isPaused: () => boolean;
   /** As deliveries number them. */
   readonly channelOfNumber: (channel: number) => string;
 }
 
-/** Webhooks served at once by a process. Each waits at most for its own endpoint. */
-const turnsMax = 256;
+/** Under way at once in a process. Each waits at most for its own endpoint, and a dead one has at most ten of them. */
+const requestsMax = 2_000;
+/** A claim looks at all webhooks, so it takes more than one. */
+const webhooksPerClaim = 16;
 const pollMs = 250;
 /** Longer than an attempt can take and be recorded; what a killed process held is due again after it. */
 const leaseMs = 20_000;
+/** The shortest pause after a failure, and a little more. */
+const firstPauseOverMs = 110;
 
 const firstId: Uuid = '00000000-0000-0000-0000-000000000000';
+
+interface Claim {
+  readonly id: Uuid;
+  readonly webhook: StoredWebhook;
+  readonly events: readonly ClaimedEvent[];
+}
 
 export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
   const recorder = createAttemptRecorder(deps);
   let lastId = firstId;
   let isStopping = false;
+  let underWay = 0;
 
-  const deliver = async (webhook: StoredWebhook, claimId: Uuid, event: ClaimedEvent): Promise<void> => {
-    const result = await attempt(deps, webhook, event);
-    await failpoint('webhook.after_response');
-    await recorder.record(webhook, { event, claimId, at: deps.clock.date(), result });
-    // Its place is free: there may be more for it.
-    loop.wake();
-    if (result.error !== null) setTimeout(() => loop.wake(), 110).unref();
+  const deliver = async (claim: Claim, secrets: OpenedSecrets, event: ClaimedEvent): Promise<void> => {
+    underWay++;
+    try {
+      const result = await attempt(deps, claim.webhook, secrets, event);
+      await failpoint('webhook.after_response');
+      await recorder.record(claim.webhook, { event, claimId: claim.id, at: deps.clock.date(), result });
+      if (result.error !== null) setTimeout(() => loop.wake(), firstPauseOverMs).unref();
+    } catch (error) {
+      // The event is due again when the claim's lease has run out.
+      deps.log.error({ err: error, webhook_id: claim.webhook.id }, 'webhook attempt not recorded');
+    } finally {
+      underWay--;
+      // Its place is free: there may be more for it.
+      loop.wake();
+    }
   };
 
   const loop = startWorkLoop({
     name: 'webhooks',
-    turnsMax,
+    // What bounds them is the number of requests.
+    turnsMax: Number.POSITIVE_INFINITY,
     pollMs,
     log: deps.log,
-    isPaused: () => isStopping || deps.isPaused(),
+    isPaused: () => isStopping || underWay >= requestsMax || deps.isPaused(),
     async claim() {
-      const claimed = await claimNext(deps, lastId);
-      if (!claimed) return undefined;
-      const { webhook, claimId, events } = claimed;
-      lastId = webhook.id;
+      const { claims, nextId } = await claimNext(deps, lastId);
+      lastId = nextId;
+      if (claims.length === 0) return undefined;
       return async () => {
-        await Promise.all(events.map((event) => deliver(webhook, claimId, event)));
+        await Promise.all(
+          claims.map(async (claim) => {
+            const secrets = openOnce(deps, claim.webhook);
+            await Promise.all(claim.events.map((event) => deliver(claim, secrets, event)));
+          }),
+        );
       };
     },
   });
@@ -78,30 +100,48 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
   };
 }
 
-async function claimNext(
-  { sql, clock }: WebhookDeps,
-  afterId: Uuid,
-): Promise<{ webhook: StoredWebhook; claimId: Uuid; events: ClaimedEvent[] } | undefined> {
-  const claimId = mintUuid(clock.nowMs());
+async function claimNext({ sql, clock }: WebhookDeps, afterId: Uuid): Promise<{ claims: Claim[]; nextId: Uuid }> {
+  const id = mintUuid(clock.nowMs());
   return transaction(sql, async (tx) => {
-    const webhook = await lockNextWebhook(tx, clock, afterId);
-    if (!webhook) return undefined;
-    const events = await claimEvents(tx, clock, webhook, { id: claimId, leaseMs, limit: webhook.room });
-    return { webhook, claimId, events };
+    const webhooks = await lockNextWebhooks(tx, clock, afterId, webhooksPerClaim);
+    // Pipelined: one way to the database and back for all of them.
+    const claims = await Promise.all(
+      webhooks.map(async (webhook) => ({
+        ...{ id, webhook },
+        events: await claimEvents(tx, clock, webhook, { id, leaseMs }),
+      })),
+    );
+    return { claims: claims.filter(({ events }) => events.length > 0), nextId: webhooks.at(-1)?.id ?? afterId };
   });
 }
 
-// Never rejects: what cannot even be begun is a failed attempt.
-async function attempt(deps: WebhookDeps, webhook: StoredWebhook, event: ClaimedEvent): Promise<PostResult> {
+/** What a claim's events are signed with, or why they cannot be: then every one of them is an attempt that failed. */
+type OpenedSecrets = StoredSecrets | { readonly error: unknown };
+
+function openOnce({ seal }: WebhookDeps, webhook: StoredWebhook): OpenedSecrets {
   try {
+    return openSecrets(seal, webhook);
+  } catch (error) {
+    return { error };
+  }
+}
+
+// Never rejects: what cannot even be begun is a failed attempt.
+async function attempt(
+  deps: WebhookDeps,
+  webhook: StoredWebhook,
+  secrets: OpenedSecrets,
+  event: ClaimedEvent,
+): Promise<PostResult> {
+  try {
+    if ('error' in secrets) throw secrets.error;
     const kind = kindOfNumber(event.kind);
-    const secrets = signingSecrets(openSecrets(deps.seal, webhook), deps.clock.nowMs());
     const { at, messageId, deviceId, errorCode, details, metadata } = event;
     const channel = deps.channelOfNumber(event.channel);
     return await postEvent(deps, {
       endpoint: webhook.endpoint,
       pool: webhook.id,
-      secrets,
+      secrets: signingSecrets(secrets, deps.clock.nowMs()),
       event: kind,
       body: eventBody({ kind, at, messageId, deviceId, channel, errorCode, details, metadata }),
       headers: { 'service-id': encodeId('whe', event.id), 'service-attempt': String(event.attempts + 1) },

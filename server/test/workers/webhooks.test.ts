@@ -346,7 +346,7 @@ describe('a test', () => {
   it('is one signed request, answered inline, in no log and no count', async () => {
     const shop = await newShop(['message.clicked']);
     const { http } = t.service.webhooks;
-    const result = await testWebhook({ ...deps, http }, await shop.hook());
+    const result = await testWebhook({ ...deps, http, rules }, await shop.hook());
     expect(result).toMatchObject({ status_code: 200, error: null });
     const [request] = shop.receiver.received;
     expect(request?.body).toMatchObject({
@@ -358,6 +358,6 @@ describe('a test', () => {
     const [listed] = await listWebhooks(t.sql, shop.app.id);
     expect(listed?.lastTest).toMatchObject({ status_code: 200, error: null });
     await disableWebhook(deps, await shop.hook());
-    await expect(testWebhook({ ...deps, http }, await shop.hook())).rejects.toThrow(/enable it first/);
+    await expect(testWebhook({ ...deps, http, rules }, await shop.hook())).rejects.toThrow(/enable it first/);
   });
 });

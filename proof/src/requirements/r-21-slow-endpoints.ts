@@ -1,0 +1,164 @@
+// R-21 and R-22: endpoints that take as long as they can: each is over after five seconds, and none makes memory grow.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import { gzipSync } from 'node:zlib';
+import type { Workbench } from '../../../bench/src/workbench.ts';
+import { stopChild } from '../../../bench/src/workbench.ts';
+import {
+  createAddressGuard,
+  parseOutboundExceptions,
+  type Resolver,
+} from '../../../server/src/platform/address-guard.ts';
+import { createOutboundHttp } from '../../../server/src/platform/outbound-http.ts';
+import { createOutboundSockets } from '../../../server/src/platform/outbound-socket.ts';
+import { type PostResult, postEvent } from '../../../server/src/webhooks/post-event.ts';
+import type { Requirement } from '../requirement.ts';
+import { endpointCertificateFile } from '../rig/webhook-endpoint.ts';
+
+const cert = readFileSync(endpointCertificateFile);
+const key = readFileSync(new URL('../../../server/test/fixtures/key.pem', import.meta.url));
+const ms = { least: 4_950, most: 5_250 };
+const memoryMbMax = 20;
+
+function sender(resolver?: Resolver): (endpoint: string, pool: string) => Promise<PostResult> {
+  const exceptions = parseOutboundExceptions({
+    ...{ allowCidrs: ['127.0.0.0/8'], allowPorts: '1024-65535' },
+    ca: cert.toString(),
+  });
+  const http = createOutboundHttp(
+    createOutboundSockets(createAddressGuard({ exceptions, ...(resolver && { resolver }) })),
+  );
+  const deps = { http, clock: { nowMs: () => Date.now() }, rules: { exceptions, ownHosts: [] } };
+  return (endpoint, pool) =>
+    postEvent(deps, {
+      ...{ endpoint, pool, secrets: ['whsec_a'], event: 'message.sent', body: Buffer.from('{}'), headers: {} },
+    });
+}
+
+async function listen(workbench: Workbench, server: Server): Promise<string> {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  workbench.onClose(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return `https://localhost:${(server.address() as AddressInfo).port}/hooks`;
+}
+
+function overTls(workbench: Workbench, head: string, then: (socket: TLSSocket) => void = () => undefined) {
+  const server = createTlsServer({ cert, key }, (socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => {
+      socket.write(head);
+      then(socket);
+    });
+  });
+  return listen(workbench, server);
+}
+
+function drip(socket: TLSSocket): void {
+  const timer = setInterval(() => socket.write('x'), 1_000);
+  socket.once('close', () => clearInterval(timer));
+}
+
+const neverListens = `
+  const server = require('node:net').createServer();
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+    console.log(server.address().port);
+    setTimeout(() => process.kill(process.pid, 'SIGSTOP'), 50);
+  });`;
+
+/** A port whose queue is full and whose process stands still: a connection to it is never made. */
+async function neverAccepts(workbench: Workbench): Promise<string> {
+  const child: ChildProcess = spawn(process.execPath, ['-e', neverListens], { stdio: ['ignore', 'pipe', 'inherit'] });
+  workbench.onClose(() => stopChild(child, 'SIGKILL'));
+  if (!child.stdout) throw new Error('the port has no process');
+  const [line] = await once(createInterface({ input: child.stdout }), 'line');
+  const port = Number(line);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  const fillers = Array.from({ length: 8 }, () => connect({ port, host: '127.0.0.1' }));
+  for (const filler of fillers) filler.on('error', () => undefined);
+  workbench.onClose(async () => {
+    for (const filler of fillers) filler.destroy();
+  });
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  return `https://localhost:${port}/hooks`;
+}
+
+const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`;
+function pour(socket: TLSSocket): void {
+  while (!socket.destroyed && socket.write(chunk));
+  if (!socket.destroyed) socket.once('drain', () => pour(socket));
+}
+
+export const requirement: Requirement = {
+  number: 'R-21',
+  title: 'Five seconds for an endpoint, 16 KB of its body (R-22)',
+  async run({ isQuick, report, workbench }) {
+    const send = sender();
+    const hangingName = sender(() => new Promise(() => undefined));
+    const cases: [string, Promise<PostResult>, 'timeout' | null][] = [
+      ['never accepts', send(await neverAccepts(workbench), 'a'), 'timeout'],
+      ['accepts, and does not greet', send(await listen(workbench, createTcpServer()), 'b'), 'timeout'],
+      ['greets, and stays silent', send(await overTls(workbench, ''), 'c'), 'timeout'],
+      [
+        'one byte of its headers a second',
+        send(await overTls(workbench, 'HTTP/1.1 200 OK\r\nx: ', drip), 'd'),
+        'timeout',
+      ],
+      [
+        '200, then one byte of its body a second',
+        send(await overTls(workbench, 'HTTP/1.1 200 OK\r\ncontent-length: 99999\r\n\r\n', drip), 'e'),
+        null,
+      ],
+      ['its name is never resolved', hangingName('https://hooks.shop.example/', 'f'), 'timeout'],
+    ];
+    for (const [name, result, error] of cases) {
+      const { durationMs, ...came } = await result;
+      report.claim(
+        `it ${name}: over after five seconds`.replace('it its', 'its'),
+        `${durationMs} ms, ${came.error ?? came.statusCode}`,
+        [
+          ...(came.error === error ? [] : [`it came to ${came.error}`]),
+          ...(durationMs >= ms.least && durationMs <= ms.most ? [] : [`it took ${durationMs} ms`]),
+        ],
+      );
+    }
+
+    const endless = await overTls(workbench, 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n', pour);
+    const bomb = gzipSync(Buffer.alloc(50_000_000));
+    const head = `HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: ${bomb.length}\r\n\r\n`;
+    const packed = await overTls(workbench, head, (socket) => socket.write(bomb));
+    // The first of each pays for what every later one uses.
+    await Promise.all([send(endless, 'g'), send(packed, 'h')]);
+    globalThis.gc?.();
+    const before = process.memoryUsage().rss;
+    let peak = before;
+    const watch = setInterval(() => (peak = Math.max(peak, process.memoryUsage().rss)), 5);
+    const complaints: string[] = [];
+    for (let i = 0; i < (isQuick ? 20 : 200); i++) {
+      for (const endpoint of [endless, packed]) {
+        const { statusCode, error } = await send(endpoint, 'i');
+        if (statusCode !== 200 || error !== null) complaints.push(`one came to ${statusCode} ${error}`);
+      }
+    }
+    clearInterval(watch);
+    const grownMb = (peak - before) / 1e6;
+    // The endpoints are in this very process, and what they have written waits in it, too.
+    if (grownMb > memoryMbMax) complaints.push(`memory grew by ${grownMb.toFixed(0)} MB`);
+    report.claim(
+      'endless bodies and what unpacks to 50 MB do not make memory grow by 20 MB',
+      `${isQuick ? 40 : 400} requests, ${grownMb.toFixed(1)} MB`,
+      complaints,
+    );
+  },
+};

@@ -1,0 +1,83 @@
+// A customer's endpoint for proofs: real TLS, in the process of the proof, so that it sees every request that a node makes. Does
+// with each what the proof says, and forgets none.
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import type { Workbench } from '../../../bench/src/workbench.ts';
+
+const fixture = (name: string): string =>
+  fileURLToPath(new URL(`../../../server/test/fixtures/${name}`, import.meta.url));
+
+/** For `localhost`: a node has to trust it. */
+export const endpointCertificateFile = fixture('cert.pem');
+
+export interface EndpointRequest {
+  /** What stands behind the host: tells webhooks apart that share the endpoint. */
+  readonly path: string;
+  readonly eventId: string;
+  readonly attempt: number;
+  readonly body: string;
+  /** `performance.now()` as its body had come in. */
+  readonly at: number;
+}
+
+export interface WebhookEndpoint {
+  readonly port: number;
+  readonly received: readonly EndpointRequest[];
+  /** Under way at this moment: received, and not answered. */
+  readonly inFlight: number;
+  /** What is done with requests from now on. Default: 200. */
+  answer: (request: EndpointRequest, response: ServerResponse) => void;
+  urlOf(path: string): string;
+  countOf(path: string): number;
+}
+
+export async function startWebhookEndpoint(workbench: Workbench): Promise<WebhookEndpoint> {
+  const received: EndpointRequest[] = [];
+  const counts = new Map<string, number>();
+  let inFlight = 0;
+  const server = createServer(
+    { cert: readFileSync(endpointCertificateFile), key: readFileSync(fixture('key.pem')) },
+    (request, response) => {
+      inFlight++;
+      response.once('close', () => inFlight--);
+      let body = '';
+      request.setEncoding('utf8');
+      request.on('data', (chunk: string) => {
+        body += chunk;
+      });
+      request.on('error', () => undefined);
+      request.on('end', () => {
+        const { 'service-id': eventId, 'service-attempt': attempt } = request.headers;
+        const path = request.url ?? '';
+        const one = { path, eventId: String(eventId), attempt: Number(attempt), body, at: performance.now() };
+        received.push(one);
+        counts.set(path, (counts.get(path) ?? 0) + 1);
+        endpoint.answer(one, response);
+      });
+    },
+  );
+  server.keepAliveTimeout = 60_000;
+  server.on('tlsClientError', () => undefined);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  workbench.onClose(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const { port } = server.address() as AddressInfo;
+  const endpoint: WebhookEndpoint = {
+    port,
+    received,
+    get inFlight() {
+      return inFlight;
+    },
+    answer: (_request, response) => response.writeHead(200).end(),
+    urlOf: (path) => `https://localhost:${port}${path}`,
+    countOf: (path) => counts.get(path) ?? 0,
+  };
+  return endpoint;
+}

@@ -1,0 +1,234 @@
+// What a process counts of its work, under the names that docs/metrics.md lists, and what an API reads from the database beside
+// it. No label has values that grow without bound, but for the webhook's id; none tells a secret, an address or a person.
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { MessageLedger } from './delivery/message-ledger.ts';
+import type { AcceptMessage } from './messages/accept-message.ts';
+import { countScheduled, listConnections, listOutboxStates, readQueueState } from './metrics-queries.ts';
+import type { Clock } from './platform/clock.ts';
+import type { Sql } from './platform/db.ts';
+import { encodeId, type Uuid } from './platform/ids.ts';
+import { createMetrics, type FamilySnapshot } from './platform/metrics.ts';
+
+export interface ServiceMetrics {
+  /** A request was answered. `route`: its pattern; empty where no route fits. */
+  noteRequest(request: { method: string; route: string; status: number; seconds: number }): void;
+  /** An attempt at a webhook came to its end. */
+  noteAttempt(webhookId: Uuid, result: { error: string | null; durationMs: number }): void;
+  /** Outcomes were committed so long after they were due to be. */
+  noteFlush(ms: number): void;
+  /** The same ledger, and what passes it is counted. */
+  countOutcomes(ledger: MessageLedger): MessageLedger;
+  /** The same operation, and what it accepts is counted. */
+  countAccepted(accept: AcceptMessage): AcceptMessage;
+  snapshot(): FamilySnapshot[];
+}
+
+const requestBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25];
+const flushBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 20];
+const attemptBounds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+/** Webhooks that a process keeps series of: those that it called last. */
+const webhookSeriesMax = 1_000;
+/** A webhook has one series for each result. */
+const resultsMost = 9;
+
+/** `name` tells this process from the others: `api`, `worker-1`. */
+export function createServiceMetrics(name: string): ServiceMetrics {
+  const metrics = createMetrics();
+  const requests = metrics.counter({
+    name: 'carillon_http_requests_total',
+    help: 'Requests that were answered.',
+    labels: ['method', 'route', 'status'],
+  });
+  const requestSeconds = metrics.histogram({
+    name: 'carillon_http_request_duration_seconds',
+    help: 'From the headers of a request to the end of its answer; a send waits in it for its outcomes.',
+    labels: ['method', 'route'],
+    bounds: requestBounds,
+  });
+  const accepted = metrics.counter({
+    name: 'carillon_messages_accepted_total',
+    help: 'Messages that were accepted, scheduled ones included; repeated requests are not.',
+  });
+  const finished = metrics.counter({
+    name: 'carillon_messages_finished_total',
+    help: 'Messages whose last delivery became final.',
+  });
+  const deliveries = metrics.counter({
+    name: 'carillon_deliveries_total',
+    help: 'Deliveries that became final.',
+    labels: ['channel', 'outcome'],
+  });
+  const codes = metrics.counter({
+    name: 'carillon_delivery_errors_total',
+    help: 'Deliveries that failed or were skipped, by error code.',
+    labels: ['error_code'],
+  });
+  const flushes = metrics.histogram({
+    name: 'carillon_flush_delay_seconds',
+    help: 'From when outcomes were due to be written to their commit.',
+    bounds: flushBounds,
+  });
+  const attempts = metrics.counter({
+    name: 'carillon_webhook_attempts_total',
+    help: 'Requests to webhooks; result is acknowledged, or the error of the attempt log.',
+    labels: ['webhook', 'result'],
+    seriesMax: webhookSeriesMax * resultsMost,
+  });
+  const attemptSeconds = metrics.histogram({
+    name: 'carillon_webhook_attempt_duration_seconds',
+    help: 'From the lookup of the name to the end of the answer.',
+    labels: ['webhook'],
+    bounds: attemptBounds,
+    seriesMax: webhookSeriesMax,
+  });
+  // Known from the first scrape on: a rate over what is missing is no rate of zero.
+  accepted([], 0);
+  finished([], 0);
+  const own = processMetrics(name);
+
+  return {
+    noteRequest({ method, route, status, seconds }) {
+      requests([method, route, String(status)]);
+      requestSeconds([method, route], seconds);
+    },
+    noteAttempt(webhookId, { error, durationMs }) {
+      const webhook = encodeId('whk', webhookId);
+      attempts([webhook, error ?? 'acknowledged']);
+      attemptSeconds([webhook], durationMs / 1000);
+    },
+    noteFlush: (ms) => flushes([], Math.max(0, ms) / 1000),
+    countOutcomes: (ledger) => ({
+      ...ledger,
+      async advance(tx, appId, messageId, counts) {
+        const progress = await ledger.advance(tx, appId, messageId, counts);
+        for (const [channel, byOutcome] of counts.byChannel) {
+          for (const outcome of ['sent', 'failed', 'skipped'] as const) {
+            if (byOutcome[outcome] > 0) deliveries([channel, outcome], byOutcome[outcome]);
+          }
+        }
+        for (const [code, count] of Object.entries(counts.byCode)) codes([code], count);
+        if (progress.isComplete) finished([]);
+        return progress;
+      },
+    }),
+    countAccepted: (accept) => async (caller, plan, request, idempotencyKey) => {
+      const message = await accept(caller, plan, request, idempotencyKey);
+      if (!message.isReplay) accepted([]);
+      return message;
+    },
+    snapshot: () => [...metrics.snapshot(), ...own()],
+  };
+}
+
+/** Of the process itself, as it is when it is asked. */
+function processMetrics(name: string): () => FamilySnapshot[] {
+  const metrics = createMetrics();
+  const labels = ['process'];
+  const cpu = metrics.counter({ name: 'carillon_process_cpu_seconds_total', help: 'CPU time.', labels });
+  const resident = metrics.gauge({ name: 'carillon_process_resident_memory_bytes', help: 'Memory.', labels });
+  const heap = metrics.gauge({ name: 'carillon_process_heap_used_bytes', help: 'Memory of JavaScript.', labels });
+  const begun = metrics.gauge({
+    name: 'carillon_process_start_time_seconds',
+    help: 'When the process began, by its own clock, since the epoch.',
+    labels,
+  });
+  begun([name], performance.timeOrigin / 1000);
+  const lag = metrics.gauge({
+    name: 'carillon_process_event_loop_lag_seconds',
+    help: 'The 99th percentile since it was asked last.',
+    labels,
+  });
+  const delays = monitorEventLoopDelay({ resolution: 20 });
+  delays.enable();
+  let cpuToldSeconds = 0;
+  return () => {
+    const { user, system } = process.cpuUsage();
+    const { rss, heapUsed } = process.memoryUsage();
+    const cpuSeconds = (user + system) / 1e6;
+    cpu([name], cpuSeconds - cpuToldSeconds);
+    cpuToldSeconds = cpuSeconds;
+    resident([name], rss);
+    heap([name], heapUsed);
+    lag([name], delays.count === 0 ? 0 : delays.percentile(99) / 1e9);
+    delays.reset();
+    return metrics.snapshot();
+  };
+}
+
+/** Beyond these a scrape would be a load of its own. */
+const outboxLimits = { webhooksMax: 1_000, countMax: 100_000 };
+const databaseWithinMs = 3_000;
+/** Who asks more often is told what was read last. */
+const databaseEveryMs = 5_000;
+
+export interface DatabaseMetricsDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly isPaused: () => boolean;
+}
+
+/** What the database says of all processes: asked at most every few seconds, and never waited for long. */
+export function createDatabaseMetrics(deps: DatabaseMetricsDeps): () => Promise<FamilySnapshot[]> {
+  let reading: { readonly atMs: number; readonly families: Promise<FamilySnapshot[]> } | undefined;
+  const unknown = readAvailability(false);
+  return async () => {
+    const nowMs = performance.now();
+    if (!reading || nowMs - reading.atMs > databaseEveryMs) {
+      reading = { atMs: nowMs, families: readDatabase(deps).catch(() => unknown) };
+    }
+    const late = new Promise<FamilySnapshot[]>((resolve) => {
+      setTimeout(() => resolve(unknown), databaseWithinMs).unref();
+    });
+    return [...(await Promise.race([reading.families, late])), ...readPause(deps)];
+  };
+}
+
+function readAvailability(isUp: boolean): FamilySnapshot[] {
+  const metrics = createMetrics();
+  metrics.gauge({ name: 'carillon_database_up', help: '1: it answered what follows.' })([], isUp ? 1 : 0);
+  return metrics.snapshot();
+}
+
+function readPause({ isPaused }: DatabaseMetricsDeps): FamilySnapshot[] {
+  const metrics = createMetrics();
+  metrics.gauge({ name: 'carillon_paused', help: '1: sends and webhooks wait.' })([], isPaused() ? 1 : 0);
+  return metrics.snapshot();
+}
+
+async function readDatabase(deps: DatabaseMetricsDeps): Promise<FamilySnapshot[]> {
+  const { sql, clock } = deps;
+  const [outboxes, queue, scheduledCount, connections] = await Promise.all([
+    listOutboxStates(sql, clock, outboxLimits),
+    readQueueState(sql, clock),
+    countScheduled(sql),
+    listConnections(sql),
+  ]);
+  const metrics = createMetrics();
+  const gauge = (name: string, help: string, labels: readonly string[] = []) => metrics.gauge({ name, help, labels });
+
+  const batches = gauge('carillon_batches', 'Batches that are not done; due ones are held by nobody.', ['state']);
+  for (const state of ['due', 'claimed', 'waiting'] as const) batches([state], queue[state]);
+  const oldestBatch = gauge('carillon_batch_oldest_due_seconds', 'How long the batch that is due longest has been.');
+  oldestBatch([], queue.oldestDueSeconds);
+  gauge('carillon_messages_scheduled', 'Messages whose time is still to come.')([], scheduledCount);
+  const pools = gauge('carillon_database_connections', 'Of all processes on all nodes.', ['pool', 'state']);
+  for (const { pool, state, connections: count } of connections) pools([pool, state], count);
+
+  const webhook = ['webhook'];
+  const enabled = gauge('carillon_webhook_enabled', '0: disabled, and its events are held.', webhook);
+  const failures = gauge('carillon_webhook_consecutive_failures', 'The 15th disables it.', webhook);
+  const window = gauge('carillon_webhook_window', 'Requests that it may have under way.', webhook);
+  const inFlight = gauge('carillon_webhook_in_flight', 'Requests that are under way.', webhook);
+  const events = gauge('carillon_webhook_outbox_events', 'Events in its outbox, counted up to 100,000.', webhook);
+  const oldest = gauge('carillon_webhook_oldest_due_seconds', 'How long its oldest due event has been due.', webhook);
+  for (const outbox of outboxes) {
+    const id = [encodeId('whk', outbox.id)];
+    enabled(id, outbox.isEnabled ? 1 : 0);
+    failures(id, outbox.failures);
+    window(id, outbox.inFlightMax);
+    inFlight(id, outbox.inFlight);
+    events(id, outbox.events);
+    oldest(id, outbox.oldestDueSeconds ?? 0);
+  }
+  return [...readAvailability(true), ...metrics.snapshot()];
+}

@@ -1,0 +1,289 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
+import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import {
+  createAddressGuard,
+  isPublicAddress,
+  parseOutboundExceptions,
+  type Resolver,
+} from '../../src/platform/address-guard.ts';
+import { createOutboundHttp } from '../../src/platform/outbound-http.ts';
+import { createOutboundSockets } from '../../src/platform/outbound-socket.ts';
+import { type EventPost, type PostResult, postEvent } from '../../src/webhooks/post-event.ts';
+import { privateAddresses, sendThroughFlips } from '../webhook-flips.ts';
+import { certificate, certificateKey, type PushServerOptions, startPushServer } from './push-server.ts';
+
+interface ClientSettings {
+  readonly resolver?: Resolver;
+  readonly allowCidrs?: readonly string[];
+  readonly ca?: string | undefined;
+}
+
+/** Sends as the service does, to receivers on this machine unless a test says otherwise. */
+function client({ resolver, allowCidrs = ['127.0.0.0/8'], ca = certificate }: ClientSettings = {}) {
+  const exceptions = parseOutboundExceptions({ allowCidrs, allowPorts: '1024-65535', ca });
+  const guard = createAddressGuard({ exceptions, ...(resolver && { resolver }) });
+  const http = createOutboundHttp(createOutboundSockets(guard));
+  onTestFinished(() => http.close());
+  const deps = { http, clock: { nowMs: () => Date.now() }, rules: { exceptions, ownHosts: [] } };
+  return (endpoint: string, more: Partial<EventPost> = {}): Promise<PostResult> =>
+    postEvent(deps, {
+      ...{ endpoint, pool: 'webhook-1', secrets: ['whsec_a'], event: 'message.sent' },
+      ...{ body: Buffer.from('{"ü":1}'), headers: { 'service-attempt': '1' }, ...more },
+    });
+}
+
+async function serve(options: Partial<PushServerOptions> = {}) {
+  const server = await startPushServer({ protocol: 'http/1.1', ...options });
+  onTestFinished(() => server.close());
+  return server;
+}
+
+interface BareServer {
+  readonly endpoint: string;
+  readonly sockets: readonly Socket[];
+}
+
+/** A receiver below HTTP: does with each connection what the test says. */
+async function serveSockets(onSocket: (socket: TLSSocket) => void): Promise<BareServer> {
+  return listen((take) =>
+    createTlsServer({ cert: certificate, key: certificateKey }, (socket) => {
+      take(socket);
+      onSocket(socket);
+    }),
+  );
+}
+
+/** Takes connections and says nothing on them, not even a greeting. */
+async function serveSilence(): Promise<BareServer> {
+  return listen((take) => createTcpServer(take));
+}
+
+async function listen(create: (take: (socket: Socket) => void) => ReturnType<typeof createTcpServer>) {
+  const sockets: Socket[] = [];
+  const server = create((socket) => {
+    sockets.push(socket);
+    // Read, or its end would not be seen.
+    socket.on('error', () => undefined).resume();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return { endpoint: `https://localhost:${(server.address() as AddressInfo).port}/hooks`, sockets };
+}
+
+/** Resolves when the other side is gone, in whatever way. */
+function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    if (socket.destroyed) resolve();
+    else socket.once('close', () => resolve());
+  });
+}
+
+/** Once the request has been heard. */
+const onceAsked = (work: (socket: TLSSocket) => void) => (socket: TLSSocket) => {
+  socket.once('data', () => work(socket));
+};
+
+/** Writes a byte at a time, for as long as there is somebody. */
+function drip(socket: TLSSocket, everyMs: number): void {
+  const timer = setInterval(() => socket.write('x'), everyMs);
+  socket.once('close', () => clearInterval(timer));
+}
+
+const answeringWith = (head: string, then: (socket: TLSSocket) => void = () => undefined) =>
+  onceAsked((socket) => {
+    socket.write(head);
+    then(socket);
+  });
+
+describe('R-21 five seconds in all, whatever the endpoint does', () => {
+  test('none of these is waited for, and a 2xx counts as soon as its headers are there', async () => {
+    const send = client();
+    const silent = await serveSilence();
+    const noAnswer = await serveSockets(() => undefined);
+    const slowHeaders = await serveSockets(answeringWith('HTTP/1.1 200 OK\r\nx-slow: ', (socket) => drip(socket, 250)));
+    const onlyInformed = await serveSockets(answeringWith('HTTP/1.1 103 Early Hints\r\n\r\n'));
+    const slowBody = await serveSockets(
+      answeringWith('HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n', (socket) => drip(socket, 250)),
+    );
+    const neverResolved = client({ resolver: () => new Promise(() => undefined) });
+    const results = await Promise.all([
+      ...[silent, noAnswer, slowHeaders, onlyInformed].map(({ endpoint }) => send(endpoint)),
+      neverResolved('https://hooks.shop.example/push'),
+      send(slowBody.endpoint),
+    ]);
+    expect(results.map(({ error }) => error)).toEqual(['timeout', 'timeout', 'timeout', 'timeout', 'timeout', null]);
+    // No connection outlives its request.
+    for (const { sockets } of [silent, noAnswer, slowHeaders, onlyInformed, slowBody]) {
+      const [socket] = sockets;
+      if (socket) await closed(socket);
+      expect(sockets).toHaveLength(1);
+    }
+  });
+});
+
+describe('R-22 a body is read no further than 16 KB, and never unpacked', () => {
+  test('an endless body ends with its connection', async () => {
+    let written = 0;
+    const endless = await serveSockets(
+      answeringWith('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n', (socket) => {
+        const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`;
+        const more = (): void => {
+          while (!socket.destroyed && socket.write(chunk)) written += 65_536;
+          socket.once('drain', more);
+        };
+        more();
+      }),
+    );
+    expect(await client()(endless.endpoint)).toMatchObject({ statusCode: 200, error: null });
+    const [socket] = endless.sockets;
+    if (socket) await closed(socket);
+    // What the buffers of both sides take, and no more.
+    expect(written).toBeLessThan(20_000_000);
+  });
+
+  test('what says that it is compressed is read as the bytes it is', async () => {
+    const server = await serve();
+    const bomb = gzipSync(Buffer.alloc(50_000_000));
+    server.handle = (request) => request.answer(200, { 'content-encoding': 'gzip' }, bomb);
+    const before = process.memoryUsage().arrayBuffers;
+    expect(await client()(`https://localhost:${server.port}/hooks`)).toMatchObject({ statusCode: 200, error: null });
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(20_000_000);
+    expect(server.seen[0]?.headers['accept-encoding']).toBe('identity');
+  });
+
+  test('a request goes out once, also where its connection breaks', async () => {
+    const server = await serve();
+    server.handle = (request) => request.cut();
+    expect(await client()(`https://localhost:${server.port}/hooks`)).toMatchObject({ error: 'reset' });
+    expect(server.seen).toHaveLength(1);
+  });
+});
+
+describe('R-23 what is an acknowledgement', () => {
+  test.each([200, 201, 202, 204, 226, 299])('%i is', async (status) => {
+    const server = await serve();
+    server.handle = (request) => request.answer(status);
+    expect(await client()(`https://localhost:${server.port}/`)).toMatchObject({ statusCode: status, error: null });
+  });
+
+  test.each([300, 304, 400, 401, 404, 409, 410, 429, 500, 503, 599])('%i is not', async (status) => {
+    const server = await serve();
+    server.handle = (request) => request.answer(status);
+    const result = await client()(`https://localhost:${server.port}/`);
+    expect(result).toMatchObject({ statusCode: status, error: 'http_status' });
+  });
+
+  test('what comes before the final status does not count', async () => {
+    const early = 'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n';
+    const fine = await serveSockets(answeringWith(`${early}HTTP/1.1 204 No Content\r\n\r\n`));
+    expect(await client()(fine.endpoint)).toMatchObject({ statusCode: 204, error: null });
+    const broken = await serveSockets(answeringWith(early, (socket) => socket.end()));
+    expect(await client()(broken.endpoint)).toMatchObject({ statusCode: null, error: 'reset' });
+  });
+});
+
+describe('R-32 a redirect leads nowhere', () => {
+  test.each([301, 302, 303, 307, 308])('%i', async (status) => {
+    const target = await serve();
+    const server = await serve();
+    const locations = [`https://127.0.0.1:${target.port}/inside`, `http://127.0.0.1:${target.port}/`, '//localhost/'];
+    const send = client();
+    for (const location of locations) {
+      server.handle = (request) => request.answer(status, { location });
+      const result = await send(`https://localhost:${server.port}/hooks`);
+      expect(result).toMatchObject({ statusCode: status, error: 'redirect' });
+    }
+    expect(target.connections).toBe(0);
+    expect(server.seen).toHaveLength(locations.length);
+  });
+});
+
+describe('R-33 a kept connection', () => {
+  test('serves the webhook that opened it, and no other one', async () => {
+    const server = await serve();
+    server.handle = (request) => request.answer(200, {}, 'ok');
+    const send = client();
+    const endpoint = `https://localhost:${server.port}/hooks`;
+    for (const pool of ['webhook-1', 'webhook-1', 'webhook-2', 'webhook-2', 'webhook-1'])
+      await send(endpoint, { pool });
+    expect(server.seen.map(({ connection }) => connection)).toEqual([0, 0, 1, 1, 0]);
+    expect(server.connections).toBe(2);
+  });
+});
+
+describe('R-34 a certificate is always verified', () => {
+  const expired = readFileSync(new URL('../fixtures/expired-cert.pem', import.meta.url), 'utf8');
+  const toThisMachine: Resolver = async () => [{ address: '127.0.0.1', family: 4 }];
+
+  test.each([
+    ['self-signed', 'localhost', {}, { ca: expired }],
+    ['for another name', 'hooks.shop.example', {}, {}],
+    ['expired', 'localhost', { cert: expired }, { ca: expired }],
+    ['TLS 1.1', 'localhost', { maxVersion: 'TLSv1.1' }, {}],
+  ] as const)('%s', async (_name, host, options, settings) => {
+    const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
+    onTestFinished(() => {
+      if (before === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+      else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = before;
+    });
+    const server = await serve(options);
+    const result = await client({ ...settings, resolver: toThisMachine })(`https://${host}:${server.port}/hooks`);
+    expect(result).toMatchObject({ statusCode: null, error: 'tls_error' });
+    expect(server.seen).toEqual([]);
+  });
+});
+
+describe('R-31 where a name leads is judged at every connection', () => {
+  const answering = (...addresses: string[]): Resolver => {
+    return async () => addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+  };
+  const endpoint = 'https://hooks.shop.example/push';
+
+  test.each([...privateAddresses, '127.0.0.1'])('%s, alone or beside a public one, is refused', async (address) => {
+    expect(isPublicAddress(address)).toBe(false);
+    for (const resolver of [answering(address), answering('1.1.1.1', address), answering(address, '2606:4700::1111')]) {
+      const result = await client({ resolver, allowCidrs: [] })(endpoint);
+      expect(result).toMatchObject({ statusCode: null, error: 'blocked_address' });
+    }
+  });
+
+  test('500 answers, the last of them private, are refused whole', async () => {
+    const resolver = answering(...Array<string>(499).fill('1.1.1.1'), '10.0.0.1');
+    expect(await client({ resolver, allowCidrs: [] })(endpoint)).toMatchObject({ error: 'blocked_address' });
+  });
+
+  test('R-35 a name that is none, and a resolver that breaks in any way, are failed attempts', async () => {
+    const failing: Resolver[] = [
+      () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' })),
+      () => Promise.reject(new Error('bug')),
+      () => {
+        throw new Error('bug');
+      },
+      answering(),
+      (async () => undefined) as unknown as Resolver,
+      (async () => [{ address: 17 }]) as unknown as Resolver,
+    ];
+    const errors: unknown[] = [];
+    for (const resolver of failing) errors.push((await client({ resolver, allowCidrs: [] })(endpoint)).error);
+    expect(errors.slice(0, 5)).toEqual(Array(5).fill('dns_error'));
+    expect(['dns_error', 'blocked_address']).toContain(errors[5]);
+  });
+
+  test('a name that leads somewhere else at every question: no connection but to the receiver', async () => {
+    const flips = await sendThroughFlips({ sends: 400, seed: 31 });
+    expect(flips).toMatchObject({ attempted: [], arrivedAt: [], others: [] });
+    expect(flips.acknowledged + flips.blocked + flips.unresolved).toBe(400);
+    expect(flips.received).toBe(flips.acknowledged);
+    expect(flips.lookups).toBeGreaterThanOrEqual(400);
+    expect(Math.min(flips.acknowledged, flips.blocked, flips.unresolved)).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,151 @@
+// R-31 at work: sends to a name that leads somewhere else at every question, and whoever listens where it must not lead. Shared
+// by the test and by the proof at full size.
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { createAddressGuard, parseOutboundExceptions } from '../src/platform/address-guard.ts';
+import { createOutboundHttp } from '../src/platform/outbound-http.ts';
+import { createOutboundSockets } from '../src/platform/outbound-socket.ts';
+import { postEvent } from '../src/webhooks/post-event.ts';
+import { type NameAnswer, startNameServer } from './name-server.ts';
+import { createRandom, type Random } from './platform/random.ts';
+
+/** Of the certificate. */
+const host = 'push.test.example';
+/** The one address that counts as public here: what listens there is the receiver. */
+const receiverAddress = '127.0.0.1';
+
+/** All of them lead, in whatever spelling and through whatever gateway, to where nobody outside may come. */
+export const privateAddresses: readonly string[] = [
+  ...['127.0.0.2', '127.255.255.254', '0.0.0.0', '10.0.0.1', '100.64.0.1', '169.254.169.254', '172.16.0.1'],
+  ...['192.0.0.1', '192.0.2.1', '192.168.0.1', '198.18.0.1', '224.0.0.1', '240.0.0.1', '255.255.255.255'],
+  ...['::', '::1', '::127.0.0.2', '::ffff:127.0.0.2', '::ffff:10.0.0.1', '::ffff:169.254.169.254'],
+  ...['::ffff:0:127.0.0.2', '64:ff9b::127.0.0.2', '64:ff9b::a9fe:a9fe', '64:ff9b:1::7f00:2', '2002:7f00:2::1'],
+  ...['2002:a9fe:a9fe::1', '2001:0:4136:e378:8000:63bf:80ff:fffd', '100::1', '2001:db8::1', '3fff::1', '5f00::1'],
+  ...['fc00::1', 'fd00:ec2::254', 'fe80::1', 'fec0::1', 'ff02::1'],
+];
+
+export interface Flips {
+  readonly sends: number;
+  readonly acknowledged: number;
+  readonly blocked: number;
+  readonly unresolved: number;
+  /** Anything else that a send came to, by its word. */
+  readonly others: readonly string[];
+  /** Lookups of the name. */
+  readonly lookups: number;
+  /** Every address that a connection was begun to, but for the receiver's. */
+  readonly attempted: readonly string[];
+  /** Where connections that came in were led, but for the receiver. */
+  readonly arrivedAt: readonly string[];
+  /** Requests that the receiver had. */
+  readonly received: number;
+}
+
+/** Sends so many webhooks, some at once. */
+export async function sendThroughFlips({ sends, seed }: { sends: number; seed: number }): Promise<Flips> {
+  const random = createRandom(seed);
+  const names = await startNameServer(() => drawAnswer(random));
+  const receiver = await listenEverywhere();
+  const exceptions = parseOutboundExceptions({
+    allowCidrs: [`${receiverAddress}/32`],
+    allowPorts: String(receiver.port),
+    ca: certificate,
+  });
+  const sockets = createOutboundSockets(createAddressGuard({ exceptions, resolver: names.resolver }));
+  const attempted: string[] = [];
+  const http = createOutboundHttp({
+    open(origin, alpn) {
+      const socket = sockets.open(origin, alpn);
+      socket.on('connectionAttempt', (address: string) => {
+        if (address !== receiverAddress) attempted.push(address);
+      });
+      return socket;
+    },
+  });
+
+  const results = new Map<string, number>();
+  let begun = 0;
+  const sender = async (number: number): Promise<void> => {
+    while (begun++ < sends) {
+      const { error } = await postEvent(
+        { http, clock: { nowMs: () => Date.now() }, rules: { exceptions, ownHosts: [] } },
+        {
+          ...{ endpoint: `https://${host}:${receiver.port}/hooks`, pool: `webhook-${number}`, secrets: ['whsec_a'] },
+          ...{ event: 'message.sent', body: Buffer.from('{}'), headers: {} },
+        },
+      );
+      const word = error ?? 'acknowledged';
+      results.set(word, (results.get(word) ?? 0) + 1);
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, (_, number) => sender(number)));
+  http.close();
+  names.close();
+  await receiver.close();
+  const { acknowledged = 0, blocked_address = 0, dns_error = 0, ...others } = Object.fromEntries(results);
+  return {
+    ...{ sends, acknowledged, blocked: blocked_address, unresolved: dns_error, others: Object.keys(others) },
+    ...{ lookups: names.lookups, attempted, arrivedAt: receiver.arrivedAt, received: receiver.received },
+  };
+}
+
+const fixture = (name: string): string => readFileSync(new URL(`fixtures/${name}`, import.meta.url), 'utf8');
+const certificate = fixture('cert.pem');
+
+function drawAnswer(random: Random): NameAnswer | undefined {
+  const bad = () => random.pick(privateAddresses);
+  switch (random.below(8)) {
+    case 0:
+      return undefined;
+    case 1:
+      return { addresses: [bad()] };
+    case 2:
+      return { addresses: [receiverAddress, bad()] };
+    case 3:
+      return { addresses: [bad(), bad(), receiverAddress] };
+    case 4:
+      return { alias: 'elsewhere.test.example', addresses: [bad()] };
+    case 5:
+      return { alias: 'elsewhere.test.example', addresses: [receiverAddress] };
+    default:
+      return { addresses: [receiverAddress] };
+  }
+}
+
+/** On every address of this machine, so that whoever is led to another than the receiver's is seen. */
+async function listenEverywhere() {
+  const arrivedAt: string[] = [];
+  let received = 0;
+  // Closes each connection, so that the next send asks for the name again.
+  const server = createServer({ cert: certificate, key: fixture('key.pem') }, (request, response) => {
+    received++;
+    request.resume();
+    request.on('end', () => response.writeHead(200, { connection: 'close' }).end());
+  });
+  server.on('connection', ({ localAddress = '' }: Socket) => {
+    if (localAddress !== receiverAddress) arrivedAt.push(localAddress);
+  });
+  server.listen(0, '0.0.0.0');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const six = createServer({ cert: certificate, key: fixture('key.pem') });
+  six.on('connection', ({ localAddress = '' }: Socket) => arrivedAt.push(localAddress));
+  six.on('error', () => undefined);
+  // Where the machine has no IPv6, nobody can be led there.
+  six.listen({ port, host: '::', ipv6Only: true });
+  return {
+    port,
+    arrivedAt,
+    get received() {
+      return received;
+    },
+    async close() {
+      for (const one of [server, six]) {
+        one.closeAllConnections();
+        if (one.listening) await new Promise((resolve) => one.close(resolve));
+      }
+    },
+  };
+}

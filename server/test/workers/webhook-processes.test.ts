@@ -1,0 +1,181 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { parseOutboundExceptions } from '../../src/platform/address-guard.ts';
+import { transaction } from '../../src/platform/db.ts';
+import { armFailpoints, type Failpoint } from '../../src/platform/failpoint.ts';
+import { mintUuid, type Uuid } from '../../src/platform/ids.ts';
+import { createSeal } from '../../src/platform/seal.ts';
+import { createWebhook, disableWebhook, enableWebhook } from '../../src/webhooks/manage-webhooks.ts';
+import {
+  claimEvents,
+  findWebhook,
+  insertEvents,
+  listAttempts,
+  lockWebhook,
+  type StoredWebhook,
+} from '../../src/webhooks/queries.ts';
+import { setup } from '../setup.ts';
+import { startWebhookReceiver, type WebhookReceiver } from '../webhook-receiver.ts';
+
+const t = await setup({ environment: { OUTBOUND_ALLOW_PORTS: '1024-65535', WEBHOOK_FAILURE_PAUSE_MAX_MS: '0' } });
+const deps = { sql: t.sql, clock: t.clock, seal: createSeal(t.masterKey) };
+const exceptions = parseOutboundExceptions({ allowCidrs: ['127.0.0.0/8'], allowPorts: '1024-65535' });
+const leaseMs = 20_000;
+
+interface Hook {
+  readonly appId: Uuid;
+  readonly id: Uuid;
+  readonly receiver: WebhookReceiver;
+  stored(): Promise<StoredWebhook>;
+  /** Puts so many events in its outbox, as flushes do. */
+  happen(many: number): Promise<void>;
+  left(): Promise<number>;
+}
+
+async function newHook(): Promise<Hook> {
+  const { id: appId } = await t.newApp({ channels: false });
+  const receiver = await startWebhookReceiver();
+  const made = { appId, endpoint: receiver.endpoint, events: [] };
+  const { id } = await createWebhook(deps, { exceptions, ownHosts: [] }, made);
+  return {
+    ...{ appId, id, receiver },
+    async stored() {
+      const found = await findWebhook(t.sql, id);
+      if (!found) throw new Error('the webhook is gone');
+      return found;
+    },
+    async happen(many) {
+      const common = { webhookId: id, kind: 0, channel: 0, atMs: t.clock.nowMs(), errorCode: null, details: null };
+      const events = Array.from({ length: many }, () => ({
+        ...{ ...common, id: mintUuid(t.clock.nowMs()), messageId: mintUuid(), deviceId: mintUuid() },
+      }));
+      await insertEvents(t.sql, t.clock, appId, events);
+    },
+    left: async () =>
+      (await t.sql<{ count: number }[]>`SELECT count(*) FROM webhook_events WHERE webhook_id = ${id}`)[0]?.count ?? 0,
+  };
+}
+
+describe('R-24 several sets of loops, as several processes have them', () => {
+  it('give a dead endpoint exactly 15 requests between them', async () => {
+    const hook = await newHook();
+    hook.receiver.answer = (_request, response) => response.writeHead(500).end();
+    const all = [t.workers, ...Array.from({ length: 3 }, () => t.startWorkers())];
+    await hook.happen(100);
+    for (const workers of all) workers.wakeWebhooks();
+    await hook.receiver.count(15);
+    for (const workers of all) await workers.idle();
+    expect(await hook.stored()).toMatchObject({ state: 'disabled', failures: 15 });
+    expect(hook.receiver.received).toHaveLength(15);
+    expect(await hook.left()).toBe(100);
+    for (const workers of all.slice(1)) await workers.stop();
+  });
+
+  it('tell a healthy one of everything, and keep R-28 exactly the last 50 attempts', async () => {
+    const hook = await newHook();
+    const more = t.startWorkers();
+    await hook.happen(1000);
+    for (const workers of [t.workers, more]) workers.wakeWebhooks();
+    await hook.receiver.count(1000);
+    for (const workers of [t.workers, more]) await workers.idle();
+    expect(new Set(hook.receiver.received.map(({ headers }) => headers['service-id'])).size).toBe(1000);
+    expect(hook.receiver.received).toHaveLength(1000);
+    expect(hook.receiver.inFlightMost).toBeLessThanOrEqual(64);
+    expect(await listAttempts(t.sql, hook.appId, hook.id)).toHaveLength(50);
+    expect(await hook.left()).toBe(0);
+    await more.stop();
+  });
+
+  it('claim no more than the window, whatever one of them saw before it held the row', async () => {
+    const hook = await newHook();
+    await disableWebhook(deps, hook);
+    await hook.happen(30);
+    const claim = () =>
+      transaction(t.sql, async (tx) => {
+        await lockWebhook(tx, hook.appId, hook.id);
+        // What another process read of the webhook before: a window of ten, and nothing under way.
+        const claimId = { id: randomUUID() as Uuid, leaseMs };
+        return (await claimEvents(tx, t.clock, { ...hook, inFlightMax: 10 }, claimId)).length;
+      });
+    expect(await Promise.all([claim(), claim(), claim()])).toEqual(expect.arrayContaining([10, 0, 0]));
+    t.clock.advance(leaseMs + 1);
+    expect(await claim()).toBe(10);
+  });
+});
+
+describe('R-26 a process that ends between an answer and its commit', () => {
+  it.each<Failpoint>(['webhook.after_response', 'webhook.before_ack_commit'])(
+    'at %s leaves the event to be told again, and counts nothing',
+    async (place) => {
+      const hook = await newHook();
+      let passed = 0;
+      onTestFinished(
+        armFailpoints((name) => {
+          if (name === place && ++passed === 1) throw new Error('the end');
+        }),
+      );
+      await hook.happen(1);
+      await hook.receiver.count(1);
+      await t.workers.idle();
+      expect(await hook.left()).toBe(1);
+      expect(await listAttempts(t.sql, hook.appId, hook.id)).toEqual([]);
+      t.clock.advance(leaseMs + 1);
+      t.workers.wakeWebhooks();
+      await hook.receiver.count(2);
+      await t.workers.idle();
+      expect(await hook.left()).toBe(0);
+      const [first, second] = hook.receiver.received;
+      expect(second?.raw).toEqual(first?.raw);
+      expect(second?.headers['service-id']).toBe(first?.headers['service-id']);
+      expect(hook.receiver.received).toHaveLength(2);
+    },
+  );
+
+  it('a database that is away as an attempt is written costs nothing: it is written when it is back', async () => {
+    const hook = await newHook();
+    hook.receiver.answer = (_request, response) => response.writeHead(500).end();
+    let passed = 0;
+    onTestFinished(
+      armFailpoints((name) => {
+        if (name === 'webhook.before_ack_commit' && ++passed < 3) {
+          throw Object.assign(new Error('gone for a moment'), { code: '40001' });
+        }
+      }),
+    );
+    await hook.happen(1);
+    await hook.receiver.count(1);
+    await t.workers.idle();
+    expect(passed).toBe(3);
+    expect(await hook.stored()).toMatchObject({ state: 'enabled', failures: 1 });
+    expect(await listAttempts(t.sql, hook.appId, hook.id)).toHaveLength(1);
+    expect(hook.receiver.received).toHaveLength(1);
+  });
+});
+
+describe('R-24 a webhook that is enabled again', () => {
+  it('by the first probe that fails has one more tried, alone, until a 2xx or the 15th failure', async () => {
+    const hook = await newHook();
+    hook.receiver.answer = (_request, response) => response.writeHead(500).end();
+    await hook.happen(40);
+    await hook.receiver.count(15);
+    await t.workers.idle();
+    const before = hook.receiver.inFlightMost;
+    expect(before).toBeGreaterThan(1);
+    let inFlight = 0;
+    let most = 0;
+    hook.receiver.answer = (_request, response) => {
+      most = Math.max(most, ++inFlight);
+      setImmediate(() => {
+        inFlight--;
+        response.writeHead(500).end();
+      });
+    };
+    await enableWebhook(deps, await hook.stored());
+    t.workers.wakeWebhooks();
+    await hook.receiver.count(30);
+    await t.workers.idle();
+    expect(hook.receiver.received).toHaveLength(30);
+    expect(most).toBe(1);
+    expect(await hook.stored()).toMatchObject({ state: 'disabled', failures: 15 });
+  });
+});
