@@ -1,5 +1,6 @@
 // Whether this process has time to spare, by what its event loop waited of late: one that waits gets more done with more at once,
 // and one that never waits only remembers more.
+import { performance } from 'node:perf_hooks';
 
 /** Short enough to follow a send that begins, long enough to mean something. */
 const sampleMs = 50;
