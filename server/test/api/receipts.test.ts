@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { openReceiptToken, receiptTokensOf } from '../../src/delivery/receipt-token.ts';
 import { decodeId, mintUuid } from '../../src/platform/ids.ts';
@@ -142,6 +144,93 @@ describe('POST /v1/receipts', () => {
   });
 });
 
+describe('one click a message and device', () => {
+  it('whether the service worker, the redirect or an app tells of it, and however often each does (R-49)', async () => {
+    const { message, device, token } = await send();
+    const ways = [
+      // The service worker: no preflight.
+      () =>
+        t.request('POST', '/v1/receipts', {
+          raw: JSON.stringify({ token, event: 'clicked' }),
+          headers: { 'content-type': 'text/plain;charset=UTF-8', origin: 'https://shop.example' },
+        }),
+      () => t.request('GET', `/v1/r/${token}`),
+      () => receipt({ token, event: 'clicked', action: 'open' }),
+    ];
+    const answers = await Promise.all([...ways, ...ways, ...ways].map((way) => way()));
+    expect(answers.filter(({ status }) => status === 302).map(({ headers }) => headers.get('location'))).toEqual(
+      Array.from({ length: 3 }, () => 'https://shop.example/sale'),
+    );
+    const first = await deliveryOf(message);
+    // Of the receipts at most one was the first; it may have been a redirect.
+    expect(answers.filter(({ body }) => body.recorded === true).length).toBeLessThanOrEqual(1);
+    expect(first.timeline.filter(({ type }: { type: string }) => type === 'clicked')).toHaveLength(1);
+    t.clock.advance(5_000);
+    expect(await receipt({ token, event: 'clicked', action: 'later' })).toMatchObject({ body: { recorded: false } });
+    expect(await deliveryOf(message)).toEqual(first);
+    expect((await t.server.get(`/v1/messages/${message}`)).body.engagement).toMatchObject({ clicked: 1 });
+    // Another device of the same message has a click of its own.
+    const second = await t.registerDevice();
+    const audience = { device_ids: [device, second] };
+    const { body } = await t.server.post('/v1/messages', { audience, content: { title: 'Sale' } });
+    for (const id of audience.device_ids) await receipt({ token: await tokenOf(body.id, id), event: 'clicked' });
+    expect((await t.server.get(`/v1/messages/${body.id}`)).body.engagement).toMatchObject({ clicked: 2 });
+  });
+
+  it('is told to a webhook once', async () => {
+    const { message, token } = await send();
+    const [{ appId }] =
+      (await t.sql`SELECT app_id FROM batches WHERE message_id = ${decodeId('msg', message) ?? ''}`) as [
+        { appId: string },
+      ];
+    await t.sql`
+      INSERT INTO webhooks (app_id, id, endpoint, events, state, secret, created_at, disabled_at)
+      VALUES (${appId}, ${mintUuid()}, 'https://hooks.shop.example/', ARRAY['message.clicked'], 'disabled', 'x', now(), now())`;
+    await Promise.all([
+      ...Array.from({ length: 4 }, () => receipt({ token, event: 'clicked' })),
+      ...Array.from({ length: 4 }, () => t.request('GET', `/v1/r/${token}`)),
+    ]);
+    await receipt({ token, event: 'displayed' });
+    const events = await t.sql`SELECT kind FROM webhook_events WHERE message_id = ${decodeId('msg', message) ?? ''}`;
+    expect(events.map(({ kind }) => kind)).toEqual([2]);
+  });
+});
+
+describe('R-48 forged and foreign tokens', () => {
+  it('of another key, another message, another device or another batch mark nothing and lead nowhere', async () => {
+    const [mine, theirs] = [await send(), await send()];
+    const bytesOf = (token: string) => Buffer.from(token, 'base64url');
+    const [a, b] = [bytesOf(mine.token), bytesOf(theirs.token)];
+    // A version, 16 bytes each of message, device and batch, and the signature over them.
+    const swapped = [1, 17, 33, 49].map((from) =>
+      Buffer.concat([a.subarray(0, from), b.subarray(from, from + 16), a.subarray(from + 16)]).toString('base64url'),
+    );
+    const [batch] = await t.sql<{ id: string }[]>`
+      SELECT id FROM batches WHERE message_id = ${decodeId('msg', mine.message) ?? ''}`;
+    const byAnotherKey = receiptTokensOf(randomBytes(32), decodeId('msg', mine.message) ?? '', batch?.id ?? '');
+    const forged = [
+      ...swapped,
+      byAnotherKey(decodeId('dev', mine.device) ?? ''),
+      // Well signed, and of a device that the message was not for.
+      receiptTokensOf(t.receiptKey, decodeId('msg', mine.message) ?? '', batch?.id ?? '')(mintUuid()),
+    ];
+    for (const token of forged) {
+      expect(token).not.toBe(mine.token);
+      for (const event of ['displayed', 'clicked', 'dismissed']) {
+        expect(await receipt({ token, event })).toMatchObject({ status: 404, body: { error: 'not_found' } });
+      }
+      expect((await t.request('GET', `/v1/r/${token}`)).status).toBe(404);
+    }
+    for (const { message } of [mine, theirs]) {
+      expect(await deliveryOf(message)).toMatchObject({ displayed_at: null, clicked_at: null, dismissed_at: null });
+      expect((await t.server.get(`/v1/messages/${message}`)).body.engagement).toEqual({
+        ...{ displayed: 0, clicked: 0, dismissed: 0 },
+      });
+    }
+    expect(await t.sql`SELECT 1 FROM early_receipts`).toHaveLength(0);
+  });
+});
+
 describe('GET /v1/r/{token}', () => {
   it('counts a click and leads to the stored url, whatever else the request says', async () => {
     const { message, token } = await send();
@@ -187,5 +276,41 @@ describe('GET /v1/r/{token}', () => {
     const { message, token } = await send({ title: 'No link' });
     expect((await t.request('GET', `/v1/r/${token}`)).status).toBe(404);
     expect((await deliveryOf(message)).clicked_at).toBeNull();
+  });
+
+  it('R-48 leads to no other place, whatever a request says beside the token', async () => {
+    const content = {
+      title: 'Sale',
+      url: 'https://shop.example/sale',
+      webpush: { actions: [{ action: 'cart', title: 'Cart', url: 'https://shop.example/cart' }] },
+    };
+    const { token } = await send(content);
+    const evil = fc.constantFrom(
+      ...[
+        'https://evil.example',
+        '//evil.example',
+        'javascript:alert(1)',
+        '\r\nLocation: https://evil.example',
+        '%2e%2e',
+      ],
+    );
+    const name = fc.constantFrom('url', 'to', 'next', 'redirect', 'a ', 'A', 'action', 'location', '__proto__');
+    const action = fc.option(fc.oneof(fc.constant('cart'), evil, fc.string({ maxLength: 20 })), { nil: undefined });
+    const asked = fc.record({ action, others: fc.array(fc.tuple(name, evil), { maxLength: 4 }), host: fc.boolean() });
+    // A token is good for so many requests a second: the clock stands still but for the test's own steps.
+    t.clock.hold(t.clock.date());
+    await fc.assert(
+      fc.asyncProperty(asked, async ({ action: a, others, host }) => {
+        t.clock.advance(150);
+        const names = new Set<string>();
+        const query = others.filter(([key]) => !names.has(key) && names.add(key));
+        const text = new URLSearchParams([...query, ...(a === undefined ? [] : [['a', a] as [string, string]])]);
+        const headers = host ? { 'x-forwarded-host': 'evil.example', referer: 'https://evil.example/' } : {};
+        const answer = await t.request('HEAD', `/v1/r/${token}?${text}`, { headers });
+        const target = a === undefined ? content.url : a === 'cart' ? 'https://shop.example/cart' : null;
+        expect([answer.status, answer.headers.get('location')]).toEqual([target === null ? 404 : 302, target]);
+      }),
+      { numRuns: 1_000, seed: 20261122, endOnFailure: true },
+    );
   });
 });
