@@ -299,6 +299,41 @@ CREATE TABLE erasures (
 );
 CREATE INDEX erasures_at ON public.erasures USING btree (app_id, at);
 
+CREATE TABLE event_ids (
+  app_id uuid NOT NULL,
+  key uuid NOT NULL,
+  at timestamp with time zone NOT NULL,
+  CONSTRAINT event_ids_pkey PRIMARY KEY (app_id, key)
+);
+CREATE INDEX event_ids_at ON public.event_ids USING brin (at);
+
+CREATE TABLE event_names (
+  app_id uuid NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  count bigint NOT NULL,
+  last_at timestamp with time zone NOT NULL,
+  CONSTRAINT event_names_pkey PRIMARY KEY (app_id, name),
+  CONSTRAINT event_names_count_check CHECK ((count > 0))
+);
+
+CREATE TABLE event_properties (
+  app_id uuid NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  type text COLLATE "C" NOT NULL,
+  samples jsonb NOT NULL DEFAULT '[]'::jsonb,
+  CONSTRAINT event_properties_pkey PRIMARY KEY (app_id, name, key, type),
+  CONSTRAINT event_properties_samples_check CHECK ((jsonb_array_length(samples) <= 5)),
+  CONSTRAINT event_properties_type_check CHECK ((type = ANY (ARRAY['string'::text, 'number'::text, 'boolean'::text, 'object'::text, 'array'::text, 'null'::text])))
+);
+
+CREATE TABLE event_retention (
+  is_only boolean NOT NULL DEFAULT true,
+  kept_since timestamp with time zone NOT NULL,
+  CONSTRAINT event_retention_pkey PRIMARY KEY (is_only),
+  CONSTRAINT event_retention_is_only_check CHECK (is_only)
+);
+
 CREATE TABLE events (
   app_id uuid NOT NULL,
   subject_id uuid NOT NULL,
@@ -307,9 +342,16 @@ CREATE TABLE events (
   at timestamp with time zone NOT NULL,
   device_id uuid,
   external_id text COLLATE "C",
-  properties jsonb NOT NULL DEFAULT '{}'::jsonb
+  properties jsonb NOT NULL DEFAULT '{}'::jsonb,
+  amount numeric,
+  currency text COLLATE "C",
+  CONSTRAINT events_amount_check CHECK ((amount >= (0)::numeric)),
+  CONSTRAINT events_amount_currency_check CHECK (((amount IS NULL) = (currency IS NULL))),
+  CONSTRAINT events_purchase_check CHECK (((amount IS NULL) OR (name = 'purchase'::text)))
 ) PARTITION BY RANGE (at);
+CREATE INDEX events_at ON ONLY public.events USING brin (at);
 CREATE INDEX events_named ON ONLY public.events USING btree (app_id, name, at);
+CREATE INDEX events_purchases ON ONLY public.events USING btree (app_id, at, id) WHERE (name = 'purchase'::text);
 
 CREATE TABLE field_uses (
   app_id uuid NOT NULL,
@@ -489,6 +531,31 @@ CREATE TABLE retired_properties (
   CONSTRAINT retired_properties_pkey PRIMARY KEY (app_id, id)
 );
 
+CREATE TABLE rollup_deltas (
+  app_id uuid NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  bucket timestamp with time zone NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  count bigint NOT NULL,
+  amount numeric NOT NULL,
+  last_at timestamp with time zone NOT NULL,
+  CONSTRAINT rollup_deltas_amount_check CHECK ((amount >= (0)::numeric)),
+  CONSTRAINT rollup_deltas_count_check CHECK ((count > 0))
+);
+
+CREATE TABLE rollups (
+  app_id uuid NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  bucket timestamp with time zone NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  count bigint NOT NULL,
+  amount numeric NOT NULL,
+  last_at timestamp with time zone NOT NULL,
+  CONSTRAINT rollups_pkey PRIMARY KEY (app_id, name, bucket, currency),
+  CONSTRAINT rollups_amount_check CHECK ((amount >= (0)::numeric)),
+  CONSTRAINT rollups_count_check CHECK ((count > 0))
+);
+
 CREATE TABLE schema_migrations (
   number integer NOT NULL,
   name text COLLATE "C" NOT NULL,
@@ -520,7 +587,7 @@ CREATE TABLE subject_events (
   last_at timestamp with time zone NOT NULL,
   CONSTRAINT subject_events_pkey PRIMARY KEY (app_id, name, subject_id, day),
   CONSTRAINT subject_events_count_check CHECK ((count > 0))
-);
+) PARTITION BY RANGE (day);
 
 CREATE TABLE usage (
   app_id uuid NOT NULL,

@@ -36,6 +36,8 @@ export interface Config {
   readonly webhookRetrySeconds: readonly number[];
   readonly webhookFailurePauseMsMax: number;
   readonly retentionDays: number;
+  /** Null: events are kept. */
+  readonly eventRetentionDays: number | null;
   /** New devices by client key, per client address; null: no limit. */
   readonly newDevicesPerMinute: number | null;
   /** Addresses and ranges in CIDR notation. */
@@ -81,6 +83,7 @@ export const variables = {
   WEBHOOK_RETRY_SCHEDULE: '5,30,120,600,1800,3600,7200,14400,28800,43200',
   WEBHOOK_FAILURE_PAUSE_MAX_MS: '2000',
   RETENTION_DAYS: '90',
+  EVENT_RETENTION_DAYS: '',
   NEW_DEVICES_PER_MINUTE: '',
   TRUSTED_PROXIES: '',
   METRICS_PORT: '',
@@ -131,6 +134,11 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, working
       3_600_000,
     ),
     retentionDays: integer(read('RETENTION_DAYS'), 'RETENTION_DAYS', 30, 36_500),
+    // No less: a purchase is credited up to 30 days after it, to what is on record then.
+    eventRetentionDays:
+      read('EVENT_RETENTION_DAYS') === ''
+        ? null
+        : integer(read('EVENT_RETENTION_DAYS'), 'EVENT_RETENTION_DAYS', 31, 36_500),
     newDevicesPerMinute:
       read('NEW_DEVICES_PER_MINUTE') === ''
         ? null

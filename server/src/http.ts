@@ -4,6 +4,7 @@ import { configRoutes } from './apps/routes.ts';
 import { channelRoutes } from './channels/routes.ts';
 import { deliveryRoutes } from './delivery/routes.ts';
 import { type DeviceRouteDeps, deviceRoutes } from './devices/routes.ts';
+import { type EventRouteDeps, eventRoutes } from './events/routes.ts';
 import { type HealthDeps, healthRoutes } from './health-routes.ts';
 import { createAcceptMessage } from './messages/accept-message.ts';
 import type { AwaitDeps } from './messages/await-report.ts';
@@ -29,6 +30,7 @@ export interface HttpDeps
     UserRouteDeps,
     ReceiptRouteDeps,
     SegmentRouteDeps,
+    EventRouteDeps,
     HealthDeps,
     MetricsRouteDeps {
   readonly metrics: Pick<ServiceMetrics, 'countAccepted'>;
@@ -61,6 +63,7 @@ export function routesOf(deps: HttpDeps): Route<Caller>[] {
     ...propertyRoutes(deps),
     ...segmentRoutes(deps),
     ...deviceRoutes(writes),
+    ...eventRoutes(writes),
     ...channelRoutes<Caller>(deps.addressLimits),
     ...configRoutes(deps),
     ...receiptRoutes<Caller>(writes),

@@ -24,6 +24,7 @@ import { createMessageWatches } from './delivery/message-watch.ts';
 import { batchesChannel } from './delivery/queries.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
 import { createSenders } from './delivery/senders.ts';
+import { createKnownProperties } from './events/known-properties.ts';
 import { type HttpDeps, routesOf } from './http.ts';
 import { createFinishes } from './messages/await-report.ts';
 import { isStillSending } from './messages/cancel-message.ts';
@@ -149,8 +150,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     openPool({ ...pool, connectionsMax, name: `carillon ${name}`, statementTimeoutMs: shortMs });
   const sql = open('reads', 4, shortMs);
   const txSql = open('transactions', 6, shortMs);
-  // One more than callers use: the upkeep holds its lock on it.
-  const workSql = open('audience', audienceConnections + 1, 60_000);
+  // Two more than callers use: the upkeep, and whoever folds sums, hold their locks on them.
+  const workSql = open('audience', audienceConnections + 2, 60_000);
   const sendSql = openPatient('send', 5);
   // Used by workers only: no endpoint's answers wait for a send's commits, and none of those for them.
   const webhookSql = openPatient('webhooks', 3);
@@ -313,6 +314,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     endpointRules,
     ledger,
     receiptKeys: instance.receiptKeys,
+    knownProperties: createKnownProperties(),
     fieldUses: createFieldUses({ sql: txSql, clock, log }),
     run,
     finishes,
@@ -360,8 +362,9 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     localInstants,
     snapshotMetrics,
     startWorkers() {
-      const { retentionDays } = config;
-      workers ??= startWorkers({ run, sql: workSql, txSql, clock, plans, log, localInstants, retentionDays, webhooks });
+      const { retentionDays, eventRetentionDays } = config;
+      const rules = { plans, localInstants, retentionDays, eventRetentionDays };
+      workers ??= startWorkers({ run, sql: workSql, txSql, clock, log, ...rules, webhooks });
       return workers;
     },
     noteWorkers(pollAgeMs) {

@@ -4,12 +4,16 @@ import { deleteOldCredentialMinutes, findLargestAttributionWindowHours, listApps
 import { deletePastPaces } from './delivery/pace-queries.ts';
 import { ensureDeliveryPartitions } from './delivery/partitions.ts';
 import { dropOldDeliveries, keepDaysOf, type RetentionDeps } from './delivery/retention.ts';
+import { ensureEventPartitions } from './events/partitions.ts';
+import { dropOldEvents } from './events/retention.ts';
 import { removeOldMessages } from './messages/retention.ts';
 import { runAlone } from './platform/run-alone.ts';
 import { deleteFullBuckets } from './quotas/queries.ts';
 
 export interface UpkeepDeps extends RetentionDeps {
   readonly retentionDays: number;
+  /** Null: events are kept. */
+  readonly eventRetentionDays: number | null;
   /** Paused, nothing is removed: somebody may have restored a backup to look for what it holds. */
   readonly isPaused: () => boolean;
 }
@@ -48,11 +52,14 @@ export function startUpkeep(deps: UpkeepDeps): Upkeep {
         keepDays,
       ),
     );
+    const { eventRetentionDays } = deps;
+    if (eventRetentionDays !== null) await step('drop events', () => dropOldEvents(deps, eventRetentionDays));
     await step('remove counts of refusals', () => deleteOldCredentialMinutes(sql, clock));
   };
   const runOnce = (): Promise<boolean> =>
     runAlone(sql, upkeepLock, async () => {
       await step('make partitions', () => ensureDeliveryPartitions(sql, clock.nowMs()));
+      await step('make partitions of events', () => ensureEventPartitions(sql, { nowMs: clock.nowMs(), log }));
       await step('forget full buckets', () => deleteFullBuckets(sql, clock));
       await step('forget places that have passed', () => deletePastPaces(sql, clock));
       if (!deps.isPaused()) await step('remove what is old', remove);

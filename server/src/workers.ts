@@ -3,6 +3,7 @@
 import { followUse } from './audience/follow-use.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
 import { startSendWorker } from './delivery/worker.ts';
+import { foldTotals } from './events/fold-totals.ts';
 import { type ScheduleDeps, startScheduleWorker } from './messages/worker.ts';
 import type { Clock } from './platform/clock.ts';
 import type { Sql } from './platform/db.ts';
@@ -32,15 +33,16 @@ export interface WorkersDeps extends Omit<ScheduleDeps, 'workSql' | 'isPaused'> 
   /** The pool for long statements. */
   readonly sql: Sql;
   readonly retentionDays: number;
+  readonly eventRetentionDays: number | null;
   readonly webhooks: WebhookDeps;
 }
 
 export function startWorkers(deps: WorkersDeps): Workers {
-  const { run, sql, clock, log, retentionDays } = deps;
+  const { run, sql, clock, log, retentionDays, eventRetentionDays } = deps;
   const send = startSendWorker(run);
   const schedule = startScheduleWorker({ ...deps, isPaused: run.isPaused, workSql: sql });
   const webhooks = startWebhookWorker(deps.webhooks);
-  const upkeep = startUpkeep({ sql, clock, log, retentionDays, isPaused: run.isPaused });
+  const upkeep = startUpkeep({ sql, clock, log, retentionDays, eventRetentionDays, isPaused: run.isPaused });
   // Small tasks that any number of processes may run; one that fails is tried again at its next turn.
   const timers = periodicTasks(sql, clock, log).map(({ what, everyMs, run: runOnce }) => {
     const timer = setInterval(() => {
@@ -85,6 +87,7 @@ function periodicTasks(sql: Sql, clock: Clock, log: Log): PeriodicTask[] {
     { what: 'clear retired properties', everyMs: 60_000, run: () => clearing.runOnce() },
     { what: 'finish rotations of webhook secrets', everyMs: 60_000, run: () => finishDueRotations({ sql, clock }) },
     { what: 'drop events held too long', everyMs: 600_000, run: () => dropHeldTooLong(sql, clock) },
+    { what: 'fold what events add to the sums', everyMs: 10_000, run: () => foldTotals({ sql }) },
     { what: 'let indexes follow use', everyMs: 60_000, run: () => followUse({ sql, clock, log }) },
   ];
 }

@@ -219,10 +219,10 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     client: clientOf(app.clientKey),
     pushSubscription,
     startWorkers() {
-      const { retentionDays } = config;
+      const { retentionDays, eventRetentionDays } = config;
       const { run, clock, localInstants } = service;
       const pools = { sql: database.sql, txSql: database.sql };
-      const rules = { plans: builtInPlans, localInstants, retentionDays };
+      const rules = { plans: builtInPlans, localInstants, retentionDays, eventRetentionDays };
       const started = startWorkers({ run, ...pools, clock, log: run.log, ...rules, webhooks: service.webhooks });
       whenDone(() => started.stop());
       return started;

@@ -69,6 +69,30 @@ export async function listAudienceRows(tx: Tx, appId: Uuid, deviceIds: readonly 
     WHERE a.app_id = ${appId} AND a.device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
 }
 
+/** Whose are these devices, and when were they last seen? */
+export async function listDeviceOwners(
+  tx: Tx,
+  appId: Uuid,
+  deviceIds: readonly Uuid[],
+): Promise<Pick<AudienceRow, 'deviceId' | 'userId' | 'externalId' | 'lastSeenAt'>[]> {
+  return tx<Pick<AudienceRow, 'deviceId' | 'userId' | 'externalId' | 'lastSeenAt'>[]>`
+    SELECT device_id, user_id, external_id, last_seen_at FROM audience
+    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
+}
+
+/**
+ * Locked devices were seen at these instants, in milliseconds since the epoch: none of them is seen earlier than before. The place
+ * in the arrays stands for a join, which a distributed database could not make with a list.
+ */
+export async function raiseLastSeen(tx: Tx, appId: Uuid, seen: ReadonlyMap<Uuid, number>): Promise<void> {
+  const ids = [...seen.keys()];
+  const instants = [...seen.values()];
+  await tx`
+    UPDATE audience SET last_seen_at = to_timestamp((${instants}::float8[])[array_position(${ids}::uuid[], device_id)] / 1000)
+    WHERE app_id = ${appId} AND device_id = ANY(${ids}::uuid[])
+      AND last_seen_at < to_timestamp((${instants}::float8[])[array_position(${ids}::uuid[], device_id)] / 1000)`;
+}
+
 /** Which devices belong to a user now? In the order in which they are locked. */
 export async function listDeviceIdsOfUser(tx: Tx, appId: Uuid, externalId: string): Promise<Uuid[]> {
   const rows = await tx<{ deviceId: Uuid }[]>`

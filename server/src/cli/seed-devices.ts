@@ -6,6 +6,7 @@ import type { Platform } from '../channels/channel.ts';
 import type { EndpointRules } from '../channels/webpush/endpoint.ts';
 import { type DeviceToAdd, insertDevices, insertTokens } from '../devices/insert-many.ts';
 import { type DeviceToken, parseToken } from '../devices/token.ts';
+import { type EventToAdd, insertManyEvents } from '../events/insert-many.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, type Tx, transaction } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
@@ -14,6 +15,7 @@ import type { Property, PropertyValue, StoredProperties } from '../properties/pr
 import { findPropertiesByKeys, listSlottedAndNumbered } from '../properties/queries.ts';
 import { findKnownPeople, insertUsers, type UserToAdd } from '../users/insert-many.ts';
 import { CommandError } from './command-error.ts';
+import { eventsOn } from './seed-events.ts';
 import { personAt, type SeededDevice, type SeededPerson, sampleProperties } from './seed-population.ts';
 
 export interface SeedPlan {
@@ -33,6 +35,7 @@ export interface SeedPlan {
 export interface Seeded {
   readonly devices: number;
   readonly users: number;
+  readonly events: number;
   /** Devices of this seed that the app had before. */
   readonly known: number;
 }
@@ -42,7 +45,7 @@ const transactionsAtOnce = 2;
 
 export async function seedDevices({ sql, clock }: { sql: Sql; clock: Clock }, plan: SeedPlan): Promise<Seeded> {
   const catalog = await prepareCatalog(sql, clock, plan.appId);
-  const total = { devices: 0, users: 0, known: 0 };
+  const total = { devices: 0, users: 0, events: 0, known: 0 };
   const chunks = chunksOf(plan);
   const work = async (): Promise<void> => {
     for (const chunk of chunks) {
@@ -50,6 +53,7 @@ export async function seedDevices({ sql, clock }: { sql: Sql; clock: Clock }, pl
       const added = await insertChunk(sql, clock, plan, catalog, chunk, tokens);
       total.devices += added.devices;
       total.users += added.users;
+      total.events += added.events;
       total.known += tokens.length - added.devices;
       plan.onProgress(total.devices + total.known);
     }
@@ -113,7 +117,7 @@ async function insertChunk(
   catalog: SeedCatalog,
   chunk: readonly SeededPerson[],
   tokens: readonly string[],
-): Promise<{ devices: number; users: number }> {
+): Promise<{ devices: number; users: number; events: number }> {
   const nowMs = clock.nowMs();
   let next = 0;
   const everybody = chunk.map(({ user, devices }) => {
@@ -155,7 +159,9 @@ async function insertChunk(
         lastSeenAt: add.registeredAt,
       })),
     );
-    return { devices: added.length, users: users.length };
+    const events = added.flatMap((each) => prepareEvents(each, nowMs));
+    await insertManyEvents(tx, plan.appId, events);
+    return { devices: added.length, users: users.length, events: events.length };
   });
 }
 
@@ -178,7 +184,18 @@ function prepareDevice(plan: SeedPlan, catalog: SeedCatalog, device: SeededDevic
     registeredAt: new Date(Math.max(createdAt.getTime(), Math.floor(nowMs - idleDays * dayMs))),
     identifiedAt: null,
   };
-  return { add, facts };
+  return { add, facts, device };
+}
+
+function prepareEvents(
+  { device, add, user }: { device: SeededDevice; add: DeviceToAdd; user: UserToAdd | null },
+  nowMs: number,
+): EventToAdd[] {
+  return eventsOn(device, user).map(({ name, daysAgo, properties, purchase }) => ({
+    ...{ id: mintUuid(nowMs), subjectId: user?.id ?? add.id, hasSubject: true, name, purchase, properties },
+    ...{ atMs: Math.floor(nowMs - daysAgo * dayMs), deviceId: add.id, externalId: user?.externalId ?? null },
+    propertiesText: JSON.stringify(properties),
+  }));
 }
 
 // The same judgement as a registration's: nothing is stored that the service would have refused.

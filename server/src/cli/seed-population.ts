@@ -183,10 +183,10 @@ function publicKeyOf(seed: Buffer): string {
   }
 }
 
-type Random = () => number;
+export type Random = () => number;
 
 /** sfc32, seeded with a hash: fast, and the same on every machine. Not for secrets. */
-function randomOf(seed: string): Random {
+export function randomOf(seed: string): Random {
   const state = createHash('sha256').update(seed).digest();
   let a = state.readInt32LE(0);
   let b = state.readInt32LE(4);
@@ -202,7 +202,7 @@ function randomOf(seed: string): Random {
   };
 }
 
-function pick<Item>(random: Random, items: readonly Item[]): Item {
+export function pick<Item>(random: Random, items: readonly Item[]): Item {
   return items[Math.floor(random() * items.length)] as Item;
 }
 

@@ -29,7 +29,7 @@ interface SeedOptions extends AnswerOptions {
 
 export function addSeedCommand(program: Command): void {
   withJson(program.command('seed [APP]'))
-    .description('add believable users and devices; without APP in a new app on the plan unlimited')
+    .description('add believable users, devices and events; without APP in a new app on the plan unlimited')
     .requiredOption('--devices <N>', 'how many devices', wholeNumber('--devices', 1, devicesMax))
     .option('--seed <S>', 'the same seed makes the same people', defaultSeed)
     .option('--sandbox <URL>', 'the inbox address of a sandbox, whose browsers and phones the devices are')
@@ -102,15 +102,15 @@ function present(
   app: App,
   keys: NewApp | undefined,
   options: SeedOptions,
-  seeded: { devices: number; users: number; known: number; seconds: number },
+  seeded: { devices: number; users: number; events: number; known: number; seconds: number },
 ): Answer {
   const count = (value: number): string => value.toLocaleString('en-US');
   const known = seeded.known === 0 ? '' : ` ${count(seeded.known)} were there before.`;
   const lines = [
     describe(app),
     '',
-    `Added ${count(seeded.devices)} devices and ${count(seeded.users)} users in ${seeded.seconds.toFixed(1)} s ` +
-      `(seed '${printable(options.seed)}').${known}`,
+    `Added ${count(seeded.devices)} devices, ${count(seeded.users)} users and ${count(seeded.events)} events in ` +
+      `${seeded.seconds.toFixed(1)} s (seed '${printable(options.seed)}').${known}`,
   ];
   if (keys) lines.push('', describeKeys(keys));
   return {
@@ -120,6 +120,7 @@ function present(
       seed: options.seed,
       devices: seeded.devices,
       users: seeded.users,
+      events: seeded.events,
       known_devices: seeded.known,
       seconds: Number(seeded.seconds.toFixed(3)),
     },

@@ -3,6 +3,7 @@
 import { componentSchemas } from './components.ts';
 import { deliveryOperations } from './delivery-operations.ts';
 import { deviceOperations } from './device-operations.ts';
+import { eventOperations } from './event-operations.ts';
 import { messageOperations } from './message-operations.ts';
 import { type Operation, writeOperation } from './operation.ts';
 import { propertyOperations } from './property-operations.ts';
@@ -19,6 +20,7 @@ const operations: readonly Operation[] = [
   ...propertyOperations,
   ...segmentOperations,
   ...deviceOperations,
+  ...eventOperations,
   ...receiptOperations,
   ...serviceOperations,
 ];

@@ -28,6 +28,33 @@ export async function insertPerson(
   return result.count === 1;
 }
 
+/** The user ids of those of these external ids that have one. */
+export async function listPeople(
+  tx: Tx,
+  appId: Uuid,
+  externalIds: readonly string[],
+): Promise<ReadonlyMap<string, Uuid>> {
+  const rows = await tx<{ externalId: string; userId: Uuid }[]>`
+    SELECT external_id, user_id FROM people
+    WHERE app_id = ${appId} AND external_id = ANY(${externalIds as string[]}::text[])`;
+  return new Map(rows.map((row) => [row.externalId, row.userId]));
+}
+
+/** Gives external ids their user ids, in the order given, which must be everybody's; those that have one keep it. */
+export async function insertPeople(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  people: readonly { readonly externalId: string; readonly userId: Uuid }[],
+): Promise<void> {
+  await tx`
+    INSERT INTO people (app_id, external_id, user_id, created_at)
+    SELECT ${appId}, p.external_id, p.user_id, ${clock.now}
+    FROM unnest(${people.map(({ externalId }) => externalId)}::text[], ${people.map(({ userId }) => userId)}::uuid[])
+      AS p (external_id, user_id)
+    ON CONFLICT DO NOTHING`;
+}
+
 /** Forgets which user id an external id had. */
 export async function deletePerson(tx: Tx, appId: Uuid, externalId: string): Promise<void> {
   await tx`DELETE FROM people WHERE app_id = ${appId} AND external_id = ${externalId}`;

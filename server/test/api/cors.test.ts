@@ -37,6 +37,7 @@ describe('open endpoints answer any browser origin, without credentials', () => 
       'GET /v1/config',
       'GET /v1/r/:token',
       'POST /v1/devices',
+      'POST /v1/events',
       'POST /v1/identify',
       'POST /v1/receipts',
     ]);

@@ -113,6 +113,18 @@ describe("R-60 what is another app's is to the letter what is nowhere", () => {
       [unknownId('dev'), 'dev_none'],
     ],
     [
+      'POST /v1/events with device_id, server key',
+      (id) => mine.server.post('/v1/events', { events: [{ name: 'never' }, { name: 'never', device_id: id }] }),
+      theirs.device,
+      [unknownId('dev'), 'dev_none'],
+    ],
+    [
+      'POST /v1/events with device_id, client key',
+      (id) => mine.client.post('/v1/events', { name: 'never', device_id: id }),
+      theirs.device,
+      [unknownId('dev'), 'dev_none'],
+    ],
+    [
       'POST /v1/users with device_id',
       (id) => mine.server.post('/v1/users', { external_id: 'never', device_id: id }),
       theirs.device,
@@ -283,6 +295,7 @@ describe('R-61 app by app in the database', () => {
   const exceptions: Readonly<Record<string, string>> = {
     apps: 'its id is the app',
     instance: 'one row for the service',
+    event_retention: 'one row for the service',
     schema_migrations: 'the ledger of migrations',
     batches: 'its id is the key that deliveries are reached by; every statement that names an app says so',
     deliveries: 'keyed by batch and device, and reaches app and message through the batch',
@@ -321,6 +334,8 @@ describe('R-61 app by app in the database', () => {
       'the command line names a webhook alone',
     'webhooks/queries.ts: SELECT app_id, id FROM webhooks WHERE finish_at <= ${clock.n':
       'finds the rotation to finish next',
+    'events/retention-queries.ts: DELETE FROM event_ids WHERE at < ${to} ${from === null ? sql':
+      'forgets what retention has taken',
     'audience/index-queries.ts: DELETE FROM field_uses WHERE last_preview_at < ${clock.now} ': 'forgets what is old',
     'audience/index-queries.ts: SELECT app_id, field FROM field_uses WHERE previews >= ${pre':
       'apps share the table whose indexes follow use',

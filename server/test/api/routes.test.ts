@@ -122,6 +122,12 @@ const expectations: Readonly<Record<string, Expectation>> = {
     body: () => ({ platform: 'web', token: t.pushSubscription() }),
     status: 200,
   },
+  'POST /v1/events': {
+    access: 'client-or-server',
+    address: () => '/v1/events',
+    body: () => ({ name: 'article_read' }),
+    status: 200,
+  },
   'GET /v1/devices': { access: 'server', address: () => '/v1/devices', status: 200 },
   'DELETE /v1/devices/:id': {
     access: 'client-or-server',

@@ -1,0 +1,79 @@
+// What the people of a seeded app did: believable events of the last weeks, for filters, reports and attribution to find. Pure and
+// deterministic like the people themselves, and drawn apart from them, so that these stay who they are.
+import { pick, type Random, randomOf, type SeededDevice, type SeededUser } from './seed-population.ts';
+
+export interface SeededEvent {
+  readonly name: string;
+  readonly daysAgo: number;
+  readonly properties: Readonly<Record<string, string | number | boolean>>;
+  /** Of a purchase. */
+  readonly purchase: { readonly amount: string; readonly currency: string } | null;
+}
+
+/** As far back as an app has partitions from its first day on. */
+const daysBackMax = 80;
+
+/** The events on one device, of whoever it belongs to. */
+export function eventsOn(device: SeededDevice, user: Pick<SeededUser, 'country'> | null): SeededEvent[] {
+  const random = randomOf(`${device.tokenSeed.toString('hex')} events`);
+  const { ageDays, idleDays } = device;
+  const events: SeededEvent[] = [];
+  const add = (name: string, daysAgo: number, properties: SeededEvent['properties'] = {}): void => {
+    if (daysAgo <= daysBackMax) events.push({ name, daysAgo, properties, purchase: null });
+  };
+  if (device.platform !== 'web') add('install', ageDays, { source: pick(random, sources) });
+  // The last session is when it was last seen.
+  const sessions = 1 + Math.floor(random() ** 3 * 4);
+  for (let session = 0; session < sessions; session++) {
+    const daysAgo = session === 0 ? idleDays : idleDays + (Math.min(ageDays, daysBackMax) - idleDays) * random() ** 2;
+    add('session_start', daysAgo);
+    for (const event of visitOf(random, user, daysAgo)) if (event.daysAgo <= daysBackMax) events.push(event);
+  }
+  return events;
+}
+
+const sources = ['search', 'search', 'friend', 'advert', 'shop'];
+const minutesOfADay = 1440;
+
+// What follows a session's start, some minutes later each.
+function visitOf(random: Random, user: Pick<SeededUser, 'country'> | null, daysAgo: number): SeededEvent[] {
+  const later = (minutes: number): number => Math.max(0, daysAgo - minutes / minutesOfADay);
+  if (random() < 0.4) {
+    const properties = { section: pick(random, sections), seconds: 10 + Math.floor(random() * 240) };
+    return [{ name: 'article_read', daysAgo: later(2), properties, purchase: null }];
+  }
+  if (random() < 0.5) return [];
+  const product = pick(random, products);
+  const seen = { product: product.name, category: product.category };
+  const events: SeededEvent[] = [{ name: 'product_viewed', daysAgo: later(3), properties: seen, purchase: null }];
+  if (user && random() < 0.3) {
+    const currency = currencyOf[user.country ?? ''] ?? 'EUR';
+    const amount = pick(random, [1, 1, 1, 2, 3]) * product.price;
+    const cents = Math.round(amount * 100) / 100;
+    const properties = { amount: cents, currency, ...seen, coupon: random() < 0.2 };
+    events.push({ name: 'purchase', daysAgo: later(9), properties, purchase: { amount: String(cents), currency } });
+  }
+  return events;
+}
+
+const sections = ['news', 'sport', 'offers', 'weather', 'culture'];
+const products = [
+  { name: 'Trail shoes', category: 'shoes', price: 79.9 },
+  { name: 'Sandals', category: 'shoes', price: 34.5 },
+  { name: 'Garden shears', category: 'garden', price: 24.95 },
+  { name: 'Tomato seeds', category: 'garden', price: 3.49 },
+  { name: 'Cookbook', category: 'books', price: 29 },
+  { name: 'Novel', category: 'books', price: 14.99 },
+  { name: 'Pan', category: 'kitchen', price: 49 },
+  { name: 'Headphones', category: 'music', price: 119 },
+];
+const currencyOf: Readonly<Record<string, string>> = {
+  US: 'USD',
+  GB: 'GBP',
+  JP: 'JPY',
+  BR: 'BRL',
+  IN: 'INR',
+  CH: 'CHF',
+  PL: 'PLN',
+  SE: 'SEK',
+};

@@ -1,0 +1,252 @@
+// A tracked event as a caller writes it: its fields, its limits, and what a purchase must say (contract 10). Written by hand and
+// not with a schema, because it is the hottest path of the service; openapi/event-operations.ts describes the same. Pure.
+import { readDeviceId } from '../devices/device.ts';
+import type { Issue, IssueCode } from '../platform/api-error.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { parseInstant } from '../platform/instant.ts';
+
+export const eventsMax = 50;
+export const nameLengthMax = 128;
+export const externalIdLengthMax = 256;
+export const idLengthMax = 128;
+export const propertiesMax = 50;
+export const propertyKeyLengthMax = 64;
+export const propertiesBytesMax = 8_192;
+/** The object of the properties itself is the first level. */
+export const propertiesDepthMax = 5;
+export const amountMax = 1_000_000_000_000;
+/** What is wrong beyond this is not listed (contract 2), so nobody looks for it. */
+export const issuesMax = 50;
+
+export const eventFields = ['name', 'properties', 'device_id', 'external_id', 'id', 'occurred_at'] as const;
+const knownFields: ReadonlySet<string> = new Set(eventFields);
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** Exact, in the shortest decimal form of the JSON number; the currency in upper case. */
+export interface Purchase {
+  readonly amount: string;
+  readonly currency: string;
+}
+
+export interface EventGiven {
+  readonly name: string;
+  readonly properties: Values;
+  /** The properties as JSON, as they are stored. */
+  readonly propertiesText: string;
+  /** Of a device that may not exist. */
+  readonly deviceId: Uuid | null;
+  readonly externalId: string | null;
+  readonly id: string | null;
+  /** Null: when it is received. */
+  readonly occurredAtMs: number | null;
+  readonly purchase: Purchase | null;
+}
+
+type Path = readonly (string | number)[];
+
+/** Reads one event, or adds what is wrong with it to `issues` and answers undefined. */
+export function readEvent(given: unknown, at: Path, issues: Issue[]): EventGiven | undefined {
+  if (!isObject(given)) {
+    issues.push(wrongType(at, 'an object'));
+    return undefined;
+  }
+  const before = issues.length;
+  for (const key in given) {
+    if (issues.length >= issuesMax) return undefined;
+    if (!knownFields.has(key)) refuseKey(at, key, eventFields, issues);
+  }
+  const name = readName(given['name'], at, issues);
+  const properties = readProperties(given['properties'], at, issues);
+  const purchase = name === 'purchase' && properties ? readPurchase(properties, [...at, 'properties'], issues) : null;
+  const deviceId = readDevice(given['device_id'], at, issues);
+  const externalId = readText(given['external_id'], at, 'external_id', externalIdLengthMax, issues);
+  const id = readId(given['id'], at, issues);
+  const occurredAtMs = readTime(given['occurred_at'], at, issues);
+  if (issues.length > before || name === undefined || properties === undefined) return undefined;
+  const stored = purchase ? { ...properties, currency: purchase.currency } : properties;
+  const propertiesText = JSON.stringify(stored);
+  if (isLongerThan(propertiesText, propertiesBytesMax)) {
+    issues.push(
+      issue([...at, 'properties'], 'too_big', `The properties of an event have at most ${propertiesBytesMax} bytes.`),
+    );
+    return undefined;
+  }
+  return {
+    ...{ name, properties: stored, propertiesText, purchase },
+    ...{ deviceId, externalId, id, occurredAtMs },
+  };
+}
+
+/** An issue for a field that nobody knows. */
+export function refuseKey(at: Path, key: string, allowed: readonly string[], issues: Issue[]): void {
+  const path = [...at, key];
+  issues.push({ path, code: 'unrecognized_keys', message: `${path.join('.')} is not a known field.`, allowed });
+}
+
+export function isObject(value: unknown): value is Values {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function issue(path: Path, code: IssueCode, message: string): Issue {
+  return { path, code, message };
+}
+
+export function wrongType(path: Path, what: string): Issue {
+  return issue(path, 'invalid_type', `${nameOf(path)} must be ${what}.`);
+}
+
+export function required(path: Path): Issue {
+  return issue(path, 'required', `${nameOf(path)} is required.`);
+}
+
+function nameOf(path: Path): string {
+  return path.length === 0 ? 'The body' : path.join('.');
+}
+
+// As Unicode has them: category Cc.
+const controlCharacter = /\p{Cc}/u;
+
+function readName(value: unknown, at: Path, issues: Issue[]): string | undefined {
+  const isGood =
+    typeof value === 'string' && value !== '' && value.length <= nameLengthMax && !controlCharacter.test(value);
+  if (isGood) return value;
+  const path = [...at, 'name'];
+  if (value === undefined) issues.push(required(path));
+  else if (typeof value !== 'string') issues.push(wrongType(path, 'a string'));
+  else if (value === '') issues.push(tooShort(path));
+  else if (value.length > nameLengthMax) issues.push(tooLong(path, nameLengthMax));
+  else issues.push(issue(path, 'invalid_format', 'A name has no control characters.'));
+  return undefined;
+}
+
+function tooShort(path: Path): Issue {
+  return issue(path, 'too_small', `${nameOf(path)} is too small: at least 1 character.`);
+}
+
+function tooLong(path: Path, most: number): Issue {
+  return issue(path, 'too_big', `${nameOf(path)} is too large: at most ${most} characters.`);
+}
+
+// Null is an omission.
+function readText(value: unknown, at: Path, field: string, lengthMax: number, issues: Issue[]): string | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value === 'string' && value !== '' && value.length <= lengthMax) return value;
+  const path = [...at, field];
+  if (typeof value !== 'string') issues.push(wrongType(path, 'a string'));
+  else if (value === '') issues.push(tooShort(path));
+  else issues.push(tooLong(path, lengthMax));
+  return null;
+}
+
+// A malformed id is an unknown one.
+function readDevice(value: unknown, at: Path, issues: Issue[]): Uuid | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value === 'string') return readDeviceId(value);
+  issues.push(wrongType([...at, 'device_id'], 'a string'));
+  return null;
+}
+
+const visibleAscii = /^[\x21-\x7e]*$/;
+
+function readId(value: unknown, at: Path, issues: Issue[]): string | null {
+  const id = readText(value, at, 'id', idLengthMax, issues);
+  if (id === null || visibleAscii.test(id)) return id;
+  issues.push(issue([...at, 'id'], 'invalid_format', 'An id is visible ASCII without spaces.'));
+  return null;
+}
+
+function readTime(value: unknown, at: Path, issues: Issue[]): number | null {
+  if (value === undefined || value === null) return null;
+  const instant = typeof value === 'string' ? parseInstant(value) : undefined;
+  if (instant) return instant.ms;
+  const path = [...at, 'occurred_at'];
+  const message = 'It must be an instant with an offset, such as 2026-12-01T09:00:00+01:00.';
+  issues.push(typeof value === 'string' ? issue(path, 'invalid_format', message) : wrongType(path, 'a string'));
+  return null;
+}
+
+const none: Values = Object.freeze({});
+
+function readProperties(value: unknown, at: Path, issues: Issue[]): Values | undefined {
+  if (value === undefined || value === null) return none;
+  if (!isObject(value)) {
+    issues.push(wrongType([...at, 'properties'], 'an object'));
+    return undefined;
+  }
+  // `__proto__` is a key like any other here: what JSON.parse made has it as its own.
+  const keys = Object.keys(value);
+  if (keys.length > propertiesMax) {
+    issues.push(issue([...at, 'properties'], 'too_big', `An event has at most ${propertiesMax} properties.`));
+    return undefined;
+  }
+  const before = issues.length;
+  for (const key of keys) {
+    if (key.length > propertyKeyLengthMax) issues.push(tooLong([...at, 'properties', key], propertyKeyLengthMax));
+    const fault = findFault(value[key], 1);
+    if (!fault) continue;
+    issues.push(issue([...at, 'properties', key, ...fault.path.reverse()], fault.code, fault.message));
+  }
+  return issues.length > before ? undefined : value;
+}
+
+interface Fault {
+  /** From the inside out. */
+  readonly path: (string | number)[];
+  readonly code: IssueCode;
+  readonly message: string;
+}
+
+// What JSON can write and the contract cannot take: numbers beyond all doubles, and what is nested too deep.
+function findFault(value: unknown, depth: number): Fault | undefined {
+  if (typeof value === 'number') {
+    return Number.isFinite(value)
+      ? undefined
+      : { path: [], code: 'invalid_value', message: 'A number must be finite.' };
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (depth === propertiesDepthMax) {
+    return { path: [], code: 'too_deep', message: `Properties are nested at most ${propertiesDepthMax} deep.` };
+  }
+  for (const [key, item] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
+    const fault = findFault(item, depth + 1);
+    if (fault) {
+      fault.path.push(key);
+      return fault;
+    }
+  }
+  return undefined;
+}
+
+const currencyForm = /^[A-Za-z]{3}$/;
+
+function readPurchase(properties: Values, at: Path, issues: Issue[]): Purchase | null {
+  const { amount, currency } = { amount: ownOf(properties, 'amount'), currency: ownOf(properties, 'currency') };
+  const amountAt = [...at, 'amount'];
+  const currencyAt = [...at, 'currency'];
+  const before = issues.length;
+  if (amount === undefined) issues.push(required(amountAt));
+  else if (typeof amount !== 'number') issues.push(wrongType(amountAt, 'a number'));
+  else if (amount < 0) issues.push(issue(amountAt, 'too_small', 'The amount of a purchase is at least 0.'));
+  else if (amount > amountMax) {
+    issues.push(issue(amountAt, 'too_big', `The amount of a purchase is at most ${amountMax}.`));
+  }
+  if (currency === undefined) issues.push(required(currencyAt));
+  else if (typeof currency !== 'string') issues.push(wrongType(currencyAt, 'a string'));
+  else if (!currencyForm.test(currency)) {
+    issues.push(issue(currencyAt, 'invalid_format', 'A currency is 3 letters, such as EUR.'));
+  }
+  if (issues.length > before) return null;
+  // The shortest decimal form; what it says of -0 is '0'.
+  return { amount: String(amount), currency: String(currency).toUpperCase() };
+}
+
+// Null on a required field is no omission: it has the wrong type.
+function ownOf(values: Values, key: string): unknown {
+  return Object.hasOwn(values, key) ? values[key] : undefined;
+}
+
+function isLongerThan(text: string, bytesMax: number): boolean {
+  // A UTF-16 code unit is at least one byte and at most three.
+  return text.length > bytesMax || (text.length * 3 > bytesMax && Buffer.byteLength(text) > bytesMax);
+}

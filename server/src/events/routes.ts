@@ -1,0 +1,31 @@
+// POST /v1/events.
+import type { Caller } from '../apps/caller.ts';
+import type { Route } from '../platform/http-server.ts';
+import { noQuery, validate } from '../platform/validate.ts';
+import { readEvents } from './read-events.ts';
+import { type TrackDeps, trackEvents } from './track-events.ts';
+
+export type EventRouteDeps = TrackDeps;
+
+const bodyBytesMax = 1024 * 1024;
+
+export function eventRoutes(deps: EventRouteDeps): Route<Caller>[] {
+  return [
+    {
+      method: 'POST',
+      path: '/v1/events',
+      access: 'client-or-server',
+      bodyBytesMax,
+      async handle({ caller, query, body }) {
+        validate(noQuery, query);
+        const isServer = caller.scope === 'server';
+        const { accepted, duplicates } = await trackEvents(deps, {
+          appId: caller.appId,
+          isServer,
+          events: readEvents(body, isServer),
+        });
+        return { accepted, duplicates };
+      },
+    },
+  ];
+}

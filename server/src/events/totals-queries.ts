@@ -1,0 +1,163 @@
+// SQL: the sums of reports, and making them anew from the events that are kept.
+import type { Sql, Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+
+/** Moves some deltas into the sums and the names' counts; how many. One statement: nobody sees them twice or not at all. */
+export async function foldDeltas(sql: Sql, limit: number): Promise<number> {
+  const [row] = await sql<{ folded: number }[]>`
+    WITH taken AS (
+      DELETE FROM rollup_deltas WHERE ctid = ANY(ARRAY(SELECT ctid FROM rollup_deltas LIMIT ${limit}))
+      RETURNING app_id, name, bucket, currency, count, amount, last_at
+    ), named AS (
+      INSERT INTO event_names (app_id, name, count, last_at)
+      SELECT app_id, name, sum(count), max(last_at) FROM taken GROUP BY app_id, name ORDER BY app_id, name
+      ON CONFLICT (app_id, name) DO UPDATE SET
+        count = event_names.count + excluded.count, last_at = greatest(event_names.last_at, excluded.last_at)
+    ), folded AS (
+      INSERT INTO rollups (app_id, name, bucket, currency, count, amount, last_at)
+      SELECT app_id, name, bucket, currency, sum(count), sum(amount), max(last_at) FROM taken
+      GROUP BY app_id, name, bucket, currency ORDER BY app_id, name, bucket, currency
+      ON CONFLICT (app_id, name, bucket, currency) DO UPDATE SET
+        count = rollups.count + excluded.count, amount = rollups.amount + excluded.amount,
+        last_at = greatest(rollups.last_at, excluded.last_at)
+    )
+    SELECT count(*) AS folded FROM taken`;
+  return row?.folded ?? 0;
+}
+
+/** When an app's first and last event that is kept happened, and the first and last of its sums; null: there are none. */
+export async function findTimesOfEvents(sql: Sql, appId: Uuid): Promise<{ first: Date; last: Date } | null> {
+  const [row] = await sql<{ first: Date | null; last: Date | null }[]>`
+    SELECT min(first) AS first, max(last) AS last
+    FROM (
+      SELECT min(at) AS first, max(at) AS last FROM events WHERE app_id = ${appId}
+      UNION ALL
+      SELECT min(bucket), max(bucket) FROM rollups WHERE app_id = ${appId}
+    ) AS times`;
+  return row?.first && row.last ? { first: row.first, last: row.last } : null;
+}
+
+/** A span of time, without its end. */
+export interface Span {
+  readonly from: Date;
+  readonly to: Date;
+}
+
+/** The days, each by its first instant in UTC, on which an app has events, sums or daily counts. */
+export async function listDaysOfEvents(sql: Sql, appId: Uuid, { from, to }: Span): Promise<Date[]> {
+  const rows = await sql<{ day: Date }[]>`
+    SELECT DISTINCT day::timestamp AT TIME ZONE 'UTC' AS day
+    FROM (
+      SELECT DISTINCT (at AT TIME ZONE 'UTC')::date AS day FROM events WHERE app_id = ${appId} AND at >= ${from} AND at < ${to}
+      UNION ALL
+      SELECT DISTINCT (bucket AT TIME ZONE 'UTC')::date FROM rollups
+      WHERE app_id = ${appId} AND bucket >= ${from} AND bucket < ${to}
+      UNION ALL
+      SELECT DISTINCT day FROM subject_events
+      WHERE app_id = ${appId} AND day >= (${from}::timestamptz AT TIME ZONE 'UTC')::date
+        AND day < (${to}::timestamptz AT TIME ZONE 'UTC')::date
+    ) AS days
+    ORDER BY day`;
+  return rows.map(({ day }) => day);
+}
+
+/** Removes the deltas of a span. */
+export async function deleteDeltas(tx: Tx, appId: Uuid, { from, to }: Span): Promise<void> {
+  await tx`DELETE FROM rollup_deltas WHERE app_id = ${appId} AND bucket >= ${from} AND bucket < ${to}`;
+}
+
+/** Removes the sums of a span. */
+export async function deleteRollups(tx: Tx, appId: Uuid, { from, to }: Span): Promise<void> {
+  await tx`DELETE FROM rollups WHERE app_id = ${appId} AND bucket >= ${from} AND bucket < ${to}`;
+}
+
+/** Sums up the events of a span, of which there are no sums; how many events. */
+export async function insertRollups(tx: Tx, appId: Uuid, { from, to }: Span): Promise<number> {
+  const rows = await tx<{ count: number }[]>`
+    INSERT INTO rollups (app_id, name, bucket, currency, count, amount, last_at)
+    SELECT ${appId}, name, date_bin('15 minutes', at, timestamptz '2000-01-01 00:00:00Z'), coalesce(currency, ''), count(*),
+      coalesce(sum(amount), 0), max(at)
+    FROM events WHERE app_id = ${appId} AND at >= ${from} AND at < ${to}
+    GROUP BY 2, 3, 4 RETURNING count`;
+  return rows.reduce((sum, { count }) => sum + count, 0);
+}
+
+/** Counts the names of an app anew, from its sums. */
+export async function upsertEventNames(tx: Tx, appId: Uuid): Promise<void> {
+  await tx`
+    INSERT INTO event_names (app_id, name, count, last_at)
+    SELECT ${appId}, name, sum(count), max(last_at) FROM rollups WHERE app_id = ${appId} GROUP BY name ORDER BY name
+    ON CONFLICT (app_id, name) DO UPDATE SET count = excluded.count, last_at = excluded.last_at`;
+}
+
+/** Forgets the names of an app that have no sums. */
+export async function deleteEventNames(tx: Tx, appId: Uuid): Promise<void> {
+  await tx`
+    DELETE FROM event_names AS n WHERE n.app_id = ${appId}
+      AND NOT EXISTS (SELECT FROM rollups r WHERE r.app_id = n.app_id AND r.name = n.name)`;
+}
+
+// A day's counts as its events have them. Events of nobody are not counted.
+const countedDay = (tx: Tx, appId: Uuid, { from, to }: Span) => tx`
+  SELECT name, subject_id, count(*)::int AS count, max(at) AS last_at FROM events
+  WHERE app_id = ${appId} AND at >= ${from} AND at < ${to} AND (device_id IS NOT NULL OR external_id IS NOT NULL)
+  GROUP BY name, subject_id`;
+
+const dayOf = (tx: Tx, { from }: Span) => tx`(${from}::timestamptz AT TIME ZONE 'UTC')::date`;
+
+/** Adds what the daily counts lack; a count that ingest adds to meanwhile has both. */
+export async function addMissingCounts(tx: Tx, appId: Uuid, day: Span): Promise<void> {
+  await tx`
+    INSERT INTO subject_events (app_id, name, subject_id, day, count, last_at)
+    SELECT ${appId}, c.name, c.subject_id, ${dayOf(tx, day)}, c.count - coalesce(s.count, 0), c.last_at
+    FROM (${countedDay(tx, appId, day)}) AS c
+    LEFT JOIN subject_events s ON s.app_id = ${appId} AND s.name = c.name AND s.subject_id = c.subject_id
+      AND s.day = ${dayOf(tx, day)}
+    WHERE c.count > coalesce(s.count, 0) ORDER BY c.name, c.subject_id
+    ON CONFLICT (app_id, name, subject_id, day) DO UPDATE SET
+      count = subject_events.count + excluded.count, last_at = greatest(subject_events.last_at, excluded.last_at)`;
+}
+
+/** Corrects daily counts that are too high or too late. One that ingest changes meanwhile is left for another time. */
+export async function correctCounts(tx: Tx, appId: Uuid, day: Span): Promise<void> {
+  await tx`
+    UPDATE subject_events AS s SET count = c.count, last_at = c.last_at
+    FROM (
+      SELECT c.name, c.subject_id, c.count, c.last_at, w.count AS wrong_count, w.last_at AS wrong_last_at
+      FROM (${countedDay(tx, appId, day)}) AS c
+      JOIN subject_events w ON w.app_id = ${appId} AND w.name = c.name AND w.subject_id = c.subject_id
+        AND w.day = ${dayOf(tx, day)}
+      WHERE w.count > c.count OR (w.count = c.count AND w.last_at <> c.last_at)
+    ) AS c
+    WHERE s.app_id = ${appId} AND s.name = c.name AND s.subject_id = c.subject_id AND s.day = ${dayOf(tx, day)}
+      AND s.count = c.wrong_count AND s.last_at = c.wrong_last_at`;
+}
+
+/** Removes daily counts that no event stands for. */
+export async function deleteCounts(tx: Tx, appId: Uuid, day: Span): Promise<void> {
+  await tx`
+    DELETE FROM subject_events AS s
+    USING (
+      SELECT w.name, w.subject_id, w.count FROM subject_events w
+      LEFT JOIN (${countedDay(tx, appId, day)}) AS c ON c.name = w.name AND c.subject_id = w.subject_id
+      WHERE w.app_id = ${appId} AND w.day = ${dayOf(tx, day)} AND c.name IS NULL
+    ) AS gone
+    WHERE s.app_id = ${appId} AND s.name = gone.name AND s.subject_id = gone.subject_id AND s.day = ${dayOf(tx, day)}
+      AND s.count = gone.count`;
+}
+
+/** Adds to the catalog what the events of a span have and it lacks, up to so many properties of a name; without samples. */
+export async function addMissingProperties(tx: Tx, appId: Uuid, { from, to }: Span, perNameMax: number): Promise<void> {
+  await tx`
+    INSERT INTO event_properties (app_id, name, key, type)
+    SELECT ${appId}, name, key, type
+    FROM (
+      SELECT name, key, type, row_number() OVER (PARTITION BY name ORDER BY key, type) AS place
+      FROM (
+        SELECT DISTINCT e.name, p.key, jsonb_typeof(p.value) AS type FROM events e, jsonb_each(e.properties) AS p
+        WHERE e.app_id = ${appId} AND e.at >= ${from} AND e.at < ${to}
+      ) AS found
+    ) AS placed
+    WHERE place <= ${perNameMax} ORDER BY name, key, type
+    ON CONFLICT DO NOTHING`;
+}

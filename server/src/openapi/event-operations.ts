@@ -1,0 +1,90 @@
+// Tracked events as the API's description tells them. Requests are read by hand (events/event.ts); a test holds the two together.
+import { z } from 'zod';
+import {
+  eventsMax,
+  externalIdLengthMax,
+  idLengthMax,
+  nameLengthMax,
+  propertiesMax,
+  propertyKeyLengthMax,
+} from '../events/event.ts';
+import { component, count } from './components.ts';
+import type { Operation } from './operation.ts';
+
+const trackedEvent = component(
+  'TrackedEvent',
+  z.strictObject({
+    name: z
+      .string()
+      .min(1)
+      .max(nameLengthMax)
+      .describe('`install`, `session_start` and `purchase` are reserved: they feed reports. No control characters.'),
+    properties: z
+      .unknown()
+      .meta({
+        type: ['object', 'null'],
+        maxProperties: propertiesMax,
+        propertyNames: { maxLength: propertyKeyLengthMax },
+        additionalProperties: true,
+        description:
+          'Any JSON values, nested at most 5 deep, at most 8 KiB. A `purchase` needs `amount`, a number from 0 to 1,000,000,000,000, ' +
+          'and `currency`, 3 letters.',
+      })
+      .optional(),
+    device_id: z.string().nullish().describe('Needed where a client key gives an `id`.'),
+    external_id: z
+      .string()
+      .min(1)
+      .max(externalIdLengthMax)
+      .nullish()
+      .describe('Server keys only. A user that does not exist yet will have done it.'),
+    id: z
+      .string()
+      .max(idLengthMax)
+      .regex(/^[\x21-\x7e]+$/)
+      .nullish()
+      .describe('Counted once: in the app for a server key, on its device for a client key.'),
+    occurred_at: z
+      .string()
+      .nullish()
+      .meta({ format: 'date-time', description: 'Default: now. What is later than now is stored as now.' }),
+  }),
+);
+const trackedEvents = component(
+  'TrackedEvents',
+  z.strictObject({ events: z.array(trackedEvent).min(1).max(eventsMax) }),
+);
+const trackRequest = component('TrackRequest', z.union([trackedEvent, trackedEvents]));
+const tracked = component('Tracked', z.strictObject({ accepted: count, duplicates: count }));
+
+export const eventOperations: readonly Operation[] = [
+  {
+    id: 'trackEvents',
+    method: 'post',
+    path: '/v1/events',
+    tag: 'Events',
+    summary: 'Track what people did: one event, or up to 50',
+    description:
+      'All are stored or none. An event is its `external_id`’s, else the user’s whose device it is; what a device did before somebody ' +
+      'logged in on it counts for that user from then on.',
+    access: 'client-or-server',
+    body: {
+      schema: trackRequest,
+      example: {
+        events: [
+          {
+            id: 'order-1001',
+            name: 'purchase',
+            device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
+            properties: { amount: 79.9, currency: 'EUR' },
+          },
+          { name: 'article_read', device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi', properties: { section: 'news' } },
+        ],
+      },
+    },
+    answers: {
+      200: { description: 'Stored.', schema: tracked, example: { accepted: 2, duplicates: 0 } },
+    },
+    refusals: [404],
+  },
+];
