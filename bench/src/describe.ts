@@ -1,6 +1,13 @@
 // A result as a table for people: both sides, what they are to each other, and the machine.
 import type { Part } from './profile.ts';
-import type { Http2Measured, LatencyMeasured, Result, SendMeasured, StartMeasured } from './results.ts';
+import type {
+  AudienceMeasured,
+  Http2Measured,
+  LatencyMeasured,
+  Result,
+  SendMeasured,
+  StartMeasured,
+} from './results.ts';
 
 /** What an idle system does by itself stays below it. */
 const busyCores = 0.2;
@@ -106,6 +113,40 @@ export function describeHttp2(result: Result<Http2Measured>): string {
     `It takes ${result.ratio_cpu} × less CPU time a request, and sends ${result.ratio_rate} × as many.`,
     ...(ours.foreign_cores > busyCores
       ? [`Other programs kept ${ours.foreign_cores} cores busy: the rates are not those of an idle machine.`]
+      : []),
+    describeMachine(result),
+  ].join('\n');
+}
+
+export function describeAudience(result: Result<AudienceMeasured>): string {
+  const { devices, filters, growth, snapshot_seconds: snapshotSeconds, upserts_per_second: upserts } = result;
+  return [
+    `Filters over ${devices} devices by the API, median milliseconds; JSONB: COUNT(*) in the same run, without the API`,
+    '',
+    table([
+      ['', 'MATCH', 'COLD', 'WARM', 'NO INDEX', 'JSONB', 'JSONB BY WARM'],
+      ...filters.map((each) => [
+        each.name,
+        each.count,
+        each.ms_p50_cold,
+        each.ms_p50_warm,
+        each.ms_p50_no_index,
+        each.ms_p50_jsonb,
+        each.ratio_jsonb,
+      ]),
+    ]),
+    '',
+    'Warm, by devices:',
+    '',
+    table([
+      ['', ...growth.map((each) => String(each.devices))],
+      ...filters.map(({ name }, i) => [name, ...growth.map((each) => each.filters[i]?.ms_p50_warm ?? Number.NaN)]),
+    ]),
+    '',
+    `A message to all of them is accepted, in batches, after ${snapshotSeconds} s.`,
+    `${upserts.no_index} upserts of ten properties a second, ${upserts.ten_indexes} with an index on each.`,
+    ...(result.foreign_cores > busyCores
+      ? [`Other programs kept ${result.foreign_cores} cores busy: these are not an idle machine's times.`]
       : []),
     describeMachine(result),
   ].join('\n');

@@ -2,14 +2,18 @@
 // the figures are: they are for people to judge.
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { measureAudience } from './audience.ts';
 import { isWay, ways } from './channels.ts';
-import { describeHttp2, describeLatency, describeSend, describeStart } from './describe.ts';
+import { describeAudience, describeHttp2, describeLatency, describeSend, describeStart } from './describe.ts';
 import { measureHttp2 } from './http2.ts';
 import { measureLatency } from './latency.ts';
 import { keepResult, type Result } from './results.ts';
 import { devicesUsual, measureSend, sendName } from './send.ts';
 import { measureStart } from './start.ts';
 import { BenchError, progress, Workbench } from './workbench.ts';
+
+/** How many devices an audience has, unless told. */
+const audienceUsual = 1_000_000;
 
 const usage = `npm run bench -- WORK [options]
 
@@ -20,6 +24,8 @@ const usage = `npm run bench -- WORK [options]
               --latency MS          push services answer so much later (default 0)
               --profile DIR         keeps CPU profiles there, and prints where the worker's time goes
   latency   one device, idle service
+  audience  previews over JSONB's, upserts and a snapshot
+              --devices N           how many (default 1000000)
   http2     the HTTP/2 client alone, beside a bare loop over node:http2
   start     launch to ready
 
@@ -61,8 +67,11 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
   if (values.help) return 'help';
   const [work, ...more] = positionals;
   if (work === undefined || more.length > 0) throw new BenchError(`Name one work.\n\n${usage}`);
-  if (work !== 'send' && (values.channel ?? values.devices ?? values.latency ?? values.profile) !== undefined) {
-    throw new BenchError(`--channel, --devices, --latency and --profile are options of 'send'.`);
+  if (work !== 'send' && (values.channel ?? values.latency ?? values.profile) !== undefined) {
+    throw new BenchError(`--channel, --latency and --profile are options of 'send'.`);
+  }
+  if (!['send', 'audience'].includes(work) && values.devices !== undefined) {
+    throw new BenchError(`--devices is an option of 'send' and 'audience'.`);
   }
   return {
     work,
@@ -97,6 +106,11 @@ async function run(
       const result = await measureLatency(workbench, { isQuick });
       return { name: 'latency-webpush', result, text: describeLatency(result) };
     }
+    case 'audience': {
+      const size = devices ?? (isQuick ? 10_000 : audienceUsual);
+      const result = await measureAudience(workbench, { devices: size, isQuick });
+      return { name: 'audience', result, text: describeAudience(result) };
+    }
     case 'http2': {
       const result = await measureHttp2(workbench, { isQuick });
       return { name: 'http2', result, text: describeHttp2(result) };
@@ -111,8 +125,9 @@ async function run(
 }
 
 /** Whose figures are not to be kept: few devices say little, and taking a profile costs time. */
-function isTrial({ isQuick, devices = devicesUsual, profileDir }: Invocation): boolean {
-  return isQuick || devices < devicesUsual || profileDir !== undefined;
+function isTrial({ work, isQuick, devices, profileDir }: Invocation): boolean {
+  const usual = work === 'audience' ? audienceUsual : devicesUsual;
+  return isQuick || (devices ?? usual) < usual || profileDir !== undefined;
 }
 
 const workbench = new Workbench();

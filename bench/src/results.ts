@@ -97,8 +97,34 @@ export interface Http2Measured extends Measured<'http2', Http2Figures & { readon
   readonly ratio_rate: number;
 }
 
+interface AudienceFilter {
+  readonly name: string;
+  readonly count: number;
+  readonly ms_p50_warm: number;
+}
+
+export interface AudienceMeasured {
+  readonly work: 'audience';
+  readonly params: Readonly<Record<string, string | number | boolean>>;
+  readonly devices: number;
+  readonly filters: readonly (AudienceFilter & {
+    /** It matches few: what an index alone should answer. */
+    readonly selective: boolean;
+    /** The first time after the database was started. */
+    readonly ms_p50_cold: number;
+    readonly ms_p50_no_index: number;
+    /** COUNT(*) over the same devices with their properties in one column of JSONB, asked of the database directly. */
+    readonly ms_p50_jsonb: number;
+    readonly ratio_jsonb: number;
+  })[];
+  readonly snapshot_seconds: number;
+  readonly upserts_per_second: { readonly no_index: number; readonly ten_indexes: number };
+  readonly growth: readonly { readonly devices: number; readonly filters: readonly AudienceFilter[] }[];
+  readonly foreign_cores: number;
+}
+
 /** What a work hands over; the name of the database is the one thing of the machine that only it knows. */
-export type AnyMeasured = SendMeasured | LatencyMeasured | StartMeasured | Http2Measured;
+export type AnyMeasured = SendMeasured | LatencyMeasured | StartMeasured | Http2Measured | AudienceMeasured;
 
 export type Result<Any extends AnyMeasured = AnyMeasured> = Any & {
   readonly machine: Machine;

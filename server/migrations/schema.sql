@@ -369,8 +369,11 @@ CREATE TABLE instance (
   pause_reason text COLLATE "C",
   receipt_keys text[] COLLATE "C" NOT NULL,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
+  ignored_forwarder text COLLATE "C",
+  ignored_forwarder_at timestamp with time zone,
   CONSTRAINT instance_pkey PRIMARY KEY (id),
   CONSTRAINT instance_check CHECK (((paused_at IS NULL) = (pause_reason IS NULL))),
+  CONSTRAINT instance_forwarder CHECK (((ignored_forwarder IS NULL) = (ignored_forwarder_at IS NULL))),
   CONSTRAINT instance_id_check CHECK ((id = 1)),
   CONSTRAINT instance_receipt_keys_check CHECK ((cardinality(receipt_keys) >= 1))
 );
@@ -496,14 +499,24 @@ CREATE TABLE properties (
   samples jsonb NOT NULL DEFAULT '[]'::jsonb,
   conflicts_count integer NOT NULL DEFAULT 0,
   last_conflict_at timestamp with time zone,
+  move_slot smallint,
+  move_phase text COLLATE "C",
+  moved_at timestamp with time zone,
+  moved_by xid8,
   CONSTRAINT properties_pkey PRIMARY KEY (app_id, id),
   CONSTRAINT properties_app_id_key_key UNIQUE (app_id, key),
   CONSTRAINT properties_check CHECK (((type <> 'boolean'::text) OR (slot <= 10))),
   CONSTRAINT properties_check1 CHECK (((conflicts_count = 0) = (last_conflict_at IS NULL))),
+  CONSTRAINT properties_move CHECK ((num_nulls(move_slot, move_phase, moved_at, moved_by) = ANY (ARRAY[0, 4]))),
+  CONSTRAINT properties_move_bool CHECK (((type <> 'boolean'::text) OR (move_slot <= 10))),
+  CONSTRAINT properties_move_one CHECK ((slot = move_slot)),
+  CONSTRAINT properties_move_phase_check CHECK ((move_phase = ANY (ARRAY['filling'::text, 'switched'::text, 'clearing'::text]))),
+  CONSTRAINT properties_move_slot_check CHECK (((move_slot >= 1) AND (move_slot <= 30))),
   CONSTRAINT properties_samples_check CHECK ((jsonb_array_length(samples) <= 5)),
   CONSTRAINT properties_slot_check CHECK (((slot >= 1) AND (slot <= 30))),
   CONSTRAINT properties_type_check CHECK ((type = ANY (ARRAY['string'::text, 'number'::text, 'boolean'::text])))
 );
+CREATE UNIQUE INDEX properties_move_slot ON public.properties USING btree (app_id, type, move_slot) WHERE (move_slot IS NOT NULL);
 CREATE UNIQUE INDEX properties_slot ON public.properties USING btree (app_id, type, slot) WHERE (slot IS NOT NULL);
 
 CREATE TABLE property_catalogs (

@@ -36,6 +36,8 @@ export interface HttpDeps
   readonly metrics: Pick<ServiceMetrics, 'countAccepted'>;
   /** Short transactions have a pool of their own: a lock they wait for keeps no reader waiting. */
   readonly txSql: Sql;
+  /** Long statements over an audience, for what is sent. */
+  readonly workSql: Sql;
   /** Turns at the pool for long statements, shared fairly between apps. */
   readonly audienceSlots: FairSlots;
   /** Nothing is sent for the moment. */

@@ -4,6 +4,7 @@ import { addAppCommands } from './cli/app.ts';
 import { addBackupCommands } from './cli/backup.ts';
 import { addChannelCommands } from './cli/channel.ts';
 import { CommandError } from './cli/command-error.ts';
+import { addDoctorCommand } from './cli/doctor.ts';
 import { addIdentifySecretCommands } from './cli/identify-secret.ts';
 import { addKeyCommands } from './cli/key.ts';
 import { addMigrateCommand } from './cli/migrate.ts';
@@ -35,6 +36,7 @@ function buildProgram(): Command {
   addIdentifySecretCommands(program);
   addSeedCommand(program);
   addSandboxCommand(program);
+  addDoctorCommand(program);
   addBackupCommands(program);
   // A noun alone is half a command: say what it lacks instead of printing a page.
   for (const command of [program, ...program.commands]) {

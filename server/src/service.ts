@@ -6,6 +6,7 @@ import { type Authenticate, createAuthenticate } from './apps/authenticate.ts';
 import { type Caller, nobody } from './apps/caller.ts';
 import { createCredentials } from './apps/credentials.ts';
 import { listPlansInUse } from './apps/queries.ts';
+import { createCountTurns } from './audience/count-turns.ts';
 import { createFieldUses } from './audience/follow-use.ts';
 import { transportSettings as apnsSettings, createApns } from './channels/apns/send.ts';
 import { googlePace } from './channels/fcm/pace.ts';
@@ -38,7 +39,7 @@ import { createFairSlots } from './platform/fair-slots.ts';
 import { createHttpServer, type HttpServerOptions, type Route } from './platform/http-server.ts';
 import { nodeEngine } from './platform/http2/node-session.ts';
 import { ownEngine } from './platform/http2/own-session.ts';
-import { checkDurability, cursorKeyOf, loadInstance } from './platform/instance.ts';
+import { checkDurability, cursorKeyOf, loadInstance, noteIgnoredForwarder } from './platform/instance.ts';
 import { startListener } from './platform/listener.ts';
 import type { Log } from './platform/log.ts';
 import type { MasterKeys } from './platform/master-key.ts';
@@ -110,6 +111,13 @@ const silenceMsMax = 4000;
 /** For statements over an audience, in each process. */
 const audienceConnections = 3;
 
+/** Beside them, for what a worker does to itself: each such task holds one for its lock and works on another. */
+const upkeepConnections = 6;
+
+/** For counts that somebody only asks for, which may wait this long for their turn. */
+const countConnections = 3;
+const countWaitMsMax = 2_000;
+
 /**
  * Pushes under way at once in one process. An app that is alone can come to have half of them: with 50 ms of provider latency that
  * many are under way at 40,000 a second. It begins with as many as an unanswered or refused push may cost before it is known to be
@@ -144,14 +152,14 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   // What a caller waits for is refused when it finds no connection within a second (R-85); what is sent waits.
   const { waitMs, shortMs, answers } = { ...databaseLimits, ...options.databaseLimits };
   const pool = { url: databaseUrl, silenceMsMax, ...(answers && { answers }) };
-  const open = (name: string, connectionsMax: number, statementTimeoutMs: number): Sql =>
-    openPool({ ...pool, connectionsMax, name: `carillon ${name}`, statementTimeoutMs, waitMs });
+  const open = (name: string, connectionsMax: number, statementTimeoutMs: number, isOverAudience = false): Sql =>
+    openPool({ ...pool, connectionsMax, name: `carillon ${name}`, statementTimeoutMs, waitMs, isOverAudience });
   const openPatient = (name: string, connectionsMax: number): Sql =>
     openPool({ ...pool, connectionsMax, name: `carillon ${name}`, statementTimeoutMs: shortMs });
   const sql = open('reads', 4, shortMs);
   const txSql = open('transactions', 6, shortMs);
-  // Two more than callers use: the upkeep, and whoever folds sums, hold their locks on them.
-  const workSql = open('audience', audienceConnections + 2, 60_000);
+  const workSql = open('audience', audienceConnections + upkeepConnections, 60_000, true);
+  const countSql = open('counts', countConnections, 60_000, true);
   const sendSql = openPatient('send', 5);
   // Used by workers only: no endpoint's answers wait for a send's commits, and none of those for them.
   const webhookSql = openPatient('webhooks', 3);
@@ -304,6 +312,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     sql,
     txSql,
     workSql,
+    countSql,
+    countTurns: createCountTurns({ turnsMax: countConnections, waitMsMax: countWaitMsMax }),
     audienceSlots: createFairSlots({ slotsMax: audienceConnections, perFree: 1 }),
     clock,
     cursors,
@@ -349,6 +359,9 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     log,
     noteAnswer: metrics.noteRequest,
     trustedProxies: config.trustedProxies,
+    onIgnoredForwarding(peer) {
+      noteIgnoredForwarder(sql, peer).catch((error: unknown) => log.debug({ err: error }, 'a proxy is not noted'));
+    },
   });
 
   return {
@@ -385,7 +398,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       pause.stop();
       await listener.stop();
       await Promise.all(Object.values(senders).map((sender) => sender.close()));
-      await Promise.all([sql, txSql, workSql, sendSql, webhookSql, limitSql].map((pool) => pool.end({ timeout: 5 })));
+      const pools = [sql, txSql, workSql, countSql, sendSql, webhookSql, limitSql];
+      await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
     },
   };
 }

@@ -1,6 +1,7 @@
 // Every loop of a worker process.
 
 import { followUse } from './audience/follow-use.ts';
+import { moveSlots } from './audience/move-slots.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
 import { startSendWorker } from './delivery/worker.ts';
 import { foldTotals } from './events/fold-totals.ts';
@@ -88,8 +89,14 @@ function periodicTasks(sql: Sql, clock: Clock, log: Log): PeriodicTask[] {
     { what: 'finish rotations of webhook secrets', everyMs: 60_000, run: () => finishDueRotations({ sql, clock }) },
     { what: 'drop events held too long', everyMs: 600_000, run: () => dropHeldTooLong(sql, clock) },
     { what: 'fold what events add to the sums', everyMs: 10_000, run: () => foldTotals({ sql }) },
-    { what: 'let indexes follow use', everyMs: 60_000, run: () => followUse({ sql, clock, log }) },
+    { what: 'let slots and indexes follow use', everyMs: 60_000, run: () => followFilters({ sql, clock, log }) },
   ];
+}
+
+/** One after the other: each holds a connection for its lock while it works. */
+async function followFilters(deps: Parameters<typeof followUse>[0]): Promise<void> {
+  await moveSlots(deps);
+  await followUse(deps);
 }
 
 /** Of a disabled webhook (contract 13.4). */

@@ -67,9 +67,13 @@ function builtinColumn(tx: Tx, field: BuiltinField): Fragment {
   return tx`a.${tx(builtinColumns[field])}`;
 }
 
-// What stands in `overflow` keeps its JSON type; a value of another type than the catalog's is none.
-function propertyColumn(tx: Tx, { id, type, slot }: Property): Fragment {
-  if (slot !== null) return tx`a.${tx(slotColumn(type, slot))}`;
+function propertyColumn(tx: Tx, property: Property): Fragment {
+  const { type, slot } = property;
+  return slot === null ? overflowColumn(tx, property) : tx`a.${tx(slotColumn(type, slot))}`;
+}
+
+/** A property's value as it stands in `overflow`. It keeps its JSON type there; one of another type than the catalog's is none. */
+export function overflowColumn(tx: Tx, { id, type }: Pick<Property, 'id' | 'type'>): Fragment {
   const value = tx`a.overflow -> ${String(id)}::text`;
   if (type === 'string') {
     return tx`(CASE WHEN jsonb_typeof(${value}) = 'string' THEN a.overflow ->> ${String(id)}::text END)`;

@@ -19,8 +19,8 @@ import {
   upsertFieldUses,
 } from './index-queries.ts';
 
-/** Previews of a field, a minute apart, that are worth an index. */
-const previewsMin = 3;
+/** Previews of a field, a minute apart, that are worth an index and a slot. */
+export const previewsMin = 3;
 /** Previews longer ago say nothing about now. */
 const rememberedDays = 7;
 const notedEveryMs = 60_000;
@@ -81,11 +81,16 @@ export async function followUse({ sql, clock, log }: { sql: Sql; clock: Clock; l
   });
 }
 
-async function listColumnsInUse(sql: Sql): Promise<Set<string>> {
-  const used = await listFieldsInUse(sql, previewsMin);
-  const keys = used.flatMap(({ appId, field }) =>
+/** Of fields those that are properties, by their keys. */
+export function keysAmong(fields: readonly { appId: Uuid; field: string }[]): { appId: Uuid; key: string }[] {
+  return fields.flatMap(({ appId, field }) =>
     field.startsWith(propertyPrefix) ? [{ appId, key: field.slice(propertyPrefix.length) }] : [],
   );
+}
+
+async function listColumnsInUse(sql: Sql): Promise<Set<string>> {
+  const used = await listFieldsInUse(sql, previewsMin);
+  const keys = keysAmong(used);
   const slots = keys.length === 0 ? [] : await listSlotsOfKeys(sql, keys);
   const columns = new Set(slots.map(({ type, slot }) => slotColumn(type, slot)));
   for (const [field, column] of Object.entries(builtinColumns)) {

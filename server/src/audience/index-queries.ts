@@ -23,15 +23,16 @@ export async function listFieldsInUse(sql: Sql, previewsMin: number): Promise<{ 
     UNION SELECT app_id, unnest(fields) FROM segments ORDER BY app_id, field`;
 }
 
-/** The slots of these keys, app by app. */
+/** The slots of these keys, app by app: of a key that is brought into one, that one, so that its index is there before it is read. */
 export async function listSlotsOfKeys(
   sql: Sql,
   used: readonly { appId: Uuid; key: string }[],
 ): Promise<{ type: 'string' | 'number' | 'boolean'; slot: number }[]> {
   return sql<{ type: 'string' | 'number' | 'boolean'; slot: number }[]>`
-    SELECT DISTINCT p.type, p.slot
+    SELECT DISTINCT p.type, coalesce(p.slot, p.move_slot) AS slot
     FROM unnest(${used.map(({ appId }) => appId)}::uuid[], ${used.map(({ key }) => key)}::text[]) AS u (app_id, key)
-    JOIN properties p ON p.app_id = u.app_id AND p.key = u.key WHERE p.slot IS NOT NULL`;
+    JOIN properties p ON p.app_id = u.app_id AND p.key = u.key
+    WHERE p.slot IS NOT NULL OR p.move_phase = 'filling'`;
 }
 
 export interface FollowingIndex {

@@ -2,7 +2,7 @@
 // same profile, properties and slots give the same copy, so writing it again repairs any row.
 import type { Uuid } from '../platform/ids.ts';
 import type { Property, PropertyValue, StoredProperties } from '../properties/property.ts';
-import { slotColumn, slotColumnsOf } from '../properties/slots.ts';
+import { placesOf, slotColumn, slotColumnsOf } from '../properties/slots.ts';
 
 /** A user as audiences see them. */
 export interface Profile {
@@ -19,13 +19,13 @@ export interface Profile {
 export interface ProfileCopy {
   /** Columns of `audience` with their values: those of the user, and the slots. */
   readonly columns: Readonly<Record<string, PropertyValue | Date | null>>;
-  /** The values of properties without a slot, by number. */
+  /** The values of properties without a slot, and of those that move, by number. */
   readonly overflow: StoredProperties;
 }
 
 /**
  * Where both have a property, the user's value wins (contract 6, semantics 4). `slotted` are the properties of the app that
- * have a slot; a number that is not among them goes to `overflow`, where a deleted key's value is never looked for.
+ * have a slot or move; a number that is not among them goes to `overflow`, where a deleted key's value is never looked for.
  */
 export function copyProfile(
   profile: Profile | null,
@@ -43,10 +43,12 @@ export function copyProfile(
     user_timezone: profile?.timezone ?? null,
   };
   for (const column of slotColumnsOf(slotted)) columns[column] = null;
-  for (const { id, type, slot } of slotted) {
+  for (const property of slotted) {
+    const { slot, isInOverflow } = placesOf(property);
     if (slot === null) continue;
-    columns[slotColumn(type, slot)] = values.get(String(id)) ?? null;
-    values.delete(String(id));
+    const id = String(property.id);
+    columns[slotColumn(property.type, slot)] = values.get(id) ?? null;
+    if (!isInOverflow) values.delete(id);
   }
   return { columns, overflow: Object.fromEntries(values) };
 }

@@ -44,13 +44,13 @@ const devicesAtOnce = 2_500;
 const transactionsAtOnce = 2;
 
 export async function seedDevices({ sql, clock }: { sql: Sql; clock: Clock }, plan: SeedPlan): Promise<Seeded> {
-  const catalog = await prepareCatalog(sql, clock, plan.appId);
+  const byKey = await prepareCatalog(sql, clock, plan.appId);
   const total = { devices: 0, users: 0, events: 0, known: 0 };
   const chunks = chunksOf(plan);
   const work = async (): Promise<void> => {
     for (const chunk of chunks) {
       const tokens = await plan.tokensOf(chunk.flatMap((person) => person.devices));
-      const added = await insertChunk(sql, clock, plan, catalog, chunk, tokens);
+      const added = await insertChunk(sql, clock, plan, byKey, chunk, tokens);
       total.devices += added.devices;
       total.users += added.users;
       total.events += added.events;
@@ -79,11 +79,8 @@ function* chunksOf({ seed, devices }: SeedPlan): Generator<SeededPerson[]> {
   }
 }
 
-/** The properties of the population as the app's catalog has them, and all properties that have a slot. */
-interface SeedCatalog {
-  readonly byKey: ReadonlyMap<string, Property>;
-  readonly slotted: readonly Property[];
-}
+/** The properties of the population as the app's catalog has them. */
+type SeedCatalog = ReadonlyMap<string, Property>;
 
 async function prepareCatalog(sql: Sql, clock: Clock, appId: Uuid): Promise<SeedCatalog> {
   for (const given of sampleProperties) {
@@ -94,14 +91,11 @@ async function prepareCatalog(sql: Sql, clock: Clock, appId: Uuid): Promise<Seed
   }
   const [sample] = sampleProperties;
   const found = await findPropertiesByKeys(sql, appId, [...(sample?.keys() ?? [])]);
-  return {
-    byKey: new Map(found.map((property) => [property.key, property])),
-    slotted: await listSlottedAndNumbered(sql, appId, []),
-  };
+  return new Map(found.map((property) => [property.key, property]));
 }
 
 // Values that the app's catalog knows under another type are left out, as an upsert would.
-function store(properties: ReadonlyMap<string, PropertyValue>, { byKey }: SeedCatalog): StoredProperties {
+function store(properties: ReadonlyMap<string, PropertyValue>, byKey: SeedCatalog): StoredProperties {
   const stored: Record<string, PropertyValue> = {};
   for (const [key, value] of properties) {
     const property = byKey.get(key);
@@ -147,6 +141,8 @@ async function insertChunk(
       plan.appId,
       added.map((each) => each.add),
     );
+    // Now and not before: keys may move from slot to slot while a great app is filled.
+    const slotted = await listSlottedAndNumbered(tx, plan.appId, []);
     await insertAudienceRows(
       tx,
       plan.appId,
@@ -154,7 +150,7 @@ async function insertChunk(
         deviceId: add.id,
         platform: add.platform,
         facts,
-        copy: copyProfile(user && { ...user, userId: user.id }, add.properties, catalog.slotted),
+        copy: copyProfile(user && { ...user, userId: user.id }, add.properties, slotted),
         createdAt: add.createdAt,
         lastSeenAt: add.registeredAt,
       })),

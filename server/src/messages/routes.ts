@@ -1,6 +1,7 @@
 // POST and GET /v1/messages, one message, its cancel. Parses, calls one operation, shapes the answer.
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
+import type { CountTurns } from '../audience/count-turns.ts';
 import { channelIds } from '../channels/channel.ts';
 import { type Issue, invalid, notFound } from '../platform/api-error.ts';
 import type { Sql } from '../platform/db.ts';
@@ -17,8 +18,11 @@ import { type DryRunDeps, dryRun } from './dry-run.ts';
 import { messageRequestSchema, messageStatuses, reportOf } from './message.ts';
 import { findMessage, listMessages, type StoredMessage } from './queries.ts';
 
-export interface MessageRouteDeps extends DryRunDeps {
+export interface MessageRouteDeps extends Omit<DryRunDeps, 'workSql'> {
   readonly sql: Sql;
+  /** The pool of counts, and turns at it. */
+  readonly countSql: Sql;
+  readonly countTurns: CountTurns;
   /** For short transactions. */
   readonly txSql: Sql;
   readonly cursors: Cursors;
@@ -93,7 +97,10 @@ async function postMessage(deps: MessageRouteDeps, request: ApiRequest<Caller>):
   validate(noQuery, request.query);
   const message = validate(messageRequestSchema, request.body);
   const plan = planNamed(deps.plans, caller.plan);
-  if (message.dry_run) return dryRun(deps, caller.appId, plan, message);
+  if (message.dry_run) {
+    const dry = { ...deps, workSql: deps.countSql };
+    return deps.countTurns.run(caller.appId, () => dryRun(dry, caller.appId, plan, message));
+  }
   const key = readIdempotencyKey(request.header('idempotency-key'));
   const accepted = await deps.accept(caller, plan, message, key);
   if (accepted.runAt !== null) {

@@ -13,6 +13,9 @@ export interface ClientAddress {
   readonly isForwardingIgnored: boolean;
 }
 
+/** What of a request is looked at. */
+type Asking = Pick<IncomingMessage, 'headers'> & { readonly socket: { readonly remoteAddress?: string | undefined } };
+
 /**
  * Reads TRUSTED_PROXIES and finds the client of a request. Throws, naming the variable, where it lists anything but addresses
  * and ranges: a name could change its meaning, and a range that is misread would believe strangers.
@@ -20,7 +23,7 @@ export interface ClientAddress {
  * Behind trusted proxies the client is the last address of X-Forwarded-For that is not one of theirs: what stands left of it was
  * said by strangers.
  */
-export function clientAddressFinder(trustedProxies: readonly string[]): (request: IncomingMessage) => ClientAddress {
+export function clientAddressFinder(trustedProxies: readonly string[]): (request: Asking) => ClientAddress {
   const ranges = trustedProxies.map(parseRange);
   const isTrusted = (text: string): boolean => {
     const address = parse(text);

@@ -33,6 +33,11 @@ export interface PoolOptions {
   readonly silenceMsMax?: number;
   /** True: a commit does not wait for the disk. For what may be lost in a crash of the database. */
   readonly mayLoseCommits?: boolean;
+  /**
+   * For statements over a whole audience, each of a form of its own: none is kept prepared, where the server would keep them all and
+   * plan them without their values; they may sort in memory; and none is compiled, which takes longer than most of them.
+   */
+  readonly isOverAudience?: boolean;
   /** A statement waits this long for a connection and is then refused; without it as long as it takes. */
   readonly waitMs?: number;
   /** For those who cannot wait as long for a dead connection: tests. */
@@ -62,7 +67,7 @@ interface TlsOptions {
  * statement is answered in time or rejects, with a code that `isDatabaseDown` knows.
  */
 export function openPool(options: PoolOptions): Sql {
-  const { url, connectionsMax, name, statementTimeoutMs, mayLoseCommits, waitMs } = options;
+  const { url, connectionsMax, name, statementTimeoutMs, mayLoseCommits, isOverAudience, waitMs } = options;
   const { silenceMsMax = statementTimeoutMs } = options;
   const answers = options.answers ?? { graceMs, promptMs, silentMs };
   const { address, ...socket } = splitSocket(url);
@@ -89,7 +94,9 @@ export function openPool(options: PoolOptions): Sql {
       idle_in_transaction_session_timeout: silenceMsMax,
       TimeZone: 'UTC',
       ...(mayLoseCommits && { synchronous_commit: 'off' }),
+      ...(isOverAudience && { work_mem: '64MB', jit: 'off' }),
     },
+    ...(isOverAudience && { prepare: false }),
     onnotice: () => undefined,
     transform: { column: { from: postgres.toCamel, to: postgres.fromCamel } },
     // int8 counts stay far below 2^53; as numbers they need no conversion at every use.

@@ -28,6 +28,10 @@ export type Failpoint =
   | 'webhook.after_response'
   /** The attempt is written, not committed. */
   | 'webhook.before_ack_commit'
+  /** A chunk of a moving key's values is copied or emptied, others are not. */
+  | 'slots.after_chunk'
+  /** A moving key enters its next phase: written, not committed. */
+  | 'slots.before_commit'
   /** A migration's ledger row is written, its statements are not. */
   | 'migrate.mid';
 

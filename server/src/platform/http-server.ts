@@ -86,6 +86,8 @@ export interface HttpServerOptions<Caller> {
   readonly noteAnswer?: (answer: { method: string; route: string; status: number; seconds: number }) => void;
   /** Peers whose X-Forwarded-For is believed; none by default. */
   readonly trustedProxies?: readonly string[];
+  /** Told of one of the others that sends it, now and then. */
+  readonly onIgnoredForwarding?: (peer: string) => void;
   /** Headers must arrive within this time, and a body within as much again. */
   readonly bodyTimeoutMs?: number;
   readonly loadLimits?: LoadLimits;
@@ -93,6 +95,7 @@ export interface HttpServerOptions<Caller> {
 
 const bodyBytesDefault = 256 * 1024;
 const headerBytesMax = 16 * 1024;
+const tellEveryMs = 60_000;
 
 /** Builds the server; `listen` and `close` are the caller's. */
 export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): FastifyInstance {
@@ -102,6 +105,7 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
   const open = openRouteFinder(routes);
   const findClient = clientAddressFinder(options.trustedProxies ?? []);
   let hasWarned = false;
+  let toldAt = Number.NEGATIVE_INFINITY;
   const server = fastify({
     // The deadline of a body is kept where it is read. node:http cuts off slow headers and, behind both, anything else.
     requestTimeout: 3 * bodyTimeoutMs,
@@ -139,10 +143,14 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
   server.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
     if (open.hasRoute(request)) reply.headers(corsHeaders);
-    if (!hasWarned && findClient(request.raw).isForwardingIgnored) {
+    if (performance.now() - toldAt >= tellEveryMs && findClient(request.raw).isForwardingIgnored) {
+      toldAt = performance.now();
+      const { remoteAddress: peer = '' } = request.raw.socket;
+      options.onIgnoredForwarding?.(peer);
+      if (!hasWarned) {
+        log.warn({ peer }, 'X-Forwarded-For is ignored: TRUSTED_PROXIES does not name the peer that sent it');
+      }
       hasWarned = true;
-      const { remoteAddress: peer } = request.raw.socket;
-      log.warn({ peer }, 'X-Forwarded-For is ignored: TRUSTED_PROXIES does not name the peer that sent it');
     }
     if (request.raw.httpVersion === '1.1' && headerValues(request.raw, 'host').length !== 1) {
       throw invalidJson('A request has exactly one Host header.');

@@ -41,6 +41,23 @@ export function cursorKeyOf(masterKey: Buffer): Buffer {
   return Buffer.from(hkdfSync('sha256', masterKey, '', 'carillon-cursors', 32));
 }
 
+export interface IgnoredForwarder {
+  readonly peer: string;
+  readonly at: Date;
+}
+
+/** Remembers who sent X-Forwarded-For without being a proxy that is trusted, for the doctor. */
+export async function noteIgnoredForwarder(sql: Sql, peer: string): Promise<void> {
+  await sql`UPDATE instance SET ignored_forwarder = ${peer}, ignored_forwarder_at = now() WHERE id = 1`;
+}
+
+/** Who was the last of those? */
+export async function findIgnoredForwarder(sql: Sql): Promise<IgnoredForwarder | null> {
+  const [row] = await sql<IgnoredForwarder[]>`
+    SELECT ignored_forwarder AS peer, ignored_forwarder_at AS at FROM instance WHERE ignored_forwarder IS NOT NULL`;
+  return row ?? null;
+}
+
 export class UnsafeDatabaseError extends Error {
   override readonly name = 'UnsafeDatabaseError';
 }

@@ -14,9 +14,19 @@ export interface Property {
   readonly id: number;
   readonly key: string;
   readonly type: PropertyType;
-  /** The typed column of `audience` that holds its values; null: they stand in `overflow`. */
+  /** The typed column of `audience` where its values are read; null: in `overflow`. */
   readonly slot: number | null;
+  /** While the key moves: the slot that it is brought into or taken out of. */
+  readonly moveSlot?: number | null;
+  readonly movePhase?: MovePhase | null;
 }
+
+/**
+ * How far a key is on its way between a slot and the overflow. `filling`: values are written to both places, and what stands in
+ * the old one is copied to the new one. `switched`: the new one is read; both are written, for those who know the old catalog.
+ * `clearing`: only the new one is written, and the old one is emptied.
+ */
+export type MovePhase = 'filling' | 'switched' | 'clearing';
 
 /** Values by catalog number, as they are stored. */
 export type StoredProperties = Readonly<Record<string, PropertyValue>>;

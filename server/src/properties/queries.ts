@@ -18,11 +18,15 @@ export async function findPropertiesByKeys(tx: Tx, appId: Uuid, keys: readonly s
     WHERE app_id = ${appId} AND key = ANY(${keys as string[]}::text[]) ORDER BY id`;
 }
 
-/** The properties that have a slot, and beside them those with these numbers. Numbers of deleted keys are not found. */
+/**
+ * The properties that have a slot or move, and beside them those with these numbers. Numbers of deleted keys are not found. For
+ * what is written by it: in the transaction that writes, after its first lock, so that a move waits for who knows it from before.
+ */
 export async function listSlottedAndNumbered(tx: Tx, appId: Uuid, ids: readonly number[]): Promise<Property[]> {
   return tx<Property[]>`
-    SELECT id, key, type, slot FROM properties
-    WHERE app_id = ${appId} AND (slot IS NOT NULL OR id = ANY(${ids as number[]}::int[])) ORDER BY id`;
+    SELECT id, key, type, slot, move_slot, move_phase FROM properties
+    WHERE app_id = ${appId} AND (slot IS NOT NULL OR move_slot IS NOT NULL OR id = ANY(${ids as number[]}::int[]))
+    ORDER BY id`;
 }
 
 /** The same by number, for those who show or copy stored values. */
@@ -202,10 +206,11 @@ export async function insertDeclaredProperty(tx: Tx, appId: Uuid, { id, key, typ
   await tx`INSERT INTO properties (app_id, id, key, type, slot) VALUES (${appId}, ${id}, ${key}, ${type}, ${slot})`;
 }
 
-/** Takes a key out of the catalog; what it was. */
+/** Takes a key out of the catalog; what it was. Of one that moves, the slot that holds values or may. */
 export async function deleteProperty(tx: Tx, appId: Uuid, key: string): Promise<Property | undefined> {
   const [row] = await tx<Property[]>`
-    DELETE FROM properties WHERE app_id = ${appId} AND key = ${key} RETURNING id, key, type, slot`;
+    DELETE FROM properties WHERE app_id = ${appId} AND key = ${key}
+    RETURNING id, key, type, coalesce(slot, move_slot) AS slot`;
   return row;
 }
 
@@ -231,10 +236,11 @@ export async function insertRetired(tx: Tx, clock: Clock, appId: Uuid, { id, typ
     VALUES (${appId}, ${id}, ${type}, ${slot}, ${clock.now})`;
 }
 
-/** The slots that hold values of keys that are gone: not to be given to another key yet. */
+/** The slots that hold values of keys that are gone or on their way: not to be given to another key yet. */
 export async function listRetiredSlots(tx: Tx, appId: Uuid): Promise<Pick<Property, 'type' | 'slot'>[]> {
   return tx<Pick<Property, 'type' | 'slot'>[]>`
-    SELECT type, slot FROM retired_properties WHERE app_id = ${appId} AND slot IS NOT NULL`;
+    SELECT type, slot FROM retired_properties WHERE app_id = ${appId} AND slot IS NOT NULL
+    UNION SELECT type, move_slot FROM properties WHERE app_id = ${appId} AND move_slot IS NOT NULL`;
 }
 
 /** What was retired at least so long ago that nobody writes with the former catalog any more, over all apps. */

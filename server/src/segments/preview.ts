@@ -2,13 +2,7 @@
 // slowest leaf, so that nobody waits and no pool is held (R-73).
 
 import type { CheckedFilter } from '../audience/check-filter.ts';
-import {
-  type AudienceContext,
-  type AudienceCount,
-  countAudience,
-  estimateCosts,
-  type ResolvedAudience,
-} from '../audience/queries.ts';
+import { type AudienceCount, countAudience, estimateCosts, type ResolvedAudience } from '../audience/queries.ts';
 import { ApiError } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isStatementTimeout, type Sql, setStatementTimeout, transaction } from '../platform/db.ts';
@@ -23,7 +17,7 @@ export interface FilterPlace {
   readonly isInRequest: boolean;
 }
 
-/** Throws the 503 with `path`. `sql` is the pool of long statements. */
+/** Throws the 503 with `path`. `sql` is the pool of counts. */
 export async function preview(
   { sql, clock }: { sql: Sql; clock: Clock },
   appId: Uuid,
@@ -38,22 +32,33 @@ export async function preview(
     });
   } catch (error) {
     if (!isStatementTimeout(error)) throw error;
-    const inside = filter.isInRequest ? await slowestLeaf({ tx: sql, clock, appId }, audience) : [];
+    const inside = filter.isInRequest ? await slowestLeaf({ sql, clock }, appId, audience) : [];
     const path = [...filter.path, ...inside];
     const message = 'This count takes too long. The slowest part of the filter stands at path.';
     throw new ApiError('unavailable', { message, retryAfterMs, extra: { path }, cause: error });
   }
 }
 
+/** Planning takes milliseconds, unless the table is locked: then nobody waits for the place of the leaf. */
+const planMsMax = 500;
+
 async function slowestLeaf(
-  context: AudienceContext,
+  { sql, clock }: { sql: Sql; clock: Clock },
+  appId: Uuid,
   audience: ResolvedAudience,
 ): Promise<readonly (string | number)[]> {
   if (!('filter' in audience)) return [];
   const leaves = leavesOf(audience.filter);
-  const costs = await estimateCosts(context, leaves);
-  const slowest = leaves[costs.indexOf(Math.max(...costs))];
-  return slowest?.path ?? [];
+  try {
+    return await transaction(sql, async (tx) => {
+      await setStatementTimeout(tx, planMsMax);
+      const costs = await estimateCosts({ tx, clock, appId }, leaves);
+      return leaves[costs.indexOf(Math.max(...costs))]?.path ?? [];
+    });
+  } catch (error) {
+    if (isStatementTimeout(error)) return [];
+    throw error;
+  }
 }
 
 type Leaf = Extract<CheckedFilter, { readonly kind: 'leaf' | 'event' }>;

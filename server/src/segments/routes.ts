@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
 import { audienceSchema, filterField } from '../audience/audience.ts';
 import { fieldsOf, propertyKeysOf } from '../audience/check-filter.ts';
+import type { CountTurns } from '../audience/count-turns.ts';
 import type { FieldUses } from '../audience/follow-use.ts';
 import { notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -24,8 +25,9 @@ export interface SegmentRouteDeps {
   readonly sql: Sql;
   /** Short transactions. */
   readonly txSql: Sql;
-  /** The pool of long statements: a count must not stand in front of a request. */
-  readonly workSql: Sql;
+  /** The pool of counts, which stand in front of nothing else. */
+  readonly countSql: Sql;
+  readonly countTurns: CountTurns;
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly fieldUses: FieldUses;
@@ -136,10 +138,11 @@ async function postPreview(deps: SegmentRouteDeps, { caller, query, body }: ApiR
   const filterPath = 'segment_id' in named ? [...at, 'segment_id'] : [...at, 'filter'];
   // A segment's fields are in use as long as it exists.
   if ('filter' in named) deps.fieldUses.note(caller.appId, fieldsOf(readStoredFilter(named.filter)));
-  const evaluatedAt = deps.clock.date();
-  const { web, ios, android, users } = await preview({ sql: deps.workSql, clock: deps.clock }, caller.appId, resolved, {
-    path: filterPath,
-    isInRequest: 'filter' in named,
+  const { appId } = caller;
+  const place = { path: filterPath, isInRequest: 'filter' in named };
+  const { evaluatedAt, web, ios, android, users } = await deps.countTurns.run(appId, async () => {
+    const evaluatedAt = deps.clock.date();
+    return { evaluatedAt, ...(await preview({ sql: deps.countSql, clock: deps.clock }, appId, resolved, place)) };
   });
   return {
     count: web + ios + android,

@@ -29,10 +29,9 @@ async function clearOne(sql: Sql, { appId, id, type, slot }: RetiredProperty): P
   const steps = [
     () => clearUserProperty(sql, appId, id, rowsAtOnce),
     () => clearDeviceProperty(sql, appId, id, rowsAtOnce),
-    () =>
-      slot === null
-        ? clearOverflow(sql, appId, id, rowsAtOnce)
-        : clearSlot(sql, appId, slotColumn(type, slot), rowsAtOnce),
+    // Also of a key that had a slot: it may have come from there, or have been on its way.
+    () => clearOverflow(sql, appId, id, rowsAtOnce),
+    ...(slot === null ? [] : [() => clearSlot(sql, appId, slotColumn(type, slot), rowsAtOnce)]),
   ];
   for (const step of steps) while ((await step()) > 0);
   // A row that was held just now keeps its value until the next run; only then the slot is free.

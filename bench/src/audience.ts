@@ -1,0 +1,250 @@
+// `audience`: what a filter costs over many devices, by the API, beside a count over the same devices with their properties in
+// JSONB; what its indexes cost whoever upserts; and how long a whole audience takes to become batches. Nothing is sent.
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Sql } from '../../server/src/platform/db.ts';
+import { decodeId, type Uuid } from '../../server/src/platform/ids.ts';
+import { type Filled, fillAudience, fillJsonb, fillUsers, tenProperties } from './audience-data.ts';
+import { countOverJsonb, type MeasuredFilter, measuredFilters, usedFilter } from './audience-filters.ts';
+import { callForJson } from './call-api.ts';
+import { watchOthers } from './costs.ts';
+import { median, requireProc, rounded } from './measure.ts';
+import { type AudienceMeasured, completeResult, type Result } from './results.ts';
+import { openDatabase, readPostgresVersion, type Service, startService } from './service.ts';
+import { BenchError, progress, type Workbench } from './workbench.ts';
+
+interface Plan {
+  readonly warmRuns: number;
+  readonly coldRounds: number;
+  readonly snapshots: number;
+  readonly users: number;
+  readonly upsertMs: number;
+}
+
+const full: Plan = { warmRuns: 9, coldRounds: 3, snapshots: 3, users: 5_000, upsertMs: 8_000 };
+const quick: Plan = { warmRuns: 3, coldRounds: 1, snapshots: 1, users: 200, upsertMs: 1_000 };
+
+/** In flight at once: more than the database has cores, fewer than it has connections. */
+const upsertsInFlight = 16;
+const indexesWithinMs = 240_000;
+
+export async function measureAudience(
+  workbench: Workbench,
+  { devices, isQuick }: { readonly devices: number; readonly isQuick: boolean },
+): Promise<Result<AudienceMeasured>> {
+  await requireProc();
+  const plan = isQuick ? quick : full;
+  const dataDir = await workbench.makeDirectory('data');
+  const environment = { SEND_WAIT_MS: '0' };
+  let service = await startService(workbench, dataDir, { environment });
+  // What is accepted here goes nowhere.
+  await service.run('pause');
+  let sql = await openDatabase(workbench, service);
+  const countOthers = await watchOthers();
+
+  const apps: App[] = [];
+  const sizes = [...new Set([10_000, 100_000, devices].filter((size) => size <= devices))];
+  for (const size of sizes) apps.push(await makeApp(service, sql, size));
+  const app = apps.at(-1);
+  if (app === undefined) throw new BenchError('no size is measured');
+  const users = await fillUsers(sql, app, Math.min(plan.users, devices));
+  await fillJsonb(sql, app);
+  await settle(sql);
+  progress(`${devices} devices are there`);
+
+  const withoutIndex = await upsertsPerSecond(service, app, users, plan);
+  await settle(sql);
+  const unindexed = await previewAll(service, app, plan);
+  const jsonb = await countAllOverJsonb(sql, app, plan);
+  progress('measured without indexes, and over JSONB');
+
+  await callForJson({
+    ...{ method: 'POST', url: `${service.url}/v1/segments`, key: app.serverKey },
+    body: { name: 'Everything', filter: usedFilter },
+  });
+  await untilIndexed(service, sql, app);
+  const withIndexes = await upsertsPerSecond(service, app, users, plan);
+  await settle(sql);
+  const growth = [];
+  for (const each of apps) {
+    const warm = await previewAll(service, each, plan);
+    growth.push({
+      devices: each.devices,
+      filters: warm.map(({ name, count, ms }) => ({ name, count, ms_p50_warm: rounded(median(ms)) })),
+    });
+    progress(`measured ${each.devices} devices with indexes`);
+  }
+  const snapshotSeconds = await snapshot(service, sql, app, plan);
+
+  const cold = new Map<string, number[]>(measuredFilters.map(({ name }) => [name, []]));
+  for (let round = 0; round < plan.coldRounds; round++) {
+    await sql.end({ timeout: 1 });
+    await service.stop();
+    service = await startService(workbench, dataDir, { environment });
+    for (const filter of measuredFilters) cold.get(filter.name)?.push((await preview(service, app, filter)).ms);
+    sql = await openDatabase(workbench, service);
+  }
+  progress('measured cold');
+
+  const warm = growth.at(-1)?.filters ?? [];
+  const filters = measuredFilters.map(({ name, isSelective }, i) => {
+    const before = unindexed[i];
+    const other = jsonb[i];
+    const now = warm[i];
+    if (!before || !other || !now || other.count !== now.count || before.count !== now.count) {
+      throw new BenchError(`'${name}' counts ${before?.count}, with indexes ${now?.count}, over JSONB ${other?.count}`);
+    }
+    const jsonbMs = median(other.ms);
+    return {
+      ...{ name, selective: isSelective, count: now.count },
+      ms_p50_cold: rounded(median(cold.get(name) ?? [])),
+      ms_p50_warm: now.ms_p50_warm,
+      ms_p50_no_index: rounded(median(before.ms)),
+      ms_p50_jsonb: rounded(jsonbMs),
+      ratio_jsonb: rounded(jsonbMs / now.ms_p50_warm),
+    };
+  });
+  return completeResult(
+    {
+      work: 'audience',
+      params: { devices, quick: isQuick },
+      devices,
+      filters,
+      snapshot_seconds: rounded(snapshotSeconds),
+      upserts_per_second: { no_index: rounded(withoutIndex), ten_indexes: rounded(withIndexes) },
+      growth,
+      foreign_cores: await countOthers(),
+    },
+    await readPostgresVersion(sql),
+  );
+}
+
+interface App extends Filled {
+  readonly serverKey: string;
+}
+
+/** An app whose catalog has ten keys, each in a slot, and devices that hold values of them. */
+async function makeApp(service: Service, sql: Sql, devices: number): Promise<App> {
+  const made = await service.run<{ id: string; server_key: string }>(
+    ...(['app', 'create', `Benchmark ${devices}`, '--plan', 'unlimited'] as const),
+  );
+  const appId = decodeId('app', made.id);
+  if (appId === undefined) throw new BenchError('the app has no id');
+  const app = { appId, serverKey: made.server_key, devices };
+  await upsert(service, app, 'first', 0);
+  progress(`${devices} devices`);
+  await fillAudience(sql, app);
+  return app;
+}
+
+/** As a database at rest has its tables: else autovacuum would come in the middle of a measurement. */
+async function settle(sql: Sql): Promise<void> {
+  await sql`VACUUM (ANALYZE) people, users, devices, audience, properties`;
+  await sql`CHECKPOINT`;
+}
+
+interface Timed {
+  readonly name: string;
+  readonly count: number;
+  readonly ms: readonly number[];
+}
+
+async function preview(service: Service, { serverKey }: App, { filter }: MeasuredFilter) {
+  const from = performance.now();
+  const { count } = await callForJson<{ count: number }>({
+    ...{ method: 'POST', url: `${service.url}/v1/segments/preview`, key: serverKey, body: { filter } },
+  });
+  return { count, ms: performance.now() - from };
+}
+
+async function timeAll(
+  runs: number,
+  count: (filter: MeasuredFilter) => Promise<{ count: number; ms: number }>,
+): Promise<Timed[]> {
+  const timed: Timed[] = [];
+  for (const filter of measuredFilters) {
+    const first = await count(filter);
+    const ms: number[] = [];
+    for (let i = 0; i < runs; i++) ms.push((await count(filter)).ms);
+    timed.push({ name: filter.name, count: first.count, ms });
+  }
+  return timed;
+}
+
+function previewAll(service: Service, app: App, { warmRuns }: Plan): Promise<Timed[]> {
+  return timeAll(warmRuns, (filter) => preview(service, app, filter));
+}
+
+function countAllOverJsonb(sql: Sql, { appId }: App, { warmRuns }: Plan): Promise<Timed[]> {
+  return timeAll(Math.ceil(warmRuns / 2), async (filter) => {
+    const from = performance.now();
+    const count = await countOverJsonb(sql, appId, filter);
+    return { count, ms: performance.now() - from };
+  });
+}
+
+function upsert(service: Service, { serverKey }: App, externalId: string, turn: number): Promise<unknown> {
+  const properties = { ...tenProperties, campaign: `c-${turn % 1000}`, score: turn % 100, orders: turn % 12 };
+  return callForJson({
+    ...{ method: 'POST', url: `${service.url}/v1/users`, key: serverKey },
+    body: { external_id: externalId, properties },
+  });
+}
+
+/** Upserts that change ten properties of a user with a device or two, by a backend with some in flight. */
+async function upsertsPerSecond(
+  service: Service,
+  app: App,
+  users: readonly string[],
+  { upsertMs }: Plan,
+): Promise<number> {
+  let done = 0;
+  let turn = 0;
+  const from = performance.now();
+  const work = async (): Promise<void> => {
+    while (performance.now() - from < upsertMs) {
+      const number = turn++;
+      await upsert(service, app, users[number % users.length] ?? '', number);
+      done++;
+    }
+  };
+  await Promise.all(Array.from({ length: upsertsInFlight }, work));
+  return done / ((performance.now() - from) / 1000);
+}
+
+/** Resolves when the service has built an index for each of the ten keys, as it does for what segments compare. */
+async function untilIndexed(service: Service, sql: Sql, { serverKey }: App): Promise<void> {
+  const deadline = performance.now() + indexesWithinMs;
+  for (;;) {
+    const { data } = await callForJson<{ data: readonly { indexed: boolean }[] }>({
+      ...{ method: 'GET', url: `${service.url}/v1/properties`, key: serverKey },
+    });
+    const building = await sql`SELECT 1 FROM pg_stat_progress_create_index`;
+    const others = await sql`
+      SELECT 1 FROM pg_indexes WHERE indexname IN ('audience_by_country', 'audience_by_platform', 'audience_by_last_seen_at')`;
+    if (data.every(({ indexed }) => indexed) && building.length === 0 && others.length === 3) return;
+    if (performance.now() > deadline) throw new BenchError('the indexes that a segment asks for are not built');
+    await pause(200);
+  }
+}
+
+/** From the request that accepts a message to everybody until its batches are stored. */
+async function snapshot(service: Service, sql: Sql, app: App, { snapshots }: Plan): Promise<number> {
+  const seconds: number[] = [];
+  for (let i = 0; i < snapshots; i++) {
+    const from = performance.now();
+    const message = await callForJson<{ id: string; report: { accepted: number } }>({
+      ...{ method: 'POST', url: `${service.url}/v1/messages`, key: app.serverKey },
+      body: { audience: { all: true }, content: { title: 'Nobody gets this' } },
+    });
+    seconds.push((performance.now() - from) / 1000);
+    const [row] = await sql<{ active: number }[]>`
+      SELECT count(*) AS active FROM audience WHERE app_id = ${app.appId as Uuid} AND active`;
+    if (message.report.accepted !== row?.active) {
+      throw new BenchError(`${message.report.accepted} of ${row?.active} devices were accepted`);
+    }
+    await callForJson({
+      ...{ method: 'POST', url: `${service.url}/v1/messages/${message.id}/cancel`, key: app.serverKey, body: {} },
+    });
+  }
+  return median(seconds);
+}

@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type ClusterFacts,
+  type Finding,
+  judgeClock,
+  judgeCluster,
+  judgeConnections,
+  judgeCredentials,
+  judgeDisk,
+  judgeForwarding,
+  judgePartitions,
+  judgePause,
+  judgePublicUrl,
+  judgeReach,
+  judgeSchema,
+  judgeSettings,
+  judgeSlots,
+  type SlotFacts,
+} from './doctor-findings.ts';
+
+const settings = (changes: Record<string, string>) =>
+  new Map(
+    Object.entries({
+      ...{ server_version: '18.1', server_version_num: '180001' },
+      ...{ fsync: 'on', full_page_writes: 'on', synchronous_commit: 'on', ...changes },
+    }),
+  );
+const slots = (changes: Partial<SlotFacts>): SlotFacts => ({
+  ...{ inSlots: 3, beyond: 0, moving: 0, stuck: [], wanting: [] },
+  ...{ indexes: [{ name: 'audience_by_text_01', isValid: true }], isBuilding: false, assignment: [] },
+  ...changes,
+});
+const cluster = (changes: Partial<ClusterFacts>): ClusterFacts => ({
+  ...{ citus: null, preparedMax: 0, connectionsMax: 100, prepared: [], oldestSeconds: 1 },
+  ...changes,
+});
+const broken = [{ name: 'audience_by_text_01', isValid: false }];
+const weeks = ['last', 'this', 'next', 'third', 'fourth', 'fifth'];
+const GiB = 1024 ** 3;
+const at = new Date('2026-11-21T10:15:30.123Z');
+
+describe('the doctor', () => {
+  it.each<[string, Finding, Finding['verdict'], RegExp]>([
+    ['a server in order', judgeSettings(settings({}), false), 'ok', /PostgreSQL 18\.1/],
+    ['an old server', judgeSettings(settings({ server_version_num: '140009' }), false), 'fail', /upgrade/],
+    ['fsync off', judgeSettings(settings({ fsync: 'off' }), false), 'fail', /fsync is off.*turn it on/],
+    ['fsync off by intent', judgeSettings(settings({ fsync: 'off' }), true), 'warn', /turn it on/],
+    ['asynchronous commits', judgeSettings(settings({ synchronous_commit: 'off' }), false), 'warn', /turn it on/],
+    ['free connections', judgeConnections({ used: 10, most: 97 }), 'ok', /10 of 97/],
+    ['few free connections', judgeConnections({ used: 80, most: 97 }), 'warn', /raise max_connections/],
+    ['hardly any', judgeConnections({ used: 95, most: 97 }), 'fail', /raise max_connections, or run fewer/],
+    ['clocks that agree', judgeClock(-900), 'ok', /0\.9 s behind/],
+    ['clocks seconds apart', judgeClock(5_000), 'warn', /5\.0 s ahead of.*time server/],
+    ['clocks minutes apart', judgeClock(-600_000), 'fail', /600\.0 s behind.*time server/],
+    ['no pause', judgePause(null), 'ok', /Nothing is paused/],
+    ['a pause', judgePause({ at, reason: 'restore' }), 'warn', /restored from a backup.*carillon resume/],
+    ['a schema up to date', judgeSchema([]), 'ok', /up to date/],
+    ['an old schema', judgeSchema(['0021_slot_moves.sql']), 'fail', /carillon migrate/],
+    ['all partitions', judgePartitions(weeks, weeks), 'ok', /4 weeks ahead/],
+    ['no partition of last week', judgePartitions(weeks, weeks.slice(1)), 'ok', /4 weeks ahead/],
+    ['no partition in four weeks', judgePartitions(weeks, weeks.slice(0, 5)), 'warn', /fifth.*start a worker/],
+    ['no partition next week', judgePartitions(weeks, ['last', 'this']), 'fail', /start a worker/],
+    ['slots in order', judgeSlots(slots({})), 'ok', /3 keys stand in slots.*1 indexes/],
+    ['a broken index', judgeSlots(slots({ indexes: broken })), 'warn', /audience_by_text_01.*start a worker/],
+    ['an index being built', judgeSlots(slots({ indexes: broken, isBuilding: true })), 'ok', /follow use/],
+    [
+      'a key that does not arrive',
+      judgeSlots(slots({ stuck: ['plan of app_1'] })),
+      'warn',
+      /plan of app_1.*transaction/,
+    ],
+    ['a used key beyond the slots', judgeSlots(slots({ wanting: ['far of app_1'] })), 'warn', /far of app_1.*deleted/],
+    ['one server', judgeCluster(cluster({})), 'ok', /One server/],
+    ['a cluster', judgeCluster(cluster({ citus: '13.0', preparedMax: 200 })), 'ok', /Citus 13\.0/],
+    ['a cluster that cannot prepare', judgeCluster(cluster({ citus: '13.0' })), 'fail', /at least 100/],
+    ['one that prepares little', judgeCluster(cluster({ citus: '13.0', preparedMax: 10 })), 'warn', /at least 100/],
+    [
+      'a transaction left prepared',
+      judgeCluster(cluster({ prepared: [{ gid: 'citus_0_1', ageSeconds: 900 }] })),
+      'fail',
+      /'citus_0_1'.*ROLLBACK PREPARED/,
+    ],
+    ['one just prepared', judgeCluster(cluster({ prepared: [{ gid: 'a', ageSeconds: 1 }] })), 'ok', /One server/],
+    ['a transaction open for hours', judgeCluster(cluster({ oldestSeconds: 7_200 })), 'warn', /2\.0 hours.*end it/],
+    ['room on the disk', judgeDisk({ free: 50 * GiB, size: 100 * GiB, directory: '/d' }), 'ok', /50\.0 GiB of 100\.0/],
+    ['little room', judgeDisk({ free: 2 * GiB, size: 100 * GiB, directory: '/d' }), 'warn', /make room/],
+    ['a small disk that is half empty', judgeDisk({ free: 4 * GiB, size: 8 * GiB, directory: '/d' }), 'ok', /free/],
+    ['a full disk', judgeDisk({ free: GiB / 2, size: 100 * GiB, directory: '/d' }), 'fail', /make room, or/],
+    ['no proxy', judgeForwarding(null, false), 'ok', /No X-Forwarded-For/],
+    [
+      'a proxy that is not trusted',
+      judgeForwarding({ peer: '10.0.0.7', at }, false),
+      'warn',
+      /10\.0\.0\.7.*TRUSTED_PROXIES/,
+    ],
+    ['one that is by now', judgeForwarding({ peer: '10.0.0.7', at }, true), 'ok', /No X-Forwarded-For/],
+    ['an address', judgePublicUrl('https://push.example'), 'ok', /push\.example/],
+    ['no address', judgePublicUrl(null), 'warn', /set it/],
+    ['no channel', judgeCredentials([]), 'ok', /No channel/],
+    ['good credentials', judgeCredentials([{ name: 'apns of Shop', canBeOpened: true, state: 'ok' }]), 'ok', /1 cred/],
+    [
+      'another master key',
+      judgeCredentials([{ name: 'apns of Shop', canBeOpened: false, state: 'ok' }]),
+      'fail',
+      /apns of Shop.*carillon channel set/,
+    ],
+    [
+      'a refused credential',
+      judgeCredentials([{ name: 'fcm of Shop', canBeOpened: true, state: 'failing' }]),
+      'warn',
+      /fcm of Shop is failing.*carillon channel list/,
+    ],
+    ['reach', judgeReach([{ host: 'a:443', error: null }]), 'ok', /1 push services are reached/],
+    ['no reach', judgeReach([{ host: 'a:443', error: 'timeout' }]), 'fail', /a:443: timeout.*TLS/],
+  ])('of %s', (_what, finding, verdict, message) => {
+    expect([finding.verdict, finding.message]).toEqual([verdict, expect.stringMatching(message)]);
+  });
+});

@@ -1,0 +1,255 @@
+// What the doctor says: for each check a verdict from what was found, and one sentence that says what to do. Pure.
+import { describePause, type Pause } from '../platform/restore-guard.ts';
+
+export type Verdict = 'ok' | 'warn' | 'fail';
+
+export interface Finding {
+  readonly check: string;
+  readonly verdict: Verdict;
+  readonly message: string;
+  /** What it was judged by, for `--json`. */
+  readonly details?: object;
+}
+
+/** Settings of the server that decide whether it keeps what it acknowledged. */
+export function judgeSettings(settings: ReadonlyMap<string, string>, allowUnsafe: boolean): Finding {
+  const check = 'database';
+  const version = Number(settings.get('server_version_num'));
+  const details = Object.fromEntries(settings);
+  if (!(version >= 150_000)) {
+    return { check, verdict: 'fail', details, message: 'PostgreSQL 15 or newer is needed: upgrade the server.' };
+  }
+  const off = ['fsync', 'full_page_writes'].filter((name) => settings.get(name) === 'off');
+  if (off.length > 0) {
+    const message = `${off.join(' and ')} is off, and a crash of the database can lose acknowledged messages: turn it on.`;
+    return { check, verdict: allowUnsafe ? 'warn' : 'fail', details, message };
+  }
+  if (settings.get('synchronous_commit') === 'off') {
+    const message = 'synchronous_commit is off, and a crash can lose the last acknowledged messages: turn it on.';
+    return { check, verdict: 'warn', details, message };
+  }
+  return {
+    check,
+    verdict: 'ok',
+    details,
+    message: `PostgreSQL ${settings.get('server_version')}, and it keeps what it says.`,
+  };
+}
+
+/** Connections in use, of those that the server gives to ordinary users. */
+export function judgeConnections({ used, most }: { readonly used: number; readonly most: number }): Finding {
+  const check = 'connections';
+  const details = { used, most };
+  const inUse = `${used} of ${most} connections are in use`;
+  if (used >= most * 0.95) {
+    return { check, verdict: 'fail', details, message: `${inUse}: raise max_connections, or run fewer processes.` };
+  }
+  if (used >= most * 0.8) {
+    return { check, verdict: 'warn', details, message: `${inUse}: raise max_connections before more processes start.` };
+  }
+  return { check, verdict: 'ok', details, message: `${inUse}.` };
+}
+
+/** How far this machine's clock is ahead of the database's. Push services refuse signatures from the wrong time. */
+export function judgeClock(aheadMs: number): Finding {
+  const check = 'clock';
+  const seconds = Math.abs(aheadMs) / 1000;
+  const details = { ahead_ms: Math.round(aheadMs) };
+  const apart = `This machine's clock is ${seconds.toFixed(1)} s ${aheadMs < 0 ? 'behind' : 'ahead of'} the database's`;
+  if (seconds < 2) return { check, verdict: 'ok', details, message: `${apart}.` };
+  const verdict = seconds < 60 ? 'warn' : 'fail';
+  return { check, verdict, details, message: `${apart}: let both follow a time server, such as chrony.` };
+}
+
+export function judgePause(pause: Pause | null): Finding {
+  const check = 'pause';
+  if (pause === null) return { check, verdict: 'ok', message: 'Nothing is paused.' };
+  return { check, verdict: 'warn', message: `${describePause(pause)}. They go on with: carillon resume` };
+}
+
+export function judgeSchema(missing: readonly string[]): Finding {
+  const check = 'schema';
+  if (missing.length === 0) return { check, verdict: 'ok', message: 'The schema is up to date.' };
+  const message = `The schema lacks ${missing.join(', ')}: bring it up to date with: carillon migrate`;
+  return { check, verdict: 'fail', details: { missing }, message };
+}
+
+/** `wanted` are those that should exist, oldest first and the current one second; without that one a flush fails. */
+export function judgePartitions(wanted: readonly string[], existing: readonly string[]): Finding {
+  const check = 'partitions';
+  const missing = wanted.slice(1).filter((name) => !existing.includes(name));
+  const details = { missing };
+  if (missing.length === 0) {
+    return { check, verdict: 'ok', details, message: `Partitions are made ${wanted.length - 2} weeks ahead.` };
+  }
+  const isUrgent = wanted.slice(1, 3).some((name) => missing.includes(name));
+  const message = `Partitions are missing (${missing.join(', ')}): start a worker, which makes them within the hour and at its start.`;
+  return { check, verdict: isUrgent ? 'fail' : 'warn', details, message };
+}
+
+export interface SlotFacts {
+  /** How many keys of each kind stand in a slot, beyond the slots, and on their way. */
+  readonly inSlots: number;
+  readonly beyond: number;
+  readonly moving: number;
+  /** Of a key that has been in one phase for over an hour. */
+  readonly stuck: readonly string[];
+  /** Keys that filters use and that have no slot: `KEY of app_…`. */
+  readonly wanting: readonly string[];
+  readonly indexes: readonly { readonly name: string; readonly isValid: boolean }[];
+  readonly isBuilding: boolean;
+  readonly assignment: readonly object[];
+}
+
+export function judgeSlots(facts: SlotFacts): Finding {
+  const check = 'slots';
+  const { inSlots, beyond, moving, stuck, wanting, indexes, isBuilding, assignment } = facts;
+  const details = { in_slots: inSlots, beyond, moving, indexes, assignment };
+  const warn = (message: string): Finding => ({ check, verdict: 'warn', details, message });
+  const broken = indexes.filter(({ isValid }) => !isValid);
+  if (broken.length > 0 && !isBuilding) {
+    const names = broken.map(({ name }) => name).join(', ');
+    return warn(`Indexes are broken (${names}): start a worker, which builds them anew within minutes.`);
+  }
+  if (stuck.length > 0) {
+    return warn(
+      `Keys have been on their way for over an hour (${some(stuck)}): look for a transaction that does not end.`,
+    );
+  }
+  if (wanting.length > 0) {
+    return warn(
+      `Filters use keys that have no slot yet (${some(wanting)}): a worker brings them in within minutes; where this stays, all slots are in use and keys that nobody needs can be deleted.`,
+    );
+  }
+  const message = `${inSlots} keys stand in slots, ${beyond} beyond them, ${moving} are on their way; ${indexes.length} indexes follow use.`;
+  return { check, verdict: 'ok', details, message };
+}
+
+export interface ClusterFacts {
+  /** The version of Citus; null: one server. */
+  readonly citus: string | null;
+  readonly preparedMax: number;
+  readonly connectionsMax: number;
+  /** Transactions that were prepared and not ended. */
+  readonly prepared: readonly { readonly gid: string; readonly ageSeconds: number }[];
+  /** How long the oldest transaction of this database has been open; null: there is none. */
+  readonly oldestSeconds: number | null;
+}
+
+/** A commit over several nodes takes seconds at the most. */
+const preparedSecondsMax = 300;
+const openSecondsMax = 3_600;
+
+export function judgeCluster(facts: ClusterFacts): Finding {
+  const check = 'cluster';
+  const { citus, preparedMax, connectionsMax, prepared, oldestSeconds } = facts;
+  const details = {
+    citus,
+    max_prepared_transactions: preparedMax,
+    prepared,
+    oldest_transaction_seconds: oldestSeconds,
+  };
+  const left = prepared.filter(({ ageSeconds }) => ageSeconds > preparedSecondsMax);
+  if (left.length > 0) {
+    const gids = some(left.map(({ gid }) => `'${gid}'`));
+    const message = `Transactions were left prepared and hold their locks (${gids}): end each with COMMIT PREPARED or ROLLBACK PREPARED.`;
+    return { check, verdict: 'fail', details, message };
+  }
+  if (citus !== null && preparedMax < connectionsMax) {
+    const message = `max_prepared_transactions is ${preparedMax}: set it to at least ${connectionsMax} on every node, since commits over several nodes need it.`;
+    return { check, verdict: preparedMax === 0 ? 'fail' : 'warn', details, message };
+  }
+  if (oldestSeconds !== null && oldestSeconds > openSecondsMax) {
+    const hours = (oldestSeconds / 3_600).toFixed(1);
+    const message = `A transaction has been open for ${hours} hours, and nothing is cleaned up behind it: see pg_stat_activity, and end it.`;
+    return { check, verdict: 'warn', details, message };
+  }
+  const where = citus === null ? 'One server' : `Citus ${citus}`;
+  return { check, verdict: 'ok', details, message: `${where}, and no transaction is left over.` };
+}
+
+const gibibyte = 1024 ** 3;
+
+/** `free` and `size` in bytes, of the disk that the embedded database lies on. */
+export function judgeDisk({ free, size, directory }: { free: number; size: number; directory: string }): Finding {
+  const check = 'disk';
+  const details = { free_bytes: free, size_bytes: size, directory };
+  const left = `${(free / gibibyte).toFixed(1)} GiB of ${(size / gibibyte).toFixed(1)} are free for ${directory}`;
+  if (free < gibibyte)
+    return { check, verdict: 'fail', details, message: `${left}: make room, or the database stops.` };
+  if (free < Math.min(5 * gibibyte, size / 10)) {
+    return { check, verdict: 'warn', details, message: `${left}: make room before it is needed.` };
+  }
+  return { check, verdict: 'ok', details, message: `${left}.` };
+}
+
+/** `ignored`: who last sent X-Forwarded-For without being trusted; null: nobody did. */
+export function judgeForwarding(
+  ignored: { readonly peer: string; readonly at: Date } | null,
+  isTrustedNow: boolean,
+): Finding {
+  const check = 'proxies';
+  if (ignored === null || isTrustedNow) {
+    return { check, verdict: 'ok', message: 'No X-Forwarded-For came from a peer that TRUSTED_PROXIES does not name.' };
+  }
+  const { peer, at } = ignored;
+  const message = `X-Forwarded-For came from ${peer} and was ignored (last at ${at.toISOString()}): if that is your proxy, name it in TRUSTED_PROXIES; else all its clients count as one.`;
+  return { check, verdict: 'warn', details: { peer, at }, message };
+}
+
+export function judgePublicUrl(publicUrl: string | null): Finding {
+  const check = 'public address';
+  if (publicUrl === null) {
+    const message = 'PUBLIC_URL is not set: no click links are made; set it to the address that devices reach.';
+    return { check, verdict: 'warn', message };
+  }
+  return { check, verdict: 'ok', message: `Devices are sent to ${publicUrl}.` };
+}
+
+export interface CredentialFacts {
+  /** `webpush of Shop`. */
+  readonly name: string;
+  readonly canBeOpened: boolean;
+  readonly state: string;
+}
+
+export function judgeCredentials(credentials: readonly CredentialFacts[]): Finding {
+  const check = 'credentials';
+  const details = { credentials };
+  const sealed = credentials.filter(({ canBeOpened }) => !canBeOpened).map(({ name }) => name);
+  if (sealed.length > 0) {
+    const message = `Credentials cannot be opened with this MASTER_KEY (${some(sealed)}): set the key they were sealed with, or set them anew with: carillon channel set`;
+    return { check, verdict: 'fail', details, message };
+  }
+  const refused = credentials.filter(({ state }) => state !== 'ok').map(({ name, state }) => `${name} is ${state}`);
+  if (refused.length > 0) {
+    const message = `Push services refuse credentials (${some(refused)}): see why with: carillon channel list APP`;
+    return { check, verdict: 'warn', details, message };
+  }
+  const message =
+    credentials.length === 0 ? 'No channel is set yet.' : `${credentials.length} credentials are in order.`;
+  return { check, verdict: 'ok', details, message };
+}
+
+/** Hosts that a channel in use must reach, and why one was not reached; null: it was. */
+export function judgeReach(hosts: readonly { readonly host: string; readonly error: string | null }[]): Finding {
+  const check = 'outbound';
+  const details = { hosts };
+  const lost = hosts.filter(({ error }) => error !== null).map(({ host, error }) => `${host}: ${error}`);
+  if (lost.length > 0) {
+    const message = `Push services are not reached (${some(lost)}): let this machine open TLS connections to them.`;
+    return { check, verdict: 'fail', details, message };
+  }
+  const message =
+    hosts.length === 0
+      ? 'No channel is set yet, so nothing need be reached.'
+      : `${hosts.length} push services are reached.`;
+  return { check, verdict: 'ok', details, message };
+}
+
+const namedMax = 5;
+
+function some(names: readonly string[]): string {
+  const more = names.length - namedMax;
+  return names.slice(0, namedMax).join(', ') + (more > 0 ? ` and ${more} more` : '');
+}

@@ -1,0 +1,75 @@
+// SQL: what the doctor looks at and nobody else does.
+import type { Sql } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { PropertyType } from '../properties/property.ts';
+
+/** Settings that decide whether the server keeps what it acknowledged. */
+export async function readSettings(sql: Sql): Promise<ReadonlyMap<string, string>> {
+  const rows = await sql<{ name: string; setting: string }[]>`
+    SELECT name, setting FROM pg_settings
+    WHERE name IN ('server_version', 'server_version_num', 'fsync', 'full_page_writes', 'synchronous_commit')`;
+  return new Map(rows.map(({ name, setting }) => [name, setting]));
+}
+
+/** How many connections are there, and how many may there be of ordinary users? */
+export async function countConnections(sql: Sql): Promise<{ used: number; most: number }> {
+  const [row] = await sql<{ used: number; most: number }[]>`
+    SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
+      current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint AS most`;
+  return row ?? { used: 0, most: 1 };
+}
+
+/** What time is it there, in milliseconds since the epoch? */
+export async function readServerMs(sql: Sql): Promise<number> {
+  const [row] = await sql<{ ms: number }[]>`SELECT (extract(epoch FROM now()) * 1000)::float8 AS ms`;
+  return row?.ms ?? 0;
+}
+
+export interface AssignedKey {
+  readonly appId: Uuid;
+  readonly key: string;
+  readonly type: PropertyType;
+  readonly slot: number | null;
+  readonly moveSlot: number | null;
+  readonly movePhase: string | null;
+  /** It has been in its phase for over an hour. */
+  readonly isStuck: boolean | null;
+}
+
+/** Where every key of every app stands. */
+export async function listAssignedKeys(sql: Sql): Promise<AssignedKey[]> {
+  return sql<AssignedKey[]>`
+    SELECT app_id, key, type, slot, move_slot, move_phase, moved_at < now() - interval '1 hour' AS is_stuck
+    FROM properties ORDER BY app_id, key`;
+}
+
+/** Is an index of this database being built? */
+export async function isIndexBeingBuilt(sql: Sql): Promise<boolean> {
+  const rows = await sql`
+    SELECT 1 FROM pg_stat_progress_create_index WHERE datname = current_database() LIMIT 1`;
+  return rows.length > 0;
+}
+
+export interface TransactionFacts {
+  readonly citus: string | null;
+  readonly preparedMax: number;
+  readonly connectionsMax: number;
+  readonly oldestSeconds: number | null;
+}
+
+/** What a cluster needs, and how long the oldest transaction of this database is open. */
+export async function readTransactionFacts(sql: Sql): Promise<TransactionFacts> {
+  const [row] = await sql<TransactionFacts[]>`
+    SELECT (SELECT extversion FROM pg_extension WHERE extname = 'citus') AS citus,
+      current_setting('max_prepared_transactions')::int AS prepared_max,
+      current_setting('max_connections')::int AS connections_max,
+      (SELECT extract(epoch FROM max(now() - xact_start))::float8 FROM pg_stat_activity
+        WHERE datname = current_database() AND backend_type = 'client backend') AS oldest_seconds`;
+  return row ?? { citus: null, preparedMax: 0, connectionsMax: 0, oldestSeconds: null };
+}
+
+/** Transactions that were prepared and not ended, oldest first. */
+export async function listPrepared(sql: Sql): Promise<{ gid: string; ageSeconds: number }[]> {
+  return sql<{ gid: string; ageSeconds: number }[]>`
+    SELECT gid, extract(epoch FROM now() - prepared)::float8 AS age_seconds FROM pg_prepared_xacts ORDER BY prepared`;
+}

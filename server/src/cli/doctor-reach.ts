@@ -1,0 +1,59 @@
+// Which push services this machine must reach, and whether it does: a verified TLS connection past the address guard, as a send
+// opens it. Sends nothing.
+import { listApps, listCurrentCredentials } from '../apps/queries.ts';
+import type { Config } from '../config.ts';
+import { createAddressGuard } from '../platform/address-guard.ts';
+import type { Sql } from '../platform/db.ts';
+import {
+  createOutboundSockets,
+  type OutboundOrigin,
+  type OutboundSockets,
+  transportErrorOf,
+} from '../platform/outbound-socket.ts';
+import { originOfUrl } from '../platform/outbound-url.ts';
+import { endpointRulesOf } from './endpoint-rules.ts';
+
+export interface Reached {
+  readonly host: string;
+  /** Null: it was reached. */
+  readonly error: string | null;
+}
+
+/** Of the browsers' services those that nearly every audience needs. */
+const browserHosts = ['fcm.googleapis.com', 'updates.push.services.mozilla.com', 'web.push.apple.com'];
+const withinMs = 5_000;
+
+/** Tries those of the channels that some app has set. */
+export async function reachHosts(config: Config, sql: Sql): Promise<Reached[]> {
+  const channels = new Set<string>();
+  for (const { id } of await listApps(sql)) {
+    for (const { channel } of await listCurrentCredentials(sql, id)) channels.add(channel);
+  }
+  const origins = new Map<string, OutboundOrigin>();
+  const add = (origin: OutboundOrigin): void => void origins.set(`${origin.host}:${origin.port}`, origin);
+  if (channels.has('webpush')) {
+    for (const host of [...browserHosts, ...config.pushHosts.filter((each) => !each.includes('*'))]) {
+      add({ host, port: 443 });
+    }
+  }
+  if (channels.has('apns')) for (const url of [config.apnsUrl, config.apnsSandboxUrl]) add(originOfUrl(url));
+  if (channels.has('fcm')) for (const url of [config.fcmUrl, config.fcmTokenUrl]) add(originOfUrl(url));
+  if (origins.size === 0) return [];
+  const sockets = createOutboundSockets(createAddressGuard({ exceptions: endpointRulesOf(config).exceptions }));
+  return Promise.all([...origins].map(async ([host, origin]) => ({ host, error: await tryOne(sockets, origin) })));
+}
+
+function tryOne(sockets: OutboundSockets, origin: OutboundOrigin): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = sockets.open(origin, ['h2', 'http/1.1']);
+    const end = (error: string | null): void => {
+      clearTimeout(timer);
+      resolve(error);
+      socket.destroy();
+    };
+    const timer = setTimeout(() => end('timeout'), withinMs);
+    socket.once('secureConnect', () => end(null));
+    socket.on('error', (error) => end(transportErrorOf(error)));
+    socket.once('close', () => end('reset'));
+  });
+}

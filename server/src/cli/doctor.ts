@@ -1,0 +1,192 @@
+// `doctor`: looks at everything that an operator has to keep in order, and says what to do. Changes nothing. Each check stands
+// alone: one that cannot be made is a finding of its own and hides none of the others.
+import { statfs } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { createCredentials } from '../apps/credentials.ts';
+import { listApps, listCredentials } from '../apps/queries.ts';
+import { keysAmong, previewsMin } from '../audience/follow-use.ts';
+import { listFieldsInUse, listFollowingIndexes } from '../audience/index-queries.ts';
+import { type Config, loadConfig } from '../config.ts';
+import { listPartitions, partitionsAround } from '../delivery/partitions.ts';
+import { clientAddressFinder } from '../platform/client-address.ts';
+import { isDatabaseDown, type Sql } from '../platform/db.ts';
+import { encodeId } from '../platform/ids.ts';
+import { findIgnoredForwarder, isInstanceMade } from '../platform/instance.ts';
+import { loadMasterKey } from '../platform/master-key.ts';
+import { missingMigrations } from '../platform/migrate.ts';
+import { findPause } from '../platform/restore-guard.ts';
+import { createSeal } from '../platform/seal.ts';
+import { slotColumn } from '../properties/slots.ts';
+import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
+import { withAnySchema } from './context.ts';
+import {
+  type Finding,
+  judgeClock,
+  judgeCluster,
+  judgeConnections,
+  judgeCredentials,
+  judgeDisk,
+  judgeForwarding,
+  judgePartitions,
+  judgePause,
+  judgePublicUrl,
+  judgeReach,
+  judgeSchema,
+  judgeSettings,
+  judgeSlots,
+} from './doctor-findings.ts';
+import {
+  countConnections,
+  isIndexBeingBuilt,
+  listAssignedKeys,
+  listPrepared,
+  readServerMs,
+  readSettings,
+  readTransactionFacts,
+} from './doctor-queries.ts';
+import { reachHosts } from './doctor-reach.ts';
+
+export function addDoctorCommand(program: Command): void {
+  withJson(program.command('doctor'))
+    .description(
+      'look at database, clock, credentials, outbound reach, disk, partitions, slots and cluster; say what to do',
+    )
+    .action((options: AnswerOptions) => answer(options, () => examine(loadConfig())));
+}
+
+/** A statement of the doctor's ends by then: somebody waits. */
+const statementMsMax = 20_000;
+
+async function examine(config: Config): Promise<Answer> {
+  const findings: Finding[] = [judgePublicUrl(config.publicUrl)];
+  try {
+    await withAnySchema(config, statementMsMax, async (sql) => {
+      for (const finding of await examineDatabase(config, sql)) findings.push(finding);
+    });
+  } catch (error) {
+    if (!isDatabaseDown(error)) throw error;
+    const code = String((error as { code?: unknown }).code);
+    const message = `The database cannot be reached (${code}): start it, or correct DATABASE_URL.`;
+    findings.push({ check: 'database', verdict: 'fail', message });
+  }
+  return present(findings);
+}
+
+async function examineDatabase(config: Config, sql: Sql): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  const look = async (check: string, work: () => Promise<Finding>): Promise<Finding> => {
+    const finding = await work().catch((error: unknown): Finding => {
+      if (isDatabaseDown(error)) throw error;
+      const why = error instanceof Error ? error.message : String(error);
+      return { check, verdict: 'fail', message: `This cannot be checked: ${why}` };
+    });
+    findings.push(finding);
+    return finding;
+  };
+  await look('database', async () => judgeSettings(await readSettings(sql), config.allowUnsafePostgres));
+  await look('connections', async () => judgeConnections(await countConnections(sql)));
+  await look('clock', () => checkClock(sql));
+  await look('disk', () => checkDisk(config, sql));
+  await look('cluster', async () =>
+    judgeCluster({ ...(await readTransactionFacts(sql)), prepared: await listPrepared(sql) }),
+  );
+  const schema = await look('schema', async () => judgeSchema(await missingMigrations(sql)));
+  // The others read tables that may not be there.
+  if (schema.verdict === 'fail') return findings;
+  await look('partitions', () => checkPartitions(sql));
+  await look('pause', async () => judgePause(await findPause(sql)));
+  await look('slots', () => checkSlots(sql));
+  await look('proxies', () => checkForwarding(config, sql));
+  await look('credentials', () => checkCredentials(config, sql));
+  await look('outbound', async () => judgeReach(await reachHosts(config, sql)));
+  return findings;
+}
+
+async function checkClock(sql: Sql): Promise<Finding> {
+  const askedAt = Date.now();
+  const serverMs = await readServerMs(sql);
+  // The server read its clock somewhere on the way.
+  return judgeClock((askedAt + Date.now()) / 2 - serverMs);
+}
+
+async function checkDisk({ databaseUrl, dataDir }: Config, sql: Sql): Promise<Finding> {
+  if (databaseUrl !== null) {
+    return { check: 'disk', verdict: 'ok', message: "The database's disk is its server's: watch it there." };
+  }
+  const [row] = await sql<{ directory: string }[]>`SELECT current_setting('data_directory') AS directory`;
+  const directory = row?.directory ?? dataDir;
+  const { bavail, blocks, bsize } = await statfs(directory);
+  return judgeDisk({ free: bavail * bsize, size: blocks * bsize, directory });
+}
+
+async function checkPartitions(sql: Sql): Promise<Finding> {
+  const wanted = partitionsAround(await readServerMs(sql)).map(({ name }) => name);
+  return judgePartitions(
+    wanted,
+    (await listPartitions(sql)).map(({ name }) => name),
+  );
+}
+
+async function checkSlots(sql: Sql): Promise<Finding> {
+  const keys = await listAssignedKeys(sql);
+  const indexes = await listFollowingIndexes(sql, 'audience_by_');
+  const used = new Set(keysAmong(await listFieldsInUse(sql, previewsMin)).map(({ appId, key }) => `${appId} ${key}`));
+  const nameOf = ({ appId, key }: (typeof keys)[number]): string => `${key} of ${encodeId('app', appId)}`;
+  const isIndexed = new Set(indexes.filter(({ isValid }) => isValid).map(({ name }) => name));
+  return judgeSlots({
+    inSlots: keys.filter(({ slot }) => slot !== null).length,
+    beyond: keys.filter(({ slot }) => slot === null).length,
+    moving: keys.filter(({ movePhase }) => movePhase !== null).length,
+    stuck: keys.filter(({ isStuck }) => isStuck === true).map(nameOf),
+    wanting: keys
+      .filter((one) => one.slot === null && one.movePhase === null && used.has(`${one.appId} ${one.key}`))
+      .map(nameOf),
+    indexes,
+    isBuilding: await isIndexBeingBuilt(sql),
+    assignment: keys.map(({ appId, key, type, slot, movePhase }) => ({
+      app_id: encodeId('app', appId),
+      key,
+      type,
+      slot,
+      indexed: slot !== null && isIndexed.has(`audience_by_${slotColumn(type, slot)}`),
+      move: movePhase,
+    })),
+  });
+}
+
+async function checkForwarding({ trustedProxies }: Config, sql: Sql): Promise<Finding> {
+  const ignored = await findIgnoredForwarder(sql);
+  const find = clientAddressFinder(trustedProxies);
+  const request = { socket: { remoteAddress: ignored?.peer }, headers: { 'x-forwarded-for': '' } };
+  return judgeForwarding(ignored, !find(request).isForwardingIgnored);
+}
+
+async function checkCredentials(config: Config, sql: Sql): Promise<Finding> {
+  const apps = await listApps(sql);
+  const records = await Promise.all(apps.map(async (app) => ({ app, records: await listCredentials(sql, app.id) })));
+  if (records.every((each) => each.records.length === 0)) return judgeCredentials([]);
+  const keys = await loadMasterKey(config, await isInstanceMade(sql));
+  const credentials = createCredentials({ sql, seal: createSeal(keys.key, keys.previous) });
+  const facts = [];
+  for (const { app, records: ofApp } of records) {
+    const opened = await credentials.open(app.id);
+    for (const { id, channel, state, replacedAt } of ofApp) {
+      const former = replacedAt === null ? '' : 'a former ';
+      const name = `${former}${channel} of ${printable(app.name)}`;
+      facts.push({ name, canBeOpened: opened.get(id)?.secret != null, state });
+    }
+  }
+  return judgeCredentials(facts);
+}
+
+function present(findings: readonly Finding[]): Answer {
+  const failed = findings.filter(({ verdict }) => verdict === 'fail').map(({ check }) => check);
+  const hasWarning = findings.some(({ verdict }) => verdict === 'warn');
+  const verdict = failed.length > 0 ? 'fail' : hasWarning ? 'warn' : 'ok';
+  const rows = findings.map((finding) => [finding.check, finding.verdict, finding.message]);
+  return {
+    document: { verdict, checks: findings },
+    text: table(['CHECK', 'VERDICT', 'WHAT TO DO'], rows),
+    ...(failed.length > 0 && { problem: `Not in order: ${failed.join(', ')}` }),
+  };
+}

@@ -1,0 +1,79 @@
+// SQL: keys of the catalog on their way between a slot and the overflow.
+import type { Clock } from '../platform/clock.ts';
+import type { Sql, Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { MovePhase, Property } from './property.ts';
+import type { SlotCandidate } from './slots.ts';
+
+export interface Move extends Property {
+  readonly appId: Uuid;
+  readonly moveSlot: number;
+  readonly movePhase: MovePhase;
+  /** Nobody is left who knows the catalog from before this phase. */
+  readonly isQuiet: boolean;
+}
+
+/**
+ * Every key that moves, over all apps. A phase is quiet once it is older than anybody keeps what they read of the catalog, and no
+ * transaction is left that had begun to write before it. A number of a transaction that is still to come is from the database
+ * that this one was restored from: then nobody is left of those.
+ */
+export async function listMoves(sql: Sql, clock: Clock, quietSeconds: number): Promise<Move[]> {
+  return sql<Move[]>`
+    SELECT app_id, id, key, type, slot, move_slot, move_phase,
+      moved_at <= ${clock.now} - ${quietSeconds}::float8 * interval '1 second'
+        AND (moved_by < pg_snapshot_xmin(pg_current_snapshot()) OR moved_by >= pg_snapshot_xmax(pg_current_snapshot()))
+        AS is_quiet
+    FROM properties WHERE move_slot IS NOT NULL ORDER BY app_id, id`;
+}
+
+/** Is the key still in this phase? A key that was deleted meanwhile is in none. */
+export async function isInPhase(sql: Sql, { appId, id, movePhase }: Move): Promise<boolean> {
+  const rows = await sql`
+    SELECT 1 FROM properties WHERE app_id = ${appId} AND id = ${id} AND move_phase = ${movePhase}`;
+  return rows.length > 0;
+}
+
+/** A key is on its way: from now on it is written to both places. */
+export async function startMove(tx: Tx, clock: Clock, appId: Uuid, id: number, slot: number): Promise<void> {
+  await tx`
+    UPDATE properties
+    SET move_slot = ${slot}, move_phase = 'filling', moved_at = ${clock.now}, moved_by = pg_current_xact_id()
+    WHERE app_id = ${appId} AND id = ${id} AND move_slot IS NULL`;
+}
+
+/** The next phase; `slot` is where it is read from now on. Nothing happens to a key that is not in the phase before. */
+export async function advanceMove(
+  tx: Tx,
+  clock: Clock,
+  { appId, id, movePhase }: Move,
+  next: { readonly movePhase: MovePhase; readonly slot: number | null },
+): Promise<void> {
+  await tx`
+    UPDATE properties
+    SET slot = ${next.slot}, move_phase = ${next.movePhase}, moved_at = ${clock.now}, moved_by = pg_current_xact_id()
+    WHERE app_id = ${appId} AND id = ${id} AND move_phase = ${movePhase}`;
+}
+
+/** The key stands in one place alone, and a slot that it left is free. */
+export async function endMove(tx: Tx, { appId, id }: Move): Promise<void> {
+  await tx`
+    UPDATE properties SET move_slot = NULL, move_phase = NULL, moved_at = NULL, moved_by = NULL
+    WHERE app_id = ${appId} AND id = ${id} AND move_phase = 'clearing'`;
+}
+
+/** Which of these keys have no slot and are not on their way to one? The apps they belong to. */
+export async function listAppsShortOfSlots(sql: Sql, used: readonly { appId: Uuid; key: string }[]): Promise<Uuid[]> {
+  const rows = await sql<{ appId: Uuid }[]>`
+    SELECT DISTINCT p.app_id
+    FROM unnest(${used.map(({ appId }) => appId)}::uuid[], ${used.map(({ key }) => key)}::text[]) AS u (app_id, key)
+    JOIN properties p ON p.app_id = u.app_id AND p.key = u.key WHERE p.slot IS NULL AND p.move_slot IS NULL
+    ORDER BY p.app_id`;
+  return rows.map(({ appId }) => appId);
+}
+
+/** An app's keys as candidates for its slots; how they are used is for the caller to say. */
+export async function listSlotCandidates(tx: Tx, appId: Uuid): Promise<Omit<SlotCandidate, 'use'>[]> {
+  return tx<Omit<SlotCandidate, 'use'>[]>`
+    SELECT id, key, type, slot, move_slot, move_phase, users_count FROM properties WHERE app_id = ${appId} ORDER BY id`;
+}

@@ -1,0 +1,168 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:tls';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { saveCredential } from '../../src/apps/credentials.ts';
+import { listPartitions } from '../../src/delivery/partitions.ts';
+import { loadInstance } from '../../src/platform/instance.ts';
+import { createSeal, parseMasterKey } from '../../src/platform/seal.ts';
+import { whenDone } from '../database.ts';
+import { setup } from '../setup.ts';
+import { setupCommandLine } from './run-carillon.ts';
+
+const cli = await setupCommandLine();
+const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url));
+const url = { PUBLIC_URL: 'https://carillon.test.example' };
+
+interface Check {
+  readonly check: string;
+  readonly verdict: string;
+  readonly message: string;
+  readonly details?: Record<string, never>;
+}
+
+async function examine(environment: Record<string, string> = {}) {
+  const { status, json, stderr } = await cli.runWith({ ...url, ...environment }, 'doctor', '--json');
+  const checks = new Map((json.checks as Check[]).map((one) => [one.check, one]));
+  return { status, stderr, verdict: json.verdict as string, of: (name: string) => checks.get(name) };
+}
+
+beforeAll(async () => {
+  await loadInstance(cli.sql, createSeal(parseMasterKey(cli.environment['MASTER_KEY'] ?? '', 'MASTER_KEY')));
+});
+
+describe('doctor', () => {
+  it('finds a new service in order, says so for each check, and ends with 0', async () => {
+    const { status, verdict, stderr, of } = await examine();
+    expect([status, verdict, stderr]).toEqual([0, 'ok', '']);
+    for (const check of [
+      ...['public address', 'database', 'connections', 'clock', 'disk', 'cluster', 'schema', 'partitions', 'pause'],
+      ...['slots', 'proxies', 'credentials', 'outbound'],
+    ]) {
+      expect({ check, found: of(check) }).toMatchObject({ check, found: { verdict: 'ok' } });
+    }
+    const { stdout } = await cli.runWith(url, 'doctor');
+    expect(stdout.split('\n')[0]).toMatch(/^CHECK +VERDICT +WHAT TO DO$/);
+  });
+
+  it('warns, and ends with 0, where nothing is broken yet', async () => {
+    const { status, verdict, of } = await examine({ HOST: '0.0.0.0', PUBLIC_URL: '' });
+    expect([status, verdict, of('public address')?.verdict]).toEqual([0, 'warn', 'warn']);
+  });
+
+  it('says that the database cannot be reached', async () => {
+    const { status, of } = await examine({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' });
+    expect([status, of('database')?.verdict]).toEqual([1, 'fail']);
+    expect(of('database')?.message).toMatch(/cannot be reached \(ECONNREFUSED\)/);
+  });
+
+  it('finds a pause, a database whose commits do not wait, and partitions that are gone', async () => {
+    const database = new URL(cli.url).pathname.slice(1);
+    await cli.run('pause');
+    await cli.sql.unsafe(`ALTER DATABASE ${database} SET synchronous_commit = off`);
+    const partitions = await listPartitions(cli.sql);
+    const last = partitions.at(-1)?.name ?? '';
+    const next = partitions.at(2)?.name ?? '';
+    await cli.sql.unsafe(`DROP TABLE ${last}`);
+    const first = await examine();
+    expect(first.of('pause')).toMatchObject({ verdict: 'warn' });
+    expect(first.of('database')).toMatchObject({ verdict: 'warn' });
+    expect(first.of('partitions')).toMatchObject({ verdict: 'warn', details: { missing: [last] } });
+    expect(first.status).toBe(0);
+    await cli.sql.unsafe(`DROP TABLE ${next}`);
+    const second = await examine();
+    expect(second.of('partitions')).toMatchObject({ verdict: 'fail' });
+    expect(second.of('partitions')?.message).toContain(next);
+    expect([second.status, second.stderr]).toEqual([1, 'carillon: Not in order: partitions\n']);
+    await cli.sql.unsafe(`ALTER DATABASE ${database} RESET synchronous_commit`);
+    await cli.run('resume');
+    await cli.json('migrate');
+  });
+
+  it('shows where keys stand, and finds a broken index and a used key without a slot', async () => {
+    const { id, publicId } = await cli.newApp('Slots');
+    for (let i = 1; i <= 11; i++)
+      await cli.sql`
+      INSERT INTO properties (app_id, id, key, type, slot)
+      VALUES (${id}, ${i}, ${`flag_${i}`}, 'boolean', ${i <= 10 ? i : null})`;
+    const healthy = (await examine()).of('slots');
+    expect(healthy).toMatchObject({ verdict: 'ok', details: { in_slots: 10, beyond: 1, moving: 0 } });
+    expect((healthy?.details as { assignment?: unknown } | undefined)?.assignment).toContainEqual({
+      app_id: publicId,
+      key: 'flag_10',
+      type: 'boolean',
+      slot: 10,
+      indexed: false,
+      move: null,
+    });
+    await cli.sql`
+      INSERT INTO field_uses (app_id, field, previews, last_preview_at)
+      VALUES (${id}, 'properties.flag_11', 3, now())`;
+    expect((await examine()).of('slots')?.message).toContain(`flag_11 of ${publicId}`);
+    await cli.sql`CREATE INDEX audience_by_bool_01 ON audience (app_id, bool_01)`;
+    await cli.sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'audience_by_bool_01'::regclass`;
+    expect((await examine()).of('slots')).toMatchObject({ verdict: 'warn', message: expect.stringMatching(/broken/) });
+    await cli.sql`DROP INDEX audience_by_bool_01`;
+    await cli.sql`DELETE FROM properties WHERE app_id = ${id}`;
+    await cli.sql`DELETE FROM field_uses WHERE app_id = ${id}`;
+  });
+
+  it('tries the push services of channels that are set, and opens their credentials with the master key', async () => {
+    const { id } = await cli.newApp('Channels');
+    const seal = createSeal(parseMasterKey(cli.environment['MASTER_KEY'] ?? '', 'MASTER_KEY'));
+    const deps = { sql: cli.sql, clock: cli.clock, seal };
+    await saveCredential(deps, { appId: id, channel: 'fcm', public: { projectId: 'p' }, secret: 'secret' });
+    const server = createServer({ cert: readFileSync(fixture('cert.pem')), key: readFileSync(fixture('key.pem')) });
+    server.on('tlsClientError', () => undefined);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    whenDone(async () => void server.close());
+    const { port } = server.address() as { port: number };
+    const settings = {
+      FCM_URL: 'https://push.test.example',
+      FCM_TOKEN_URL: 'https://push.test.example/token',
+      OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
+      OUTBOUND_RESOLVE: `push.test.example:443=127.0.0.1:${port}`,
+      OUTBOUND_CA_FILE: fixture('cert.pem'),
+    };
+    const reached = await examine(settings);
+    expect(reached.of('outbound')).toMatchObject({ verdict: 'ok' });
+    expect(reached.of('credentials')).toMatchObject({ verdict: 'ok' });
+
+    const lost = await examine({ ...settings, OUTBOUND_RESOLVE: 'push.test.example:443=127.0.0.1:1' });
+    expect(lost.of('outbound')).toMatchObject({ verdict: 'fail' });
+    expect(lost.of('outbound')?.message).toContain('push.test.example:443: connect_error');
+    const stranger = await examine({ ...settings, MASTER_KEY: randomBytes(32).toString('base64') });
+    expect(stranger.of('credentials')).toMatchObject({ verdict: 'fail' });
+    expect(stranger.status).toBe(1);
+
+    await cli.sql`UPDATE credentials SET state = 'failing' WHERE app_id = ${id}`;
+    expect((await examine(settings)).of('credentials')).toMatchObject({ verdict: 'warn' });
+    await cli.sql`DELETE FROM credentials WHERE app_id = ${id}`;
+  });
+
+  it('names the peer whose X-Forwarded-For a service ignored, until TRUSTED_PROXIES names it; the log does at the first', async () => {
+    const lines: string[] = [];
+    const t = await setup({
+      workers: false,
+      ...{ environment: { LOG_LEVEL: 'warn' }, logTo: { write: (line) => void lines.push(line) } },
+    });
+    const forwarded = { headers: { 'x-forwarded-for': '198.51.100.7' } };
+    await t.request('GET', '/healthz', forwarded);
+    await t.request('GET', '/healthz', forwarded);
+    const look = async (more = {}) => (await examine({ ...t.environment, ...more })).of('proxies');
+    await expect.poll(async () => (await look())?.verdict, { timeout: 20_000 }).toBe('warn');
+    expect((await look())?.message).toMatch(/127\.0\.0\.1.*TRUSTED_PROXIES/);
+    expect(await look({ TRUSTED_PROXIES: '127.0.0.0/8' })).toMatchObject({ verdict: 'ok' });
+    expect(lines.filter((line) => line.includes('X-Forwarded-For'))).toHaveLength(1);
+  });
+
+  it('looks at no table of a schema that is not up to date', async () => {
+    await cli.sql`DELETE FROM schema_migrations WHERE name = (SELECT max(name) FROM schema_migrations)`;
+    const { status, of } = await examine();
+    expect([status, of('schema')?.verdict, of('slots')]).toEqual([1, 'fail', undefined]);
+    expect(of('schema')?.message).toContain('carillon migrate');
+  });
+});

@@ -1,0 +1,87 @@
+// Random filters over a world, each asked of the database and of the evaluator in memory. Shared by the test and the proof of
+// R-73, whose numbers differ.
+import fc from 'fast-check';
+import { checkFilter } from '../../src/audience/check-filter.ts';
+import { parseFilter } from '../../src/audience/filter.ts';
+import { filterToSql } from '../../src/audience/filter-to-sql.ts';
+import type { Sql } from '../../src/platform/db.ts';
+import type { Uuid } from '../../src/platform/ids.ts';
+import type { Property } from '../../src/properties/property.ts';
+import { matches } from './evaluate-filter.ts';
+import { randomFilter } from './random-filter.ts';
+import type { World } from './world.ts';
+
+type Catalog = ReadonlyMap<string, Property>;
+
+/** Where filters are asked, and when their durations are counted from: in whole milliseconds, like every instant of a caller. */
+export interface FilterPlace {
+  readonly sql: Sql;
+  readonly appId: Uuid;
+  readonly now: Date;
+}
+
+/** Which devices a filter selects in the database, by a catalog. */
+export async function selectDevices(
+  { sql, appId, now }: FilterPlace,
+  catalog: Catalog,
+  json: unknown,
+): Promise<Uuid[]> {
+  const parsed = parseFilter(json);
+  if ('issues' in parsed) throw new Error(JSON.stringify(parsed.issues));
+  const checked = checkFilter(parsed.filter, catalog);
+  if ('issues' in checked) throw new Error(JSON.stringify(checked.issues));
+  const context = { tx: sql, appId, now: sql`${now}::timestamptz` };
+  const rows = await sql<{ deviceId: Uuid }[]>`
+    SELECT a.device_id FROM audience a WHERE a.app_id = ${appId} AND ${filterToSql(context, checked.filter)}
+    ORDER BY a.device_id`;
+  return rows.map(({ deviceId }) => deviceId);
+}
+
+/**
+ * Holds so many random filters and their negations, by each of the catalogs, to the evaluator. Throws with the smallest filter
+ * that differs. How many matched some devices and not all: where every filter matched all or nobody, little is proven.
+ */
+export async function compareFilters(
+  place: FilterPlace,
+  world: Pick<World, 'devices' | 'events'>,
+  catalogs: readonly Catalog[],
+  { runs, seed }: { readonly runs: number; readonly seed: number },
+): Promise<number> {
+  let some = 0;
+  await fc.assert(
+    fc.asyncProperty(randomFilter(place.now), async (json) => {
+      const expected = [...world.devices].flatMap(([id, device]) =>
+        matches(json, device, world.events, place.now) ? [id] : [],
+      );
+      expected.sort();
+      for (const catalog of catalogs) {
+        requireSame(await selectDevices(place, catalog, json), expected);
+        const others = await selectDevices(place, catalog, { not: json });
+        if (others.length !== world.devices.size - expected.length) {
+          throw new Error(`its negation selects ${others.length} of ${world.devices.size}, and it ${expected.length}`);
+        }
+      }
+      if (expected.length > 0 && expected.length < world.devices.size) some++;
+    }),
+    { numRuns: runs, seed },
+  );
+  return some;
+}
+
+function requireSame(selected: readonly Uuid[], expected: readonly Uuid[]): void {
+  const surplus = selected.filter((id) => !expected.includes(id));
+  const missing = expected.filter((id) => !selected.includes(id));
+  if (surplus.length + missing.length === 0 && selected.length === expected.length) return;
+  throw new Error(`selected and should not: [${surplus}]; should be and are not: [${missing}]`);
+}
+
+/** mulberry32: small, and the same everywhere. */
+export function randomOf(start: number): () => number {
+  let state = start;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

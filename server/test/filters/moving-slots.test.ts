@@ -1,0 +1,132 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { moveSlots } from '../../src/audience/move-slots.ts';
+import { copyProfile } from '../../src/audience/profile-copy.ts';
+import { armFailpoints } from '../../src/platform/failpoint.ts';
+import { mintUuid, type Uuid } from '../../src/platform/ids.ts';
+import { listMoves } from '../../src/properties/move-queries.ts';
+import type { Property } from '../../src/properties/property.ts';
+import { readCatalog } from '../../src/properties/queries.ts';
+import { setup } from '../setup.ts';
+import { compareFilters, randomOf } from './compare-filters.ts';
+import { numbers, texts } from './random-filter.ts';
+import { makeWorld, type World } from './world.ts';
+
+const t = await setup({ workers: false });
+const deps = { sql: t.sql, clock: t.clock, log: t.service.run.log };
+const seed = Number(process.env['FILTER_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+/** Smaller than the world, so that a walk takes several chunks. */
+const rowsAtOnce = 25;
+const filtersEachTime = 12;
+
+afterEach(() => armFailpoints(() => undefined)());
+
+/** Every slot is taken: those of `plan`, `age` and `trial` by keys that nothing uses and the fewest hold. */
+async function storeCatalog(appId: Uuid, { catalog }: World): Promise<void> {
+  const kept = [...catalog.values()];
+  const fillers: Property[] = [];
+  for (const [type, slots] of [
+    ['string', 30],
+    ['number', 30],
+    ['boolean', 10],
+  ] as const) {
+    for (let slot = 1; slot <= slots; slot++) {
+      if (kept.some((one) => one.type === type && one.slot === slot)) continue;
+      const id = 100 + fillers.length;
+      fillers.push({ id, key: `filler_${id}`, type, slot });
+    }
+  }
+  await t.sql`INSERT INTO property_catalogs (app_id, next_property_id) VALUES (${appId}, 1000)`;
+  await t.sql`INSERT INTO properties ${t.sql(
+    [...kept, ...fillers].map(({ id, key, type, slot }) => ({
+      ...{ app_id: appId, id, key, type, slot },
+      users_count: ['plan', 'age', 'trial'].includes(key) ? 0 : 9,
+    })),
+  )}`;
+  const fields = ['properties.far', 'properties.far_number', 'properties.far_flag'];
+  await t.sql`
+    INSERT INTO segments (app_id, id, name, filter, fields, created_at, updated_at)
+    VALUES (${appId}, ${mintUuid()}, 'Far', '{}', ${fields}, now(), now())`;
+}
+
+async function readByKey(appId: Uuid, { catalog }: World): Promise<ReadonlyMap<string, Property>> {
+  const ids = [...catalog.values()].map(({ id }) => id);
+  const found = await readCatalog(t.sql, appId, ids);
+  return new Map([...found.values()].map((one) => [one.key, one]));
+}
+
+/** A device gets other properties, written as the service does, by somebody who read the catalog `known`. */
+async function rewrite(
+  appId: Uuid,
+  world: World,
+  known: ReadonlyMap<string, Property>,
+  random: () => number,
+): Promise<void> {
+  const pick = <Value>(values: readonly Value[]): Value => values[Math.floor(random() * values.length)] as Value;
+  const [deviceId, device] = pick([...world.devices]);
+  const values = {
+    ...{ string: [...texts, null, null], number: [...numbers, null, null], boolean: [true, false, null] },
+  } as const;
+  const fields = device.fields as Map<string, string | number | boolean | Date>;
+  const stored: Record<string, string | number | boolean> = {};
+  for (const { id, key, type } of world.catalog.values()) {
+    const value = pick<string | number | boolean | null>(values[type]);
+    if (value === null) fields.delete(`properties.${key}`);
+    else {
+      stored[id] = value;
+      fields.set(`properties.${key}`, value);
+    }
+  }
+  const { columns, overflow } = copyProfile(null, stored, [...known.values()]);
+  const slots = Object.fromEntries(Object.entries(columns).filter(([name]) => /^(text|number|bool)_\d\d$/.test(name)));
+  await t.sql`
+    UPDATE audience SET ${t.sql({ ...slots, overflow: t.sql.json(overflow) })}
+    WHERE app_id = ${appId} AND device_id = ${deviceId}`;
+}
+
+describe('R-73 while slots follow use', () => {
+  it(`a filter selects just the devices it selected before, whoever writes and wherever it is broken off (seed ${seed})`, async () => {
+    const app = await t.newApp();
+    const random = randomOf(seed);
+    const place = { sql: t.sql, appId: app.id, now: new Date('2026-06-15T13:37:00.123Z') };
+    const world = await makeWorld(t.sql, app.id, place.now, random, 60);
+    await storeCatalog(app.id, world);
+    let before = await readByKey(app.id, world);
+    const seen = new Set<string>();
+    let turns = 0;
+    let brokenOff = 0;
+    for (; turns < 400; turns++) {
+      // Half of the turns are broken off somewhere.
+      let passes = Math.floor(random() * 8);
+      const disarm = armFailpoints((name) => {
+        if (!name.startsWith('slots.') || passes-- !== 0) return;
+        brokenOff++;
+        throw new Error('broken off');
+      });
+      await moveSlots(deps, rowsAtOnce).catch(() => undefined);
+      disarm();
+      const now = await readByKey(app.id, world);
+      for (const { key, slot, movePhase } of now.values()) seen.add(`${key} ${slot === null} ${movePhase}`);
+      // Those who read the catalog before this turn, and those who read it now.
+      await compareFilters(place, world, [before, now], { runs: filtersEachTime, seed: seed + turns });
+      for (const known of [before, now]) for (let i = 0; i < 4; i++) await rewrite(app.id, world, known, random);
+      await compareFilters(place, world, [before, now], { runs: filtersEachTime, seed: seed - turns });
+      const isDone = ['far', 'far_number', 'far_flag'].every((key) => now.get(key)?.slot != null);
+      if (isDone && (await listMoves(t.sql, t.clock, 0)).length === 0) break;
+      before = now;
+      t.clock.advance(61_000);
+    }
+    const after = await readByKey(app.id, world);
+    expect([after.get('far')?.slot, after.get('plan')?.slot]).toEqual([1, null]);
+    expect(seen).toContain('plan false filling');
+    expect(seen).toContain('plan true switched');
+    expect(seen).toContain('plan true clearing');
+    expect(seen).toContain('far true filling');
+    expect(seen).toContain('far false switched');
+    expect(seen).toContain('far false clearing');
+    expect(brokenOff).toBeGreaterThan(0);
+    // What stood in both places stands in one.
+    const left = await t.sql`
+      SELECT 1 FROM audience WHERE app_id = ${app.id} AND overflow ?| ARRAY['3', '5', '7']`;
+    expect(left).toHaveLength(0);
+  }, 120_000);
+});

@@ -1,0 +1,194 @@
+import { describe, expect, it } from 'vitest';
+import { followUse } from '../../src/audience/follow-use.ts';
+import { moveSlots } from '../../src/audience/move-slots.ts';
+import { transaction } from '../../src/platform/db.ts';
+import { retireProperty } from '../../src/properties/edit-property.ts';
+import { listMoves } from '../../src/properties/move-queries.ts';
+import { createPropertyClearing } from '../../src/users/worker.ts';
+import { setup, type TestApp } from '../setup.ts';
+
+const t = await setup({ workers: false });
+const deps = { sql: t.sql, clock: t.clock, log: t.service.run.log };
+
+/** Turns of the job, as minutes pass, until `isDone`: other databases of the server may have transactions that it waits for. */
+async function turnUntil(isDone: () => Promise<boolean>): Promise<void> {
+  await expect
+    .poll(
+      async () => {
+        await moveSlots(deps);
+        t.clock.advance(61_000);
+        return isDone();
+      },
+      { timeout: 60_000, interval: 50 },
+    )
+    .toBe(true);
+}
+const movesOf = async (app: TestApp) => (await listMoves(t.sql, t.clock, 0)).filter(({ appId }) => appId === app.id);
+const isAtRest = async (app: TestApp): Promise<boolean> => (await movesOf(app)).length === 0;
+
+/** An app with eleven flags, of which ten have a slot, and a user with a device for each. */
+async function newShop() {
+  const app = await t.newApp();
+  const server = t.clientOf(app.serverKey);
+  const flags = Array.from({ length: 11 }, (_, i) => `flag_${i + 1}`);
+  await server.post('/v1/users', {
+    external_id: 'all',
+    properties: Object.fromEntries(flags.map((key) => [key, true])),
+  });
+  for (const [i, key] of flags.entries()) {
+    const { body: device } = await server.post('/v1/devices', { platform: 'android', token: `${app.id}-${i}` });
+    await server.post('/v1/users', { external_id: key, properties: { [key]: i % 2 === 0 }, device_id: device.id });
+  }
+  // By a dry run and not by previews, which would make it a key that is used.
+  const count = async (key: string, value: boolean): Promise<number> => {
+    const audience = { filter: { field: `properties.${key}`, op: 'eq', value } };
+    return (await server.post('/v1/messages', { audience, content: { title: 'Count' }, dry_run: true })).body.count;
+  };
+  return { app, server, flags, count };
+}
+
+async function slotsOf(app: TestApp): Promise<Record<string, number | null>> {
+  const rows = await t.sql<{ key: string; slot: number | null }[]>`
+    SELECT key, slot FROM properties WHERE app_id = ${app.id} ORDER BY id`;
+  return Object.fromEntries(rows.map(({ key, slot }) => [key, slot]));
+}
+
+const uses = (key: string) => ({ field: `properties.${key}`, op: 'eq', value: true });
+
+describe('slots follow use', () => {
+  it('a key that a segment uses gets the slot of one that nothing uses, and its index; upserts go on all the while', async () => {
+    const { app, server, flags, count } = await newShop();
+    for (const key of flags.filter((one) => one !== 'flag_3')) {
+      await server.post('/v1/segments', { name: key, filter: uses(key) });
+    }
+    let turn = 0;
+    const wrong: object[] = [];
+    await turnUntil(async () => {
+      turn++;
+      // One writes what another one reads at this moment, whatever phase it is.
+      const value = turn % 2 === 0;
+      await server.post('/v1/users', { external_id: 'flag_11', properties: { flag_11: value, flag_3: !value } });
+      const counts = [await count('flag_11', value), await count('flag_11', !value), await count('flag_3', !value)];
+      const expected = [1, 0, value ? 1 : 2];
+      if (counts.join() !== expected.join()) wrong.push({ turn, counts, expected });
+      return (await slotsOf(app))['flag_11'] !== null && (await isAtRest(app));
+    });
+    expect(wrong).toEqual([]);
+    expect(await slotsOf(app)).toMatchObject({ flag_3: null, flag_11: 3, flag_1: 1 });
+    await followUse(deps);
+    const { body } = await server.get('/v1/properties?limit=200');
+    const indexed = Object.fromEntries(
+      body.data.map((one: { key: string; indexed: boolean }) => [one.key, one.indexed]),
+    );
+    expect(indexed).toMatchObject({ flag_11: true, flag_3: false });
+    const { body: user } = await server.get('/v1/users/flag_11');
+    expect(Object.keys(user.properties).sort()).toEqual(['flag_11', 'flag_3']);
+    const [left] = await t.sql`
+      SELECT count(*) FILTER (WHERE overflow ? '11') AS doubled, count(*) FILTER (WHERE bool_03 IS NOT NULL) AS held
+      FROM audience WHERE app_id = ${app.id}`;
+    expect({ ...left }).toEqual({ doubled: 0, held: 1 });
+  });
+
+  it('a key that is used stays where it is when all slots are, and one that is not used stays where nobody needs its slot', async () => {
+    const { app, server, flags } = await newShop();
+    const before = await slotsOf(app);
+    await moveSlots(deps);
+    expect(await isAtRest(app)).toBe(true);
+    for (const key of flags) await server.post('/v1/segments', { name: key, filter: uses(key) });
+    await moveSlots(deps);
+    expect(await isAtRest(app)).toBe(true);
+    expect(await slotsOf(app)).toEqual(before);
+  });
+
+  it('waits for whoever read the catalog before a phase began, and for nobody who holds a row', async () => {
+    const { app, server, count } = await newShop();
+    await server.post('/v1/segments', { name: 'S', filter: uses('flag_11') });
+    const phases = async () => (await movesOf(app)).map(({ key, movePhase }) => [key, movePhase]);
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    // A writer that began before the key set out, and goes on for long.
+    let hasBegun = (): void => undefined;
+    const begun = new Promise<void>((resolve) => {
+      hasBegun = resolve;
+    });
+    const writer = transaction(t.sql, async (tx) => {
+      await tx`SET LOCAL idle_in_transaction_session_timeout = 0`;
+      await tx`SELECT 1 FROM people WHERE app_id = ${app.id} AND external_id = 'flag_1' FOR UPDATE`;
+      hasBegun();
+      await held;
+    });
+    await begun;
+    await moveSlots(deps);
+    const [[moving = '', phase] = []] = await phases();
+    expect(phase).toBe('filling');
+    for (let i = 0; i < 3; i++) {
+      t.clock.advance(61_000);
+      await moveSlots(deps);
+    }
+    expect(await phases()).toEqual([[moving, 'filling']]);
+    release();
+    await writer;
+
+    let releaseRow = (): void => undefined;
+    const rowHeld = new Promise<void>((resolve) => {
+      releaseRow = resolve;
+    });
+    let hasRow = (): void => undefined;
+    const gotRow = new Promise<void>((resolve) => {
+      hasRow = resolve;
+    });
+    const holder = transaction(t.sql, async (tx) => {
+      await tx`SET LOCAL idle_in_transaction_session_timeout = 0`;
+      await tx`SELECT 1 FROM audience WHERE app_id = ${app.id} AND external_id = ${moving} FOR UPDATE`;
+      hasRow();
+      await rowHeld;
+    });
+    await gotRow;
+    t.clock.advance(61_000);
+    // It comes back, without that row, and does not go on.
+    await moveSlots(deps);
+    expect(await phases()).toEqual([[moving, 'filling']]);
+    expect((await count(moving, true)) + (await count(moving, false))).toBe(1);
+    releaseRow();
+    await holder;
+    await turnUntil(() => isAtRest(app));
+    expect((await slotsOf(app))['flag_11']).not.toBeNull();
+  });
+
+  it('a key that is deleted on its way leaves nothing behind, and its slot is free only then', async () => {
+    const { app, server, flags } = await newShop();
+    await server.post('/v1/segments', { name: 'S', filter: uses('flag_11') });
+    await moveSlots(deps);
+    const [move] = await movesOf(app);
+    const moving = String(move?.key);
+    await turnUntil(async () => (await movesOf(app))[0]?.movePhase === 'switched');
+    await transaction(t.sql, (tx) => retireProperty({ tx, clock: t.clock, appId: app.id }, moving));
+    const added = async (key: string) => {
+      await server.post('/v1/users', { external_id: 'new', properties: { [key]: true } });
+      return (await slotsOf(app))[key];
+    };
+    expect(await added('before_it_is_clear')).toBeNull();
+    t.clock.advance(61_000);
+    await createPropertyClearing(deps).runOnce();
+    const column = `bool_${String(move?.moveSlot).padStart(2, '0')}`;
+    const [left] = await t.sql`
+      SELECT count(*) AS count FROM audience
+      WHERE app_id = ${app.id} AND (${t.sql(column)} IS NOT NULL OR overflow ? ${String(move?.id)}::text)`;
+    expect(left?.['count']).toBe(0);
+    expect(await added('after_it_is_clear')).toBe(move?.moveSlot);
+    expect(flags).toContain(moving);
+  });
+
+  it('two processes do not move the same', async () => {
+    const { app, server } = await newShop();
+    await server.post('/v1/segments', { name: 'S', filter: uses('flag_11') });
+    await turnUntil(async () => {
+      await Promise.all([moveSlots(deps), moveSlots(deps)]);
+      return (await slotsOf(app))['flag_11'] !== null && (await isAtRest(app));
+    });
+    const taken = Object.values(await slotsOf(app)).filter((slot) => slot !== null);
+    expect(new Set(taken).size).toBe(10);
+  });
+});
