@@ -25,6 +25,12 @@ export async function readServerMs(sql: Sql): Promise<number> {
   return row?.ms ?? 0;
 }
 
+/** Where does the server keep its files? */
+export async function readDataDirectory(sql: Sql): Promise<string | undefined> {
+  const [row] = await sql<{ directory: string }[]>`SELECT current_setting('data_directory') AS directory`;
+  return row?.directory;
+}
+
 export interface AssignedKey {
   readonly appId: Uuid;
   readonly key: string;

@@ -40,6 +40,7 @@ import {
   isIndexBeingBuilt,
   listAssignedKeys,
   listPrepared,
+  readDataDirectory,
   readServerMs,
   readSettings,
   readTransactionFacts,
@@ -113,8 +114,7 @@ async function checkDisk({ databaseUrl, dataDir }: Config, sql: Sql): Promise<Fi
   if (databaseUrl !== null) {
     return { check: 'disk', verdict: 'ok', message: "The database's disk is its server's: watch it there." };
   }
-  const [row] = await sql<{ directory: string }[]>`SELECT current_setting('data_directory') AS directory`;
-  const directory = row?.directory ?? dataDir;
+  const directory = (await readDataDirectory(sql)) ?? dataDir;
   const { bavail, blocks, bsize } = await statfs(directory);
   return judgeDisk({ free: bavail * bsize, size: blocks * bsize, directory });
 }
