@@ -7,6 +7,7 @@ import type {
   Result,
   SendMeasured,
   StartMeasured,
+  WebhooksMeasured,
 } from './results.ts';
 
 /** What an idle system does by itself stays below it. */
@@ -148,6 +149,42 @@ export function describeAudience(result: Result<AudienceMeasured>): string {
     ...(result.foreign_cores > busyCores
       ? [`Other programs kept ${result.foreign_cores} cores busy: these are not an idle machine's times.`]
       : []),
+    describeMachine(result),
+  ].join('\n');
+}
+
+export function describeWebhooks(result: Result<WebhooksMeasured>, workerParts: readonly Part[]): string {
+  const { ours, black_holes: holes, held, params } = result;
+  const cpu = ours.cpu_seconds_per_1000_by_process;
+  const others = Math.max(ours.foreign_cores, holes.foreign_cores, held.foreign_cores);
+  return [
+    `One healthy endpoint: ${ours.per_second} requests a second, ${ours.cpu_seconds_per_1000} CPU s / 1,000 (endpoint: ${ours.receiver_cpu_seconds_per_1000})`,
+    '',
+    table([
+      ['', 'CPU S / 1,000', 'PEAK MB'],
+      ...(['api', 'worker', 'supervisor', 'postgres'] as const).map((name) => [name, cpu[name], ours.rss_mb[name]]),
+    ]),
+    '',
+    `${params['healthy']} apps with a healthy webhook send to ${params['devicesEach']} devices each`,
+    '',
+    table([
+      ['BESIDE', 'PUSHES A SECOND', 'WITHOUT', 'RATIO', 'EVENT TO REQUEST, P99 MS'],
+      ['nothing', holes.send_per_second_without, '', '', ours.ms_p99],
+      [
+        `${params['blackHoles']} black holes, ${holes.requests} requests`,
+        ...[holes.send_per_second, holes.send_per_second_without, holes.ratio_send, holes.ms_p99],
+      ],
+      [
+        `${params['heldEvents']} events of a disabled webhook`,
+        ...[held.send_per_second, held.send_per_second_without, held.ratio_send, held.ms_p99],
+      ],
+    ]),
+    ...(others > busyCores
+      ? [`Other programs kept ${others} cores busy: rates and ratios are not those of an idle machine.`]
+      : []),
+    ...(workerParts.length === 0
+      ? []
+      : ['', table([['WORKER', 'µS A REQUEST'], ...workerParts.map(({ name, us }) => [name, us])])]),
     describeMachine(result),
   ].join('\n');
 }

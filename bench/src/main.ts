@@ -4,12 +4,20 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { measureAudience } from './audience.ts';
 import { isWay, ways } from './channels.ts';
-import { describeAudience, describeHttp2, describeLatency, describeSend, describeStart } from './describe.ts';
+import {
+  describeAudience,
+  describeHttp2,
+  describeLatency,
+  describeSend,
+  describeStart,
+  describeWebhooks,
+} from './describe.ts';
 import { measureHttp2 } from './http2.ts';
 import { measureLatency } from './latency.ts';
 import { keepResult, type Result } from './results.ts';
 import { devicesUsual, measureSend, sendName } from './send.ts';
 import { measureStart } from './start.ts';
+import { measureWebhooks } from './webhooks.ts';
 import { BenchError, progress, Workbench } from './workbench.ts';
 
 /** How many devices an audience has, unless told. */
@@ -27,6 +35,8 @@ const usage = `npm run bench -- WORK [options]
   audience  previews over JSONB's, upserts and a snapshot
               --devices N           how many (default 1000000)
   http2     the HTTP/2 client alone, beside a bare loop over node:http2
+  webhooks  one healthy endpoint, and sends beside endpoints that never answer
+              --profile DIR         as above
   start     launch to ready
 
   --quick   a smoke run of seconds; its figures mean nothing
@@ -67,11 +77,14 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
   if (values.help) return 'help';
   const [work, ...more] = positionals;
   if (work === undefined || more.length > 0) throw new BenchError(`Name one work.\n\n${usage}`);
-  if (work !== 'send' && (values.channel ?? values.latency ?? values.profile) !== undefined) {
-    throw new BenchError(`--channel, --latency and --profile are options of 'send'.`);
+  if (work !== 'send' && (values.channel ?? values.latency) !== undefined) {
+    throw new BenchError(`--channel and --latency are options of 'send'.`);
   }
   if (!['send', 'audience'].includes(work) && values.devices !== undefined) {
     throw new BenchError(`--devices is an option of 'send' and 'audience'.`);
+  }
+  if (!['send', 'webhooks'].includes(work) && values.profile !== undefined) {
+    throw new BenchError(`--profile is an option of 'send' and 'webhooks'.`);
   }
   return {
     work,
@@ -114,6 +127,10 @@ async function run(
     case 'http2': {
       const result = await measureHttp2(workbench, { isQuick });
       return { name: 'http2', result, text: describeHttp2(result) };
+    }
+    case 'webhooks': {
+      const { result, workerParts } = await measureWebhooks(workbench, { isQuick, profileDir });
+      return { name: 'webhooks', result, text: describeWebhooks(result, workerParts) };
     }
     case 'start': {
       const result = await measureStart(workbench, { isQuick });

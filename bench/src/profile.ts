@@ -31,6 +31,8 @@ const owners: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['channel: payload, credential, answer', /\/channels\//],
   ['rendering', /\/content\/|liquidjs/],
   ['receipt tokens', /receipt-token/],
+  ['webhooks: claims, bodies, signatures, records', /\/webhooks\//],
+  ['HTTP/1.1', /^node:(_http|https)/],
   ['outcomes as rows', /\/delivery\/(answer-form|outcome-|record-)/],
   ['database driver', /\/node_modules\/postgres\/|queries\.js$|\/platform\/db/],
   ['delivery engine', /\/dist\/(delivery|apps|messages|workers)/],

@@ -123,8 +123,46 @@ export interface AudienceMeasured {
   readonly foreign_cores: number;
 }
 
+interface WebhooksFigures {
+  /** Requests to one healthy endpoint whose outbox is full. */
+  readonly per_second: number;
+  /** From an outcome to its request, while apps send and all webhooks are healthy. */
+  readonly ms_p50: number;
+  readonly ms_p99: number;
+  readonly processes: { readonly api: number; readonly worker: number };
+  /** Of one endpoint's events; all of ours together. */
+  readonly cpu_seconds_per_1000: number;
+  readonly cpu_seconds_per_1000_by_process: ByProcess;
+  readonly receiver_cpu_seconds_per_1000: number;
+  readonly rss_mb: ByProcess;
+  readonly foreign_cores: number;
+}
+
+interface Beside {
+  /** From an outcome to its request, at the healthy webhooks. */
+  readonly ms_p99: number;
+  /** Pushes to devices. */
+  readonly send_per_second: number;
+  readonly send_per_second_without: number;
+  readonly ratio_send: number;
+  readonly foreign_cores: number;
+}
+
+export interface WebhooksMeasured extends Measured<'webhooks', WebhooksFigures> {
+  /** The same apps send the same, beside webhooks that are never answered. */
+  readonly black_holes: Beside & { readonly requests: number; readonly ms_p99_without: number };
+  /** And beside the events that a disabled webhook holds. */
+  readonly held: Beside & { readonly ratio_told: number };
+}
+
 /** What a work hands over; the name of the database is the one thing of the machine that only it knows. */
-export type AnyMeasured = SendMeasured | LatencyMeasured | StartMeasured | Http2Measured | AudienceMeasured;
+export type AnyMeasured =
+  | SendMeasured
+  | LatencyMeasured
+  | StartMeasured
+  | Http2Measured
+  | AudienceMeasured
+  | WebhooksMeasured;
 
 export type Result<Any extends AnyMeasured = AnyMeasured> = Any & {
   readonly machine: Machine;

@@ -107,25 +107,25 @@ export const requirement: Requirement = {
     const send = sender();
     const hangingName = sender(() => new Promise(() => undefined));
     const cases: [string, Promise<PostResult>, 'timeout' | null][] = [
-      ['never accepts', send(await neverAccepts(workbench), 'a'), 'timeout'],
-      ['accepts, and does not greet', send(await listen(workbench, createTcpServer()), 'b'), 'timeout'],
-      ['greets, and stays silent', send(await overTls(workbench, ''), 'c'), 'timeout'],
+      ['that never accepts', send(await neverAccepts(workbench), 'a'), 'timeout'],
+      ['that accepts, and does not greet', send(await listen(workbench, createTcpServer()), 'b'), 'timeout'],
+      ['that greets, and stays silent', send(await overTls(workbench, ''), 'c'), 'timeout'],
       [
-        'one byte of its headers a second',
+        'that sends a byte of its headers a second',
         send(await overTls(workbench, 'HTTP/1.1 200 OK\r\nx: ', drip), 'd'),
         'timeout',
       ],
       [
-        '200, then one byte of its body a second',
+        'that sends a 200, and then a byte of its body a second',
         send(await overTls(workbench, 'HTTP/1.1 200 OK\r\ncontent-length: 99999\r\n\r\n', drip), 'e'),
         null,
       ],
-      ['its name is never resolved', hangingName('https://hooks.shop.example/', 'f'), 'timeout'],
+      ['whose name is never resolved', hangingName('https://hooks.shop.example/', 'f'), 'timeout'],
     ];
     for (const [name, result, error] of cases) {
       const { durationMs, ...came } = await result;
       report.claim(
-        `it ${name}: over after five seconds`.replace('it its', 'its'),
+        `an endpoint ${name} is over after five seconds`,
         `${durationMs} ms, ${came.error ?? came.statusCode}`,
         [
           ...(came.error === error ? [] : [`it came to ${came.error}`]),

@@ -1,0 +1,63 @@
+// Apps with a webhook each, made as the command line makes them but without a process for each; and outboxes that are full already.
+import { createApp } from '../../../server/src/apps/create-app.ts';
+import { saveCredential } from '../../../server/src/apps/credentials.ts';
+import { parseOutboundExceptions } from '../../../server/src/platform/address-guard.ts';
+import { createClock } from '../../../server/src/platform/clock.ts';
+import type { Sql } from '../../../server/src/platform/db.ts';
+import { encodeId, type Uuid } from '../../../server/src/platform/ids.ts';
+import { loadMasterKey } from '../../../server/src/platform/master-key.ts';
+import { createSeal } from '../../../server/src/platform/seal.ts';
+import { createWebhook } from '../../../server/src/webhooks/manage-webhooks.ts';
+import type { Credentials } from '../credentials.ts';
+import type { OwnApp } from '../own-app.ts';
+import type { Service } from '../service.ts';
+
+export interface ToldApp extends OwnApp {
+  readonly appId: Uuid;
+  readonly webhookId: Uuid;
+}
+
+export type MakeToldApp = (endpoint: string) => Promise<ToldApp>;
+
+export async function toldAppMaker(
+  sql: Sql,
+  { dataDir }: Service,
+  { vapid }: Credentials,
+  allowPorts: string,
+): Promise<MakeToldApp> {
+  const { key } = await loadMasterKey({ masterKey: null, masterKeyPrevious: null, dataDir, databaseUrl: null }, true);
+  const deps = { sql, clock: await createClock(sql), seal: createSeal(key) };
+  const rules = { exceptions: parseOutboundExceptions({ allowCidrs: ['127.0.0.0/8'], allowPorts }), ownHosts: [] };
+  return async (endpoint) => {
+    const app = await createApp(deps, { name: 'Benchmark', plan: 'unlimited', createdBy: 'bench' });
+    await saveCredential(deps, {
+      ...{ appId: app.id, channel: 'webpush', secret: vapid.privateKey },
+      public: { publicKey: vapid.publicKey, subject: 'mailto:ops@shop.example' },
+    });
+    const { id: webhookId } = await createWebhook(deps, rules, { appId: app.id, endpoint, events: [] });
+    const { serverKey, clientKey } = app;
+    return { id: encodeId('app', app.id), appId: app.id, webhookId, serverKey, clientKey };
+  };
+}
+
+/** As long as it is disabled its outbox fills, and nobody is called. */
+export async function setEnabled(sql: Sql, { appId, webhookId }: ToldApp, isEnabled: boolean): Promise<void> {
+  await sql`
+    UPDATE webhooks SET state = ${isEnabled ? 'enabled' : 'disabled'}, failures = 0, in_flight_max = 10, is_probing = false,
+      disabled_at = ${isEnabled ? null : new Date()}
+    WHERE app_id = ${appId} AND id = ${webhookId}`;
+}
+
+/** So many events that are due, as flushes would have left them. */
+export async function fillOutbox(sql: Sql, { appId, webhookId }: ToldApp, events: number): Promise<void> {
+  await sql`
+    INSERT INTO webhook_events (app_id, webhook_id, id, kind, message_id, device_id, channel, at, due_at)
+    SELECT ${appId}, ${webhookId}, gen_random_uuid(), 0, gen_random_uuid(), gen_random_uuid(), 0, now(), now()
+    FROM generate_series(1, ${events}::int)`;
+}
+
+/** As a database at rest has it. */
+export async function settleOutbox(sql: Sql): Promise<void> {
+  await sql`VACUUM (ANALYZE) webhook_events, webhooks`;
+  await sql`CHECKPOINT`;
+}
