@@ -657,12 +657,14 @@ CREATE TABLE webhook_events (
   claim_id uuid,
   error_code text COLLATE "C",
   details json,
+  is_replay boolean NOT NULL DEFAULT false,
   CONSTRAINT webhook_events_pkey PRIMARY KEY (app_id, webhook_id, id),
   CONSTRAINT webhook_events_channel_check CHECK (((channel >= 0) AND (channel <= 2))),
   CONSTRAINT webhook_events_kind_check CHECK (((kind >= 0) AND (kind <= 2)))
 );
 CREATE INDEX webhook_events_claimed ON public.webhook_events USING btree (app_id, webhook_id) WHERE (claim_id IS NOT NULL);
-CREATE INDEX webhook_events_due ON public.webhook_events USING btree (app_id, webhook_id, due_at, id);
+CREATE INDEX webhook_events_fresh ON public.webhook_events USING btree (app_id, webhook_id, due_at, id) WHERE (NOT is_replay);
+CREATE INDEX webhook_events_replayed ON public.webhook_events USING btree (app_id, webhook_id, due_at, id) WHERE is_replay;
 
 CREATE TABLE webhooks (
   app_id uuid NOT NULL,

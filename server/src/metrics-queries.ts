@@ -12,7 +12,7 @@ interface OutboxState {
   /** At most `countMax`. */
   readonly events: number;
   readonly inFlight: number;
-  /** How long the event that is due longest has been; null: none is due. */
+  /** How long the event that is due longest has been; null: none is due. Replays have time and do not count. */
   readonly oldestDueSeconds: number | null;
 }
 
@@ -29,8 +29,8 @@ export async function listOutboxStates(
       (SELECT count(*) FROM webhook_events e WHERE e.app_id = w.app_id AND e.webhook_id = w.id
         AND e.claim_id IS NOT NULL AND e.due_at > ${clock.now}) AS in_flight,
       (SELECT extract(epoch FROM ${clock.now} - e.due_at)::float8 FROM webhook_events e
-        WHERE e.app_id = w.app_id AND e.webhook_id = w.id AND e.due_at <= ${clock.now}
-        ORDER BY e.due_at, e.id LIMIT 1) AS oldest_due_seconds
+        WHERE e.app_id = w.app_id AND e.webhook_id = w.id AND NOT e.is_replay
+        AND e.due_at <= ${clock.now} ORDER BY e.due_at, e.id LIMIT 1) AS oldest_due_seconds
     FROM (SELECT * FROM webhooks ORDER BY id DESC LIMIT ${webhooksMax}) AS w ORDER BY w.id`;
 }
 

@@ -12,8 +12,8 @@ import type { Log } from './platform/log.ts';
 import { createPropertyCounter } from './properties/worker.ts';
 import { startUpkeep, type Upkeep } from './upkeep.ts';
 import { createPropertyClearing } from './users/worker.ts';
+import { clearOrphanedOutboxes, dropHeldTooLong } from './webhooks/clear-outbox.ts';
 import { finishDueRotations } from './webhooks/manage-webhooks.ts';
-import { deleteHeldTooLong } from './webhooks/queries.ts';
 import { startWebhookWorker, type WebhookDeps } from './webhooks/worker.ts';
 
 export interface Workers {
@@ -87,7 +87,8 @@ function periodicTasks(sql: Sql, clock: Clock, log: Log): PeriodicTask[] {
     { what: 'count the values of properties', everyMs: 60_000, run: () => counter.runOnce() },
     { what: 'clear retired properties', everyMs: 60_000, run: () => clearing.runOnce() },
     { what: 'finish rotations of webhook secrets', everyMs: 60_000, run: () => finishDueRotations({ sql, clock }) },
-    { what: 'drop events held too long', everyMs: 600_000, run: () => dropHeldTooLong(sql, clock) },
+    { what: 'drop events held too long', everyMs: 600_000, run: () => dropHeldTooLong({ sql, clock }) },
+    { what: 'clear the outboxes of deleted webhooks', everyMs: 60_000, run: () => clearOrphanedOutboxes(sql) },
     { what: 'fold what events add to the sums', everyMs: 10_000, run: () => foldTotals({ sql }) },
     { what: 'let slots and indexes follow use', everyMs: 60_000, run: () => followFilters({ sql, clock, log }) },
   ];
@@ -97,12 +98,4 @@ function periodicTasks(sql: Sql, clock: Clock, log: Log): PeriodicTask[] {
 async function followFilters(deps: Parameters<typeof followUse>[0]): Promise<void> {
   await moveSlots(deps);
   await followUse(deps);
-}
-
-/** Of a disabled webhook (contract 13.4). */
-const heldHoursMax = 72;
-const droppedAtOnce = 5_000;
-
-async function dropHeldTooLong(sql: Sql, clock: Clock): Promise<void> {
-  while ((await deleteHeldTooLong(sql, clock, heldHoursMax, droppedAtOnce)) === droppedAtOnce);
 }

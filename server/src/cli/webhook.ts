@@ -3,8 +3,7 @@ import type { Command } from 'commander';
 import { loadConfig } from '../config.ts';
 import { createAddressGuard } from '../platform/address-guard.ts';
 import type { Sql } from '../platform/db.ts';
-import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
-import { parseInstant } from '../platform/instant.ts';
+import { encodeId, type Uuid } from '../platform/ids.ts';
 import { createOutboundHttp } from '../platform/outbound-http.ts';
 import { createOutboundSockets } from '../platform/outbound-socket.ts';
 import {
@@ -20,9 +19,12 @@ import { type AttemptRow, findWebhook, listAttempts, listWebhooks, type StoredWe
 import { eventKinds, kindOfNumber } from '../webhooks/webhook.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
-import { type CommandContext, withDatabase } from './context.ts';
+import { withDatabase } from './context.ts';
 import { endpointRulesOf } from './endpoint-rules.ts';
 import { getApp } from './find-app.ts';
+import { withWebhook } from './find-webhook.ts';
+import { readTime } from './read-time.ts';
+import { addReplayCommand } from './replay-webhook.ts';
 
 export function addWebhookCommands(program: Command): void {
   const webhook = program.command('webhook').description('webhooks: your own server is told what happened');
@@ -51,6 +53,7 @@ export function addWebhookCommands(program: Command): void {
   withJson(webhook.command('test <ID>'))
     .description('send it one signed request, which does not count')
     .action((id: string, options: AnswerOptions) => answer(options, () => test(id)));
+  addReplayCommand(webhook);
   withJson(webhook.command('rotate <ID>'))
     .description('make a new secret, which signs once the rotation is finished')
     .option('--finish-at <TIME>', 'finish by itself then, within 30 days')
@@ -111,8 +114,8 @@ async function change(text: string, work: Change): Promise<Answer> {
 }
 
 async function remove(text: string): Promise<Answer> {
-  return withWebhook(text, async (context, webhook) => {
-    await removeWebhook({ ...context, seal: await context.loadSeal() }, webhook);
+  return withWebhook(text, async ({ sql }, webhook) => {
+    await removeWebhook({ sql }, webhook);
     const id = encodeId('whk', webhook.id);
     return { document: { id, deleted: true }, text: `${id} is gone, with its events.` };
   });
@@ -162,12 +165,8 @@ async function test(text: string): Promise<Answer> {
 }
 
 async function rotate(text: string, finishAt: string | undefined, isDual: boolean): Promise<Answer> {
-  const instant = finishAt === undefined ? undefined : parseInstant(finishAt);
-  if (finishAt !== undefined && !instant) {
-    throw new CommandError(`--finish-at must be a time with an offset, such as 2026-12-01T09:00:00+01:00`);
-  }
+  const at = finishAt === undefined ? null : readTime('--finish-at', finishAt);
   return withWebhook(text, async (context, webhook) => {
-    const at = instant ? new Date(instant.ms) : null;
     const deps = { ...context, seal: await context.loadSeal() };
     const secret = await rotateSecret(deps, webhook, { finishAt: at, isDual });
     const until = at === null ? `carillon webhook finish ${encodeId('whk', webhook.id)}` : at.toISOString();
@@ -185,18 +184,6 @@ async function finish(text: string): Promise<Answer> {
       document: present(await getStored(sql, webhook.id), null),
       text: 'The new secret alone signs; the old one is gone.',
     };
-  });
-}
-
-async function withWebhook(
-  text: string,
-  work: (context: CommandContext, webhook: StoredWebhook) => Promise<Answer>,
-): Promise<Answer> {
-  return withDatabase(loadConfig(), async (context) => {
-    const id = decodeId('whk', text);
-    const webhook = id === undefined ? undefined : await findWebhook(context.sql, id);
-    if (webhook) return work(context, webhook);
-    throw new CommandError(`There is no webhook '${printable(text)}'; see them with: carillon webhook list APP`);
   });
 }
 

@@ -1,13 +1,33 @@
 // A click, as webhooks are told of it: once for each message and device, with the address that it leads to, as it was rendered
 // for that device (contract 13.2).
-import { compileContent, targetUrl } from '../content/compile-content.ts';
+import { type CompiledContent, compileContent, type TargetUrls, targetUrl } from '../content/compile-content.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { emit } from '../webhooks/emit.ts';
 import { channelOfNumber } from './delivery.ts';
-import type { MessageLedger } from './message-ledger.ts';
+import type { MessageLedger, MessageToSend } from './message-ledger.ts';
 import { findDeliveryUrls, listExternalIds } from './timeline-queries.ts';
+
+/** A message as its clicks are told: compiled once, however many there are. */
+export interface ClickedMessage {
+  readonly content: CompiledContent;
+  readonly defaultUrl: string | null;
+}
+
+export function prepareClicks({ content, defaultUrl }: MessageToSend): ClickedMessage {
+  return { content: compileContent(content), defaultUrl };
+}
+
+/** Where a click led: null where there was no url, or the message is gone. */
+export function clickedUrl(
+  message: ClickedMessage | undefined,
+  delivery: { readonly urls: TargetUrls | null; readonly channel: number },
+  action: string | null,
+): string | null {
+  const urls = delivery.urls ?? message?.content.literalUrls(channelOfNumber(delivery.channel)) ?? null;
+  return (urls && targetUrl(urls, action)) ?? (action === null ? message?.defaultUrl : null) ?? null;
+}
 
 export interface Click {
   readonly appId: Uuid;
@@ -28,9 +48,7 @@ export async function emitClick(
     const delivery = await findDeliveryUrls(tx, batchId, deviceId);
     if (!delivery) return [];
     const message = await ledger.find(tx as Sql, appId, messageId);
-    const literal = message ? compileContent(message.content).literalUrls(channelOfNumber(delivery.channel)) : null;
-    const urls = delivery.urls ?? literal;
-    const url = (urls && targetUrl(urls, action)) ?? (action === null ? message?.defaultUrl : null) ?? null;
+    const url = clickedUrl(message && prepareClicks(message), delivery, action);
     const { userId } = delivery;
     const externalIds = await listExternalIds(tx as Sql, appId, userId === null ? [] : [userId]);
     const externalId = userId === null ? null : (externalIds.get(userId) ?? null);

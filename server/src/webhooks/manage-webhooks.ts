@@ -5,6 +5,7 @@ import type { Clock } from '../platform/clock.ts';
 import { type Sql, transaction } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
 import type { Seal } from '../platform/seal.ts';
+import { clearOutbox } from './clear-outbox.ts';
 import { checkEndpoint, type EndpointUrlRules } from './endpoint-url.ts';
 import { testBody } from './event-body.ts';
 import { type AttemptError, type PostDeps, postEvent } from './post-event.ts';
@@ -81,12 +82,16 @@ export async function disableWebhook({ sql, clock }: ManageDeps, { appId, id }: 
   });
 }
 
-/** With its events and its log. */
-export async function removeWebhook({ sql }: ManageDeps, { appId, id }: Named): Promise<void> {
+/**
+ * With its events and its log. From the first moment on it is not called and told of nothing; its events, which may be millions, go
+ * after it. What a crash leaves of them is cleared later.
+ */
+export async function removeWebhook({ sql }: Pick<ManageDeps, 'sql'>, { appId, id }: Named): Promise<void> {
   await transaction(sql, async (tx) => {
     await lockWebhook(tx, appId, id);
     await deleteWebhook(tx, appId, id);
   });
+  await clearOutbox(sql, { appId, id });
 }
 
 const finishDaysMax = 30;

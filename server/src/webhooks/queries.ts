@@ -86,10 +86,9 @@ export async function makeEventsDue(tx: Tx, clock: Clock, appId: Uuid, id: Uuid)
     WHERE app_id = ${appId} AND webhook_id = ${id} AND claim_id IS NULL AND due_at > ${clock.now}`;
 }
 
-/** Removes a webhook with its events and attempts. */
+/** Removes a webhook and its attempts. Its events are then nobody's: `deleteEventsOf` takes them away, so many at a time. */
 export async function deleteWebhook(tx: Tx, appId: Uuid, id: Uuid): Promise<void> {
   await tx`DELETE FROM webhook_attempts WHERE app_id = ${appId} AND webhook_id = ${id}`;
-  await tx`DELETE FROM webhook_events WHERE app_id = ${appId} AND webhook_id = ${id}`;
   await tx`DELETE FROM webhooks WHERE app_id = ${appId} AND id = ${id}`;
 }
 
@@ -147,21 +146,33 @@ export interface NewEvent {
   readonly details: EventDetails | null;
 }
 
-/** Puts events in the outbox, due at once, and says so at the commit. */
-export async function insertEvents(tx: Tx, clock: Clock, appId: Uuid, events: readonly NewEvent[]): Promise<void> {
+/**
+ * Puts events in the outbox, due at once, and says so at the commit. Replays are written for webhooks that are there and enabled
+ * alone, so the number of rows may be smaller than that of the events; the others' subscribers were read in the same transaction.
+ */
+export async function insertEvents(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  events: readonly NewEvent[],
+  isReplay = false,
+): Promise<number> {
   const column = <Value>(pick: (event: NewEvent) => Value): Value[] => events.map(pick);
-  await tx`
-    INSERT INTO webhook_events (app_id, webhook_id, id, kind, message_id, device_id, channel, at, due_at, error_code, details)
+  const result = await tx`
+    INSERT INTO webhook_events
+      (app_id, webhook_id, id, kind, message_id, device_id, channel, at, due_at, error_code, details, is_replay)
     SELECT ${appId}, e.webhook_id, e.id, e.kind, e.message_id, e.device_id, e.channel, to_timestamp(e.at_ms / 1000),
-      ${clock.now}, e.error_code, e.details::json
+      ${clock.now}, e.error_code, e.details::json, ${isReplay}
     FROM unnest(
       ${column((event) => event.webhookId)}::uuid[], ${column((event) => event.id)}::uuid[],
       ${column((event) => event.kind)}::smallint[], ${column((event) => event.messageId)}::uuid[],
       ${column((event) => event.deviceId)}::uuid[], ${column((event) => event.channel)}::smallint[],
       ${column((event) => event.atMs)}::float8[], ${column((event) => event.errorCode)}::text[],
       ${column((event) => (event.details === null ? null : JSON.stringify(event.details)))}::text[]
-    ) AS e (webhook_id, id, kind, message_id, device_id, channel, at_ms, error_code, details)`;
+    ) AS e (webhook_id, id, kind, message_id, device_id, channel, at_ms, error_code, details)
+    ${isReplay ? tx`JOIN webhooks w ON w.app_id = ${appId} AND w.id = e.webhook_id AND w.state = 'enabled'` : tx``}`;
   await tx`SELECT pg_notify(${webhooksChannel}, '')`;
+  return result.count;
 }
 
 /**
@@ -170,15 +181,20 @@ export async function insertEvents(tx: Tx, clock: Clock, appId: Uuid, events: re
  * much there is, `claimEvents` finds out once the row is held.
  */
 export async function lockNextWebhooks(tx: Tx, clock: Clock, afterId: Uuid, limit: number): Promise<StoredWebhook[]> {
+  const nextOf = (kind: Fragment): Fragment => tx`
+    LATERAL (SELECT e.due_at FROM webhook_events e
+      WHERE e.app_id = w.app_id AND e.webhook_id = w.id AND ${kind} ORDER BY e.due_at, e.id LIMIT 1)`;
   return tx<StoredWebhook[]>`
     SELECT ${webhookColumns(tx)}
     FROM webhooks w JOIN apps a ON a.id = w.app_id
-      CROSS JOIN LATERAL (SELECT e.due_at FROM webhook_events e
-        WHERE e.app_id = w.app_id AND e.webhook_id = w.id ORDER BY e.due_at, e.id LIMIT 1) AS next
+      LEFT JOIN ${nextOf(tx`NOT e.is_replay`)} AS fresh ON true
+      LEFT JOIN ${nextOf(tx`e.is_replay`)} AS replayed ON true
+      CROSS JOIN LATERAL (SELECT count(*) AS requests, count(*) FILTER (WHERE e.is_replay) AS replays FROM webhook_events e
+        WHERE e.app_id = w.app_id AND e.webhook_id = w.id AND e.claim_id IS NOT NULL AND e.due_at > ${clock.now}) AS under_way
     WHERE w.state = 'enabled' AND a.suspended_at IS NULL AND (w.paused_until IS NULL OR w.paused_until <= ${clock.now})
-      AND next.due_at <= ${clock.now}
-      AND w.in_flight_max > (SELECT count(*) FROM webhook_events e
-        WHERE e.app_id = w.app_id AND e.webhook_id = w.id AND e.claim_id IS NOT NULL AND e.due_at > ${clock.now})
+      AND w.in_flight_max > under_way.requests
+      AND (fresh.due_at <= ${clock.now}
+        OR (replayed.due_at <= ${clock.now} AND greatest(w.in_flight_max / 2, 1) > under_way.replays))
     ORDER BY (w.id <= ${afterId}::uuid), w.id LIMIT ${limit} FOR UPDATE OF w SKIP LOCKED`;
 }
 
@@ -193,13 +209,16 @@ export interface ClaimedEvent {
   readonly details: EventDetails | null;
   /** Made so far. */
   readonly attempts: number;
+  /** Told again, at an operator's wish. */
+  readonly isReplay: boolean;
   readonly metadata: Readonly<Record<string, unknown>> | null;
 }
 
 /**
- * Claims due events of a webhook whose row is held, oldest first, as many as its window has room for. What is under way is counted
- * by this statement, which began when the row was held already: no claim of another process can have come in between (R-24). An
- * event whose holder died is due like any other.
+ * Claims due events of a webhook whose row is held, as many as its window has room for: those that have just happened first, oldest
+ * first, and replays in the room that they leave, in half of the window at the most, so that what happens meanwhile always finds
+ * some. What is under way is counted by this statement, which began when the row was held already: no claim of another process can
+ * have come in between (R-24). An event whose holder died is due like any other.
  */
 export async function claimEvents(
   tx: Tx,
@@ -207,21 +226,30 @@ export async function claimEvents(
   webhook: { appId: Uuid; id: Uuid; inFlightMax: number },
   claim: { id: Uuid; leaseMs: number },
 ): Promise<ClaimedEvent[]> {
+  const { appId, id, inFlightMax } = webhook;
+  const replaysMax = Math.max(1, Math.floor(inFlightMax / 2));
+  const underWay = (kind: Fragment): Fragment => tx`
+    (SELECT count(*)::int FROM webhook_events c
+    WHERE c.app_id = ${appId} AND c.webhook_id = ${id} AND c.claim_id IS NOT NULL AND c.due_at > ${clock.now} AND ${kind})`;
   // The 64 are the largest window, said as a number: of a limit that it does not know a planner expects a tenth of a million.
+  const next = (isReplay: boolean, kind: Fragment): Fragment => tx`
+    SELECT d.id, d.due_at, ${isReplay}::boolean AS is_replay FROM webhook_events d
+    WHERE d.app_id = ${appId} AND d.webhook_id = ${id} AND d.due_at <= ${clock.now} AND ${kind}
+    ORDER BY d.due_at, d.id LIMIT 64`;
   return tx<ClaimedEvent[]>`
     WITH taken AS (
       UPDATE webhook_events e SET claim_id = ${claim.id},
         due_at = ${clock.now} + ${claim.leaseMs}::float8 * interval '1 millisecond'
       WHERE e.app_id = ${webhook.appId} AND e.webhook_id = ${webhook.id} AND e.id = ANY(ARRAY(
         SELECT due.id FROM (
-          SELECT d.id, d.due_at FROM webhook_events d
-          WHERE d.app_id = ${webhook.appId} AND d.webhook_id = ${webhook.id} AND d.due_at <= ${clock.now}
-          ORDER BY d.due_at, d.id LIMIT 64) AS due
-        ORDER BY due.due_at, due.id LIMIT greatest(0, ${webhook.inFlightMax}::int - (
-          SELECT count(*)::int FROM webhook_events c
-          WHERE c.app_id = ${webhook.appId} AND c.webhook_id = ${webhook.id} AND c.claim_id IS NOT NULL
-            AND c.due_at > ${clock.now}))))
-      RETURNING e.id, e.kind, e.message_id, e.device_id, e.channel, e.at, e.error_code, e.details, e.attempts
+          (${next(false, tx`NOT d.is_replay`)})
+          UNION ALL
+          (SELECT r.id, r.due_at, r.is_replay FROM (${next(true, tx`d.is_replay`)}) AS r
+          ORDER BY r.due_at, r.id LIMIT greatest(0, ${replaysMax}::int - ${underWay(tx`c.is_replay`)}))
+        ) AS due
+        ORDER BY due.is_replay, due.due_at, due.id
+        LIMIT greatest(0, ${inFlightMax}::int - ${underWay(tx`true`)})))
+      RETURNING e.id, e.kind, e.message_id, e.device_id, e.channel, e.at, e.error_code, e.details, e.attempts, e.is_replay
     )
     SELECT t.*, m.metadata FROM taken t LEFT JOIN messages m ON m.app_id = ${webhook.appId} AND m.id = t.message_id
     ORDER BY t.id`;
@@ -317,19 +345,4 @@ export async function listAttempts(sql: Sql, appId: Uuid, id: Uuid): Promise<Att
   return sql<AttemptRow[]>`
     SELECT id, at, kind, event_id, message_id, device_id, attempt, status_code, error, duration_ms FROM webhook_attempts
     WHERE app_id = ${appId} AND webhook_id = ${id} ORDER BY id DESC`;
-}
-
-/** Drops what disabled webhooks, and those of suspended apps, have held for longer than this, a few rows at a time. */
-export async function deleteHeldTooLong(sql: Sql, clock: Clock, hours: number, limit: number): Promise<number> {
-  const result = await sql`
-    WITH old AS (
-      SELECT e.app_id, e.webhook_id, e.id FROM webhooks w
-      JOIN apps a ON a.id = w.app_id
-      JOIN webhook_events e ON e.app_id = w.app_id AND e.webhook_id = w.id
-      WHERE (w.state = 'disabled' OR a.suspended_at IS NOT NULL)
-        AND e.at < ${clock.now} - ${hours}::float8 * interval '1 hour' LIMIT ${limit}
-    )
-    DELETE FROM webhook_events e USING old
-    WHERE e.app_id = old.app_id AND e.webhook_id = old.webhook_id AND e.id = old.id`;
-  return result.count;
 }

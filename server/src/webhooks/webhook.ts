@@ -19,6 +19,11 @@ export function kindOfNumber(number: number): EventKind {
   return kind;
 }
 
+/** What a webhook is told, by its choice; no choice is all. */
+export function subscribedKinds(events: readonly string[]): EventKind[] {
+  return eventKinds.filter((kind) => events.length === 0 || events.includes(kind));
+}
+
 /** In one app. */
 export const webhooksMax = 10;
 export const failuresMax = 15;

@@ -144,7 +144,11 @@ async function attempt(
       secrets: signingSecrets(secrets, deps.clock.nowMs()),
       event: kind,
       body: eventBody({ kind, at, messageId, deviceId, channel, errorCode, details, metadata }),
-      headers: { 'service-id': encodeId('whe', event.id), 'service-attempt': String(event.attempts + 1) },
+      headers: {
+        'service-id': encodeId('whe', event.id),
+        'service-attempt': String(event.attempts + 1),
+        ...(event.isReplay && { 'service-replay': '1' }),
+      },
     });
   } catch (error) {
     deps.log.error({ err: error, webhook_id: webhook.id }, 'webhook attempt not made');

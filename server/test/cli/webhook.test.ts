@@ -10,6 +10,7 @@ const reaching = {
   OUTBOUND_CA_FILE: fileURLToPath(new URL('../fixtures/cert.pem', import.meta.url)),
 };
 const endpoint = 'https://hooks.shop.example/push';
+const backwards = ['--from', '2026-12-02T00:00:00Z', '--to', '2026-12-01T00:00:00Z'];
 
 describe('webhook', () => {
   it('create prints the secret once; list, disable, enable and delete never do', async () => {
@@ -55,6 +56,23 @@ describe('webhook', () => {
     });
   });
 
+  it('replay says how many events of the time it queued, and refuses a webhook that is disabled', async () => {
+    const { publicId } = await cli.newApp('Replaying');
+    const { id } = await cli.json('webhook', 'create', publicId, endpoint, '--event', 'message.sent');
+    const times = ['--from', '2026-11-01T00:00:00Z', '--to', '2026-11-02T00:00:00+01:00'];
+    expect(await cli.json('webhook', 'replay', id, ...times)).toEqual({
+      ...{ id, from: '2026-11-01T00:00:00.000Z', to: '2026-11-01T23:00:00.000Z', queued: 0, complete: true },
+    });
+    expect(await cli.run('webhook', 'replay', id, ...times)).toMatchObject({
+      stdout: '0 events of that time will be told again.\n',
+    });
+    expect(await cli.run('webhook', 'replay', id, ...times, '--event', 'message.clicked')).toMatchObject(
+      refusal(/It is subscribed to none of these: it is told of message.sent/),
+    );
+    await cli.json('webhook', 'disable', id);
+    expect(await cli.run('webhook', 'replay', id, ...times)).toMatchObject(refusal(/enable it first/));
+  });
+
   it.concurrent.each([
     ['an address that is not https', ['create', 'Wrong', 'http://hooks.shop.example/'], /https/],
     ['a raw address', ['create', 'Wrong', 'https://8.8.8.8/'], /public host name/],
@@ -62,6 +80,8 @@ describe('webhook', () => {
     ['another port', ['create', 'Wrong', 'https://hooks.shop.example:8080/'], /Port 8080/],
     ['an event that there is not', ['create', 'Wrong', endpoint, '--event', 'message.read'], /no event 'message.read'/],
     ['a webhook that there is not', ['enable', 'whk_0000000000000000000000'], /There is no webhook/],
+    ['a replay without an end', ['replay', 'whk_0000000000000000000000', '--from', '2026-12-01T00:00:00Z'], /--to/],
+    ['a replay that ends before it begins', ['replay', 'whk_0', ...backwards], /--from must be before --to/],
     ['a time without an offset', ['rotate', 'whk_0000000000000000000000', '--finish-at', '2026-12-01'], /offset/],
   ])('refuses %s', async (_what, parameters, line) => {
     await wrong;

@@ -1,7 +1,7 @@
 // Apple's answer → an outcome (contract 7.6). The reason decides before the status: 400 and 403 stand for faults of the token,
 // of our credential and of the content alike. Pure; a body that is no JSON is simply no reason.
 import type { OutboundResult } from '../../platform/outbound-http.ts';
-import type { Outcome } from '../channel.ts';
+import type { Outcome, ProviderAnswer } from '../channel.ts';
 import type { ErrorCode } from '../error-code.ts';
 import {
   codeOfTransportError,
@@ -87,6 +87,11 @@ export function readAnswer(result: OutboundResult, nowMs: number): Outcome {
     latencyMs,
     ...(errorCode === 'unregistered' && timestamp !== undefined && { goneAtMs: timestamp }),
   };
+}
+
+/** Apple's own word in an answer that was kept. */
+export function reasonOf(provider: ProviderAnswer): string | null {
+  return presentReason(readBody(provider.body).reason);
 }
 
 function errorCodeOf(status: number, reason: string | undefined): ErrorCode {

@@ -2,7 +2,7 @@
 // code decides before the status in the body, and that before HTTP's. `INVALID_ARGUMENT` is a bad token or bad content: only
 // its details tell, and a good token must not die of bad content. Pure.
 import type { OutboundResult } from '../../platform/outbound-http.ts';
-import type { Outcome } from '../channel.ts';
+import type { Outcome, ProviderAnswer } from '../channel.ts';
 import type { ErrorCode } from '../error-code.ts';
 import {
   codeOfTransportError,
@@ -66,10 +66,22 @@ export function readAnswer(result: OutboundResult, nowMs: number): Outcome {
     errorCode,
     retryable,
     retryAfterMs: retryable ? retryAfterMs(headerText(headers, 'retry-after'), nowMs) : null,
-    reason: presentReason([error.fcmCode ?? error.status, error.message].filter(Boolean).join(': ')),
+    reason: reasonIn(error),
     provider,
     latencyMs,
   };
+}
+
+/** Google's own word in an answer that was kept: of FCM, or of the endpoint that gives access tokens. */
+export function reasonOf(provider: ProviderAnswer): string | null {
+  const json = readJson(provider.body);
+  const { error, error_description: description } = json;
+  if (typeof error !== 'string') return reasonIn(readError(json));
+  return presentReason([error, description].filter((word) => typeof word === 'string').join(': '));
+}
+
+function reasonIn({ fcmCode, status, message }: FcmError): string | null {
+  return presentReason([fcmCode ?? status, message].filter(Boolean).join(': '));
 }
 
 /** The access token is refused: another one may be taken. A key of the project's own being refused is not that. */

@@ -95,10 +95,19 @@ export function readAnswer(host: string, result: OutboundResult, nowMs: number):
     errorCode,
     retryable,
     retryAfterMs: retryable ? retryAfterMs(waitText, nowMs) : null,
-    reason: presentReason(said.reason ?? wnsReason ?? said.mozilla ?? said.text),
+    reason: reasonIn(said, wnsReason),
     provider,
     latencyMs,
   };
+}
+
+/** The push service's own word in an answer that was kept; Microsoft's stood in headers, which are not. */
+export function reasonOf(provider: ProviderAnswer): string | null {
+  return reasonIn(readBody(provider));
+}
+
+function reasonIn(said: Said, wnsReason?: string): string | null {
+  return presentReason(said.reason ?? wnsReason ?? said.mozilla ?? said.text);
 }
 
 /** What a refusal's body says, as far as it can be read. */

@@ -1,0 +1,20 @@
+// A webhook as a command names it: by its id alone, whatever app it belongs to.
+import { loadConfig } from '../config.ts';
+import { decodeId } from '../platform/ids.ts';
+import { findWebhook, type StoredWebhook } from '../webhooks/queries.ts';
+import { type Answer, printable } from './answer.ts';
+import { CommandError } from './command-error.ts';
+import { type CommandContext, withDatabase } from './context.ts';
+
+/** Runs `work` on the webhook that `text` names, or says that there is none. */
+export async function withWebhook(
+  text: string,
+  work: (context: CommandContext, webhook: StoredWebhook) => Promise<Answer>,
+): Promise<Answer> {
+  return withDatabase(loadConfig(), async (context) => {
+    const id = decodeId('whk', text);
+    const webhook = id === undefined ? undefined : await findWebhook(context.sql, id);
+    if (webhook) return work(context, webhook);
+    throw new CommandError(`There is no webhook '${printable(text)}'; see them with: carillon webhook list APP`);
+  });
+}

@@ -1,0 +1,74 @@
+// `webhook replay`: the events of a time are put in the outbox again. The service sends them; this command only queues.
+import type { Command } from 'commander';
+import { type Replay, replayEvents } from '../delivery/replay-events.ts';
+import { findMessageToSend } from '../messages/queries.ts';
+import { encodeId } from '../platform/ids.ts';
+import { checkKind } from '../webhooks/manage-webhooks.ts';
+import { eventKinds, subscribedKinds } from '../webhooks/webhook.ts';
+import { type Answer, type AnswerOptions, answer, note, withJson } from './answer.ts';
+import { CommandError } from './command-error.ts';
+import { withWebhook } from './find-webhook.ts';
+import { readTime } from './read-time.ts';
+
+interface ReplayOptions {
+  readonly from: string;
+  readonly to: string;
+  readonly event: readonly string[];
+}
+
+export function addReplayCommand(webhook: Command): void {
+  const collect = (kind: string, before: string[]): string[] => [...before, kind];
+  withJson(webhook.command('replay <ID>'))
+    .description('tell it the events of a time again, from the deliveries that are kept')
+    .requiredOption('--from <TIME>', 'of the first event')
+    .requiredOption('--to <TIME>', 'the end; an event at that very moment is not told')
+    .option('--event <EVENT>', `one of ${eventKinds.join(', ')}; without it all it is subscribed to`, collect, [])
+    .action((id: string, options: AnswerOptions & ReplayOptions) => answer(options, () => replay(id, options)));
+}
+
+/** After so many a person who waits is told how far it is. */
+const progressEvery = 50_000;
+
+async function replay(text: string, options: ReplayOptions): Promise<Answer> {
+  const [from, to] = [readTime('--from', options.from), readTime('--to', options.to)];
+  if (from >= to) throw new CommandError('--from must be before --to.');
+  const kinds = [...new Set(options.event)].map(checkKind);
+  return withWebhook(text, async ({ sql, clock }, webhook) => {
+    const id = encodeId('whk', webhook.id);
+    if (webhook.state === 'disabled') {
+      throw new CommandError(`A disabled webhook is not called: enable it first, with: carillon webhook enable ${id}`);
+    }
+    const subscribed = subscribedKinds(webhook.events);
+    if (kinds.length > 0 && !kinds.some((kind) => subscribed.includes(kind))) {
+      throw new CommandError(`It is subscribed to none of these: it is told of ${subscribed.join(', ')}.`);
+    }
+    const [deps, request] = [
+      { sql, clock, ledger: { find: findMessageToSend } },
+      { from, to, kinds },
+    ];
+    const { queued, isComplete } = await withProgress((onProgress) =>
+      replayEvents(deps, webhook, { ...request, onProgress }),
+    );
+    return {
+      document: { id, from, to, queued, complete: isComplete },
+      text: `${queued} ${queued === 1 ? 'event' : 'events'} of that time will be told again.`,
+      ...(!isComplete && { problem: 'The webhook was disabled or deleted meanwhile: the rest was not queued.' }),
+    };
+  });
+}
+
+async function withProgress(work: (onProgress: (queued: number) => void) => Promise<Replay>): Promise<Replay> {
+  let queuedSoFar = 0;
+  let toldAt = 0;
+  try {
+    return await work((queued) => {
+      queuedSoFar = queued;
+      if (queued - toldAt < progressEvery) return;
+      toldAt = queued;
+      note(`${queued} events queued so far`);
+    });
+  } catch (error) {
+    note(`${queuedSoFar} events had been queued; the command, repeated, queues them once more.`);
+    throw error;
+  }
+}

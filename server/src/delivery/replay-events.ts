@@ -1,0 +1,171 @@
+// Tells a webhook the events of a time once more, built again from the deliveries that are kept: a batch at a time, each in a
+// transaction of its own, so that a million of them hold neither memory nor locks. What is told anew is never told twice by one
+// run; a run that is repeated tells all of it again, which receivers know by message, device and event.
+import { toldReason } from '../channels/told-reason.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Sql } from '../platform/db.ts';
+import { type Uuid, uuidFloorOf, uuidToBytes } from '../platform/ids.ts';
+import { emitAgain, type Happening } from '../webhooks/emit.ts';
+import { type EventKind, subscribedKinds } from '../webhooks/webhook.ts';
+import { type ClickedMessage, clickedUrl, prepareClicks } from './click-event.ts';
+import { type Attempt, codeOfNumber, statusOfNumber } from './delivery.ts';
+import type { MessageLedger } from './message-ledger.ts';
+import {
+  findOldestBatch,
+  listToldBatches,
+  listToldDeliveries,
+  type TimeRange,
+  type ToldBatch,
+  type ToldDelivery,
+} from './replay-queries.ts';
+import { listExternalIds } from './timeline-queries.ts';
+
+export interface ReplayDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly ledger: Pick<MessageLedger, 'find'>;
+}
+
+export interface ReplayedWebhook {
+  readonly appId: Uuid;
+  readonly id: Uuid;
+  /** What it is subscribed to; empty: to all. */
+  readonly events: readonly string[];
+}
+
+export interface ReplayRequest extends TimeRange {
+  /** Empty: all that it is subscribed to. */
+  readonly kinds: readonly EventKind[];
+  /** How many are queued so far. */
+  readonly onProgress?: (queued: number) => void;
+}
+
+export interface Replay {
+  /** Events put in the outbox. */
+  readonly queued: number;
+  /** False: the webhook was disabled or deleted meanwhile, and the rest was not queued. */
+  readonly isComplete: boolean;
+}
+
+/** Batches are looked for in slices of time: with many apps in one database a slice is what one statement reads. */
+const sliceMs = 6 * 3_600_000;
+const batchesAtOnce = 500;
+/** By so much the clocks of two processes may differ at the most. */
+const clocksApartMs = 60_000;
+
+/** Queues the events whose `created_at` lies in the range, of subscribed kinds alone (contract 13.4). */
+export async function replayEvents(
+  deps: ReplayDeps,
+  webhook: ReplayedWebhook,
+  { kinds, onProgress, ...range }: ReplayRequest,
+): Promise<Replay> {
+  const wanted = new Set<EventKind>(
+    subscribedKinds(webhook.events).filter((kind) => kinds.length === 0 || kinds.includes(kind)),
+  );
+  const messages = rememberLast((messageId: Uuid) => findClicked(deps, webhook.appId, messageId));
+  let queued = 0;
+  for await (const batch of walkBatches(deps, webhook.appId, range)) {
+    const deliveries = await listToldDeliveries(deps.sql, batch.id, range);
+    const externalIds = await externalIdsOf(deps.sql, webhook.appId, deliveries);
+    const hasClick = wanted.has('message.clicked') && deliveries.some(({ clickedAt }) => isWithin(clickedAt, range));
+    const message = hasClick ? await messages(batch.messageId) : undefined;
+    const happened = deliveries
+      .flatMap((delivery) => toldOf(delivery, { batch, message, externalIds, range }))
+      .filter(({ kind }) => wanted.has(kind));
+    const written = await emitAgain(deps, webhook, happened);
+    queued += written;
+    if (written < happened.length) return { queued, isComplete: false };
+    onProgress?.(queued);
+  }
+  return { queued, isComplete: true };
+}
+
+// In the order of their ids, which is nearly that of time. What is queued after the range has begun to be walked is past its end.
+async function* walkBatches({ sql, clock }: ReplayDeps, appId: Uuid, range: TimeRange): AsyncGenerator<ToldBatch> {
+  const oldest = await findOldestBatch(sql);
+  if (oldest === undefined) return;
+  // What has not happened yet was told to nobody.
+  const toMs = Math.min(range.to.getTime(), clock.nowMs() + clocksApartMs);
+  // The end of a batch is the database's word, the time of an outcome that of a process.
+  const endedFrom = new Date(range.from.getTime() - clocksApartMs);
+  for (let sliceAtMs = timeOf(oldest); sliceAtMs < toMs; sliceAtMs += sliceMs) {
+    // Its batches are queued when the message runs, and ids are minted then: none of a later id was queued before the end.
+    const before = uuidFloorOf(new Date(sliceAtMs + sliceMs));
+    let after = uuidFloorOf(new Date(sliceAtMs));
+    for (;;) {
+      const ids = { after, before, limit: batchesAtOnce };
+      const batches = await listToldBatches(sql, appId, ids, { ...range, from: endedFrom });
+      yield* batches;
+      const last = batches.at(-1);
+      if (!last || batches.length < batchesAtOnce) break;
+      after = last.id;
+    }
+  }
+}
+
+/** The milliseconds inside an id. */
+function timeOf(id: Uuid): number {
+  return uuidToBytes(id).readUIntBE(0, 6);
+}
+
+interface Told {
+  readonly batch: ToldBatch;
+  readonly message: ClickedMessage | undefined;
+  readonly externalIds: ReadonlyMap<Uuid, string>;
+  readonly range: TimeRange;
+}
+
+/** What happened to a delivery in the time: how it ended, and its click. */
+function toldOf(delivery: ToldDelivery, { batch, message, externalIds, range }: Told): Happening[] {
+  const { deviceId, userId, channel, doneAt, clickedAt, action } = delivery;
+  const about = { messageId: batch.messageId, deviceId, channel };
+  const externalId = userId === null ? null : (externalIds.get(userId) ?? null);
+  const status = statusOfNumber(delivery.status);
+  const happened: Happening[] = [];
+  if (isWithin(doneAt, range) && status === 'sent') {
+    happened.push({ ...about, kind: 'message.sent', atMs: doneAt.getTime(), errorCode: null, details: null });
+  }
+  if (isWithin(doneAt, range) && status === 'failed') {
+    const details = {
+      ...{ external_id: externalId, provider_status: delivery.providerStatus },
+      ...{ provider_reason: reasonOf(delivery.lastAttempt), attempts: delivery.attempts },
+    };
+    const errorCode = codeOfNumber(delivery.errorCode);
+    happened.push({ ...about, kind: 'message.failed', atMs: doneAt.getTime(), errorCode, details });
+  }
+  if (clickedAt && isWithin(clickedAt, range)) {
+    const details = { external_id: externalId, url: clickedUrl(message, delivery, action), action };
+    happened.push({ ...about, kind: 'message.clicked', atMs: clickedAt.getTime(), errorCode: null, details });
+  }
+  return happened;
+}
+
+// What ended without a further attempt, such as by the end of its window, was told without a reason too.
+function reasonOf(attempt: Attempt | null): string | null {
+  if (attempt?.outcome !== 'failed' || attempt.provider === null) return null;
+  const { name, http_status: httpStatus, headers, body, truncated } = attempt.provider;
+  return toldReason({ name, httpStatus, headers, body, truncated, transportError: null });
+}
+
+function isWithin(at: Date | null, { from, to }: TimeRange): boolean {
+  return at !== null && at >= from && at < to;
+}
+
+async function externalIdsOf(sql: Sql, appId: Uuid, deliveries: readonly ToldDelivery[]): Promise<Map<Uuid, string>> {
+  const named = deliveries.filter(({ status, clickedAt }) => statusOfNumber(status) === 'failed' || clickedAt !== null);
+  return listExternalIds(sql, appId, [...new Set(named.flatMap(({ userId }) => (userId === null ? [] : [userId])))]);
+}
+
+async function findClicked({ sql, ledger }: ReplayDeps, appId: Uuid, id: Uuid): Promise<ClickedMessage | undefined> {
+  const message = await ledger.find(sql, appId, id);
+  return message && prepareClicks(message);
+}
+
+// Batches of one message follow each other.
+function rememberLast<Value>(find: (id: Uuid) => Promise<Value>): (id: Uuid) => Promise<Value> {
+  let last: { readonly id: Uuid; readonly value: Value } | undefined;
+  return async (id) => {
+    if (last?.id !== id) last = { id, value: await find(id) };
+    return last.value;
+  };
+}

@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest';
+import { transaction } from '../../src/platform/db.ts';
+import { mintUuid } from '../../src/platform/ids.ts';
+import { createSeal } from '../../src/platform/seal.ts';
+import { clearOrphanedOutboxes, dropHeldTooLong } from '../../src/webhooks/clear-outbox.ts';
+import { disableWebhook, removeWebhook } from '../../src/webhooks/manage-webhooks.ts';
+import { openShop, type Shop, setupWebhooks } from './webhook-shop.ts';
+
+const t = await setupWebhooks();
+const deps = { sql: t.sql, clock: t.clock, seal: createSeal(t.masterKey) };
+const hourMs = 3_600_000;
+
+/** Events that were put in the outbox so long ago. */
+async function fill(shop: Shop, many: number, agoMs: number): Promise<void> {
+  const ids = Array.from({ length: many }, () => mintUuid(t.clock.nowMs() - agoMs));
+  await t.sql`
+    INSERT INTO webhook_events (app_id, webhook_id, id, kind, message_id, device_id, channel, at, due_at)
+    SELECT ${shop.app.id}, ${shop.id}, e.id, 0, e.id, e.id, 0, now(), now() + interval '1 year'
+    FROM unnest(${ids}::uuid[]) AS e (id)`;
+}
+
+describe('a webhook that is deleted', () => {
+  it("takes its many events along, some thousand a statement, and nobody else's", async () => {
+    const [shop, other] = [await openShop(t), await openShop(t)];
+    await fill(shop, 12_000, 0);
+    await fill(other, 10, 0);
+    await removeWebhook(deps, await shop.hook());
+    expect([await shop.waiting(), await other.waiting()]).toEqual([0, 10]);
+  });
+
+  it('waits for no send that is about to tell it something, and what that leaves is cleared afterwards', async () => {
+    const [shop, other] = [await openShop(t), await openShop(t)];
+    await fill(other, 10, 0);
+    await transaction(t.sql, async (tx) => {
+      const id = mintUuid(t.clock.nowMs());
+      await tx`
+        INSERT INTO webhook_events (app_id, webhook_id, id, kind, message_id, device_id, channel, at, due_at)
+        VALUES (${shop.app.id}, ${shop.id}, ${id}, 0, ${id}, ${id}, 0, now(), now())`;
+      // The send has not committed: the deletion ends all the same.
+      await removeWebhook(deps, await shop.hook());
+    });
+    expect(await shop.waiting()).toBe(1);
+    await clearOrphanedOutboxes(t.sql);
+    expect([await shop.waiting(), await other.waiting()]).toEqual([0, 10]);
+  });
+
+  it('of which a crash left events is cleared by any process, also by two at once', async () => {
+    const shop = await openShop(t);
+    await fill(shop, 6_000, 0);
+    await t.sql`DELETE FROM webhooks WHERE id = ${shop.id}`;
+    await Promise.all([clearOrphanedOutboxes(t.sql), clearOrphanedOutboxes(t.sql)]);
+    await clearOrphanedOutboxes(t.sql);
+    expect(await shop.waiting()).toBe(0);
+  });
+});
+
+describe('events that are held', () => {
+  it('for longer than 72 hours are dropped, and no younger ones, of webhooks that are disabled', async () => {
+    const [held, healthy] = [await openShop(t), await openShop(t)];
+    for (const shop of [held, healthy]) {
+      await fill(shop, 5_100, 72 * hourMs + 60_000);
+      await fill(shop, 20, 72 * hourMs - 60_000);
+    }
+    await disableWebhook(deps, await held.hook());
+    await dropHeldTooLong(deps);
+    expect([await held.waiting(), await healthy.waiting()]).toEqual([20, 5_120]);
+  });
+
+  it('of a suspended app go after as long', async () => {
+    const shop = await openShop(t);
+    await fill(shop, 3, 73 * hourMs);
+    await t.sql`UPDATE apps SET suspended_at = now() WHERE id = ${shop.app.id}`;
+    await dropHeldTooLong(deps);
+    expect(await shop.waiting()).toBe(0);
+  });
+});

@@ -1,0 +1,224 @@
+import type { ServerResponse } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { replayEvents } from '../../src/delivery/replay-events.ts';
+import { findMessageToSend } from '../../src/messages/queries.ts';
+import { createSeal } from '../../src/platform/seal.ts';
+import { disableWebhook, removeWebhook } from '../../src/webhooks/manage-webhooks.ts';
+import type { EventKind } from '../../src/webhooks/webhook.ts';
+import type { Received } from '../webhook-receiver.ts';
+import { openShop, receiptToken, type Shop, setupWebhooks } from './webhook-shop.ts';
+
+const t = await setupWebhooks();
+const deps = { sql: t.sql, clock: t.clock, seal: createSeal(t.masterKey), ledger: { find: findMessageToSend } };
+
+const anyTime = { from: new Date('2026-01-01T00:00:00Z'), to: new Date('2099-01-01T00:00:00Z') };
+
+async function replay(shop: Shop, range = anyTime, kinds: readonly EventKind[] = []): Promise<number> {
+  const { queued, isComplete } = await replayEvents(deps, await shop.hook(), { ...range, kinds });
+  expect(isComplete).toBe(true);
+  t.workers.wakeWebhooks();
+  return queued;
+}
+
+const textOf = ({ raw }: Received): string => raw.toString();
+
+describe('R-26 a replay', () => {
+  it('tells every kind again, byte for byte, under a new service-id and with service-replay', async () => {
+    const shop = await openShop(t);
+    t.push.script('gone', (_request, response) => {
+      response.writeHead(410, { 'content-type': 'application/json' });
+      response.end('{"reason":"Unregistered"}');
+    });
+    const gone = await t.registerDevice({ token: t.pushSubscription('gone') }, shop.app);
+    const fine = await t.registerDevice({}, shop.app);
+    for (const [external_id, device_id] of [
+      ['u-gone', gone],
+      ['u-7', fine],
+    ]) {
+      await shop.server.post('/v1/users', { external_id, device_id });
+    }
+    const { body } = await shop.server.post('/v1/messages', {
+      audience: { device_ids: [gone, fine] },
+      content: { title: 'Größe', url: 'https://shop.example/{{ external_id }}' },
+      metadata: { campaign: 'a' },
+    });
+    await t.request('POST', '/v1/receipts', {
+      body: { token: await receiptToken(t, body.id, fine), event: 'clicked' },
+    });
+    const literal = await shop.send(1);
+    const device = (await shop.server.get(`/v1/messages/${literal}/deliveries`)).body.data[0].device_id;
+    const token = await receiptToken(t, literal, device);
+    await t.request('POST', '/v1/receipts', { body: { token, event: 'clicked' } });
+    await shop.receiver.count(5);
+    await t.workers.idle();
+    const told = [...shop.receiver.received];
+    expect(told.map(({ event }) => event).sort()).toEqual([
+      ...['message.clicked', 'message.clicked', 'message.failed', 'message.sent', 'message.sent'],
+    ]);
+    expect(told.find(({ event }) => event === 'message.failed')?.body.data).toMatchObject({
+      ...{ external_id: 'u-gone', provider_status: 410, provider_reason: 'Unregistered', attempts: 1 },
+    });
+
+    expect(await replay(shop)).toBe(5);
+    await shop.receiver.count(10);
+    await t.workers.idle();
+    const again = shop.receiver.received.slice(5);
+    expect(again.map(textOf).sort()).toEqual(told.map(textOf).sort());
+    expect(again.map(({ headers }) => [headers['service-replay'], headers['service-attempt']])).toEqual(
+      again.map(() => ['1', '1']),
+    );
+    expect(told.map(({ headers }) => headers['service-replay'])).toEqual(told.map(() => undefined));
+    const ids = shop.receiver.received.map(({ headers }) => headers['service-id']);
+    expect(new Set(ids).size).toBe(10);
+    for (const request of again) expect(shop.receiver.verifies(request, [shop.secret], t.clock.nowMs())).toBe(true);
+    expect(await shop.waiting()).toBe(0);
+  });
+
+  it('takes what happened from the first moment on and before the last', async () => {
+    const shop = await openShop(t);
+    const messages: string[] = [];
+    for (let i = 0; i < 3; i++) {
+      messages.push(await shop.send(1));
+      await shop.receiver.count(i + 1);
+      // What is under way while the clock leaps is taken for lost, and told twice.
+      await t.workers.idle();
+      t.clock.advance(60_000);
+    }
+    const at = messages.map((id) => {
+      const told = shop.receiver.received.find(({ body }) => body.data.message_id === id);
+      return new Date(told?.body.created_at);
+    });
+    const [first, second, third] = at;
+    if (!first || !second || !third) throw new Error('not all was told');
+    expect(await replay(shop, { from: first, to: third })).toBe(2);
+    expect(await replay(shop, { from: second, to: second })).toBe(0);
+    expect(await replay(shop, { from: new Date(first.getTime() + 1), to: third })).toBe(1);
+    expect(await replay(shop, { from: first, to: new Date(third.getTime() + 1) })).toBe(3);
+    await shop.receiver.count(3 + 6);
+    await t.workers.idle();
+  });
+
+  it('tells a click in the time of the click, however long after the message', async () => {
+    const shop = await openShop(t, ['message.clicked']);
+    const message = await shop.send(1);
+    const device = (await shop.server.get(`/v1/messages/${message}/deliveries`)).body.data[0].device_id;
+    await t.workers.idle();
+    t.clock.advance(20 * 86_400_000);
+    const before = t.clock.date();
+    const token = await receiptToken(t, message, device);
+    await t.request('POST', '/v1/receipts', { body: { token, event: 'clicked' } });
+    await shop.receiver.count(1);
+    expect(await replay(shop, { from: before, to: new Date(before.getTime() + 60_000) })).toBe(1);
+    await shop.receiver.count(2);
+    await t.workers.idle();
+    expect(shop.receiver.received.map(textOf)[1]).toBe(shop.receiver.received.map(textOf)[0]);
+  });
+
+  it('is of the kinds that were asked for and subscribed to, also for a webhook made later, and of no other app', async () => {
+    const shop = await openShop(t);
+    await shop.send(2);
+    await openShop(t);
+    await shop.receiver.count(2);
+    const later = await openShop(t, ['message.sent'], shop.app);
+    const clicks = await openShop(t, ['message.clicked'], shop.app);
+    const stranger = await openShop(t);
+    expect(await replay(later)).toBe(2);
+    expect(await replay(later, anyTime, ['message.failed', 'message.sent'])).toBe(2);
+    expect(await replay(shop, anyTime, ['message.failed'])).toBe(0);
+    expect(await replay(clicks)).toBe(0);
+    expect(await replay(stranger)).toBe(0);
+    await later.receiver.count(4);
+    await t.workers.idle();
+    expect([shop.receiver.received.length, clicks.receiver.received.length]).toEqual([2, 0]);
+  });
+
+  it('writes nothing for a webhook that was disabled or deleted meanwhile, and says so', async () => {
+    const shop = await openShop(t);
+    await shop.send(2);
+    await shop.receiver.count(2);
+    await t.workers.idle();
+    const known = await shop.hook();
+    await disableWebhook(deps, known);
+    expect(await replayEvents(deps, known, { ...anyTime, kinds: [] })).toEqual({ queued: 0, isComplete: false });
+    await removeWebhook(deps, known);
+    expect(await replayEvents(deps, known, { ...anyTime, kinds: [] })).toEqual({ queued: 0, isComplete: false });
+    expect(await shop.waiting()).toBe(0);
+  });
+
+  it('of many events stops where the webhook is deleted in the middle', async () => {
+    const shop = await openShop(t);
+    await t.registerMany(1200, shop.app);
+    await shop.server.post('/v1/messages', { audience: { all: true }, content: { title: 'Sale' } });
+    await shop.receiver.count(1200);
+    await t.workers.idle();
+    const known = await shop.hook();
+    const waits: Promise<void>[] = [];
+    const replayed = await replayEvents(deps, known, {
+      ...{ ...anyTime, kinds: [] },
+      onProgress: () => void waits.push(removeWebhook(deps, known)),
+    });
+    await Promise.all(waits);
+    expect(replayed.queued).toBeLessThanOrEqual(1200);
+    await expect(shop.hook()).rejects.toThrow(/gone/);
+  });
+});
+
+describe('R-27 events that are told again', () => {
+  it('have half of the window, so that what happens meanwhile is told at once', async () => {
+    const shop = await openShop(t);
+    await t.registerMany(60, shop.app);
+    await shop.server.post('/v1/messages', { audience: { all: true }, content: { title: 'Sale' } });
+    await shop.receiver.count(60);
+    await t.workers.idle();
+    await t.sql`UPDATE webhooks SET in_flight_max = 10 WHERE id = ${shop.id}`;
+    // Nobody answers the replays: they hold their places, and what is new passes them by.
+    const held = new Set<ServerResponse>();
+    let heldMost = 0;
+    const passed = new Promise<void>((resolve) => {
+      let fresh = 0;
+      shop.receiver.answer = (request, response) => {
+        if (request.headers['service-replay'] === undefined) {
+          response.writeHead(200).end();
+          if (++fresh === 3) resolve();
+          return;
+        }
+        held.add(response);
+        response.once('close', () => held.delete(response));
+        heldMost = Math.max(heldMost, held.size);
+      };
+    });
+    expect(await replay(shop)).toBe(60);
+    await shop.receiver.count(60 + 5);
+    await shop.send(3);
+    await passed;
+    // The window has grown by those three.
+    expect(heldMost).toBeLessThanOrEqual(6);
+    shop.receiver.answer = (_request, response) => response.writeHead(200).end();
+    for (const response of held) response.writeHead(200).end();
+    await t.workers.idle();
+  });
+
+  it('follow those that have just happened, whatever both are due', async () => {
+    const shop = await openShop(t);
+    await t.registerMany(40, shop.app);
+    await shop.server.post('/v1/messages', { audience: { all: true }, content: { title: 'Sale' } });
+    await shop.receiver.count(40);
+    await t.workers.idle();
+    await disableWebhook(deps, await shop.hook());
+    await shop.send(20);
+    // Both wait, the replays for longer; the first turns are of what is new.
+    await t.sql`
+      INSERT INTO webhook_events (app_id, webhook_id, id, kind, message_id, device_id, channel, at, due_at, is_replay)
+      SELECT app_id, webhook_id, md5(id::text)::uuid, kind, message_id, device_id, channel, at, due_at - interval '1 hour', true
+      FROM webhook_events WHERE webhook_id = ${shop.id}`;
+    await t.sql`
+      UPDATE webhooks SET state = 'enabled', disabled_at = NULL, in_flight_max = 1, failures = 0 WHERE id = ${shop.id}`;
+    t.workers.wakeWebhooks();
+    await shop.receiver.count(80);
+    await t.workers.idle();
+    const replays = shop.receiver.received.slice(40).map(({ headers }) => headers['service-replay'] !== undefined);
+    // Ten answers make room for more than what is new.
+    expect(replays.slice(0, 10)).toEqual(Array.from({ length: 10 }, () => false));
+    expect(replays.filter(Boolean)).toHaveLength(20);
+  });
+});

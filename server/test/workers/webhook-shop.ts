@@ -1,0 +1,62 @@
+// An app with a webhook and a receiver behind it, on a running service.
+import { receiptTokensOf } from '../../src/delivery/receipt-token.ts';
+import { parseOutboundExceptions } from '../../src/platform/address-guard.ts';
+import { decodeId, type Uuid } from '../../src/platform/ids.ts';
+import { createSeal } from '../../src/platform/seal.ts';
+import { createWebhook } from '../../src/webhooks/manage-webhooks.ts';
+import { findWebhook, type StoredWebhook } from '../../src/webhooks/queries.ts';
+import { type Bundle, type Client, setup, type TestApp } from '../setup.ts';
+import { startWebhookReceiver, type WebhookReceiver } from '../webhook-receiver.ts';
+
+export interface Shop {
+  readonly app: TestApp;
+  readonly server: Client;
+  readonly receiver: WebhookReceiver;
+  readonly id: Uuid;
+  readonly secret: string;
+  hook(): Promise<StoredWebhook>;
+  /** Sends one message to as many new browsers and returns its id. */
+  send(devices: number, more?: Record<string, unknown>): Promise<string>;
+  /** Rows that wait in the outbox. */
+  waiting(): Promise<number>;
+}
+
+/** A service whose webhooks reach receivers on this machine, and do not rest after a failure. */
+export function setupWebhooks(): Promise<Bundle> {
+  return setup({ environment: { OUTBOUND_ALLOW_PORTS: '1024-65535', WEBHOOK_FAILURE_PAUSE_MAX_MS: '0' } });
+}
+
+const local = { allowCidrs: ['127.0.0.0/8'], allowPorts: '1024-65535', resolve: '', ca: undefined };
+
+/** `app`: one that is there already, for a second webhook. */
+export async function openShop(t: Bundle, events: readonly string[] = [], app?: TestApp): Promise<Shop> {
+  const owner = app ?? (await t.newApp());
+  const server = t.clientOf(owner.serverKey);
+  const receiver = await startWebhookReceiver();
+  const deps = { sql: t.sql, clock: t.clock, seal: createSeal(t.masterKey) };
+  const rules = { exceptions: parseOutboundExceptions(local), ownHosts: [] };
+  const made = await createWebhook(deps, rules, { appId: owner.id, endpoint: receiver.endpoint, events });
+  return {
+    ...{ app: owner, server, receiver, ...made },
+    async hook() {
+      const found = await findWebhook(t.sql, made.id);
+      if (!found) throw new Error('the webhook is gone');
+      return found;
+    },
+    async send(devices, more = {}) {
+      const ids = await Promise.all(Array.from({ length: devices }, () => t.registerDevice({}, owner)));
+      const content = { title: 'Sale', url: 'https://shop.example/' };
+      return (await server.post('/v1/messages', { audience: { device_ids: ids }, content, ...more })).body.id;
+    },
+    async waiting() {
+      return (await t.sql`SELECT count(*) AS count FROM webhook_events WHERE webhook_id = ${made.id}`)[0]?.['count'];
+    },
+  };
+}
+
+/** What a push carried: the token travels inside it, and the instance's key is what mints it. */
+export async function receiptToken(t: Bundle, messageId: string, deviceId: string): Promise<string> {
+  const message = decodeId('msg', messageId) ?? '';
+  const [batch] = await t.sql<{ id: string }[]>`SELECT id FROM batches WHERE message_id = ${message}`;
+  return receiptTokensOf(t.receiptKey, message, batch?.id ?? '')(decodeId('dev', deviceId) ?? '');
+}
