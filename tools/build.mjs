@@ -7,7 +7,15 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const stamp = join(root, 'server/dist/.built');
-const sources = ['server/src', 'sandbox/src', 'web/src', 'web/build.mjs', 'tsconfig.base.json', 'package-lock.json'];
+const sources = [
+  'server/src',
+  'sandbox/src',
+  'web/src',
+  'node/src',
+  'web/build.mjs',
+  'tsconfig.base.json',
+  'package-lock.json',
+];
 
 /** Builds when needed. Returns how long it took, or undefined when nothing was to do. Rejects with the compiler's words. */
 export async function ensureBuilt({ log }) {

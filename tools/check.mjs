@@ -11,6 +11,7 @@ check('types of the packages', ['node_modules/typescript/bin/tsc', '-b']);
 check('types of the tests', ['node_modules/typescript/bin/tsc', '--noEmit', '-p', 'tsconfig.tests.json']);
 check('format and lint', ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.']);
 check('openapi.json is up to date', ['node_modules/tsx/dist/cli.mjs', 'tools/openapi.ts']);
+check('types of the API are up to date', ['node_modules/tsx/dist/cli.mjs', 'tools/api-types.ts']);
 check('dead code', ['node_modules/knip/bin/knip.js']);
 checkEngines();
 checkLock();

@@ -96,8 +96,13 @@ describe('the house', () => {
     expect(upward.map(({ from, to }) => `${relative(src, from)} → ${relative(src, to)}`)).toEqual([]);
   });
 
-  it('keeps server and sandbox strangers to each other, and the SDK to both', () => {
-    const packages = { server: src, sandbox: join(root, 'sandbox/src'), web: join(root, 'web/src') };
+  it('keeps server and sandbox strangers to each other, and the SDKs to both', () => {
+    const packages = {
+      server: src,
+      sandbox: join(root, 'sandbox/src'),
+      web: join(root, 'web/src'),
+      node: join(root, 'node/src'),
+    };
     const strangers = Object.entries(packages).flatMap(([name, dir]) =>
       filesIn(dir)
         .filter((path) => !path.endsWith('.test.ts'))

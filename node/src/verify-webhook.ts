@@ -1,0 +1,146 @@
+// Whether a request comes from Carillon: HMAC-SHA256 over `<t>.<raw body>`, as `service-signature` says. Works on the bytes that
+// came in and never on parsed JSON; nothing of the body is read before its signature fits.
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { WebhookEvent } from './webhook-event.ts';
+
+/** Why a request was refused. */
+export type WebhookRefusal =
+  /** There is no `service-signature`. */
+  | 'missing_header'
+  /** The header has no `t`, or one that is no number. */
+  | 'invalid_timestamp'
+  /** `t` is further from this clock than the tolerance, in either direction. */
+  | 'timestamp_out_of_tolerance'
+  /** The header has no `v1`. */
+  | 'missing_signature'
+  /** No `v1` fits the body under any of the secrets: another secret, or bytes that are not those that were sent. */
+  | 'wrong_signature'
+  /** The signature fits and the body is no event. */
+  | 'invalid_body';
+
+/** The request cannot be trusted: answer 401. */
+export class WebhookVerificationError extends Error {
+  override readonly name = 'WebhookVerificationError';
+  readonly reason: WebhookRefusal;
+
+  constructor(reason: WebhookRefusal, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+export interface VerifyWebhookOptions {
+  /** How far the request's time may be from this clock, in either direction. Default: 300. */
+  readonly toleranceSeconds?: number | undefined;
+  /** The present in milliseconds since 1970. Default: `Date.now()`. */
+  readonly nowMs?: number | undefined;
+}
+
+/** `service-signature`, as whatever framework gives it. */
+export type SignatureHeader = string | readonly string[] | null | undefined;
+
+const toleranceSecondsDefault = 300;
+
+/**
+ * The event that a request tells, if its signature fits; throws a `WebhookVerificationError` otherwise.
+ *
+ * `rawBody`: the bytes of the body as they came in, or the very text that they are. An object that a parser made of them is a
+ * `TypeError`: its bytes are gone. `secret`: one, or several while a rotation is under way; any `v1` that fits any of them will do.
+ * No secret, or an empty one, is a `TypeError` too: everybody could sign with it.
+ */
+export function verifyWebhook(
+  rawBody: string | Uint8Array,
+  header: SignatureHeader,
+  secret: string | readonly string[] | undefined,
+  options: VerifyWebhookOptions = {},
+): WebhookEvent {
+  const body = bytesOf(rawBody);
+  const secrets = secretsOf(secret);
+  const toleranceSeconds = toleranceOf(options.toleranceSeconds);
+  const { t, signatures } = readHeader(header);
+  if (!isNumber(t)) throw new WebhookVerificationError('invalid_timestamp', 'The signature has no time.');
+  const nowMs = options.nowMs ?? Date.now();
+  const apartSeconds = Math.abs(nowMs / 1000 - Number(t));
+  if (apartSeconds > toleranceSeconds) {
+    const message = `The request was signed ${Math.round(apartSeconds)} seconds from now; ${toleranceSeconds} are tolerated.`;
+    throw new WebhookVerificationError('timestamp_out_of_tolerance', message);
+  }
+  if (signatures.length === 0)
+    throw new WebhookVerificationError('missing_signature', 'The header has no signature v1.');
+  const wanted = secrets.map((each) => signatureOf(each, t, body));
+  if (!signatures.some((given) => wanted.some((one) => isSame(given, one)))) {
+    const message = 'No signature fits: another secret, or a body that is not the bytes that were sent.';
+    throw new WebhookVerificationError('wrong_signature', message);
+  }
+  return readEvent(body);
+}
+
+/** The header that Carillon would send with a body, for tests of your own endpoint. `nowMs`: when. */
+export function signWebhook(
+  rawBody: string | Uint8Array,
+  secret: string | readonly string[],
+  { nowMs = Date.now() }: { readonly nowMs?: number | undefined } = {},
+): string {
+  const t = String(Math.floor(nowMs / 1000));
+  const body = bytesOf(rawBody);
+  return [`t=${t}`, ...secretsOf(secret).map((each) => `v1=${signatureOf(each, t, body)}`)].join(',');
+}
+
+function signatureOf(secret: string, t: string, body: Uint8Array): string {
+  return createHmac('sha256', Buffer.from(secret, 'utf8')).update(`${t}.`).update(body).digest('hex');
+}
+
+function isSame(given: string, wanted: string): boolean {
+  const [one, other] = [Buffer.from(given, 'utf8'), Buffer.from(wanted, 'utf8')];
+  return one.length === other.length && timingSafeEqual(one, other);
+}
+
+/** Pairs are split at their first `=`; of a `t` that comes twice the last counts. The text of `t` is what was signed. */
+function readHeader(header: SignatureHeader): { t: string; signatures: string[] } {
+  const text = typeof header === 'string' ? header : header?.join(',');
+  if (!text) throw new WebhookVerificationError('missing_header', 'The request has no service-signature.');
+  let t = '';
+  const signatures: string[] = [];
+  for (const pair of text.split(',')) {
+    const at = pair.indexOf('=');
+    if (at < 0) continue;
+    const value = pair.slice(at + 1);
+    if (pair.slice(0, at) === 't') t = value;
+    if (pair.slice(0, at) === 'v1') signatures.push(value);
+  }
+  return { t, signatures };
+}
+
+function isNumber(t: string): boolean {
+  return t.trim() !== '' && Number.isFinite(Number(t));
+}
+
+function bytesOf(rawBody: unknown): Uint8Array {
+  if (typeof rawBody === 'string') return Buffer.from(rawBody, 'utf8');
+  if (rawBody instanceof Uint8Array) return rawBody;
+  throw new TypeError('verifyWebhook needs the raw bytes of the body, before any parser: a string or a Uint8Array.');
+}
+
+function secretsOf(secret: unknown): readonly string[] {
+  const secrets: readonly unknown[] = Array.isArray(secret) ? secret : [secret];
+  const isText = (each: unknown): each is string => typeof each === 'string' && each !== '';
+  if (secrets.length > 0 && secrets.every(isText)) return secrets;
+  throw new TypeError('verifyWebhook needs the signing secret of the webhook, whsec_…: is its variable set?');
+}
+
+function toleranceOf(seconds: number = toleranceSecondsDefault): number {
+  if (seconds >= 0) return seconds;
+  throw new TypeError('toleranceSeconds is a number of seconds, 0 or more.');
+}
+
+function readEvent(body: Uint8Array): WebhookEvent {
+  let event: unknown;
+  try {
+    event = JSON.parse(Buffer.from(body).toString('utf8'));
+  } catch {
+    throw new WebhookVerificationError('invalid_body', 'The signature fits, and the body is no JSON.');
+  }
+  // Who has the secret has said it: its form is the sender's promise.
+  if (typeof event === 'object' && event !== null && 'event' in event) return event as WebhookEvent;
+  throw new WebhookVerificationError('invalid_body', 'The signature fits, and the body is no event.');
+}

@@ -1,0 +1,129 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { signWebhook, verifyWebhook, WebhookVerificationError } from '../src/verify-webhook.ts';
+import { vectors } from './vectors.ts';
+
+const { webhook } = vectors;
+const [sent] = webhook.valid;
+const secret = webhook.secrets.new;
+const nowMs = sent.t * 1000;
+
+function refusalOf(work: () => unknown): string {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof WebhookVerificationError) return error.reason;
+    throw error;
+  }
+  return 'none';
+}
+
+describe('R-20 verifyWebhook', () => {
+  it.each(webhook.valid)(
+    'takes $name under each of its secrets, as text and as bytes',
+    ({ body, signature, secrets, t }) => {
+      for (const one of secrets) {
+        const event = verifyWebhook(body, signature, one, { nowMs: t * 1000 });
+        expect(event).toEqual(JSON.parse(body));
+        expect(verifyWebhook(Buffer.from(body), signature, one, { nowMs: t * 1000 })).toEqual(event);
+      }
+    },
+  );
+
+  it.each(webhook.invalid)('refuses $name: $reason', ({ body, signature, secret: one, now, reason }) => {
+    expect(refusalOf(() => verifyWebhook(body, signature, one, { nowMs: now * 1000 }))).toBe(reason);
+  });
+
+  it('takes either secret while a rotation is under way, whichever signed', () => {
+    const { old } = webhook.secrets;
+    for (const { body, signature } of webhook.valid) {
+      expect(verifyWebhook(body, signature, [secret, old], { nowMs })).toHaveProperty('event');
+    }
+    expect(refusalOf(() => verifyWebhook(sent.body, sent.signature, [old, `${secret}x`], { nowMs }))).toBe(
+      'wrong_signature',
+    );
+  });
+
+  it('tolerates 300 seconds in both directions, and what it is told instead', () => {
+    const at = (seconds: number, toleranceSeconds?: number): string =>
+      refusalOf(() =>
+        verifyWebhook(sent.body, sent.signature, secret, { nowMs: nowMs + seconds * 1000, toleranceSeconds }),
+      );
+    expect([at(300), at(-300)]).toEqual(['none', 'none']);
+    expect([at(301), at(-301)]).toEqual(['timestamp_out_of_tolerance', 'timestamp_out_of_tolerance']);
+    expect([at(10, 10), at(11, 10), at(0, 0), at(1, 0)]).toEqual([
+      ...['none', 'timestamp_out_of_tolerance', 'none', 'timestamp_out_of_tolerance'],
+    ]);
+  });
+
+  it('reads the clock where it is told no time', () => {
+    expect(verifyWebhook(sent.body, signWebhook(sent.body, secret), secret)).toEqual(JSON.parse(sent.body));
+    expect(refusalOf(() => verifyWebhook(sent.body, signWebhook(sent.body, secret, { nowMs: 0 }), secret))).toBe(
+      'timestamp_out_of_tolerance',
+    );
+  });
+
+  it.each([undefined, null, '', []])('says that the header is missing where it is %j', (header) => {
+    expect(refusalOf(() => verifyWebhook(sent.body, header, secret, { nowMs }))).toBe('missing_header');
+  });
+
+  it('takes a header that a framework gives as a list', () => {
+    expect(verifyWebhook(sent.body, [sent.signature], secret, { nowMs })).toHaveProperty('event', 'message.sent');
+    expect(verifyWebhook(sent.body, sent.signature.split(','), secret, { nowMs })).toHaveProperty(
+      'event',
+      'message.sent',
+    );
+  });
+
+  it.each(['not json', '"text"', '[]', '{}', 'null', ''])(
+    'says that %j is no event, however well it is signed',
+    (body) => {
+      expect(refusalOf(() => verifyWebhook(body, signWebhook(body, secret, { nowMs }), secret, { nowMs }))).toBe(
+        'invalid_body',
+      );
+    },
+  );
+
+  it('is a TypeError with a parsed body, without a secret, and with a tolerance that is none: no request is at fault', () => {
+    const given = JSON.parse(sent.body);
+    const call =
+      (...parameters: readonly unknown[]) =>
+      () =>
+        Reflect.apply(verifyWebhook, undefined, parameters);
+    expect(call(given, sent.signature, secret)).toThrow(/raw bytes/);
+    for (const none of ['', undefined, [], [secret, '']])
+      expect(call(sent.body, sent.signature, none)).toThrow(TypeError);
+    for (const none of [-1, Number.NaN]) {
+      expect(call(sent.body, sent.signature, secret, { toleranceSeconds: none })).toThrow(TypeError);
+    }
+  });
+
+  it('takes whatever signWebhook signed, and nothing of it with one byte changed', () => {
+    const event = fc
+      .record({ event: fc.string(), data: fc.dictionary(fc.string(), fc.string()) })
+      .map((each) => JSON.stringify(each));
+    const anySecret = fc.string({ minLength: 1 });
+    fc.assert(
+      fc.property(event, anySecret, fc.nat(), fc.integer({ min: 1, max: 255 }), (body, one, at, change) => {
+        const header = signWebhook(body, one, { nowMs });
+        expect(verifyWebhook(body, header, one, { nowMs })).toEqual(JSON.parse(body));
+        const changed = Buffer.from(body);
+        const index = at % changed.length;
+        changed[index] = (changed[index] ?? 0) ^ change;
+        expect(refusalOf(() => verifyWebhook(changed, header, one, { nowMs }))).toBe('wrong_signature');
+      }),
+    );
+  });
+
+  it('throws nothing else, whatever the header says', () => {
+    const piece = fc.oneof(fc.string(), fc.constantFrom('t=', 'v1=', ',', '=', `${sent.t}`, sent.signature));
+    fc.assert(
+      fc.property(fc.array(piece), (pieces) => {
+        const header = pieces.join('');
+        const reason = refusalOf(() => verifyWebhook(sent.body, header, secret, { nowMs }));
+        // What holds the whole signature may be taken; nothing else is.
+        if (!header.includes(sent.signature)) expect(reason).not.toBe('none');
+      }),
+    );
+  });
+});
