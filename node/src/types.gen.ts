@@ -317,6 +317,21 @@ export type Health = {
   readonly status: "ok";
 };
 
+export type IdentifiedDevice = {
+  readonly device_id: DeviceId;
+  readonly external_id: string | null;
+  readonly user_id: UserId | null;
+  /** Whose it was until now, where that is another. A client key always reads null. */
+  readonly previous_external_id: string | null;
+  readonly identified_at: Instant | null;
+};
+
+export type IdentifyRequest = {
+  readonly device_id: string;
+  readonly external_id: string | null;
+  readonly user_hash?: string | null | undefined;
+};
+
 /** ISO-8601 in UTC, to the millisecond. */
 export type Instant = string;
 
@@ -765,6 +780,8 @@ export interface Operations {
   getUser: { given: { params: { readonly external_id: string } }; answer: User };
   /** Erase a user and opt out its devices */
   deleteUser: { given: { params: { readonly external_id: string } }; answer: ErasedUser };
+  /** Say whose a device is, or that it is nobody's any more */
+  identifyDevice: { given: { body: IdentifyRequest }; answer: IdentifiedDevice };
   /** List the catalog of properties by key */
   listProperties: { given: { query?: { readonly limit?: number | undefined; readonly cursor?: string | undefined } | undefined }; answer: PropertyPage };
   /** Give a filter a name */
@@ -803,6 +820,7 @@ export const operations = {
   upsertUser: { method: 'POST', path: '/v1/users' },
   getUser: { method: 'GET', path: '/v1/users/{external_id}' },
   deleteUser: { method: 'DELETE', path: '/v1/users/{external_id}' },
+  identifyDevice: { method: 'POST', path: '/v1/identify' },
   listProperties: { method: 'GET', path: '/v1/properties' },
   createSegment: { method: 'POST', path: '/v1/segments' },
   listSegments: { method: 'GET', path: '/v1/segments' },
