@@ -52,7 +52,8 @@ describe('R-20 verifyWebhook of the SDK', () => {
 
   it('takes a test', async () => {
     const shop = await openShop(t);
-    await testWebhook({ ...deps, http: t.service.webhooks.http }, await shop.hook());
+    const { http, rules } = t.service.webhooks;
+    await testWebhook({ ...deps, http, rules }, await shop.hook());
     const [request] = shop.receiver.received;
     expect(request && verify(request, shop.secret).event).toBe('webhook.test');
   });
