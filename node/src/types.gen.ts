@@ -706,6 +706,32 @@ export type TimelineEntry = {
 
 export type TooManyError = RateLimitedError | QuotaExceededError;
 
+export type TrackRequest = TrackedEvent | TrackedEvents;
+
+export type Tracked = {
+  readonly accepted: number;
+  readonly duplicates: number;
+};
+
+export type TrackedEvent = {
+  /** `install`, `session_start` and `purchase` are reserved: they feed reports. No control characters. */
+  readonly name: string;
+  /** Any JSON values, nested at most 5 deep, at most 8 KiB. A `purchase` needs `amount`, a number from 0 to 1,000,000,000,000, and `currency`, 3 letters. */
+  readonly properties?: object | null | undefined;
+  /** Needed where a client key gives an `id`. */
+  readonly device_id?: string | null | undefined;
+  /** Server keys only. A user that does not exist yet will have done it. */
+  readonly external_id?: string | null | undefined;
+  /** Counted once: in the app for a server key, on its device for a client key. */
+  readonly id?: string | null | undefined;
+  /** Default: now. What is later than now is stored as now. */
+  readonly occurred_at?: string | null | undefined;
+};
+
+export type TrackedEvents = {
+  readonly events: readonly TrackedEvent[];
+};
+
 export type UnauthorizedError = {
   readonly error: "missing_key" | "invalid_key";
   /** For people; may change. */
@@ -802,6 +828,8 @@ export interface Operations {
   listDevices: { given: { query?: { readonly limit?: number | undefined; readonly cursor?: string | undefined; readonly platform?: "web" | "ios" | "android" | undefined; readonly status?: "active" | "invalid" | "unsubscribed" | undefined; readonly external_id?: string | undefined } | undefined }; answer: DevicePage };
   /** Opt a device out */
   optOutDevice: { given: { params: { readonly id: string } }; answer: OptedOutDevice };
+  /** Track what people did: one event, or up to 50 */
+  trackEvents: { given: { body: TrackRequest }; answer: Tracked };
   /** Say that a notification was displayed, clicked or dismissed */
   recordReceipt: { given: { body: ReceiptRequest }; answer: RecordedReceipt };
   /** What an app needs to know before it registers a device */
@@ -831,6 +859,7 @@ export const operations = {
   registerDevice: { method: 'POST', path: '/v1/devices' },
   listDevices: { method: 'GET', path: '/v1/devices' },
   optOutDevice: { method: 'DELETE', path: '/v1/devices/{id}' },
+  trackEvents: { method: 'POST', path: '/v1/events' },
   recordReceipt: { method: 'POST', path: '/v1/receipts' },
   getConfig: { method: 'GET', path: '/v1/config' },
   listChannels: { method: 'GET', path: '/v1/channels' },
