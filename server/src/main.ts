@@ -5,6 +5,7 @@ import { addBackupCommands } from './cli/backup.ts';
 import { addChannelCommands } from './cli/channel.ts';
 import { CommandError } from './cli/command-error.ts';
 import { addDoctorCommand } from './cli/doctor.ts';
+import { addExportCommands } from './cli/export.ts';
 import { addIdentifySecretCommands } from './cli/identify-secret.ts';
 import { addKeyCommands } from './cli/key.ts';
 import { addMigrateCommand } from './cli/migrate.ts';
@@ -34,6 +35,7 @@ function buildProgram(): Command {
   addPropertyCommands(program);
   addWebhookCommands(program);
   addIdentifySecretCommands(program);
+  addExportCommands(program);
   addSeedCommand(program);
   addSandboxCommand(program);
   addDoctorCommand(program);

@@ -5,12 +5,14 @@ import { moveSlots } from './audience/move-slots.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
 import { startSendWorker } from './delivery/worker.ts';
 import { foldTotals } from './events/fold-totals.ts';
+import { forgetPeople } from './events/forget-people.ts';
 import { type ScheduleDeps, startScheduleWorker } from './messages/worker.ts';
 import type { Clock } from './platform/clock.ts';
 import type { Sql } from './platform/db.ts';
 import type { Log } from './platform/log.ts';
 import { createPropertyCounter } from './properties/worker.ts';
 import { startUpkeep, type Upkeep } from './upkeep.ts';
+import { type ErasureTurn, finishErasures } from './users/erasures.ts';
 import { createPropertyClearing } from './users/worker.ts';
 import { clearOrphanedOutboxes, dropHeldTooLong } from './webhooks/clear-outbox.ts';
 import { finishDueRotations } from './webhooks/manage-webhooks.ts';
@@ -83,9 +85,11 @@ interface PeriodicTask {
 function periodicTasks(sql: Sql, clock: Clock, log: Log): PeriodicTask[] {
   const counter = createPropertyCounter({ sql, clock });
   const clearing = createPropertyClearing({ sql, clock });
+  const forget = [(turn: ErasureTurn) => forgetPeople(sql, turn)];
   return [
     { what: 'count the values of properties', everyMs: 60_000, run: () => counter.runOnce() },
     { what: 'clear retired properties', everyMs: 60_000, run: () => clearing.runOnce() },
+    { what: 'clear what names erased users', everyMs: 600_000, run: () => finishErasures({ sql, clock, forget }) },
     { what: 'finish rotations of webhook secrets', everyMs: 60_000, run: () => finishDueRotations({ sql, clock }) },
     { what: 'drop events held too long', everyMs: 600_000, run: () => dropHeldTooLong({ sql, clock }) },
     { what: 'clear the outboxes of deleted webhooks', everyMs: 60_000, run: () => clearOrphanedOutboxes(sql) },

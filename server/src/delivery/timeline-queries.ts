@@ -1,6 +1,6 @@
 // SQL that reads what happened: a message's deliveries in pages, and what a page names beside them. Writes nothing.
 import type { TargetUrls } from '../content/compile-content.ts';
-import type { Sql, Tx } from '../platform/db.ts';
+import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Attempt } from './delivery.ts';
 
@@ -47,6 +47,10 @@ export interface StoredDelivery {
   readonly timeline: readonly Attempt[] | null;
 }
 
+const deliveryColumns = (tx: Tx): Fragment => tx`
+  batch_id, device_id, user_id, done_at, displayed_at, clicked_at, dismissed_at, latency_ms, credential_id, channel, status,
+  error_code, attempts, provider_status, form, provider_ref, action, timeline`;
+
 export interface DeliveryFilters {
   readonly status: number | null;
   readonly channel: number | null;
@@ -64,9 +68,7 @@ export async function listDeliveries(
 ): Promise<StoredDelivery[]> {
   const { status, channel, deviceId, errorNumbers } = filters;
   return tx<StoredDelivery[]>`
-    SELECT batch_id, device_id, user_id, done_at, displayed_at, clicked_at, dismissed_at, latency_ms, credential_id, channel,
-      status, error_code, attempts, provider_status, form, provider_ref, action, timeline
-    FROM deliveries
+    SELECT ${deliveryColumns(tx)} FROM deliveries
     WHERE batch_id = ANY(${batchIds as Uuid[]}::uuid[])
       ${after ? tx`AND (batch_id, device_id) > (${after.batchId}, ${after.deviceId})` : tx``}
       ${deviceId === null ? tx`` : tx`AND device_id = ${deviceId}`}
@@ -74,6 +76,35 @@ export async function listDeliveries(
       ${channel === null ? tx`` : tx`AND channel = ${channel}`}
       ${errorNumbers === null ? tx`` : tx`AND error_code = ANY(${errorNumbers as number[]}::smallint[])`}
     ORDER BY batch_id, device_id LIMIT ${limit}`;
+}
+
+/**
+ * What was sent to a person, after a place, in the order batch, device. A person is a user, or a device for the time that it was
+ * nobody's.
+ */
+export async function listDeliveriesOfPerson(
+  tx: Tx,
+  personId: Uuid,
+  after: { batchId: Uuid; deviceId: Uuid } | null,
+  limit: number,
+): Promise<StoredDelivery[]> {
+  return tx<StoredDelivery[]>`
+    SELECT ${deliveryColumns(tx)} FROM deliveries
+    WHERE coalesce(user_id, device_id) = ${personId}
+      ${after ? tx`AND batch_id >= ${after.batchId} AND (batch_id, device_id) > (${after.batchId}, ${after.deviceId})` : tx``}
+    ORDER BY batch_id, device_id LIMIT ${limit}`;
+}
+
+/** Batches of an app with their messages, by id. */
+export async function findBatches(
+  tx: Tx,
+  appId: Uuid,
+  ids: readonly Uuid[],
+): Promise<Map<Uuid, BatchOfMessage & { readonly messageId: Uuid }>> {
+  const rows = await tx<(BatchOfMessage & { messageId: Uuid })[]>`
+    SELECT id, message_id, queued_at, sent, failed, skipped, state = 'done' AS is_done FROM batches
+    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])`;
+  return new Map(rows.map((row) => [row.id, row]));
 }
 
 /** Where a click on a delivery leads: the urls stored with it, or null where the content's own hold. */

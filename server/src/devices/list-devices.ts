@@ -1,7 +1,9 @@
-// A page of devices with the names of the properties they hold.
+// A page of devices with the names of the properties they hold, and how they are shown.
+import type { DeviceFacts } from '../audience/device-facts.ts';
+import { channelOfPlatform } from '../channels/channel.ts';
 import type { Sql } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
-import type { Property } from '../properties/property.ts';
+import { encodeId, type Uuid } from '../platform/ids.ts';
+import { type Property, presentProperties } from '../properties/property.ts';
 import { readCatalog } from '../properties/queries.ts';
 import { type DeviceFilters, type ListedDevice, listDevices } from './queries.ts';
 
@@ -20,4 +22,35 @@ export async function listDevicePage(
   const numbers = new Set(devices.flatMap((device) => Object.keys(device.properties).map(Number)));
   const catalog = numbers.size === 0 ? new Map<number, Property>() : await readCatalog(sql, appId, [...numbers]);
   return devices.map((device) => ({ ...device, catalog }));
+}
+
+/** As GET /v1/devices shows it: a token by its last characters. */
+export function presentListed(device: DeviceOnPage): Record<string, unknown> {
+  return {
+    id: encodeId('dev', device.id),
+    platform: device.platform,
+    channel: channelOfPlatform[device.platform],
+    token_hint: device.tokenHint,
+    ...presentFacts(device),
+    environment: device.environment,
+    status: device.status,
+    status_reason: device.statusReason,
+    external_id: device.externalId,
+    properties: presentProperties(device.properties, device.catalog),
+    created_at: device.createdAt,
+    last_seen_at: device.lastSeenAt,
+  };
+}
+
+/** What a device says of itself. */
+export function presentFacts(facts: DeviceFacts): object {
+  return {
+    locale: facts.locale,
+    timezone: facts.timezone,
+    app_version: facts.appVersion,
+    sdk: facts.sdk,
+    os: facts.os,
+    os_version: facts.osVersion,
+    model: facts.model,
+  };
 }

@@ -287,6 +287,28 @@ export async function insertDeviceChanges(
     ) AS c (device_id, id, platform, status, reason)`;
 }
 
+/** Since when these devices belong to their users; those that are nobody's are left out. */
+export async function listIdentifiedAt(sql: Sql, appId: Uuid, ids: readonly Uuid[]): Promise<Map<Uuid, Date>> {
+  const rows = await sql<{ id: Uuid; identifiedAt: Date }[]>`
+    SELECT id, identified_at FROM devices
+    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND identified_at IS NOT NULL`;
+  return new Map(rows.map((row) => [row.id, row.identifiedAt]));
+}
+
+export interface PastChange {
+  readonly deviceId: Uuid;
+  readonly at: Date;
+  readonly status: DeviceStatus;
+  readonly reason: InvalidReason | null;
+}
+
+/** The whole history of states of these devices, oldest first. */
+export async function listDeviceChanges(sql: Sql, appId: Uuid, deviceIds: readonly Uuid[]): Promise<PastChange[]> {
+  return sql<PastChange[]>`
+    SELECT device_id, at, status, reason FROM device_changes
+    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[]) ORDER BY at, id`;
+}
+
 export interface ListedDevice extends DeviceFacts {
   readonly id: Uuid;
   readonly platform: Platform;

@@ -1,7 +1,6 @@
 // POST and GET /v1/devices, DELETE /v1/devices/{id}.
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
-import type { DeviceFacts } from '../audience/device-facts.ts';
 import { channelOfPlatform, platforms } from '../channels/channel.ts';
 import { notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -13,7 +12,7 @@ import { noQuery, validate } from '../platform/validate.ts';
 import { presentConflict, presentProperties } from '../properties/property.ts';
 import type { AddressLimits } from '../quotas/address-limit.ts';
 import { createRegistrationParser, deviceStatuses, type RegistrationRules, readDeviceId } from './device.ts';
-import { type DeviceOnPage, listDevicePage } from './list-devices.ts';
+import { listDevicePage, presentFacts, presentListed } from './list-devices.ts';
 import { optOutDevice } from './opt-out-devices.ts';
 import { type RegisteredDevice, registerDevice } from './register-device.ts';
 
@@ -121,34 +120,5 @@ function presentRegistered(registered: RegisteredDevice, isServer: boolean): obj
     created,
     created_at: row.createdAt,
     last_seen_at: row.lastSeenAt,
-  };
-}
-
-function presentListed(device: DeviceOnPage): object {
-  return {
-    id: encodeId('dev', device.id),
-    platform: device.platform,
-    channel: channelOfPlatform[device.platform],
-    token_hint: device.tokenHint,
-    ...presentFacts(device),
-    environment: device.environment,
-    status: device.status,
-    status_reason: device.statusReason,
-    external_id: device.externalId,
-    properties: presentProperties(device.properties, device.catalog),
-    created_at: device.createdAt,
-    last_seen_at: device.lastSeenAt,
-  };
-}
-
-function presentFacts(facts: DeviceFacts): object {
-  return {
-    locale: facts.locale,
-    timezone: facts.timezone,
-    app_version: facts.appVersion,
-    sdk: facts.sdk,
-    os: facts.os,
-    os_version: facts.osVersion,
-    model: facts.model,
   };
 }

@@ -1,6 +1,6 @@
 // A user is erased: profile and links at once, and each device is opted out and loses what it held of its own. The former user id
-// resolves to nothing any more, so what deliveries keep of it names nobody; the same external id gets a new one. Who was erased,
-// without a name, is noted down for what is cleared afterwards.
+// resolves to nothing any more, so what deliveries keep of it names nobody; the same external id gets a new one. What other
+// tables still name is cleared afterwards, within the day (`erasures.ts`).
 import { optOutLocked } from '../devices/opt-out-devices.ts';
 import { clearOwnProperties } from '../devices/queries.ts';
 import type { Clock } from '../platform/clock.ts';

@@ -14,6 +14,13 @@ export async function lockPerson(tx: Tx, appId: Uuid, externalId: string): Promi
   return person?.userId;
 }
 
+/** Whose external id is this? Someone whom only events named is found too. */
+export async function findPersonId(sql: Sql, appId: Uuid, externalId: string): Promise<Uuid | undefined> {
+  const [person] = await sql<{ userId: Uuid }[]>`
+    SELECT user_id FROM people WHERE app_id = ${appId} AND external_id = ${externalId}`;
+  return person?.userId;
+}
+
 /** Gives an external id its user id; false when it has one. Waits for a transaction that is just giving it one. */
 export async function insertPerson(
   tx: Tx,

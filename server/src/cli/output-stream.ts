@@ -1,0 +1,59 @@
+// Standard output for what is too large to be held: written as it is read, no faster than its reader takes it.
+import { once } from 'node:events';
+import type { Writable } from 'node:stream';
+
+/** The reader has gone, as `head` does: there is nobody left to write for. */
+export class ReaderGone extends Error {
+  override readonly name = 'ReaderGone';
+}
+
+/** Resolves when more may be written. Throws `ReaderGone`. */
+export async function writeText(output: Writable, text: string): Promise<void> {
+  if (output.destroyed || output.errored) throw new ReaderGone('nobody reads this');
+  if (output.write(text)) return;
+  // A pipe whose reader has gone never drains: it closes.
+  const settled = new AbortController();
+  const { signal } = settled;
+  try {
+    await Promise.race([once(output, 'drain', { signal }), once(output, 'close', { signal })]);
+  } catch {
+    throw new ReaderGone('nobody reads this');
+  } finally {
+    settled.abort();
+  }
+}
+
+/** Runs what writes; a reader who has seen enough is no error. */
+export async function untilReaderIsGone(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof ReaderGone)) throw error;
+  }
+}
+
+/** One JSON object whose lists may be of any length: a member at a time, a line for each item. */
+export interface JsonObjectStream {
+  member(name: string, value: unknown): Promise<void>;
+  list(name: string, pages: AsyncIterable<readonly object[]>): Promise<void>;
+  end(): Promise<void>;
+}
+
+export function writeJsonObject(output: Writable): JsonObjectStream {
+  let members = 0;
+  const begin = (name: string): string => `${members++ === 0 ? '{' : ','}\n${JSON.stringify(name)}: `;
+  return {
+    async member(name, value) {
+      await writeText(output, `${begin(name)}${JSON.stringify(value)}`);
+    },
+    async list(name, pages) {
+      await writeText(output, `${begin(name)}[`);
+      let items = 0;
+      for await (const page of pages) {
+        await writeText(output, page.map((item) => `${items++ === 0 ? '' : ','}\n  ${JSON.stringify(item)}`).join(''));
+      }
+      await writeText(output, items === 0 ? ']' : '\n]');
+    },
+    end: () => writeText(output, members === 0 ? '{}\n' : '\n}\n'),
+  };
+}

@@ -1,0 +1,99 @@
+// All that is held of one person, page by page: what they told, their devices with the history of each, what they did, and what
+// they were sent. What a device of theirs did and was sent while it was nobody's counts for them, and is theirs to read.
+import { createAnswerForms } from '../delivery/answer-forms.ts';
+import { presentDeliveries } from '../delivery/list-timeline.ts';
+import { findBatches, listDeliveriesOfPerson } from '../delivery/timeline-queries.ts';
+import { listDevicePage, presentListed } from '../devices/list-devices.ts';
+import { listDeviceChanges, listIdentifiedAt } from '../devices/queries.ts';
+import { listEventNames, listSubjectDays, listSubjectEvents, type SubjectDay } from '../events/history-queries.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Sql } from '../platform/db.ts';
+import { encodeId, type Uuid } from '../platform/ids.ts';
+
+export interface RecordDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+}
+
+const rowsAtOnce = 500;
+
+type Pages = AsyncGenerator<object[]>;
+
+/** Their devices, with every change of state; the ids are added to `deviceIds` as they come. */
+export async function* devicesOf({ sql }: RecordDeps, appId: Uuid, externalId: string, deviceIds: Uuid[]): Pages {
+  const filters = { platform: null, status: null, externalId };
+  let after: { createdAt: Date; id: Uuid } | null = null;
+  for (;;) {
+    const page = await listDevicePage(sql, appId, filters, after, rowsAtOnce);
+    const ids = page.map(({ id }) => id);
+    const changes = await listDeviceChanges(sql, appId, ids);
+    const since = await listIdentifiedAt(sql, appId, ids);
+    deviceIds.push(...ids);
+    yield page.map((device) => ({
+      ...presentListed(device),
+      identified_at: since.get(device.id) ?? null,
+      changes: changes
+        .filter(({ deviceId }) => deviceId === device.id)
+        .map(({ at, status, reason }) => ({ at, status, reason })),
+    }));
+    const last = page.at(-1);
+    if (last === undefined || page.length < rowsAtOnce) return;
+    after = { createdAt: last.createdAt, id: last.id };
+  }
+}
+
+/** A statement looks up each of them for each subject and month. */
+const namesAtOnce = 20;
+
+/** What these subjects did, day by day. */
+export async function* eventsOf({ sql }: RecordDeps, appId: Uuid, subjectIds: readonly Uuid[]): Pages {
+  const days: SubjectDay[] = [];
+  for (let after = ''; ; ) {
+    const names = await listEventNames(sql, appId, after, namesAtOnce);
+    days.push(...(await listSubjectDays(sql, appId, names, subjectIds)));
+    const last = names.at(-1);
+    if (last === undefined || names.length < namesAtOnce) break;
+    after = last;
+  }
+  days.sort((a, b) => (a.day === b.day ? 0 : a.day < b.day ? -1 : 1));
+  for (const { name, day } of days) {
+    let afterId: Uuid | null = null;
+    for (;;) {
+      const page = await listSubjectEvents(sql, { appId, name, day }, subjectIds, afterId, rowsAtOnce);
+      yield page.map(({ at, deviceId, externalId, properties }) => ({
+        name,
+        occurred_at: at,
+        device_id: deviceId === null ? null : encodeId('dev', deviceId),
+        external_id: externalId,
+        properties,
+      }));
+      const last = page.at(-1);
+      if (last === undefined || page.length < rowsAtOnce) break;
+      afterId = last.id;
+    }
+  }
+}
+
+/** What was sent to these people (users, and devices while they were nobody's), each with its timeline. */
+export async function* deliveriesOf({ sql, clock }: RecordDeps, appId: Uuid, personIds: readonly Uuid[]): Pages {
+  const deps = { sql, clock, forms: createAnswerForms({ sql }) };
+  for (const personId of personIds) {
+    let after: { batchId: Uuid; deviceId: Uuid } | null = null;
+    for (;;) {
+      const rows = await listDeliveriesOfPerson(sql, personId, after, rowsAtOnce);
+      const batches = await findBatches(sql, appId, [...new Set(rows.map(({ batchId }) => batchId))]);
+      const placed = rows.flatMap((row) => {
+        const batch = batches.get(row.batchId);
+        return batch ? [{ row, batch }] : [];
+      });
+      const shown = await presentDeliveries(deps, appId, placed);
+      yield shown.map((delivery, i) => ({
+        message_id: encodeId('msg', placed[i]?.batch.messageId ?? ''),
+        ...delivery,
+      }));
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < rowsAtOnce) break;
+      after = { batchId: last.batchId, deviceId: last.deviceId };
+    }
+  }
+}

@@ -1,0 +1,61 @@
+// SQL: stored events and daily counts of erased users, and of devices that were theirs. Amounts and counts stay as they were.
+import type { Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { boundsOf, type DayOfEvents } from './history-queries.ts';
+
+/** A user's events name neither user nor device any more; they stay under the user id, which resolves to nothing. */
+export async function updateForgottenUsers(tx: Tx, day: DayOfEvents, userIds: readonly Uuid[]): Promise<void> {
+  const { from, before } = boundsOf(day);
+  await tx`
+    UPDATE events SET external_id = NULL, device_id = NULL
+    WHERE app_id = ${day.appId} AND name = ${day.name} AND at >= ${from} AND at < ${before}
+      AND subject_id = ANY(${userIds as Uuid[]}::uuid[]) AND (external_id IS NOT NULL OR device_id IS NOT NULL)`;
+}
+
+/** A device whose past goes on under another id. */
+export interface ForgottenDevice {
+  readonly id: Uuid;
+  readonly forgottenId: Uuid;
+  /** Only events with a smaller id, which tells when they were received. */
+  readonly beforeId: Uuid;
+}
+
+/** Removes the counts of devices on a day, to be counted anew: of which there were any. Whoever adds to them meanwhile waits. */
+export async function deleteDayCounts(tx: Tx, day: DayOfEvents, deviceIds: readonly Uuid[]): Promise<Set<Uuid>> {
+  const rows = await tx<{ subjectId: Uuid }[]>`
+    DELETE FROM subject_events
+    WHERE app_id = ${day.appId} AND name = ${day.name} AND day = ${day.day}::date
+      AND subject_id = ANY(${deviceIds as Uuid[]}::uuid[])
+    RETURNING subject_id`;
+  return new Set(rows.map(({ subjectId }) => subjectId));
+}
+
+/** Deletes the events of devices and inserts them again under their new ids: a distribution column cannot be updated. */
+export async function moveDeviceEvents(tx: Tx, day: DayOfEvents, devices: readonly ForgottenDevice[]): Promise<void> {
+  const ids = devices.map(({ id }) => id);
+  const { from, before } = boundsOf(day);
+  const limits = devices.map(({ beforeId }) => beforeId);
+  await tx`
+    WITH moved AS (
+      DELETE FROM events
+      WHERE app_id = ${day.appId} AND name = ${day.name} AND at >= ${from} AND at < ${before}
+        AND subject_id = ANY(${ids}::uuid[]) AND id < (${limits}::uuid[])[array_position(${ids}::uuid[], subject_id)]
+      RETURNING *
+    )
+    INSERT INTO events (app_id, subject_id, id, name, at, properties, amount, currency)
+    SELECT app_id, (${devices.map(({ forgottenId }) => forgottenId)}::uuid[])[array_position(${ids}::uuid[], subject_id)],
+      id, name, at, properties, amount, currency
+    FROM moved`;
+}
+
+/** Counts what subjects did on a day, out of the events that are there. */
+export async function insertDayCounts(tx: Tx, day: DayOfEvents, subjectIds: readonly Uuid[]): Promise<void> {
+  const { from, before } = boundsOf(day);
+  await tx`
+    INSERT INTO subject_events (app_id, name, subject_id, day, count, last_at)
+    SELECT app_id, name, subject_id, ${day.day}::date, count(*), max(at) FROM events
+    WHERE app_id = ${day.appId} AND name = ${day.name} AND at >= ${from} AND at < ${before}
+      AND subject_id = ANY(${subjectIds as Uuid[]}::uuid[])
+    GROUP BY app_id, name, subject_id
+    ON CONFLICT (app_id, name, subject_id, day) DO UPDATE SET count = excluded.count, last_at = excluded.last_at`;
+}

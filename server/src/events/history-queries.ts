@@ -1,0 +1,70 @@
+// SQL: what one person, or a few, did: on which days, and each event. The daily counts lead to the days, since the events
+// themselves have no index by subject.
+import type { Sql } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+
+/** The names that an app has events of, in order, after one: those in the catalog, and those that are still to be folded into it. */
+export async function listEventNames(sql: Sql, appId: Uuid, after: string, limit: number): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`
+    SELECT name FROM event_names WHERE app_id = ${appId} AND name > ${after}
+    UNION SELECT name FROM rollup_deltas WHERE app_id = ${appId} AND name > ${after}
+    ORDER BY name LIMIT ${limit}`;
+  return rows.map(({ name }) => name);
+}
+
+/** A UTC day on which some subjects did something of a name. */
+export interface SubjectDay {
+  readonly name: string;
+  /** `2026-11-21`. */
+  readonly day: string;
+}
+
+/** When did these subjects do these things? */
+export async function listSubjectDays(
+  sql: Sql,
+  appId: Uuid,
+  names: readonly string[],
+  subjectIds: readonly Uuid[],
+): Promise<SubjectDay[]> {
+  return sql<SubjectDay[]>`
+    SELECT DISTINCT name, day::text AS day FROM subject_events
+    WHERE app_id = ${appId} AND name = ANY(${names as string[]}::text[])
+      AND subject_id = ANY(${subjectIds as Uuid[]}::uuid[])
+    ORDER BY name, day`;
+}
+
+/** The events of one name and day in an app. */
+export interface DayOfEvents extends SubjectDay {
+  readonly appId: Uuid;
+}
+
+/** The instants between which the events of a day stand: from the first, and before the second. */
+export function boundsOf({ day }: SubjectDay): { readonly from: Date; readonly before: Date } {
+  const from = new Date(`${day}T00:00:00Z`);
+  return { from, before: new Date(from.getTime() + 86_400_000) };
+}
+
+export interface SubjectEvent {
+  readonly id: Uuid;
+  readonly at: Date;
+  readonly deviceId: Uuid | null;
+  readonly externalId: string | null;
+  /** With the amount and the currency of a purchase. */
+  readonly properties: Readonly<Record<string, unknown>>;
+}
+
+/** What these subjects did of a name on a day, in the order in which it was received, after one of them. */
+export async function listSubjectEvents(
+  sql: Sql,
+  day: DayOfEvents,
+  subjectIds: readonly Uuid[],
+  afterId: Uuid | null,
+  limit: number,
+): Promise<SubjectEvent[]> {
+  const { from, before } = boundsOf(day);
+  return sql<SubjectEvent[]>`
+    SELECT id, at, device_id, external_id, properties FROM events
+    WHERE app_id = ${day.appId} AND name = ${day.name} AND at >= ${from} AND at < ${before}
+      AND subject_id = ANY(${subjectIds as Uuid[]}::uuid[]) ${afterId === null ? sql`` : sql`AND id > ${afterId}`}
+    ORDER BY id LIMIT ${limit}`;
+}

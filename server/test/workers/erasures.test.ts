@@ -1,0 +1,281 @@
+import { describe, expect, it } from 'vitest';
+import { forgetPeople } from '../../src/events/forget-people.ts';
+import { decodeId, type Uuid } from '../../src/platform/ids.ts';
+import { type ErasureTurn, finishErasures } from '../../src/users/erasures.ts';
+import { type Client, setup, type TestApp } from '../setup.ts';
+
+const t = await setup({ workers: false });
+const forget = [(turn: ErasureTurn) => forgetPeople(t.sql, turn)];
+const deps = { sql: t.sql, clock: t.clock, forget };
+
+/** Lets the quiet minute after an erasure pass, and clears what is due. */
+async function clear(): Promise<void> {
+  t.clock.advance(61_000);
+  await finishErasures(deps);
+}
+
+interface World {
+  readonly app: TestApp;
+  readonly server: Client;
+  readonly register: () => Promise<string>;
+  /** Tracks an event of each name for a device or a user. */
+  readonly track: (who: { device_id?: string; external_id?: string }, ...names: string[]) => Promise<void>;
+  /** How many devices have done something at least so often. */
+  readonly count: (event: string, times?: number) => Promise<number>;
+}
+
+let tokens = 0;
+async function newWorld(): Promise<World> {
+  const app = await t.newApp();
+  const server = t.clientOf(app.serverKey);
+  return {
+    app,
+    server,
+    register: async () =>
+      (await server.post('/v1/devices', { platform: 'android', token: `erased-${++tokens}` })).body.id,
+    async track(who, ...names) {
+      const { status } = await server.post('/v1/events', { events: names.map((name) => ({ name, ...who })) });
+      expect(status).toBe(200);
+    },
+    async count(event, times = 1) {
+      const filter = { event, count: { op: 'gte', value: times } };
+      return (await server.post('/v1/segments/preview', { filter })).body.count;
+    },
+  };
+}
+
+const eventsOf = (app: TestApp) =>
+  t.sql<
+    { name: string; subjectId: Uuid; deviceId: Uuid | null; externalId: string | null; properties: object }[]
+  >`SELECT name, subject_id, device_id, external_id, properties FROM events WHERE app_id = ${app.id} ORDER BY id`;
+const daysOf = (app: TestApp) => t.sql<{ name: string; subjectId: Uuid; count: number }[]>`
+  SELECT name, subject_id, sum(count)::int AS count FROM subject_events WHERE app_id = ${app.id}
+  GROUP BY name, subject_id ORDER BY name, subject_id`;
+const uuidOf = (id: string): Uuid => decodeId('dev', id) ?? '';
+
+describe('an erased user', () => {
+  it('is named by no event any more, nor are their devices; amounts and counts stay', async () => {
+    const { app, server, register, track } = await newWorld();
+    const [phone, tablet, others] = [await register(), await register(), await register()];
+    await track({ device_id: phone }, 'anonymous', 'anonymous');
+    const { body: ada } = await server.post('/v1/users', { external_id: 'ada', device_id: phone });
+    await server.post('/v1/users', { external_id: 'ada', device_id: tablet });
+    await server.post('/v1/users', { external_id: 'bob', device_id: others });
+    await track({ device_id: phone }, 'linked');
+    await track({ external_id: 'ada' }, 'told');
+    await track({ device_id: others }, 'linked');
+    const purchase = { name: 'purchase', external_id: 'ada', properties: { amount: 79.9, currency: 'EUR', sku: 'x' } };
+    await server.post('/v1/events', purchase);
+    await track({}, 'nobody');
+    const before = await eventsOf(app);
+    expect((await server.delete('/v1/users/ada')).body).toEqual({
+      ...{ external_id: 'ada', deleted: true, devices_removed: 2 },
+    });
+    await clear();
+
+    const events = await eventsOf(app);
+    expect(events.map(({ name, properties }) => ({ name, properties }))).toEqual(
+      before.map(({ name, properties }) => ({ name, properties })),
+    );
+    const named = events.filter(({ deviceId, externalId }) => deviceId !== null || externalId !== null);
+    expect(named).toEqual([expect.objectContaining({ name: 'linked', deviceId: uuidOf(others), externalId: 'bob' })]);
+    const text = JSON.stringify([events, await daysOf(app)]);
+    for (const trace of ['ada', uuidOf(phone), uuidOf(tablet)]) expect(text).not.toContain(trace);
+    // Under the former user id, which resolves to nothing, and the device's past together under one random id.
+    const former = decodeId('usr', ada.id);
+    expect(events.filter(({ subjectId }) => subjectId === former).map(({ name }) => name)).toEqual([
+      ...['linked', 'told', 'purchase'],
+    ]);
+    const past = events.filter(({ name }) => name === 'anonymous').map(({ subjectId }) => subjectId);
+    expect(new Set(past).size).toBe(1);
+    expect(await daysOf(app)).toEqual(expect.arrayContaining([{ name: 'anonymous', subjectId: past[0], count: 2 }]));
+    expect((await daysOf(app)).map(({ count }) => count).reduce((sum, count) => sum + count, 0)).toBe(6);
+    expect(await t.sql`SELECT 1 FROM erasures WHERE app_id = ${app.id}`).toHaveLength(0);
+  });
+
+  it('leaves their devices a fresh start: what such a device does afterwards is its own, the same day too', async () => {
+    const { app, server, register, track, count } = await newWorld();
+    const device = await register();
+    await track({ device_id: device }, 'open', 'open');
+    await server.post('/v1/users', { external_id: 'ada', device_id: device });
+    expect(await count('open', 2)).toBe(1);
+    await server.delete('/v1/users/ada');
+    t.clock.advance(1_000);
+    await server.post('/v1/devices', { platform: 'android', token: `erased-${tokens}` });
+    await track({ device_id: device }, 'open');
+    await clear();
+    expect([await count('open', 1), await count('open', 2)]).toEqual([1, 0]);
+    const mine = (await eventsOf(app)).filter(({ subjectId }) => subjectId === uuidOf(device));
+    expect(mine).toEqual([expect.objectContaining({ name: 'open', deviceId: uuidOf(device) })]);
+    expect(await daysOf(app)).toEqual(
+      expect.arrayContaining([
+        { name: 'open', subjectId: uuidOf(device), count: 1 },
+        { name: 'open', subjectId: expect.not.stringMatching(uuidOf(device)), count: 2 },
+      ]),
+    );
+  });
+
+  it('and a next user of the same device, erased too, each keep a past of their own', async () => {
+    const { app, server, register, track } = await newWorld();
+    const device = await register();
+    for (const external_id of ['ada', 'bob']) {
+      await server.post('/v1/devices', { platform: 'android', token: `erased-${tokens}` });
+      await track({ device_id: device }, 'before');
+      await server.post('/v1/users', { external_id, device_id: device });
+      await track({ device_id: device }, 'as user');
+      t.clock.advance(1_000);
+      await server.delete(`/v1/users/${external_id}`);
+      t.clock.advance(1_000);
+    }
+    await clear();
+    const events = await eventsOf(app);
+    expect(events).toHaveLength(4);
+    expect(new Set(events.map(({ subjectId }) => subjectId)).size).toBe(4);
+    expect(events.filter(({ deviceId, externalId }) => deviceId !== null || externalId !== null)).toEqual([]);
+    expect(await t.sql`SELECT 1 FROM erasures WHERE app_id = ${app.id}`).toHaveLength(0);
+  });
+
+  it('whom only events named is erased as well', async () => {
+    const { app, server, track } = await newWorld();
+    await track({ external_id: 'only-told' }, 'told');
+    expect((await server.delete('/v1/users/only-told')).body).toMatchObject({ deleted: true, devices_removed: 0 });
+    await clear();
+    expect(await eventsOf(app)).toEqual([expect.objectContaining({ name: 'told', deviceId: null, externalId: null })]);
+    expect((await server.delete('/v1/users/only-told')).status).toBe(404);
+  });
+
+  it('leaves another app what it has under the same external id', async () => {
+    const [mine, theirs] = [await newWorld(), await newWorld()];
+    for (const { track } of [mine, theirs]) await track({ external_id: 'both' }, 'told');
+    await mine.server.delete('/v1/users/both');
+    await clear();
+    expect((await eventsOf(mine.app)).map(({ externalId }) => externalId)).toEqual([null]);
+    expect((await eventsOf(theirs.app)).map(({ externalId }) => externalId)).toEqual(['both']);
+  });
+
+  it('reads null in deliveries, which keep everything else', async () => {
+    const app = await t.newApp();
+    const server = t.clientOf(app.serverKey);
+    const device_id = await t.registerDevice({}, app);
+    await server.post('/v1/users', { external_id: 'ada', device_id });
+    const content = { title: 'Sale' };
+    const { body: message } = await server.post('/v1/messages', { audience: { external_ids: ['ada'] }, content });
+    const delivery = async () => (await server.get(`/v1/messages/${message.id}/deliveries`)).body.data[0];
+    const before = await delivery();
+    expect(before).toMatchObject({ external_id: 'ada', device_id, status: 'sent' });
+    await server.delete('/v1/users/ada');
+    expect(await delivery()).toEqual({ ...before, external_id: null });
+    await clear();
+    await server.post('/v1/users', { external_id: 'ada' });
+    expect(await delivery()).toEqual({ ...before, external_id: null });
+  });
+
+  it('loses the own properties of their devices', async () => {
+    const { server } = await newWorld();
+    const { body } = await server.post('/v1/devices', {
+      ...{ platform: 'android', token: `erased-${++tokens}`, properties: { mail: 'ada@private.example' } },
+    });
+    await server.post('/v1/users', { external_id: 'ada', device_id: body.id });
+    await server.delete('/v1/users/ada');
+    const { body: page } = await server.get('/v1/devices');
+    expect(page.data).toEqual([expect.objectContaining({ id: body.id, properties: {}, external_id: null })]);
+  });
+});
+
+describe('the clearing', () => {
+  it('leaves alone what was erased within the last minute: somebody may still be writing', async () => {
+    const { app, server, track } = await newWorld();
+    await track({ external_id: 'ada' }, 'told');
+    await server.delete('/v1/users/ada');
+    await finishErasures(deps);
+    expect(await eventsOf(app)).toEqual([expect.objectContaining({ externalId: 'ada' })]);
+    await clear();
+    expect(await eventsOf(app)).toEqual([expect.objectContaining({ externalId: null })]);
+  });
+
+  it('may be interrupted anywhere and begun again, and by two at once: it ends the same', async () => {
+    const { app, server, register, track } = await newWorld();
+    const device = await register();
+    await track({ device_id: device }, 'a', 'a', 'b', 'c');
+    await server.post('/v1/users', { external_id: 'ada', device_id: device });
+    await track({ device_id: device }, 'a', 'b');
+    await server.delete('/v1/users/ada');
+    t.clock.advance(61_000);
+    for (let failing = 1; failing <= 3; failing++) {
+      let pieces = 0;
+      const interrupted = async (turn: ErasureTurn): Promise<void> => {
+        const run: ErasureTurn['run'] = async (work) => {
+          if (++pieces === failing) throw new Error('interrupted');
+          await turn.run(work);
+        };
+        await forgetPeople(t.sql, { ...turn, run });
+      };
+      await expect(finishErasures({ ...deps, forget: [interrupted] })).rejects.toThrow('interrupted');
+      expect(await t.sql`SELECT 1 FROM erasures WHERE app_id = ${app.id}`).toHaveLength(1);
+    }
+    await Promise.all([finishErasures(deps), finishErasures(deps)]);
+    await finishErasures(deps);
+    const days = await daysOf(app);
+    expect(days.map(({ name, count }) => `${name} ${count}`).sort()).toEqual(['a 1', 'a 2', 'b 1', 'b 1', 'c 1']);
+    expect(new Set(days.map(({ subjectId }) => subjectId)).size).toBe(2);
+    expect(await eventsOf(app)).toHaveLength(6);
+    expect(await t.sql`SELECT 1 FROM erasures WHERE app_id = ${app.id}`).toHaveLength(0);
+  });
+
+  it('of one app that fails holds up no other', async () => {
+    const [sick, well] = [await newWorld(), await newWorld()];
+    for (const { server, track } of [sick, well]) {
+      await track({ external_id: 'ada' }, 'told');
+      await server.delete('/v1/users/ada');
+    }
+    t.clock.advance(61_000);
+    const failing = async (turn: ErasureTurn): Promise<void> => {
+      if (turn.appId === sick.app.id) throw new Error('this app is sick');
+      await forgetPeople(t.sql, turn);
+    };
+    await expect(finishErasures({ ...deps, forget: [failing] })).rejects.toThrow('this app is sick');
+    expect((await eventsOf(well.app)).map(({ externalId }) => externalId)).toEqual([null]);
+    expect((await eventsOf(sick.app)).map(({ externalId }) => externalId)).toEqual(['ada']);
+    await finishErasures(deps);
+    expect((await eventsOf(sick.app)).map(({ externalId }) => externalId)).toEqual([null]);
+  });
+
+  it('loses no event that is tracked on the same day meanwhile, and miscounts none', async () => {
+    const { app, server, register, track } = await newWorld();
+    const device = await register();
+    await track({ device_id: device }, 'open');
+    await server.post('/v1/users', { external_id: 'ada', device_id: device });
+    await server.delete('/v1/users/ada');
+    t.clock.advance(61_000);
+    await Promise.all([
+      finishErasures(deps),
+      ...Array.from({ length: 20 }, () => track({ device_id: device }, 'open')),
+    ]);
+    await finishErasures(deps);
+    const mine = (await eventsOf(app)).filter(({ subjectId }) => subjectId === uuidOf(device));
+    expect(mine).toHaveLength(20);
+    const days = await daysOf(app);
+    expect(days.find(({ subjectId }) => subjectId === uuidOf(device))?.count).toBe(20);
+    expect(days.map(({ count }) => count).sort()).toEqual([1, 20]);
+  });
+
+  it('carries over every column of an event', async () => {
+    const columns = await t.sql<{ name: string }[]>`
+      SELECT attname AS name FROM pg_attribute WHERE attrelid = 'events'::regclass AND attnum > 0 AND NOT attisdropped`;
+    // What `moveDeviceEvents` inserts again, and the two that it clears. A further column belongs in that statement.
+    expect(columns.map(({ name }) => name).sort()).toEqual(
+      [
+        'app_id',
+        'subject_id',
+        'id',
+        'name',
+        'at',
+        'properties',
+        'amount',
+        'currency',
+        'device_id',
+        'external_id',
+      ].sort(),
+    );
+  });
+});
