@@ -362,6 +362,17 @@ CREATE TABLE field_uses (
   CONSTRAINT field_uses_previews_check CHECK ((previews > 0))
 );
 
+CREATE TABLE imports (
+  app_id uuid NOT NULL,
+  fingerprint bytea NOT NULL,
+  position bigint NOT NULL,
+  progress jsonb NOT NULL,
+  updated_at timestamp with time zone NOT NULL,
+  CONSTRAINT imports_pkey PRIMARY KEY (app_id, fingerprint),
+  CONSTRAINT imports_fingerprint_check CHECK ((octet_length(fingerprint) = 32)),
+  CONSTRAINT imports_position_check CHECK (("position" >= 0))
+);
+
 CREATE TABLE instance (
   id smallint NOT NULL,
   system_identifier text COLLATE "C" NOT NULL,

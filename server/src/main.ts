@@ -7,6 +7,7 @@ import { CommandError } from './cli/command-error.ts';
 import { addDoctorCommand } from './cli/doctor.ts';
 import { addExportCommands } from './cli/export.ts';
 import { addIdentifySecretCommands } from './cli/identify-secret.ts';
+import { addImportCommand } from './cli/import.ts';
 import { addKeyCommands } from './cli/key.ts';
 import { addMigrateCommand } from './cli/migrate.ts';
 import { addPauseCommands } from './cli/pause.ts';
@@ -37,6 +38,7 @@ function buildProgram(): Command {
   addIdentifySecretCommands(program);
   addExportCommands(program);
   addSeedCommand(program);
+  addImportCommand(program);
   addSandboxCommand(program);
   addDoctorCommand(program);
   addBackupCommands(program);

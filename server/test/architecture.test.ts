@@ -16,7 +16,7 @@ const rows: readonly (readonly string[])[] = [
   ['audience'],
   ['devices'],
   ['users'],
-  ['delivery', 'segments', 'events'],
+  ['delivery', 'segments', 'events', 'imports'],
   ['messages', 'receipts', 'reports'],
   [
     'http',

@@ -5,7 +5,13 @@ import type { Sql, Tx } from '../platform/db.ts';
 import { transaction } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Seal, SealPlace } from '../platform/seal.ts';
-import { insertCredential, listCredentials, replaceCurrentCredential, takeCredentialId } from './queries.ts';
+import {
+  insertCredential,
+  insertFormerCredential,
+  listCredentials,
+  replaceCurrentCredential,
+  takeCredentialId,
+} from './queries.ts';
 
 export interface OpenCredential {
   readonly id: number;
@@ -62,6 +68,31 @@ export async function saveCredential(
     await replaceCurrentCredential(tx, clock, appId, channel);
     const secret = seal.seal(credential.secret, placeOf(appId, id));
     await insertCredential(tx, { appId, id, channel, public: credential.public, secret });
+    return id;
+  });
+}
+
+/**
+ * Adds a credential that was current elsewhere, for devices that are bound to it: never the current one of its channel here. One
+ * that the app has, by `isSame`, is not added again. Returns its number.
+ */
+export async function addFormerCredential(
+  { sql, clock, seal }: { sql: Sql; clock: Clock; seal: Seal },
+  credential: { appId: Uuid; channel: string; public: Record<string, unknown>; secret: string },
+  isSame: (publicPart: Readonly<Record<string, unknown>>) => boolean,
+): Promise<number> {
+  const { appId, channel } = credential;
+  const find = async (tx: Tx): Promise<number | undefined> =>
+    (await listCredentials(tx, appId)).find((each) => each.channel === channel && isSame(each.public))?.id;
+  // Asked first without the number, of which an app has not so many.
+  const known = await find(sql);
+  if (known !== undefined) return known;
+  return transaction(sql, async (tx: Tx) => {
+    const id = await takeCredentialId(tx, appId);
+    const added = await find(tx);
+    if (added !== undefined) return added;
+    const secret = seal.seal(credential.secret, placeOf(appId, id));
+    await insertFormerCredential(tx, clock, { appId, id, channel, public: credential.public, secret });
     return id;
   });
 }

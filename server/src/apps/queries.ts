@@ -180,6 +180,18 @@ export async function insertCredential(
     VALUES (${appId}, ${id}, ${channel}, ${tx.json(credential.public as never)}, ${secret})`;
 }
 
+/** Adds a credential that is no longer current, so that only devices bound to it are sent to with it. */
+export async function insertFormerCredential(
+  tx: Tx,
+  clock: Clock,
+  credential: { appId: Uuid; id: number; channel: string; public: Record<string, unknown>; secret: string },
+): Promise<void> {
+  const { appId, id, channel, secret } = credential;
+  await tx`
+    INSERT INTO credentials (app_id, id, channel, public, secret, replaced_at)
+    VALUES (${appId}, ${id}, ${channel}, ${tx.json(credential.public as never)}, ${secret}, ${clock.now})`;
+}
+
 /** Every credential an app ever had, newest first: senders need former VAPID keys too. */
 export async function listCredentials(tx: Tx, appId: Uuid): Promise<CredentialRecord[]> {
   return tx<CredentialRecord[]>`

@@ -1,5 +1,6 @@
 // SQL: the audience rows of many new devices at once, for filling an app.
 import type { Platform } from '../channels/channel.ts';
+import { copyRows } from '../platform/copy-rows.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { DeviceFacts } from './device-facts.ts';
@@ -14,25 +15,20 @@ export interface AudienceRowToAdd {
   readonly lastSeenAt: Date;
 }
 
-/** Adds the rows of devices that are new in this transaction. */
+/** Adds the rows of devices that are new in this transaction. Their copies were made with the same slots. */
 export async function insertAudienceRows(tx: Tx, appId: Uuid, devices: readonly AudienceRowToAdd[]): Promise<void> {
-  const rows = devices.map(({ deviceId, platform, facts, copy, createdAt, lastSeenAt }) => ({
-    app_id: appId,
-    device_id: deviceId,
-    platform,
-    active: true,
-    created_at: createdAt,
-    last_seen_at: lastSeenAt,
-    locale: facts.locale,
-    timezone: facts.timezone,
-    app_version: facts.appVersion,
-    sdk: facts.sdk,
-    os: facts.os,
-    os_version: facts.osVersion,
-    model: facts.model,
-    ...copy.columns,
-    overflow: copy.overflow,
-  }));
-  // Rows are named by columns: slots that a row does not use are absent and read as null.
-  await tx`INSERT INTO audience SELECT * FROM jsonb_populate_recordset(NULL::audience, ${tx.json(rows as never)})`;
+  const [first] = devices;
+  if (!first) return;
+  // Known words and slots (`slotColumn`), never a caller's text.
+  const copied = Object.keys(first.copy.columns);
+  await copyRows(
+    tx`
+      COPY audience (app_id, device_id, platform, active, created_at, last_seen_at, locale, timezone, app_version, sdk, os,
+        os_version, model, overflow, ${tx(copied)}) FROM STDIN`,
+    devices.map(({ deviceId, platform, facts, copy, createdAt, lastSeenAt }) => [
+      ...[appId, deviceId, platform, true, createdAt, lastSeenAt, facts.locale, facts.timezone, facts.appVersion],
+      ...[facts.sdk, facts.os, facts.osVersion, facts.model, copy.overflow],
+      ...copied.map((column) => copy.columns[column] ?? null),
+    ]),
+  );
 }

@@ -55,6 +55,19 @@ export async function updateSeenDevice(
   return found(row, deviceId);
 }
 
+/** What is known of a device is put right, which is no sign of life from it: it stays as active as it was. */
+export async function updateKnownDevice(
+  tx: Tx,
+  appId: Uuid,
+  { deviceId, facts, lastSeenAt }: { deviceId: Uuid; facts: DeviceFacts; lastSeenAt: Date },
+): Promise<void> {
+  await tx`
+    UPDATE audience SET last_seen_at = greatest(last_seen_at, ${lastSeenAt}),
+      locale = ${facts.locale}, timezone = ${facts.timezone}, app_version = ${facts.appVersion}, sdk = ${facts.sdk},
+      os = ${facts.os}, os_version = ${facts.osVersion}, model = ${facts.model}
+    WHERE app_id = ${appId} AND device_id = ${deviceId}`;
+}
+
 /** One device's row. */
 export async function getAudienceRow(tx: Tx, appId: Uuid, deviceId: Uuid): Promise<AudienceRow> {
   const [row] = await tx<AudienceRow[]>`
@@ -97,6 +110,14 @@ export async function raiseLastSeen(tx: Tx, appId: Uuid, seen: ReadonlyMap<Uuid,
 export async function listDeviceIdsOfUser(tx: Tx, appId: Uuid, externalId: string): Promise<Uuid[]> {
   const rows = await tx<{ deviceId: Uuid }[]>`
     SELECT device_id FROM audience WHERE app_id = ${appId} AND external_id = ${externalId} ORDER BY device_id`;
+  return rows.map((row) => row.deviceId);
+}
+
+/** Which devices belong to any of these users now? */
+export async function listDeviceIdsOfUsers(tx: Tx, appId: Uuid, externalIds: readonly string[]): Promise<Uuid[]> {
+  const rows = await tx<{ deviceId: Uuid }[]>`
+    SELECT device_id FROM audience
+    WHERE app_id = ${appId} AND external_id IS NOT NULL AND external_id = ANY(${externalIds as string[]}::text[])`;
   return rows.map((row) => row.deviceId);
 }
 

@@ -1,13 +1,13 @@
 // The credentials that `channel set` is given, of each channel: read from their files, and judged as their channel will judge
 // them, so that what cannot work is refused before it is stored. Shows nothing of a private key.
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
 import { parseApnsCredential } from '../channels/apns/credential.ts';
 import type { ChannelId } from '../channels/channel.ts';
 import { parseServiceAccount } from '../channels/fcm/credential.ts';
 import { generateVapidKeys, parseVapidKeys } from '../channels/webpush/vapid.ts';
 import { defaultVapidSubject } from '../first-start.ts';
 import { CommandError } from './command-error.ts';
+import { readVapidPairs, type VapidPair } from './vapid-file.ts';
 
 export interface CredentialOptions {
   readonly subject?: string;
@@ -78,11 +78,8 @@ const publicFields: Readonly<Record<ChannelId, readonly (readonly [name: string,
   ],
 };
 
-const vapidFileSchema = z.object({ publicKey: z.string(), privateKey: z.string(), subject: z.string().optional() });
-
-// The form that `web-push generate-vapid-keys --json` prints, with an optional subject beside it.
 function readVapid({ subject, vapidFile }: CredentialOptions): (former: Public | undefined) => StorableCredential {
-  const given = vapidFile === undefined ? undefined : parseVapidFile(vapidFile);
+  const given = vapidFile === undefined ? undefined : readOnePair(vapidFile);
   return (former) => {
     const formerSubject = former?.['subject'];
     const keys = {
@@ -102,17 +99,10 @@ function readVapid({ subject, vapidFile }: CredentialOptions): (former: Public |
   };
 }
 
-function parseVapidFile(file: string): z.infer<typeof vapidFileSchema> {
-  let value: unknown;
-  try {
-    value = JSON.parse(readOption('vapidFile', file));
-  } catch (error) {
-    if (error instanceof CommandError) throw error;
-    throw new CommandError(`--vapid-file ${file} is not JSON`);
-  }
-  const parsed = vapidFileSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  throw new CommandError(`--vapid-file ${file} must hold {"publicKey": "…", "privateKey": "…"}`);
+function readOnePair(file: string): VapidPair {
+  const [pair, ...more] = readVapidPairs(file);
+  if (pair && more.length === 0) return pair;
+  throw new CommandError(`--vapid-file ${file} holds several pairs, and a channel has one`);
 }
 
 function readApns(options: CredentialOptions): StorableCredential {

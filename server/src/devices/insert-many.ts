@@ -1,5 +1,6 @@
 // SQL: many new devices at once, for filling an app. Adds and never changes: a token that has a device keeps it.
-import type { Platform } from '../channels/channel.ts';
+import type { Environment, Platform } from '../channels/channel.ts';
+import { copyRows } from '../platform/copy-rows.ts';
 import type { Tx } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
 import type { StoredProperties } from '../properties/property.ts';
@@ -14,6 +15,8 @@ export interface DeviceToAdd {
   readonly createdAt: Date;
   readonly registeredAt: Date;
   readonly identifiedAt: Date | null;
+  /** Of an iOS device that says so itself. */
+  readonly environment?: Environment | null;
 }
 
 /** Claims the tokens of new devices. Returns the ids of those that got theirs; the others' tokens have a device already. */
@@ -36,30 +39,22 @@ export async function insertTokens(
 
 /** Adds devices whose tokens were claimed in this transaction, each with the first entry of its history. */
 export async function insertDevices(tx: Tx, appId: Uuid, devices: readonly DeviceToAdd[]): Promise<void> {
-  const rows = devices.map(({ id, platform, token, credentialId, properties, registeredAt, identifiedAt }) => ({
-    app_id: appId,
-    id,
-    platform,
-    token: token.text,
-    token_hash: hexOf(token.hash),
-    token_hint: token.hint,
-    credential_id: credentialId,
-    properties,
-    status: 'active',
-    mismatches: 0,
-    registered_at: registeredAt,
-    identified_at: identifiedAt,
-  }));
-  await tx`INSERT INTO devices SELECT * FROM jsonb_populate_recordset(NULL::devices, ${tx.json(rows)})`;
-  const changes = devices.map(({ id, platform, createdAt }) => ({
-    app_id: appId,
-    device_id: id,
-    id: mintUuid(createdAt.getTime()),
-    at: createdAt,
-    platform,
-    status: 'active',
-  }));
-  await tx`INSERT INTO device_changes SELECT * FROM jsonb_populate_recordset(NULL::device_changes, ${tx.json(changes)})`;
+  if (devices.length === 0) return;
+  await copyRows(
+    tx`
+      COPY devices (app_id, id, platform, token, token_hash, token_hint, credential_id, environment, properties, status,
+        registered_at, identified_at) FROM STDIN`,
+    devices.map(({ id, platform, token, credentialId, environment = null, properties, registeredAt, identifiedAt }) => [
+      ...[appId, id, platform, token.text, token.hash, token.hint, credentialId, environment, properties, 'active'],
+      ...[registeredAt, identifiedAt],
+    ]),
+  );
+  await copyRows(
+    tx`COPY device_changes (app_id, device_id, id, at, platform, status) FROM STDIN`,
+    devices.map(({ id, platform, createdAt }) => {
+      return [appId, id, mintUuid(createdAt.getTime()), createdAt, platform, 'active'];
+    }),
+  );
 }
 
 // The text form that PostgreSQL reads bytes from.

@@ -118,6 +118,28 @@ export async function updateRegistration(
     WHERE app_id = ${appId} AND id = ${id}`;
 }
 
+/** What is known of a locked device is put right: its token, its status and the time of its registration stay. */
+export async function updateKnown(
+  tx: Tx,
+  device: {
+    readonly appId: Uuid;
+    readonly id: Uuid;
+    readonly environment: Environment | null;
+    readonly properties: StoredProperties;
+    /** For a device that is bound to none. */
+    readonly credentialId: number | null;
+    readonly identifiedAt: Date | null;
+  },
+): Promise<void> {
+  const { appId, id, environment, properties, credentialId, identifiedAt } = device;
+  await tx`
+    UPDATE devices SET properties = ${tx.json(properties)}, credential_id = coalesce(credential_id, ${credentialId}::smallint),
+      identified_at = coalesce(${identifiedAt}::timestamptz, identified_at),
+      environment_found = CASE WHEN environment IS NOT DISTINCT FROM ${environment}::text THEN environment_found END,
+      environment = ${environment}::text
+    WHERE app_id = ${appId} AND id = ${id}`;
+}
+
 /** A locked device has lost its token to another one. */
 export async function updateReplaced(tx: Tx, appId: Uuid, id: Uuid): Promise<void> {
   await tx`

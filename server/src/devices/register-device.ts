@@ -137,8 +137,12 @@ async function moveTokenTo(tx: Tx, clock: Clock, request: RegisterDevice, id: Uu
   return { id, device };
 }
 
-// Which device has the token now? Unless another has it, `newOwner` does from here on. The row stays locked.
-async function claimToken(tx: Tx, { appId, platform, token }: RegisterDevice, newOwner: Uuid): Promise<Uuid> {
+/** Which device has the token now? Unless another has it, `newOwner` does from here on. The row stays locked. */
+export async function claimToken(
+  tx: Tx,
+  { appId, platform, token }: Pick<RegisterDevice, 'appId' | 'platform' | 'token'>,
+  newOwner: Uuid,
+): Promise<Uuid> {
   for (;;) {
     const owner = await lockToken(tx, appId, platform, token.hash);
     if (owner !== undefined) return owner;

@@ -33,10 +33,20 @@ export async function changeProperties(
   const formerKept = keepsFormer ? former : {};
   const numbers = [...Object.keys(formerKept).map(Number), ...learned.changes.keys()];
   const catalog = await readCatalog(tx, appId, numbers);
+  return { ...applyChanges(formerKept, former, learned, catalog), catalog };
+}
+
+/** The same with a catalog that was read, for many owners at once: it has every number that is stored or changed. */
+export function applyChanges(
+  formerKept: StoredProperties,
+  former: StoredProperties,
+  learned: LearnedProperties,
+  catalog: ReadonlyMap<number, Property>,
+): Omit<ChangedProperties, 'catalog'> {
   const stored = mergeProperties(formerKept, learned.changes, (id) => catalog.has(id));
   if (Object.keys(stored).length > propertiesPerOwnerMax) {
     const message = `At most ${propertiesPerOwnerMax} properties are stored for one user or device.`;
     throw invalid([{ path: ['properties'], code: 'too_many_properties', message }]);
   }
-  return { stored, catalog, gone: textsGone(former, stored) };
+  return { stored, gone: textsGone(former, stored) };
 }

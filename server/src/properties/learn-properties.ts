@@ -1,6 +1,6 @@
 // New keys join the catalog with the type of their first value, and conflicts are told apart from what may be stored. Works
 // in the caller's transaction and before it takes any other lock, so that requests with new keys queue up in one order.
-import { type Issue, invalid } from '../platform/api-error.ts';
+import { type ApiError, type Issue, invalid } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -45,7 +45,7 @@ export interface LearnedProperties {
   readonly sightings: readonly Sighting[];
 }
 
-interface Sighting {
+export interface Sighting {
   readonly id: number;
   readonly sample: PropertyValue | null;
   /** For a value of another type: how long ago the last one that was counted must be at least. */
@@ -116,7 +116,7 @@ export async function forgetSamples(tx: Tx, appId: Uuid, gone: readonly TextGone
   for (const { id, sample } of await listShownSamples(tx, appId, gone)) await deleteSample(tx, appId, id, sample);
 }
 
-function byKey(entries: readonly CatalogEntry[]): Map<string, CatalogEntry> {
+export function byKey(entries: readonly CatalogEntry[]): Map<string, CatalogEntry> {
   return new Map(entries.map((entry) => [entry.key, entry]));
 }
 
@@ -131,12 +131,18 @@ function refuseUnknown(keys: readonly string[], entries: ReadonlyMap<string, Cat
   if (issues.length > 0) throw invalid(issues);
 }
 
-// A null for an unknown key registers nothing.
-function keysToAdd(given: PropertyChanges, entries: ReadonlyMap<string, CatalogEntry>): string[] {
+/** A null for an unknown key registers nothing. */
+export function keysToAdd(given: PropertyChanges, entries: ReadonlyMap<string, CatalogEntry>): string[] {
   return [...given].flatMap(([key, value]) => (value === null || entries.has(key) ? [] : [key]));
 }
 
-async function addToCatalog(
+export function tooManyProperties(): ApiError {
+  const message = `An app has at most ${propertiesPerAppMax} properties.`;
+  return invalid([{ path: ['properties'], code: 'too_many_properties', message }]);
+}
+
+/** Adds keys with their values, of which `given` has one for each; the caller holds the catalog and took their numbers. */
+export async function addToCatalog(
   tx: Tx,
   clock: Clock,
   appId: Uuid,
@@ -146,8 +152,7 @@ async function addToCatalog(
 ): Promise<CatalogEntry[]> {
   if (keys.length === 0) return [];
   if ((await countProperties(tx, appId)) + keys.length > propertiesPerAppMax) {
-    const message = `An app has at most ${propertiesPerAppMax} properties.`;
-    throw invalid([{ path: ['properties'], code: 'too_many_properties', message }]);
+    throw tooManyProperties();
   }
   const values = keys.map((key) => given.get(key) ?? false);
   const taken = [...(await listSlottedAndNumbered(tx, appId, [])), ...(await listRetiredSlots(tx, appId))];
@@ -166,7 +171,8 @@ async function addToCatalog(
   }));
 }
 
-function sortOut(
+/** What of one request may be stored, what conflicts, and what is worth remembering. */
+export function sortOut(
   given: PropertyChanges,
   entries: ReadonlyMap<string, CatalogEntry>,
   isServer: boolean,

@@ -96,15 +96,15 @@ export async function updateSighting(
     WHERE app_id = ${appId} AND id = ${id}`;
 }
 
-/** Counts a value of another type, unless one was counted less than `quietMs` ago; 0 counts every one. */
+/** Counts values of another type, unless one was counted less than `quietMs` ago; 0 counts every one. */
 export async function updateConflict(
   tx: Tx,
   clock: Clock,
   appId: Uuid,
-  { id, quietMs }: { id: number; quietMs: number },
+  { id, quietMs, count = 1 }: { id: number; quietMs: number; count?: number },
 ): Promise<void> {
   await tx`
-    UPDATE properties SET conflicts_count = conflicts_count + 1, last_conflict_at = ${clock.now}
+    UPDATE properties SET conflicts_count = conflicts_count + ${count}::int, last_conflict_at = ${clock.now}
     WHERE app_id = ${appId} AND id = ${id} AND (${quietMs}::float8 = 0 OR last_conflict_at IS NULL
       OR last_conflict_at <= ${clock.now} - ${quietMs}::float8 * interval '1 millisecond')`;
 }

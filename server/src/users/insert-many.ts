@@ -1,4 +1,5 @@
 // SQL: many new users at once, for filling an app. Adds and never changes: whoever has a row already keeps it.
+import { copyRows } from '../platform/copy-rows.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { StoredProperties } from '../properties/property.ts';
@@ -21,8 +22,12 @@ export async function findKnownPeople(tx: Tx, appId: Uuid, externalIds: readonly
   return new Set(rows.map((row) => row.externalId));
 }
 
-/** Adds people with their profiles. An external id that is taken is an error: then nothing may be kept of the transaction. */
-export async function insertUsers(tx: Tx, appId: Uuid, users: readonly UserToAdd[]): Promise<void> {
+/** Gives external ids their user ids. Returns those that had none; the others' are taken. */
+export async function insertNewPeople(
+  tx: Tx,
+  appId: Uuid,
+  users: readonly Pick<UserToAdd, 'id' | 'externalId' | 'createdAt'>[],
+): Promise<Set<string>> {
   const people = users.map(({ id, externalId, createdAt }) => ({
     app_id: appId,
     external_id: externalId,
@@ -30,18 +35,28 @@ export async function insertUsers(tx: Tx, appId: Uuid, users: readonly UserToAdd
     created_at: createdAt,
   }));
   // One JSON document of rows named by columns: a thousand rows cost one parameter.
-  await tx`INSERT INTO people SELECT * FROM jsonb_populate_recordset(NULL::people, ${tx.json(people)})`;
-  const profiles = users.map(({ id, externalId, firstName, country, language, timezone, properties, createdAt }) => ({
-    app_id: appId,
-    external_id: externalId,
-    id,
-    first_name: firstName,
-    country,
-    language,
-    timezone,
-    properties,
-    created_at: createdAt,
-    updated_at: createdAt,
-  }));
-  await tx`INSERT INTO users SELECT * FROM jsonb_populate_recordset(NULL::users, ${tx.json(profiles)})`;
+  const rows = await tx<{ externalId: string }[]>`
+    INSERT INTO people SELECT * FROM jsonb_populate_recordset(NULL::people, ${tx.json(people)})
+    ON CONFLICT DO NOTHING RETURNING external_id`;
+  return new Set(rows.map((row) => row.externalId));
+}
+
+/** Adds people with their profiles. An external id that is taken is an error: then nothing may be kept of the transaction. */
+export async function insertUsers(tx: Tx, appId: Uuid, users: readonly UserToAdd[]): Promise<void> {
+  const added = await insertNewPeople(tx, appId, users);
+  if (added.size < users.length) throw new Error('an external id is taken');
+  await insertProfiles(tx, appId, users);
+}
+
+/** Adds the profiles of people who have none. */
+export async function insertProfiles(tx: Tx, appId: Uuid, users: readonly UserToAdd[]): Promise<void> {
+  if (users.length === 0) return;
+  await copyRows(
+    tx`
+      COPY users (app_id, external_id, id, first_name, country, language, timezone, properties, created_at, updated_at)
+      FROM STDIN`,
+    users.map(({ id, externalId, firstName, country, language, timezone, properties, createdAt }) => [
+      ...[appId, externalId, id, firstName, country, language, timezone, properties, createdAt, createdAt],
+    ]),
+  );
 }

@@ -74,6 +74,13 @@ export async function findUser(tx: Tx, appId: Uuid, externalId: string): Promise
   return user;
 }
 
+/** The profiles under these external ids. */
+export async function findUsers(tx: Tx, appId: Uuid, externalIds: readonly string[]): Promise<User[]> {
+  return tx<User[]>`
+    SELECT ${userColumns(tx)} FROM users
+    WHERE app_id = ${appId} AND external_id = ANY(${externalIds as string[]}::text[])`;
+}
+
 export type UserWrite = Omit<User, 'createdAt' | 'updatedAt'>;
 
 export async function insertUser(tx: Tx, clock: Clock, appId: Uuid, user: UserWrite): Promise<User> {

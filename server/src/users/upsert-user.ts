@@ -55,8 +55,16 @@ async function upsertIn(tx: Tx, clock: Clock, request: UpsertUser): Promise<Upse
   return { user, created: !former, conflicts: learned.conflicts, catalog: changed.catalog, deviceIds };
 }
 
-function mergeAttributes(former: User | undefined, given: UpsertUser) {
-  const merge = (name: 'firstName' | 'country' | 'language' | 'timezone'): string | null => {
+const attributeNames = ['firstName', 'country', 'language', 'timezone'] as const;
+type AttributeName = (typeof attributeNames)[number];
+export type UserAttributes = Pick<User, AttributeName>;
+
+/** The built-in attributes after a request: an absent one is kept. */
+export function mergeAttributes(
+  former: UserAttributes | undefined,
+  given: Pick<UpsertUser, AttributeName>,
+): UserAttributes {
+  const merge = (name: AttributeName): string | null => {
     const value = given[name];
     return value === undefined ? (former?.[name] ?? null) : value;
   };

@@ -1,0 +1,217 @@
+// `import`: users and devices from a file, ours or another service's. Says at the end what became of every line; those that were
+// rejected are listed in a file beside it, each with the reason.
+import { createHash } from 'node:crypto';
+import type { Command } from 'commander';
+import { addFormerCredential } from '../apps/credentials.ts';
+import { type App, type CredentialRecord, listCredentials } from '../apps/queries.ts';
+import type { ChannelId } from '../channels/channel.ts';
+import { parseVapidKeys } from '../channels/webpush/vapid.ts';
+import { type Config, loadConfig } from '../config.ts';
+import { defaultVapidSubject } from '../first-start.ts';
+import { CellTypes } from '../imports/cells.ts';
+import { type Detected, detectFormat, headBytes } from '../imports/detect.ts';
+import { type ImportProgress, importFile } from '../imports/import-file.ts';
+import { chain, type Input, openInput, readHead } from '../imports/input.ts';
+import { type CredentialsToBind, createJudge } from '../imports/judge.ts';
+import { RejectFile } from '../imports/reject-file.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { loadTimeZones } from '../platform/time-zones.ts';
+import { propertiesPerAppMax } from '../properties/property.ts';
+import { listProperties } from '../properties/queries.ts';
+import { type Answer, type AnswerOptions, answer, note, printable, table, withJson } from './answer.ts';
+import { describe, presentApp } from './app.ts';
+import { CommandError } from './command-error.ts';
+import { type CommandContext, withDatabase } from './context.ts';
+import { endpointRulesOf } from './endpoint-rules.ts';
+import { getApp } from './find-app.ts';
+import { readVapidPairs, type VapidPair } from './vapid-file.ts';
+
+interface ImportOptions extends AnswerOptions {
+  readonly vapidFile: readonly string[];
+}
+
+const noteEvery = 25_000;
+
+export function addImportCommand(program: Command): void {
+  withJson(program.command('import <APP> <FILE>'))
+    .description('users and devices from a CSV or NDJSON file, ours or of another service; - reads standard input')
+    .option(
+      '--vapid-file <FILE>',
+      'VAPID keys that browsers in the file subscribed with; may be given several times',
+      (file: string, files: readonly string[]) => [...files, file],
+      [],
+    )
+    .action((app: string, file: string, options: ImportOptions) =>
+      answer(options, () => importInto(app, file, options)),
+    );
+}
+
+async function importInto(appName: string, file: string, options: ImportOptions): Promise<Answer> {
+  const config = loadConfig();
+  const pairs = options.vapidFile.flatMap(readVapidPairs);
+  const input = await openInput(file);
+  try {
+    // Before the database is asked: what is of no known format needs none.
+    const pieces = input.bytes[Symbol.asyncIterator]();
+    const head = await readHead(pieces, headBytes);
+    const format = detectFormat(head);
+    return await withDatabase(config, async (context) => {
+      const app = await getApp(context.sql, appName);
+      const given = await addVapidKeys(context, app.id, pairs);
+      return run(context, config, { app, file, format, given, input: { ...input, bytes: chain(head, pieces) } });
+    });
+  } finally {
+    await input.close();
+  }
+}
+
+interface Run {
+  readonly app: App;
+  readonly file: string;
+  readonly format: Detected;
+  readonly given: readonly number[];
+  readonly input: Input;
+}
+
+async function run(
+  { sql, clock }: CommandContext,
+  config: Config,
+  { app, file, format, given, input }: Run,
+): Promise<Answer> {
+  const credentials = await listCredentials(sql, app.id);
+  const catalog = await listProperties(sql, app.id, null, propertiesPerAppMax);
+  const types = new CellTypes(new Map(catalog.map(({ key, type }) => [key, type])));
+  const judge = createJudge({
+    endpointRules: endpointRulesOf(config),
+    timeZones: await loadTimeZones(sql),
+    credentials: credentialsToBind(credentials, given),
+    types,
+  });
+  const rejects = new RejectFile(`${file === '-' ? 'stdin' : file}.rejected.${format.kind}`, format);
+  if (format.ignored.length > 0) note(`Columns that mean nothing here: ${format.ignored.map(printable).join(', ')}`);
+  const startedAt = performance.now();
+  let noted = 0;
+  const done = await importFile(
+    { sql, clock },
+    {
+      appId: app.id,
+      fingerprint: input.fingerprint && fingerprintWith(input.fingerprint, credentials),
+      bytes: input.bytes,
+      format,
+      judge,
+      types,
+      rejects,
+      onProgress: ({ records }) => {
+        if (records - noted < noteEvery) return;
+        noted = records;
+        note(`${records.toLocaleString('en-US')} lines`);
+      },
+    },
+  );
+  const seconds = (performance.now() - startedAt) / 1000;
+  return present(app, format, rejects.path, done, seconds);
+}
+
+/** Adds the pairs as former credentials, and returns their numbers. Nothing is added where one of them is no pair. */
+async function addVapidKeys(
+  { sql, clock, loadSeal }: CommandContext,
+  appId: Uuid,
+  pairs: readonly VapidPair[],
+): Promise<number[]> {
+  if (pairs.length === 0) return [];
+  const credentials = pairs.map((pair) => {
+    const subject = pair.subject ?? defaultVapidSubject;
+    const parsed = parseVapidKeys({ ...pair, subject, id: pair.publicKey });
+    if ('credential' in parsed) {
+      const { publicKey } = parsed.credential;
+      return { appId, channel: 'webpush', public: { publicKey, subject }, secret: pair.privateKey };
+    }
+    const [issue] = parsed.issues;
+    throw new CommandError(`--vapid-file: ${issue?.path.join('.')}: ${issue?.message}`);
+  });
+  const seal = await loadSeal();
+  const ids: number[] = [];
+  for (const credential of credentials) {
+    const isSame = (known: Readonly<Record<string, unknown>>) => known['publicKey'] === credential.public.publicKey;
+    ids.push(await addFormerCredential({ sql, clock, seal }, credential, isSame));
+  }
+  return [...new Set(ids)];
+}
+
+function credentialsToBind(credentials: readonly CredentialRecord[], given: readonly number[]): CredentialsToBind {
+  const current = (channel: ChannelId): number | null =>
+    credentials.find((each) => each.channel === channel && each.replacedAt === null)?.id ?? null;
+  const [only = null, ...others] = given;
+  return {
+    ios: current('apns'),
+    android: current('fcm'),
+    web: new Map(
+      credentials.flatMap(({ id, channel, public: { publicKey } }) =>
+        channel === 'webpush' && typeof publicKey === 'string' ? [[publicKey, id]] : [],
+      ),
+    ),
+    webOtherwise: others.length === 0 ? only : null,
+  };
+}
+
+// Rows that were rejected for want of a key are tried again when it is there.
+function fingerprintWith(fingerprint: Buffer, credentials: readonly CredentialRecord[]): Buffer {
+  const keys = credentials.map(({ id, channel }) => `${channel} ${id}`);
+  return createHash('sha256').update(fingerprint).update(keys.join()).digest();
+}
+
+function present(app: App, format: Detected, rejectedFile: string, done: ImportProgress, seconds: number): Answer {
+  const { records, counts, rejected, reasons } = done;
+  const count = (value: number): string => value.toLocaleString('en-US');
+  const rows = [
+    ['devices', counts.devicesCreated, counts.devicesUpdated, counts.devicesUnchanged],
+    ['users', counts.usersCreated, counts.usersUpdated, counts.usersUnchanged],
+  ].map((row) => row.map((cell) => (typeof cell === 'number' ? count(cell) : cell)));
+  const lines = [
+    describe(app),
+    '',
+    `${count(records)} lines (${format.name}) in ${seconds.toFixed(1)} s.`,
+    '',
+    table(['', 'NEW', 'CHANGED', 'AS BEFORE'], rows),
+  ];
+  if (counts.devicesOptedOut > 0)
+    lines.push('', `${count(counts.devicesOptedOut)} devices have opted out here and stay so.`);
+  if (counts.propertyConflicts > 0) {
+    lines.push(
+      '',
+      `${count(counts.propertyConflicts)} values were left out: the catalog knows their keys under another type.`,
+    );
+  }
+  const byCount = Object.entries(reasons).sort(([, one], [, other]) => other - one);
+  if (rejected > 0) {
+    lines.push(
+      '',
+      table(
+        ['REJECTED', 'WHY'],
+        byCount.map(([sentence, times]) => [count(times), sentence]),
+      ),
+    );
+  }
+  return {
+    document: {
+      app: presentApp(app),
+      format: format.name,
+      lines: records,
+      devices: {
+        created: counts.devicesCreated,
+        updated: counts.devicesUpdated,
+        unchanged: counts.devicesUnchanged,
+        opted_out: counts.devicesOptedOut,
+      },
+      users: { created: counts.usersCreated, updated: counts.usersUpdated, unchanged: counts.usersUnchanged },
+      property_conflicts: counts.propertyConflicts,
+      ignored_columns: format.ignored,
+      rejected,
+      rejected_file: rejected > 0 ? rejectedFile : null,
+      reasons: byCount.map(([reason, times]) => ({ reason, lines: times })),
+      seconds: Number(seconds.toFixed(3)),
+    },
+    text: lines.join('\n'),
+    ...(rejected > 0 && { problem: `${count(rejected)} of ${count(records)} lines were rejected: ${rejectedFile}` }),
+  };
+}

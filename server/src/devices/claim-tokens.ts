@@ -1,0 +1,33 @@
+// Many tokens are claimed at once, for imports: each for a new device, unless one has it already. The rows of all of them stay
+// locked until the transaction ends, so that a registration that races for one of them waits and then finds its device.
+import type { Platform } from '../channels/channel.ts';
+import type { Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { insertTokens } from './insert-many.ts';
+import { lockToken } from './queries.ts';
+import { claimToken } from './register-device.ts';
+import type { DeviceToken } from './token.ts';
+
+export interface TokenClaim {
+  /** The device that gets the token if nobody has it. */
+  readonly id: Uuid;
+  readonly platform: Platform;
+  readonly token: DeviceToken;
+}
+
+/** The device behind each token, by the id of its claim. No token may be claimed twice. */
+export async function claimTokens(tx: Tx, appId: Uuid, claims: readonly TokenClaim[]): Promise<Map<Uuid, Uuid>> {
+  const inOrder = [...claims].sort(
+    (one, other) => one.platform.localeCompare(other.platform) || one.token.hash.compare(other.token.hash),
+  );
+  const holders = new Map<Uuid, Uuid>();
+  if (inOrder.length === 0) return holders;
+  for (const id of await insertTokens(tx, appId, inOrder)) holders.set(id, id);
+  const others = inOrder.filter(({ id }) => !holders.has(id));
+  // A statement for each, since a distributed database locks rows on one shard only; sent together, they wait for no answers.
+  const locked = await Promise.all(others.map(({ platform, token }) => lockToken(tx, appId, platform, token.hash)));
+  for (const [i, claim] of others.entries()) {
+    holders.set(claim.id, locked[i] ?? (await claimToken(tx, { appId, ...claim }, claim.id)));
+  }
+  return holders;
+}

@@ -1,0 +1,29 @@
+// The fields of one line of a CSV (RFC 4180). Spaces are text, and nothing is guessed: what stands behind a closing quote makes
+// the line unreadable. Pure.
+
+/** Undefined: the quotes do not fit. */
+export function readFields(text: string, delimiter: string): string[] | undefined {
+  if (!text.includes('"')) return text.split(delimiter);
+  const fields: string[] = [];
+  for (let at = 0; ; ) {
+    if (text[at] !== '"') {
+      const end = text.indexOf(delimiter, at);
+      fields.push(end === -1 ? text.slice(at) : text.slice(at, end));
+      if (end === -1) return fields;
+      at = end + 1;
+      continue;
+    }
+    let end = text.indexOf('"', at + 1);
+    while (end !== -1 && text[end + 1] === '"') end = text.indexOf('"', end + 2);
+    if (end === -1) return undefined;
+    fields.push(text.slice(at + 1, end).replaceAll('""', '"'));
+    if (end + 1 === text.length) return fields;
+    if (text[end + 1] !== delimiter) return undefined;
+    at = end + 2;
+  }
+}
+
+/** A field as it is written: in quotes where it needs them. */
+export function writeField(text: string): string {
+  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

@@ -1,0 +1,156 @@
+// Which format a file has, by its beginning: the names of its columns, or the shape of its first object. What is of no known format
+// is refused before anything of it is stored. Pure.
+import { isUtf8 } from 'node:buffer';
+import { isStorable, parseJson } from '../platform/json.ts';
+import { readFields } from './csv-fields.ts';
+import { airshipChannels, airshipNamedUsers } from './format-airship.ts';
+import { firebaseCsv, firebaseJson } from './format-firebase.ts';
+import { oneSignalCsv } from './format-onesignal.ts';
+import { HeaderError, ownCsv, ownNdjson } from './format-own.ts';
+import { type Format, type GivenRow, isRecord, Refused } from './given-row.ts';
+import { ImportError } from './input.ts';
+import {
+  type FileRecord,
+  fileStart,
+  type Position,
+  type RecordSplitter,
+  splitCsv,
+  splitLines,
+  splitObjects,
+} from './records.ts';
+
+export interface Detected {
+  readonly name: string;
+  readonly kind: 'csv' | 'ndjson';
+  /** The line that names the columns, with its line break; null: there is none. */
+  readonly header: Buffer | null;
+  /** What separates two fields of a CSV. */
+  readonly delimiter: string;
+  /** Columns that mean nothing here. */
+  readonly ignored: readonly string[];
+  /** Where the records begin. */
+  readonly from: Position;
+  split(from: Position): RecordSplitter;
+  /** Throws `Refused`, or the 400 of what is no JSON. */
+  read(record: FileRecord): readonly GivenRow[];
+}
+
+/** How much of a file is looked at. */
+export const headBytes = 64 * 1024;
+
+/** Throws `ImportError` for what cannot be imported as a whole. `head` is the file's beginning, or all of it. */
+export function detectFormat(head: Buffer): Detected {
+  const mark = head.subarray(0, 3).toString('hex');
+  if (mark.startsWith('fffe') || mark.startsWith('feff')) throw new ImportError('The file is UTF-16: save it as UTF-8');
+  const markBytes = mark === 'efbbbf' ? 3 : 0;
+  const from: Position = { offset: markBytes, line: 1 };
+  const text = head.subarray(markBytes).toString('latin1').trimStart();
+  if (text === '') throw new ImportError('The file is empty');
+  if (text.startsWith('[')) return detectJson(head, markBytes, 1);
+  if (isEnvelope(text)) return detectJson(head, markBytes, 2);
+  if (text.startsWith('{')) return detectJson(head, markBytes, 0);
+  return detectCsv(head, from);
+}
+
+// A list that is a field of an object, with scalars before it: {"ok":true,"channels":[…
+function isEnvelope(text: string): boolean {
+  return /^\{(?:\s*"\w{1,40}"\s*:\s*(?:true|false|null|\d{1,20}|"[^"\\]{0,500}")\s*,){0,10}\s*"(?:channels|users|named_users)"\s*:\s*\[/.test(
+    text,
+  );
+}
+
+// Depth 0: an object a line.
+function detectJson(head: Buffer, markBytes: number, depth: number): Detected {
+  const split = (from: Position): RecordSplitter => (depth === 0 ? splitLines(from) : splitObjects(depth, from));
+  const sniffing = split(fileStart);
+  const [first] = [...sniffing.push(head.subarray(markBytes)), ...sniffing.end()];
+  const format = formatOf(first);
+  return {
+    name: format.name,
+    kind: 'ndjson',
+    header: null,
+    delimiter: '',
+    ignored: [],
+    // The mark is white space to nobody: the first line begins behind it. Objects are looked for from the file's beginning.
+    from: depth === 0 ? { offset: markBytes, line: 1 } : fileStart,
+    split,
+    read: (record) => format.read(parseJson(record.bytes)),
+  };
+}
+
+function formatOf(first: FileRecord | undefined): Format<unknown> {
+  let value: unknown;
+  try {
+    value = first && parseJson(first.bytes);
+  } catch {
+    return ownNdjson;
+  }
+  if (!isRecord(value)) return ownNdjson;
+  if ('channel_id' in value && 'device_type' in value) return airshipChannels;
+  if ('named_user_id' in value && !('platform' in value)) return airshipNamedUsers;
+  if ('localId' in value) return firebaseJson;
+  return ownNdjson;
+}
+
+function detectCsv(head: Buffer, from: Position): Detected {
+  const delimiter = guessDelimiter(head);
+  const sniffing = splitCsv(delimiter.charCodeAt(0), from);
+  const [first] = [...sniffing.push(head.subarray(from.offset)), ...sniffing.end()];
+  if (!first || first.fault !== null || !isUtf8(first.bytes)) {
+    throw new ImportError('The first line is to name the columns, in UTF-8');
+  }
+  const names = (readFields(first.bytes.toString('utf8'), delimiter) ?? []).map((name) => name.trim());
+  const withoutHeader = firebaseCsv(names);
+  const format = withoutHeader ?? oneSignalCsv(names) ?? ownColumns(names);
+  if (!withoutHeader) refuseTwice(names);
+  return {
+    name: format.name,
+    kind: 'csv',
+    header: withoutHeader ? null : Buffer.from(`${first.bytes.toString('utf8')}\n`),
+    delimiter,
+    ignored: 'ignored' in format ? (format.ignored as readonly string[]) : [],
+    from: withoutHeader ? from : first.after,
+    split: (position) => splitCsv(delimiter.charCodeAt(0), position),
+    read: (record) => format.read(readCells(record, delimiter, withoutHeader ? null : names.length)),
+  };
+}
+
+function ownColumns(names: readonly string[]): Format<readonly string[]> {
+  try {
+    const format = ownCsv(names);
+    if (format) return format;
+  } catch (error) {
+    throw error instanceof HeaderError ? new ImportError(error.message) : error;
+  }
+  const shown = names.slice(0, 8).map((name) => `'${name.slice(0, 40)}'`);
+  throw new ImportError(
+    `No known format has these columns: ${shown.join(', ')}. Devices have platform and token, users external_id`,
+  );
+}
+
+function refuseTwice(names: readonly string[]): void {
+  const twice = names.find((name, i) => name !== '' && names.indexOf(name) !== i);
+  if (twice !== undefined) throw new ImportError(`Two columns are named '${twice.slice(0, 40)}'`);
+}
+
+// What stands most often in the first line: some programs write semicolons or tabs.
+function guessDelimiter(head: Buffer): string {
+  const [line = ''] = head.toString('latin1').split('\n', 1);
+  const count = (mark: string): number => line.split(mark).length;
+  return [',', ';', '\t'].reduce((best, mark) => (count(mark) > count(best) ? mark : best));
+}
+
+/** `count` null: as many as there are. */
+function readCells({ bytes, fault }: FileRecord, delimiter: string, count: number | null): string[] {
+  if (fault !== null) throw new Refused(fault);
+  if (!isUtf8(bytes)) throw new Refused('It is not UTF-8.');
+  const text = bytes.toString('utf8');
+  if (!isStorable(text)) throw new Refused('A string holds U+0000 or an unpaired surrogate.');
+  const cells = readFields(text, delimiter);
+  if (!cells)
+    throw new Refused('Its quotes do not fit: a quoted field ends with a quote, and quotes in it are doubled.');
+  if (count !== null && cells.length !== count) {
+    throw new Refused(`The header has ${count} columns and this line ${cells.length}.`);
+  }
+  return cells;
+}

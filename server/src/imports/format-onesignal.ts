@@ -1,0 +1,61 @@
+// OneSignal's CSV of subscriptions, as its documentation describes it (documentation.onesignal.com/reference/csv-export): one line
+// a subscription, tags as JSON in a cell, and the keys of browsers only where `web_auth` and `web_p256` were asked for. Pure.
+import { parseJson } from '../platform/json.ts';
+import { cellsOf, emptyRow, type Format, type GivenRow, looseInstant, present, Refused } from './given-row.ts';
+
+type Row = Readonly<Record<string, string>>;
+
+/** By the number that the API gives each kind of device; the others have no channel here. */
+const platforms: Readonly<Record<string, { readonly platform: string; readonly os?: string }>> = {
+  '0': { platform: 'ios', os: 'iOS' },
+  '1': { platform: 'android', os: 'Android' },
+  '5': { platform: 'web' },
+  '7': { platform: 'web', os: 'macOS' },
+  '8': { platform: 'web' },
+  '17': { platform: 'web' },
+};
+
+/** Undefined: these are not OneSignal's columns. */
+export function oneSignalCsv(header: readonly string[]): Format<readonly string[]> | undefined {
+  if (!['identifier', 'device_type', 'invalid_identifier'].every((name) => header.includes(name))) return undefined;
+  return {
+    name: 'OneSignal CSV',
+    read: (cells) => [readRow(Object.fromEntries(header.map((name, i) => [name, cells[i] ?? ''])))],
+  };
+}
+
+function readRow(row: Row): GivenRow {
+  const type = row['device_type'] ?? '';
+  const kind = Object.hasOwn(platforms, type) ? platforms[type] : undefined;
+  if (!kind) throw new Refused(`Carillon has no channel for OneSignal's device type '${type.slice(0, 20)}'.`);
+  if (/^t(rue)?$/i.test(row['invalid_identifier'] ?? '')) throw new Refused('OneSignal calls its identifier invalid.');
+  // Negative: opted out, or never asked.
+  if ((row['notification_types'] ?? '').startsWith('-')) throw new Refused('This device has opted out.');
+  const { identifier, language, country, web_p256: p256dh, web_auth: auth } = row;
+  const isWeb = kind.platform === 'web';
+  const externalId = row['external_user_id'];
+  const tags = cellsOf(row['tags'] ? parseJson(Buffer.from(row['tags'])) : undefined);
+  const region = /^[A-Za-z]{2}$/.test(country ?? '') ? country?.toUpperCase() : undefined;
+  return {
+    ...emptyRow,
+    isForeign: true,
+    createdAt: looseInstant(row['created_at']),
+    lastSeenAt: looseInstant(row['last_active']),
+    device: present({
+      platform: kind.platform,
+      token: isWeb ? { endpoint: identifier, keys: present({ p256dh, auth }) } : identifier,
+      locale: language && region ? `${language}-${region}` : language,
+      timezone: row['timezone_id'],
+      app_version: row['game_version'],
+      os: kind.os,
+      // Of a browser it is the browser's.
+      os_version: isWeb ? undefined : row['device_os'],
+      model: row['device_model'],
+    }),
+    user: externalId
+      ? present({ external_id: externalId, country: region, language, timezone: row['timezone_id'] })
+      : null,
+    // Tags belong to the person, where there is one.
+    ...(externalId ? { userCells: tags } : { deviceCells: tags }),
+  };
+}

@@ -1,0 +1,236 @@
+// A file is read into an app, a few thousand records a transaction: the next ones are read and judged while the former are stored,
+// and never more than these two lots are held. Each transaction also says how far the file is done, so a command that was ended at
+// any instant goes on where it was; and where it cannot know, the same rows change nothing twice.
+import { setImmediate as turn } from 'node:timers/promises';
+import { ApiError } from '../platform/api-error.ts';
+import type { Clock } from '../platform/clock.ts';
+import { repeatOnDeadlock, type Sql, transaction } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { CellTypes } from './cells.ts';
+import type { Detected } from './detect.ts';
+import { type GivenRow, Refused } from './given-row.ts';
+import { importRows } from './import-rows.ts';
+import { ImportError, type Input } from './input.ts';
+import { deleteImport, deleteOldImports, findImport, insertImport, updateImport } from './queries.ts';
+import type { FileRecord, Position } from './records.ts';
+import type { Reject, RejectFile } from './reject-file.ts';
+import { addCounts, type ImportCounts, type ImportRow, noCounts, RowsRefused } from './row.ts';
+
+/** How far a file is done, and what came of it. */
+export interface ImportProgress {
+  readonly position: Position;
+  readonly records: number;
+  readonly counts: ImportCounts;
+  readonly rejected: number;
+  /** How often each sentence was the reason. */
+  readonly reasons: Readonly<Record<string, number>>;
+  readonly rejectedBytes: number;
+}
+
+export interface ImportPlan {
+  readonly appId: Uuid;
+  /** Of the file and of what it is judged by; null: it comes once. */
+  readonly fingerprint: Buffer | null;
+  readonly bytes: Input['bytes'];
+  readonly format: Detected;
+  readonly judge: (given: GivenRow) => ImportRow;
+  readonly types: CellTypes;
+  readonly rejects: RejectFile;
+  /** Called after each transaction, and at the beginning where a former run is continued. */
+  readonly onProgress: (progress: ImportProgress) => void;
+}
+
+const recordsAtOnce = 2_000;
+const bytesAtOnce = 4 * 1024 * 1024;
+/** Records that are judged before the database's answers get their turn again. */
+const recordsATurn = 100;
+const rememberedDays = 30;
+/** Different sentences that are counted one by one. */
+const reasonsMax = 50;
+const otherReasons = 'Other reasons.';
+
+interface Deps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+}
+
+/** Throws `ImportError`; what was done until then stays. */
+export async function importFile(deps: Deps, plan: ImportPlan): Promise<ImportProgress> {
+  const { fingerprint, appId, format } = plan;
+  let progress: ImportProgress = {
+    position: format.from,
+    records: 0,
+    counts: noCounts,
+    rejected: 0,
+    reasons: {},
+    rejectedBytes: 0,
+  };
+  await deleteOldImports(deps.sql, deps.clock, rememberedDays);
+  const former = fingerprint && (await remember(deps, appId, fingerprint, progress));
+  if (former) {
+    progress = former;
+    plan.onProgress(progress);
+  }
+
+  let storing: Promise<void> = Promise.resolve();
+  const store = async (lot: JudgedLot): Promise<void> => {
+    progress = await storeLot(deps, plan, progress, lot);
+    plan.onProgress(progress);
+  };
+  try {
+    for await (const lot of lotsOf(plan, progress.position)) {
+      const judged = await judgeLot(plan, lot);
+      await storing;
+      storing = store(judged);
+      // Awaited with the next lot; until then a failure waits.
+      storing.catch(() => undefined);
+    }
+    await storing;
+  } finally {
+    await storing.catch(() => undefined);
+    await plan.rejects.close();
+  }
+  if (fingerprint) await deleteImport(deps.sql, appId, fingerprint);
+  return progress;
+}
+
+// What a run before this one left; null: it is the first.
+async function remember(
+  { sql, clock }: Deps,
+  appId: Uuid,
+  fingerprint: Buffer,
+  start: ImportProgress,
+): Promise<ImportProgress | null> {
+  const known = await findImport(sql, appId, fingerprint);
+  if (known) return known;
+  if (await insertImport(sql, clock, appId, fingerprint, start)) return null;
+  return (await findImport(sql, appId, fingerprint)) ?? null;
+}
+
+interface Lot {
+  readonly records: readonly FileRecord[];
+  readonly after: Position;
+}
+
+async function* lotsOf({ bytes, format }: ImportPlan, from: Position): AsyncGenerator<Lot> {
+  const splitter = format.split(from);
+  let toSkip = from.offset;
+  let records: FileRecord[] = [];
+  let heldBytes = 0;
+  const take = function* (found: readonly FileRecord[]): Generator<Lot> {
+    for (const record of found) {
+      records.push(record);
+      heldBytes += record.bytes.length;
+      if (records.length < recordsAtOnce && heldBytes < bytesAtOnce) continue;
+      yield { records, after: record.after };
+      records = [];
+      heldBytes = 0;
+    }
+  };
+  for await (const piece of bytes) {
+    const skipped = Math.min(toSkip, piece.length);
+    toSkip -= skipped;
+    if (skipped < piece.length) yield* take(splitter.push(piece.subarray(skipped)));
+  }
+  yield* take(splitter.end());
+  const last = records.at(-1);
+  if (last) yield { records, after: last.after };
+}
+
+interface JudgedLot {
+  readonly rows: ReadonlyMap<ImportRow, FileRecord>;
+  readonly rejects: readonly Reject[];
+  readonly records: number;
+  readonly after: Position;
+}
+
+async function judgeLot({ format, judge, types }: ImportPlan, { records, after }: Lot): Promise<JudgedLot> {
+  const rejects: Reject[] = [];
+  const given: { readonly row: GivenRow; readonly record: FileRecord }[] = [];
+  const rows = new Map<ImportRow, FileRecord>();
+  for (const [i, record] of records.entries()) {
+    if (i % recordsATurn === 0) await turn();
+    const read = attempt(rejects, record, () => (record.fault === null ? format.read(record) : refuse(record.fault)));
+    for (const row of read ?? []) given.push({ row, record });
+  }
+  types.learn(given.flatMap(({ row }) => [...row.deviceCells, ...row.userCells]));
+  for (const [i, { row, record }] of given.entries()) {
+    if (i % recordsATurn === 0) await turn();
+    const judged = attempt(rejects, record, () => judge(row));
+    if (judged) rows.set(judged, record);
+  }
+  return { rows, rejects, records: records.length, after };
+}
+
+function refuse(sentence: string): never {
+  throw new Refused(sentence);
+}
+
+function attempt<Result>(rejects: Reject[], record: FileRecord, work: () => Result): Result | undefined {
+  try {
+    return work();
+  } catch (error) {
+    rejects.push({ record, sentence: sentenceOf(error) });
+    return undefined;
+  }
+}
+
+/** Anything else than a refusal is a fault, and ends the import. */
+function sentenceOf(error: unknown): string {
+  if (error instanceof Refused) return error.message;
+  if (!(error instanceof ApiError)) throw error;
+  const issues = error.details.issues ?? [];
+  const said = issues
+    .slice(0, 5)
+    .map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`));
+  return said.length === 0 ? error.message : said.join(' ');
+}
+
+async function storeLot(
+  { sql, clock }: Deps,
+  plan: ImportPlan,
+  progress: ImportProgress,
+  lot: JudgedLot,
+): Promise<ImportProgress> {
+  const { appId, fingerprint } = plan;
+  const rows = new Map(lot.rows);
+  const rejects = [...lot.rejects];
+  for (;;) {
+    try {
+      return await repeatOnDeadlock(() =>
+        transaction(sql, async (tx) => {
+          const counts = await importRows({ tx, clock, appId }, [...rows.keys()]);
+          rejects.sort((one, other) => one.record.line - other.record.line);
+          const next: ImportProgress = {
+            position: lot.after,
+            records: progress.records + lot.records,
+            counts: addCounts(progress.counts, counts),
+            rejected: progress.rejected + rejects.length,
+            reasons: countReasons(progress.reasons, rejects),
+            rejectedBytes: await plan.rejects.write(progress.rejectedBytes, rejects),
+          };
+          const isOurs =
+            fingerprint === null || (await updateImport(tx, clock, appId, fingerprint, progress.position.offset, next));
+          if (!isOurs) throw new ImportError('Another command is importing this file into this app');
+          return next;
+        }),
+      );
+    } catch (error) {
+      if (!(error instanceof RowsRefused)) throw error;
+      for (const [row, refusal] of error.refusals) {
+        const record = rows.get(row);
+        rows.delete(row);
+        if (record) rejects.push({ record, sentence: sentenceOf(refusal) });
+      }
+    }
+  }
+}
+
+function countReasons(former: ImportProgress['reasons'], rejects: readonly Reject[]): Record<string, number> {
+  const counts = new Map(Object.entries(former));
+  for (const { sentence } of rejects) {
+    const name = counts.has(sentence) || counts.size < reasonsMax ? sentence : otherReasons;
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return Object.fromEntries(counts);
+}

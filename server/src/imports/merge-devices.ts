@@ -1,0 +1,297 @@
+// What rows make of the devices that they name, and of the devices of users whom they change: read once, changed row by row in
+// memory, written together. A device that opted out stays as it is, and one that its provider refused stays refused: a file is no
+// sign of life. Works in the caller's transaction.
+import { type DeviceFacts, mergeFacts } from '../audience/device-facts.ts';
+import { insertAudienceRows } from '../audience/insert-many.ts';
+import { copyProfile, type Profile } from '../audience/profile-copy.ts';
+import {
+  type AudienceRow,
+  listAudienceRows,
+  listDeviceIdsOfUsers,
+  updateKnownDevice,
+  updateProfileCopy,
+} from '../audience/queries.ts';
+import type { Environment, Platform } from '../channels/channel.ts';
+import { claimTokens } from '../devices/claim-tokens.ts';
+import type { Device } from '../devices/device.ts';
+import { insertDevices } from '../devices/insert-many.ts';
+import { lockDevice, updateKnown, updateTokenDevice } from '../devices/queries.ts';
+import type { DeviceToken } from '../devices/token.ts';
+import { ApiError } from '../platform/api-error.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Tx } from '../platform/db.ts';
+import { mintUuid, type Uuid } from '../platform/ids.ts';
+import { applyChanges } from '../properties/change-properties.ts';
+import type { Property, StoredProperties, TextGone } from '../properties/property.ts';
+import { findUsers } from '../users/queries.ts';
+import type { User } from '../users/user.ts';
+import { earlier, isChanged, isSame, type MergedUsers, type RowToMerge, readCatalogOf } from './merge-users.ts';
+import type { DevicePart, ImportRow } from './row.ts';
+
+interface Context {
+  readonly tx: Tx;
+  readonly clock: Clock;
+  readonly appId: Uuid;
+}
+
+/** The token that a row names, before anything is known of its device. */
+export interface ClaimedDevice {
+  readonly id: Uuid;
+  readonly platform: Platform;
+  readonly token: DeviceToken;
+  /** Whose the token is; the same id: nobody's until now. */
+  readonly holderId: Uuid;
+}
+
+/** Locks the tokens of all rows: the first locks of the transaction after the catalog's. */
+export async function claimDevices(
+  { tx, clock, appId }: Context,
+  rows: readonly ImportRow[],
+): Promise<ReadonlyMap<string, ClaimedDevice>> {
+  const claims = new Map<string, Omit<ClaimedDevice, 'holderId'>>();
+  for (const { device } of rows) {
+    if (!device || claims.has(keyOf(device))) continue;
+    const { platform, token } = device;
+    const madeAt = earlier(device.createdAt ?? clock.date(), clock.date());
+    claims.set(keyOf(device), { id: mintUuid(madeAt.getTime()), platform, token });
+  }
+  const holders = await claimTokens(tx, appId, [...claims.values()]);
+  return new Map([...claims].map(([key, claim]) => [key, { ...claim, holderId: holders.get(claim.id) ?? claim.id }]));
+}
+
+function keyOf({ platform, token }: DevicePart): string {
+  return platform + token.hash.toString('latin1');
+}
+
+/** A device as the rows so far leave it. */
+interface DeviceState {
+  readonly id: Uuid;
+  readonly platform: Platform;
+  /** Null: named by no row, and here for its user's sake. */
+  readonly token: DeviceToken | null;
+  readonly known: { readonly device: Device; readonly row: AudienceRow } | null;
+  credentialId: number | null;
+  environment: Environment | null;
+  facts: DeviceFacts;
+  properties: StoredProperties;
+  ownerId: string | null;
+  createdAt: Date;
+  lastSeenAt: Date;
+  /** By the file's word; null: it does not say. */
+  registeredAt: Date | null;
+}
+
+export interface MergedDevices {
+  readonly states: readonly DeviceState[];
+  /** Read after the devices were locked, so that it knows every slot. */
+  readonly catalog: ReadonlyMap<number, Property>;
+  readonly gone: readonly TextGone[];
+}
+
+/** Locks the devices. Rows whose device would hold too many properties are put among the refusals. */
+export async function mergeDevices(
+  context: Context,
+  claimed: ReadonlyMap<string, ClaimedDevice>,
+  users: MergedUsers,
+  rows: readonly RowToMerge[],
+  refusals: Map<ImportRow, ApiError>,
+): Promise<MergedDevices> {
+  const { tx, clock, appId } = context;
+  const changedUsers = [...users.byExternalId.values()].filter(isChanged).map(({ externalId }) => externalId);
+  const known = await lockKnown(context, claimed, changedUsers);
+  const catalog = await readCatalogOf(
+    tx,
+    appId,
+    rows.map(({ learned }) => learned),
+    [
+      ...[...known.values()].map(({ device }) => device.properties),
+      ...[...users.byExternalId.values()].map((user) => user.properties),
+    ],
+  );
+  const states = new Map<string, DeviceState>();
+  const now = clock.date();
+  for (const [key, { device, row }] of known) states.set(key, knownState(device, row, claimed.get(key)?.token ?? null));
+  for (const [key, { id, platform, token, holderId }] of claimed) {
+    if (states.has(key)) continue;
+    // Left over from a refresh: that device has another token by now.
+    if (holderId !== id) await updateTokenDevice(tx, appId, platform, token.hash, id);
+    states.set(key, newState(id, platform, token, now));
+  }
+  const gone: TextGone[] = [];
+  for (const { row, learned } of rows) {
+    const state = row.device && states.get(keyOf(row.device));
+    if (!row.device || !state || state.known?.device.status === 'unsubscribed') continue;
+    try {
+      const kept = row.device.properties === null ? {} : state.properties;
+      const changed = applyChanges(kept, state.properties, learned, catalog);
+      state.properties = changed.stored;
+      gone.push(...changed.gone);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      refusals.set(row, error);
+      continue;
+    }
+    mergeRow(state, row.device, row.user?.externalId, now);
+  }
+  return { states: [...states.values()], catalog, gone };
+}
+
+// The devices behind claimed tokens by the key of their token, and those of changed users by their id; all locked, in the order
+// of their ids.
+async function lockKnown(
+  { tx, appId }: Context,
+  claimed: ReadonlyMap<string, ClaimedDevice>,
+  changedUsers: readonly string[],
+): Promise<Map<string, { device: Device; row: AudienceRow }>> {
+  const keyOfDevice = new Map<Uuid, string>();
+  for (const [key, { id, holderId }] of claimed) if (holderId !== id) keyOfDevice.set(holderId, key);
+  const theirs = changedUsers.length === 0 ? [] : await listDeviceIdsOfUsers(tx, appId, changedUsers);
+  const ids = [...new Set([...keyOfDevice.keys(), ...theirs])].sort();
+  const found = new Map<string, { device: Device; row: AudienceRow }>();
+  if (ids.length === 0) return found;
+  // A statement for each, since a distributed database locks rows on one shard only; sent together, they wait for no answers.
+  const locked = await Promise.all(ids.map((id) => lockDevice(tx, appId, id)));
+  const rows = new Map((await listAudienceRows(tx, appId, ids)).map((row) => [row.deviceId, row]));
+  const changed = new Set(changedUsers);
+  for (const device of locked) {
+    const row = device && rows.get(device.id);
+    if (!device || !row) continue;
+    const key = keyOfDevice.get(device.id);
+    const hash = key === undefined ? undefined : claimed.get(key)?.token.hash;
+    if (key !== undefined && hash && device.tokenHash.equals(hash)) found.set(key, { device, row });
+    // Devices that went to another user meanwhile are left out.
+    else if (row.externalId !== null && changed.has(row.externalId)) found.set(device.id, { device, row });
+  }
+  return found;
+}
+
+function knownState(device: Device, row: AudienceRow, token: DeviceToken | null): DeviceState {
+  const { locale, timezone, appVersion, sdk, os, osVersion, model } = row;
+  return {
+    id: device.id,
+    platform: device.platform,
+    token,
+    known: { device, row },
+    credentialId: device.credentialId,
+    environment: device.environment,
+    facts: { locale, timezone, appVersion, sdk, os, osVersion, model },
+    properties: device.properties,
+    ownerId: row.externalId,
+    createdAt: row.createdAt,
+    lastSeenAt: row.lastSeenAt,
+    registeredAt: null,
+  };
+}
+
+function newState(id: Uuid, platform: Platform, token: DeviceToken, now: Date): DeviceState {
+  return {
+    id,
+    platform,
+    token,
+    known: null,
+    credentialId: null,
+    environment: null,
+    facts: mergeFacts(undefined, {}),
+    properties: {},
+    ownerId: null,
+    createdAt: now,
+    lastSeenAt: new Date(0),
+    registeredAt: null,
+  };
+}
+
+function mergeRow(state: DeviceState, given: DevicePart, externalId: string | undefined, now: Date): void {
+  state.facts = mergeFacts(state.facts, given.facts);
+  if (given.environment !== undefined) state.environment = given.environment;
+  if (externalId !== undefined) state.ownerId = externalId;
+  // A subscription belongs for life to the credential that it was made with.
+  state.credentialId ??= given.credentialId;
+  const seenAt = given.lastSeenAt ?? (state.known ? null : (given.createdAt ?? now));
+  if (seenAt && seenAt > state.lastSeenAt) state.lastSeenAt = earlier(seenAt, now);
+  if (state.known) return;
+  if (given.createdAt) state.createdAt = earlier(given.createdAt, state.createdAt);
+  state.createdAt = earlier(state.createdAt, state.lastSeenAt);
+  const said = given.lastSeenAt ?? given.createdAt;
+  if (said && (!state.registeredAt || said > state.registeredAt)) state.registeredAt = earlier(said, now);
+}
+
+/**
+ * When a device whose file does not say it may have registered. A provider's "gone" counts only when it is younger than the
+ * registration; were this now, a token that died before the import would be pushed to for ever.
+ */
+const longAgo = new Date('2000-01-01T00:00:00Z');
+
+export async function writeDevices(
+  context: Context,
+  { states, catalog }: MergedDevices,
+  users: MergedUsers,
+): Promise<{ created: number; updated: number; unchanged: number; optedOut: number }> {
+  const { tx, clock, appId } = context;
+  const slotted = [...catalog.values()];
+  const profiles = await findProfiles(context, states, users);
+  const copyOf = ({ ownerId, properties }: DeviceState) =>
+    copyProfile((ownerId === null ? undefined : profiles.get(ownerId)) ?? null, properties, slotted);
+
+  const added = states.filter(({ known }) => !known);
+  if (added.length > 0) {
+    await insertDevices(
+      tx,
+      appId,
+      added.flatMap((state) => {
+        const { token, ownerId, registeredAt } = state;
+        const identifiedAt = ownerId === null ? null : clock.date();
+        return token ? [{ ...state, token, registeredAt: registeredAt ?? longAgo, identifiedAt }] : [];
+      }),
+    );
+    await insertAudienceRows(
+      tx,
+      appId,
+      added.map((state) => ({ ...state, deviceId: state.id, copy: copyOf(state) })),
+    );
+  }
+
+  let [updated, unchanged, optedOut] = [0, 0, 0];
+  const writes: Promise<void>[] = [];
+  for (const state of states) {
+    if (!state.known) continue;
+    const { device, row } = state.known;
+    const isOptedOut = device.status === 'unsubscribed';
+    const isMoved = state.ownerId !== row.externalId;
+    const hasOther = isMoved || !isSame(state.properties, device.properties);
+    const owner = state.ownerId === null ? undefined : users.byExternalId.get(state.ownerId);
+    const { id } = state;
+    if (hasOther || state.environment !== device.environment || state.credentialId !== device.credentialId) {
+      writes.push(updateKnown(tx, { ...state, appId, identifiedAt: isMoved ? clock.date() : null }));
+    }
+    if (hasOther || (owner && isChanged(owner))) writes.push(updateProfileCopy(tx, appId, [id], copyOf(state)));
+    const hasNews = isNews(state, row);
+    if (hasNews) writes.push(updateKnownDevice(tx, appId, { ...state, deviceId: id }));
+    if (state.token === null) continue;
+    if (isOptedOut) optedOut++;
+    else if (hasOther || hasNews || state.environment !== device.environment) updated++;
+    else unchanged++;
+  }
+  await Promise.all(writes);
+  return { created: added.length, updated, unchanged, optedOut };
+}
+
+function isNews({ facts, lastSeenAt }: DeviceState, row: AudienceRow): boolean {
+  const names = Object.keys(facts) as (keyof DeviceFacts)[];
+  return lastSeenAt > row.lastSeenAt || names.some((name) => facts[name] !== row[name]);
+}
+
+// The profiles of all owners: those of the rows as the rows leave them, the others as they are stored.
+async function findProfiles(
+  { tx, appId }: Context,
+  states: readonly DeviceState[],
+  { byExternalId }: MergedUsers,
+): Promise<Map<string, Profile>> {
+  const profiles = new Map<string, Profile>();
+  for (const { attributes, id, ...user } of byExternalId.values()) {
+    profiles.set(user.externalId, { ...user, ...attributes, userId: id });
+  }
+  const others = states.flatMap(({ ownerId }) => (ownerId === null || profiles.has(ownerId) ? [] : [ownerId]));
+  const found: readonly User[] = others.length === 0 ? [] : await findUsers(tx, appId, [...new Set(others)]);
+  for (const user of found) profiles.set(user.externalId, { ...user, userId: user.id });
+  return profiles;
+}

@@ -1,0 +1,140 @@
+// What rows make of the users that they name: read once, changed row by row in memory, and written together. Works in the
+// caller's transaction.
+import { ApiError } from '../platform/api-error.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { applyChanges } from '../properties/change-properties.ts';
+import type { LearnedProperties } from '../properties/learn-properties.ts';
+import type { Property, StoredProperties, TextGone } from '../properties/property.ts';
+import { readCatalog } from '../properties/queries.ts';
+import { insertProfiles } from '../users/insert-many.ts';
+import { lockPeople } from '../users/lock-people.ts';
+import { findUsers, updateUser } from '../users/queries.ts';
+import { mergeAttributes, type UserAttributes } from '../users/upsert-user.ts';
+import type { User } from '../users/user.ts';
+import type { ImportRow, UserPart } from './row.ts';
+
+/** A user as the rows so far leave them. */
+export interface UserState {
+  readonly id: Uuid;
+  readonly externalId: string;
+  readonly former: User | undefined;
+  attributes: UserAttributes;
+  properties: StoredProperties;
+  createdAt: Date;
+}
+
+export interface MergedUsers {
+  readonly byExternalId: ReadonlyMap<string, UserState>;
+  readonly gone: readonly TextGone[];
+}
+
+export interface RowToMerge {
+  readonly row: ImportRow;
+  readonly learned: LearnedProperties;
+}
+
+/** Locks the people. Rows whose user would hold too many properties are put among the refusals, and change nothing. */
+export async function mergeUsers(
+  { tx, clock, appId }: { tx: Tx; clock: Clock; appId: Uuid },
+  rows: readonly RowToMerge[],
+  refusals: Map<ImportRow, ApiError>,
+): Promise<MergedUsers> {
+  const people = await lockPeople(
+    tx,
+    clock,
+    appId,
+    rows.flatMap(({ row }) => row.user?.externalId ?? []),
+  );
+  const known = [...people].flatMap(([externalId, { isNew }]) => (isNew ? [] : [externalId]));
+  const found = known.length === 0 ? [] : await findUsers(tx, appId, known);
+  const formers = new Map(found.map((user) => [user.externalId, user]));
+  const catalog = await readCatalogOf(
+    tx,
+    appId,
+    rows.map(({ learned }) => learned),
+    found.map((user) => user.properties),
+  );
+  const now = clock.date();
+  const states = new Map<string, UserState>();
+  const gone: TextGone[] = [];
+  for (const { row, learned } of rows) {
+    if (!row.user) continue;
+    const { externalId } = row.user;
+    const state = states.get(externalId) ?? stateOf(people.get(externalId)?.id ?? '', row.user, formers, now);
+    try {
+      const kept = row.user.properties === null ? {} : state.properties;
+      const changed = applyChanges(kept, state.properties, learned, catalog);
+      state.properties = changed.stored;
+      gone.push(...changed.gone);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      refusals.set(row, error);
+      continue;
+    }
+    state.attributes = mergeAttributes(state.attributes, row.user);
+    states.set(externalId, state);
+  }
+  return { byExternalId: states, gone };
+}
+
+function stateOf(id: Uuid, user: UserPart, formers: ReadonlyMap<string, User>, now: Date): UserState {
+  const { externalId } = user;
+  const former = formers.get(externalId);
+  const { firstName = null, country = null, language = null, timezone = null } = former ?? {};
+  return {
+    id,
+    externalId,
+    former,
+    attributes: { firstName, country, language, timezone },
+    properties: former?.properties ?? {},
+    createdAt: former?.createdAt ?? earlier(user.createdAt ?? now, now),
+  };
+}
+
+/** The catalog as far as stored and changed values need it, with everything that has a slot. */
+export async function readCatalogOf(
+  tx: Tx,
+  appId: Uuid,
+  learned: readonly LearnedProperties[],
+  stored: readonly StoredProperties[],
+): Promise<ReadonlyMap<number, Property>> {
+  const numbers = new Set(learned.flatMap(({ changes }) => [...changes.keys()]));
+  for (const properties of stored) for (const id of Object.keys(properties)) numbers.add(Number(id));
+  return readCatalog(tx, appId, [...numbers]);
+}
+
+/** Has the profile anything else in it than before? Of a new one: no copy of it stands anywhere. */
+export function isChanged({ former, attributes, properties }: UserState): boolean {
+  if (!former) return false;
+  const names = Object.keys(attributes) as (keyof UserAttributes)[];
+  return names.some((name) => attributes[name] !== former[name]) || !isSame(properties, former.properties);
+}
+
+/** Values keep their places when they are merged, so the same ones read the same. */
+export function isSame(one: StoredProperties, other: StoredProperties): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+export async function writeUsers(
+  { tx, clock, appId }: { tx: Tx; clock: Clock; appId: Uuid },
+  { byExternalId }: MergedUsers,
+): Promise<{ created: number; updated: number; unchanged: number }> {
+  const all = [...byExternalId.values()];
+  const added = all.filter(({ former }) => !former);
+  const changed = all.filter(isChanged);
+  if (added.length > 0) {
+    await insertProfiles(
+      tx,
+      appId,
+      added.map(({ attributes, ...user }) => ({ ...user, ...attributes })),
+    );
+  }
+  await Promise.all(changed.map(({ attributes, ...user }) => updateUser(tx, clock, appId, { ...user, ...attributes })));
+  return { created: added.length, updated: changed.length, unchanged: all.length - added.length - changed.length };
+}
+
+export function earlier(one: Date, other: Date): Date {
+  return one < other ? one : other;
+}

@@ -1,0 +1,46 @@
+// Many rows at once by COPY, which costs the database a third of what an INSERT of the same rows does (measured: 11 µs a row of
+// `audience`, and 30 to 45 as JSON). For rows that are new: COPY knows no conflict but the error.
+import { once } from 'node:events';
+import type { Fragment } from './db.ts';
+
+export type CopyValue = string | number | boolean | Date | Buffer | null | object;
+
+/** Rows that are encoded before the connection takes them: keeps the texts short that are built. */
+const rowsAtOnce = 500;
+
+/** Sends rows to a statement `COPY … FROM STDIN`; each has its values in the order of the statement's columns. */
+export async function copyRows(statement: Fragment, rows: readonly (readonly CopyValue[])[]): Promise<void> {
+  const stream = await statement.writable();
+  // Rejects with the database's error, or when the stream is destroyed.
+  const ended = once(stream, 'finish');
+  ended.catch(() => undefined);
+  for (let at = 0; at < rows.length; at += rowsAtOnce) {
+    let text = '';
+    for (const row of rows.slice(at, at + rowsAtOnce)) text += lineOf(row);
+    stream.write(text);
+  }
+  stream.end();
+  await ended;
+}
+
+function lineOf(row: readonly CopyValue[]): string {
+  let line = '';
+  for (const [i, value] of row.entries()) line += (i === 0 ? '' : '\t') + fieldOf(value);
+  return `${line}\n`;
+}
+
+// COPY's text format: a backslash before what would end a field or a line.
+function fieldOf(value: CopyValue): string {
+  if (value === null) return '\\N';
+  if (typeof value === 'string') return escapeText(value);
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Buffer) return `\\\\x${value.toString('hex')}`;
+  return escapeText(JSON.stringify(value));
+}
+
+function escapeText(text: string): string {
+  return /[\\\t\n\r]/.test(text) ? text.replaceAll(/[\\\t\n\r]/g, (mark) => escapes[mark] ?? mark) : text;
+}
+
+const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };

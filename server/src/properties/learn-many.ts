@@ -1,0 +1,133 @@
+// The properties of many owners at once, for imports: the same rules as for one request, with a few statements for all of them.
+// Works in the caller's transaction and before it takes any other lock, as `learnProperties` does.
+import type { ApiError } from '../platform/api-error.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import {
+  addToCatalog,
+  byKey,
+  keysToAdd,
+  type LearnedProperties,
+  nothingLearned,
+  type Sighting,
+  sortOut,
+  tooManyProperties,
+} from './learn-properties.ts';
+import {
+  type PropertyChanges,
+  type PropertyValue,
+  propertiesPerAppMax,
+  samplesMax,
+  type TextGone,
+} from './property.ts';
+import {
+  type CatalogEntry,
+  countProperties,
+  deleteSample,
+  findPropertiesByKeys,
+  listShownSamples,
+  takePropertyNumbers,
+  updateConflict,
+  updateSighting,
+} from './queries.ts';
+
+export interface ManyLearned {
+  /** In the order given; an error where the catalog has no room for what this one would add, and then nothing of it may be written. */
+  readonly each: readonly (LearnedProperties | ApiError)[];
+  /** For `recordManySightings`. */
+  readonly sightings: readonly Sighting[];
+  /** Values of another type, by the number of their key. */
+  readonly conflicts: ReadonlyMap<number, number>;
+}
+
+export async function learnManyProperties(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  given: readonly PropertyChanges[],
+): Promise<ManyLearned> {
+  const keys = [...new Set(given.flatMap((changes) => [...changes.keys()]))];
+  if (keys.length === 0) return { each: given.map(() => nothingLearned), sightings: [], conflicts: new Map() };
+  let entries = byKey(await findPropertiesByKeys(tx, appId, keys));
+  const refused = new Map<PropertyChanges, ApiError>();
+  const unknown = new Set(given.flatMap((changes) => keysToAdd(changes, entries)));
+  if (unknown.size > 0) {
+    const firstNumber = await takePropertyNumbers(tx, appId, unknown.size);
+    // Whoever held the catalog before may have added the same keys, with other types.
+    entries = byKey(await findPropertiesByKeys(tx, appId, keys));
+    const room = propertiesPerAppMax - (await countProperties(tx, appId));
+    const values = chooseNewKeys(given, entries, room, refused);
+    for (const entry of await addToCatalog(tx, clock, appId, values, [...values.keys()], firstNumber)) {
+      entries.set(entry.key, entry);
+    }
+  }
+
+  const sightings: Sighting[] = [];
+  const conflicts = new Map<number, number>();
+  const each = given.map((changes): LearnedProperties | ApiError => {
+    const refusal = refused.get(changes);
+    if (refusal) return refusal;
+    const learned = sortOut(changes, entries, true, clock.nowMs());
+    for (const sighting of learned.sightings) {
+      if (sighting.conflictQuietMs !== undefined) {
+        conflicts.set(sighting.id, (conflicts.get(sighting.id) ?? 0) + 1);
+      } else {
+        sightings.push(sighting);
+        noteSeen(entries, sighting, clock);
+      }
+    }
+    return learned;
+  });
+  return { each, sightings, conflicts };
+}
+
+// The first value of each new key, for those in turn whose keys all have a place.
+function chooseNewKeys(
+  given: readonly PropertyChanges[],
+  entries: ReadonlyMap<string, CatalogEntry>,
+  room: number,
+  refused: Map<PropertyChanges, ApiError>,
+): Map<string, PropertyValue> {
+  const values = new Map<string, PropertyValue>();
+  for (const changes of given) {
+    const added = keysToAdd(changes, entries).filter((key) => !values.has(key));
+    if (values.size + added.length > room) refused.set(changes, tooManyProperties());
+    else for (const key of added) values.set(key, changes.get(key) ?? false);
+  }
+  return values;
+}
+
+// What the next of many finds: else every one of them would be the first to show a value.
+function noteSeen(entries: Map<string, CatalogEntry>, { id, sample }: Sighting, clock: Clock): void {
+  for (const entry of entries.values()) {
+    if (entry.id !== id) continue;
+    const samples = sample === null ? entry.samples : [...entry.samples, sample].slice(0, samplesMax);
+    entries.set(entry.key, { ...entry, samples, lastSeenAt: clock.date() });
+    return;
+  }
+}
+
+/** As `recordSightings`, for many owners: call it last in the transaction. */
+export async function recordManySightings(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  { sightings, conflicts }: Omit<ManyLearned, 'each'>,
+  gone: readonly TextGone[],
+): Promise<void> {
+  const shown = gone.length === 0 ? [] : await listShownSamples(tx, appId, gone);
+  // A text that one of the owners had and has no more is no sample, though another may have it: they bring it back.
+  const lost = new Set(gone.map(({ id, sample }) => `${id} ${sample}`));
+  const numbers = new Set([...shown.map(({ id }) => id), ...sightings.map(({ id }) => id), ...conflicts.keys()]);
+  for (const number of [...numbers].sort((a, b) => a - b)) {
+    for (const { id, sample } of shown) if (id === number) await deleteSample(tx, appId, id, sample);
+    for (const { id, sample } of sightings) {
+      if (id !== number) continue;
+      const kept = lost.has(`${id} ${sample}`) ? null : sample;
+      await updateSighting(tx, clock, appId, { id, sample: kept, samplesMax });
+    }
+    const count = conflicts.get(number);
+    if (count !== undefined) await updateConflict(tx, clock, appId, { id: number, quietMs: 0, count });
+  }
+}

@@ -1,0 +1,31 @@
+// Many external ids get their user ids at once, for imports. All of them stay locked until the transaction ends: what is written
+// about one user is written by one transaction after the other.
+import type { Clock } from '../platform/clock.ts';
+import type { Tx } from '../platform/db.ts';
+import { mintUuid, type Uuid } from '../platform/ids.ts';
+import { claimPerson } from './claim-person.ts';
+import { insertNewPeople } from './insert-many.ts';
+import { lockPerson } from './queries.ts';
+
+/** The user id behind each external id, and whether this transaction has minted it. */
+export async function lockPeople(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  externalIds: Iterable<string>,
+): Promise<Map<string, { readonly id: Uuid; readonly isNew: boolean }>> {
+  const now = clock.date();
+  const inOrder = [...new Set(externalIds)].sort();
+  const people = new Map<string, { id: Uuid; isNew: boolean }>();
+  if (inOrder.length === 0) return people;
+  const minted = inOrder.map((externalId) => ({ externalId, id: mintUuid(now.getTime()), createdAt: now }));
+  const added = await insertNewPeople(tx, appId, minted);
+  for (const { externalId, id } of minted) if (added.has(externalId)) people.set(externalId, { id, isNew: true });
+  const others = inOrder.filter((externalId) => !added.has(externalId));
+  // A statement for each, since a distributed database locks rows on one shard only; sent together, they wait for no answers.
+  const locked = await Promise.all(others.map((externalId) => lockPerson(tx, appId, externalId)));
+  for (const [i, externalId] of others.entries()) {
+    people.set(externalId, { id: locked[i] ?? (await claimPerson(tx, clock, appId, externalId)), isNew: false });
+  }
+  return people;
+}

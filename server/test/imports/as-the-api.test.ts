@@ -1,0 +1,181 @@
+// What an import leaves is what the same requests would have left, one after the other, and it gets along with requests that come
+// meanwhile.
+import { describe, expect, it } from 'vitest';
+import { CellTypes } from '../../src/imports/cells.ts';
+import { detectFormat } from '../../src/imports/detect.ts';
+import { importFile } from '../../src/imports/import-file.ts';
+import { createJudge } from '../../src/imports/judge.ts';
+import { RejectFile } from '../../src/imports/reject-file.ts';
+import { noExceptions } from '../../src/platform/address-guard.ts';
+import { loadTimeZones } from '../../src/platform/time-zones.ts';
+import { createRandom } from '../platform/random.ts';
+import { type Client, setup, type TestApp } from '../setup.ts';
+
+const t = await setup({ workers: false });
+const timeZones = await loadTimeZones(t.sql);
+
+async function importInto(app: TestApp, lines: readonly object[]) {
+  const bytes = Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  const types = new CellTypes(new Map());
+  const format = detectFormat(bytes);
+  const judge = createJudge({
+    endpointRules: { pushHosts: [], exceptions: noExceptions, ownHosts: [] },
+    timeZones,
+    credentials: { ios: null, android: null, web: new Map(), webOtherwise: null },
+    types,
+  });
+  return importFile(
+    { sql: t.sql, clock: t.clock },
+    {
+      appId: app.id,
+      fingerprint: null,
+      bytes: (async function* () {
+        yield bytes;
+      })(),
+      format,
+      judge,
+      types,
+      rejects: new RejectFile('/nowhere/at/all', format),
+      onProgress: () => undefined,
+    },
+  );
+}
+
+const iosToken = (n: number): string => n.toString(16).padStart(64, '0');
+
+async function all(client: Client, path: string): Promise<Record<string, unknown>[]> {
+  const found = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const { body } = await client.get(`${path}?limit=100${cursor && `&cursor=${cursor}`}`);
+    found.push(...body.data);
+    cursor = body.next_cursor;
+  }
+  return found;
+}
+
+/** All that callers are told of an app, but for ids and times. */
+async function tellAll(app: TestApp) {
+  const server = t.clientOf(app.serverKey);
+  const devices = (await all(server, '/v1/devices')).map(({ id, created_at, last_seen_at, ...device }) => device);
+  const users = [];
+  for (const externalId of new Set(devices.map((device) => device['external_id']))) {
+    if (externalId === null) continue;
+    const { id, created_at, updated_at, devices: theirs, ...user } = (await server.get(`/v1/users/${externalId}`)).body;
+    users.push({ ...user, devices: theirs.length });
+  }
+  const properties = (await all(server, '/v1/properties')).map((property) => {
+    const { first_seen_at, last_seen_at, last_conflict_at, users_count, samples, ...known } = property;
+    return known;
+  });
+  const inOrder = <Item>(items: Item[]): Item[] =>
+    items.sort((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1));
+  const reached = await server.post('/v1/segments/preview', {
+    filter: { field: 'properties.plan', op: 'eq', value: 'pro' },
+  });
+  return { devices: inOrder(devices), users: inOrder(users), properties, reached: reached.body.count };
+}
+
+describe('an import', () => {
+  it.each([1, 2, 3])('leaves what the same requests leave, seed %i', async (seed) => {
+    const { below } = createRandom(seed);
+    const random = (): number => below(1000) / 1000;
+    const pick = <Item>(...items: Item[]): Item => items[below(items.length)] as Item;
+    const properties = () => ({
+      [pick('plan', 'age', 'topic', 'vip')]: pick<unknown>('pro', 'free', 31, true, null),
+      [pick('plan', 'age', 'city')]: pick<unknown>('pro', 7, 'Graz', null),
+    });
+    const lines = Array.from({ length: 150 }, () => {
+      const device = {
+        platform: 'ios',
+        token: iosToken(below(60)),
+        ...(random() < 0.5 && { locale: pick('de-DE', 'en', null) }),
+        ...(random() < 0.3 && { app_version: pick('1', '2', null) }),
+        ...(random() < 0.3 && { environment: pick('production', 'sandbox', null) }),
+        ...(random() < 0.4 && { properties: random() < 0.1 ? null : properties() }),
+      };
+      const user = {
+        ...(random() < 0.4 && { first_name: pick('Ada', 'Kim', null) }),
+        ...(random() < 0.4 && { country: pick('de', 'AT', null) }),
+        ...(random() < 0.6 && { properties: random() < 0.1 ? null : properties() }),
+      };
+      return {
+        device: random() < 0.75 ? device : null,
+        user: random() < 0.7 ? user : null,
+        externalId: `u-${below(30)}`,
+      };
+    }).filter(({ device, user }) => device !== null || user !== null);
+
+    const [asked, imported] = [await t.newApp(), await t.newApp()];
+    const server = t.clientOf(asked.serverKey);
+    for (const { device, user, externalId } of lines) {
+      const registered = device && (await server.post('/v1/devices', device)).body;
+      if (!user) continue;
+      const { status } = await server.post('/v1/users', {
+        ...user,
+        external_id: externalId,
+        ...(registered && { device_id: registered.id }),
+      });
+      expect(status).toBe(200);
+    }
+    const done = await importInto(
+      imported,
+      lines.map(({ device, user, externalId }) => {
+        if (!device) return { ...user, external_id: externalId };
+        return { ...device, ...(user && { external_id: externalId, user }) };
+      }),
+    );
+    expect(done.rejected).toBe(0);
+    expect(await tellAll(imported)).toEqual(await tellAll(asked));
+
+    // Which values the catalog shows is chance; never one that nobody has any more.
+    const held = JSON.stringify(await tellAll(imported));
+    for (const { samples } of await all(t.clientOf(imported.serverKey), '/v1/properties')) {
+      const texts = (samples as unknown[]).filter((sample) => typeof sample === 'string');
+      for (const text of texts) expect(held).toContain(`"${text}"`);
+    }
+  });
+
+  it('R-63 makes one device of a token that is registered meanwhile', async () => {
+    const app = await t.newApp();
+    const client = t.clientOf(app.clientKey);
+    const count = 600;
+    const lines = Array.from({ length: count }, (_, n) => ({
+      platform: 'ios',
+      token: iosToken(n),
+      external_id: `u-${n % 50}`,
+    }));
+    const register = async (from: number): Promise<void> => {
+      for (let n = from; n < count; n += 7) {
+        const { status } = await client.post('/v1/devices', { platform: 'ios', token: iosToken(n), locale: 'de' });
+        expect(status).toBe(200);
+      }
+    };
+    const [one, other] = await Promise.all([
+      importInto(app, lines),
+      importInto(app, lines.toReversed()),
+      ...[0, 1, 2, 3].map(register),
+    ]);
+    expect([one.rejected, other.rejected]).toEqual([0, 0]);
+    const [stored] = await t.sql<{ devices: number; tokens: number; rows: number; owned: number; people: number }[]>`
+      SELECT (SELECT count(*) FROM devices WHERE app_id = ${app.id}) AS devices,
+        (SELECT count(*) FROM device_tokens WHERE app_id = ${app.id}) AS tokens,
+        (SELECT count(*) FROM audience WHERE app_id = ${app.id}) AS rows,
+        (SELECT count(*) FROM audience WHERE app_id = ${app.id} AND external_id IS NOT NULL) AS owned,
+        (SELECT count(*) FROM users WHERE app_id = ${app.id}) AS people`;
+    expect(stored).toEqual({ devices: count, tokens: count, rows: count, owned: count, people: 50 });
+  });
+
+  it('lets a provider that says "gone" be right about a device that the file gives no date', async () => {
+    const app = await t.newApp();
+    await importInto(app, [
+      { platform: 'ios', token: iosToken(1) },
+      { platform: 'ios', token: iosToken(2), created_at: '2024-01-01T00:00:00Z', last_seen_at: '2025-01-01T00:00:00Z' },
+    ]);
+    const rows = await t.sql<{ registeredAt: Date }[]>`
+      SELECT registered_at FROM devices WHERE app_id = ${app.id} ORDER BY token`;
+    expect(rows.map(({ registeredAt }) => registeredAt.toISOString())).toEqual([
+      '2000-01-01T00:00:00.000Z',
+      '2025-01-01T00:00:00.000Z',
+    ]);
+  });
+});
