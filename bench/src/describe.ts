@@ -11,7 +11,7 @@ import type {
 } from './results.ts';
 
 /** What an idle system does by itself stays below it. */
-const busyCores = 0.2;
+export const busyCores = 0.2;
 
 export function describeSend(result: Result<SendMeasured>, workerParts: readonly Part[]): string {
   const { ours, peers, limit, params } = result;
@@ -189,13 +189,13 @@ export function describeWebhooks(result: Result<WebhooksMeasured>, workerParts: 
   ].join('\n');
 }
 
-function describeMachine({ machine, commit }: Result): string {
+export function describeMachine({ machine, commit }: Result): string {
   const postgres = machine.postgres === null ? '' : `, PostgreSQL ${machine.postgres}`;
   return `${machine.cores} cores of ${machine.cpu}, Node ${machine.node}${postgres}, commit ${commit}`;
 }
 
 /** Columns as wide as their widest cell; numbers stand right. */
-function table(rows: readonly (readonly (string | number)[])[]): string {
+export function table(rows: readonly (readonly (string | number)[])[]): string {
   const widths: number[] = [];
   for (const row of rows) {
     for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, String(cell).length);

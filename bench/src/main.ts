@@ -12,6 +12,8 @@ import {
   describeStart,
   describeWebhooks,
 } from './describe.ts';
+import { describeEvents } from './describe-events.ts';
+import { measureEvents } from './events.ts';
 import { measureHttp2 } from './http2.ts';
 import { measureLatency } from './latency.ts';
 import { keepResult, type Result } from './results.ts';
@@ -34,6 +36,8 @@ const usage = `npm run bench -- WORK [options]
   latency   one device, idle service
   audience  previews over JSONB's, upserts and a snapshot
               --devices N           how many (default 1000000)
+  events    tracked events through HTTP, beside bare inserts
+              --profile DIR         keeps CPU profiles there
   http2     the HTTP/2 client alone, beside a bare loop over node:http2
   webhooks  one healthy endpoint, and sends beside endpoints that never answer
               --profile DIR         as above
@@ -83,8 +87,8 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
   if (!['send', 'audience'].includes(work) && values.devices !== undefined) {
     throw new BenchError(`--devices is an option of 'send' and 'audience'.`);
   }
-  if (!['send', 'webhooks'].includes(work) && values.profile !== undefined) {
-    throw new BenchError(`--profile is an option of 'send' and 'webhooks'.`);
+  if (!['send', 'events', 'webhooks'].includes(work) && values.profile !== undefined) {
+    throw new BenchError(`--profile is an option of 'send', 'events' and 'webhooks'.`);
   }
   return {
     work,
@@ -123,6 +127,10 @@ async function run(
       const size = devices ?? (isQuick ? 10_000 : audienceUsual);
       const result = await measureAudience(workbench, { devices: size, isQuick });
       return { name: 'audience', result, text: describeAudience(result) };
+    }
+    case 'events': {
+      const result = await measureEvents(workbench, { isQuick, profileDir });
+      return { name: 'events', result, text: describeEvents(result) };
     }
     case 'http2': {
       const result = await measureHttp2(workbench, { isQuick });

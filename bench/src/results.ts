@@ -97,6 +97,28 @@ export interface Http2Measured extends Measured<'http2', Http2Figures & { readon
   readonly ratio_rate: number;
 }
 
+interface EventFigures {
+  /** Stored for good, through HTTP. */
+  readonly per_second: number;
+  /** Of a request of fifty. */
+  readonly ms_p50: number;
+  readonly ms_p99: number;
+  readonly processes: { readonly api: number; readonly worker: number };
+  readonly cpu_seconds_per_1000_by_process: ByProcess;
+  readonly load_cpu_seconds_per_1000: number;
+  readonly foreign_cores: number;
+  readonly rss_mb: ByProcess;
+  /** On disk with all indexes, by table. */
+  readonly bytes_per_event: Readonly<Record<'events' | 'event_ids' | 'subject_events', number>>;
+  /** The rate while every device is seen again after an hour. */
+  readonly per_second_all_devices_waking: number;
+}
+
+export interface EventsMeasured extends Measured<'events', EventFigures> {
+  readonly limit: { readonly name: string; readonly per_second: number; readonly foreign_cores: number };
+  readonly ratio_limit: number;
+}
+
 interface AudienceFilter {
   readonly name: string;
   readonly count: number;
@@ -162,7 +184,8 @@ export type AnyMeasured =
   | StartMeasured
   | Http2Measured
   | AudienceMeasured
-  | WebhooksMeasured;
+  | WebhooksMeasured
+  | EventsMeasured;
 
 export type Result<Any extends AnyMeasured = AnyMeasured> = Any & {
   readonly machine: Machine;

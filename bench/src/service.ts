@@ -128,11 +128,17 @@ async function findFreePort(): Promise<number> {
   return address.port;
 }
 
-/** The service's own database, for what a benchmark must read or fill. */
-export async function openDatabase(workbench: Workbench, { dataDir }: Service): Promise<Sql> {
+/** The address of the service's own database. */
+export async function findDatabaseUrl({ dataDir }: Service): Promise<string> {
   const found = await findEmbeddedPostgres(dataDir);
   if (found === undefined) throw new BenchError(`no database runs on ${dataDir}`);
-  const sql = openPool({ url: found.url, connectionsMax: 1, name: 'carillon bench', statementTimeoutMs: 600_000 });
+  return found.url;
+}
+
+/** The service's own database, for what a benchmark must read or fill. */
+export async function openDatabase(workbench: Workbench, service: Service): Promise<Sql> {
+  const url = await findDatabaseUrl(service);
+  const sql = openPool({ url, connectionsMax: 1, name: 'carillon bench', statementTimeoutMs: 600_000 });
   workbench.onClose(() => sql.end({ timeout: 1 }));
   return sql;
 }

@@ -65,7 +65,7 @@ export function routesOf(deps: HttpDeps): Route<Caller>[] {
     ...propertyRoutes(deps),
     ...segmentRoutes(deps),
     ...deviceRoutes(writes),
-    ...eventRoutes(writes),
+    ...eventRoutes(deps),
     ...channelRoutes<Caller>(deps.addressLimits),
     ...configRoutes(deps),
     ...receiptRoutes<Caller>(writes),

@@ -1,4 +1,5 @@
 // SQL: the one row per device that filters read, and audiences over it.
+import { bareArray } from '../platform/array-text.ts';
 import { type Clock, nowOf } from '../platform/clock.ts';
 import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import { decodeId, type Uuid } from '../platform/ids.ts';
@@ -82,15 +83,14 @@ export async function listAudienceRows(tx: Tx, appId: Uuid, deviceIds: readonly 
     WHERE a.app_id = ${appId} AND a.device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
 }
 
-/** Whose are these devices, and when were they last seen? */
-export async function listDeviceOwners(
-  tx: Tx,
-  appId: Uuid,
-  deviceIds: readonly Uuid[],
-): Promise<Pick<AudienceRow, 'deviceId' | 'userId' | 'externalId' | 'lastSeenAt'>[]> {
-  return tx<Pick<AudienceRow, 'deviceId' | 'userId' | 'externalId' | 'lastSeenAt'>[]>`
+/** Whose a device is, and when it was last seen. */
+export type DeviceOwner = Pick<AudienceRow, 'deviceId' | 'userId' | 'externalId' | 'lastSeenAt'>;
+
+/** Whose are these devices? */
+export async function listDeviceOwners(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[]): Promise<DeviceOwner[]> {
+  return tx<DeviceOwner[]>`
     SELECT device_id, user_id, external_id, last_seen_at FROM audience
-    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
+    WHERE app_id = ${appId} AND device_id = ANY(${bareArray(deviceIds)}::uuid[])`;
 }
 
 /**

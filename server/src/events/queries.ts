@@ -1,4 +1,5 @@
 // SQL: storing events: the ids that were seen, the events, their daily counts, and what they add to the sums.
+import { bareArray, textArray } from '../platform/array-text.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { DayCount, Delta, StoredEvent } from './totals.ts';
@@ -16,7 +17,9 @@ export async function insertEventKeys(tx: Tx, appId: Uuid, keys: readonly EventK
   const rows = await tx<{ key: Uuid }[]>`
     INSERT INTO event_ids (app_id, key, at)
     SELECT ${appId}, k.key, to_timestamp(k.at_ms / 1000)
-    FROM unnest(${keys.map(({ key }) => key)}::uuid[], ${keys.map(({ atMs }) => atMs)}::float8[]) AS k (key, at_ms)
+    FROM unnest(
+      ${bareArray(keys.map(({ key }) => key))}::uuid[], ${bareArray(keys.map(({ atMs }) => atMs))}::float8[]
+    ) AS k (key, at_ms)
     ON CONFLICT DO NOTHING RETURNING key`;
   return new Set(rows.map(({ key }) => key));
 }
@@ -26,16 +29,18 @@ export async function insertEvents(tx: Tx, appId: Uuid, events: readonly StoredE
   const column = <Value>(pick: (event: StoredEvent) => Value): Value[] => events.map(pick);
   await tx`
     INSERT INTO events (app_id, subject_id, id, name, at, device_id, external_id, properties, amount, currency)
-    SELECT ${appId}, e.subject_id, e.id, e.name, to_timestamp(e.at_ms / 1000), e.device_id, e.external_id, e.properties::jsonb,
-      e.amount::numeric, e.currency
-    FROM unnest(
-      ${column(({ subjectId }) => subjectId)}::uuid[], ${column(({ id }) => id)}::uuid[],
-      ${column(({ name }) => name)}::text[], ${column(({ atMs }) => atMs)}::float8[],
-      ${column(({ deviceId }) => deviceId)}::uuid[], ${column(({ externalId }) => externalId)}::text[],
-      ${column(({ propertiesText }) => propertiesText)}::text[],
-      ${column(({ purchase }) => purchase?.amount ?? null)}::text[],
-      ${column(({ purchase }) => purchase?.currency ?? null)}::text[]
-    ) AS e (subject_id, id, name, at_ms, device_id, external_id, properties, amount, currency)`;
+    SELECT ${appId}, e.subject_id, e.id, e.name, to_timestamp(e.at_ms / 1000), e.device_id, e.external_id, e.properties,
+      e.amount, e.currency
+    FROM ROWS FROM (
+      unnest(
+        ${bareArray(column(({ subjectId }) => subjectId))}::uuid[], ${bareArray(column(({ id }) => id))}::uuid[],
+        ${textArray(column(({ name }) => name))}::text[], ${bareArray(column(({ atMs }) => atMs))}::float8[],
+        ${bareArray(column(({ deviceId }) => deviceId))}::uuid[], ${textArray(column(({ externalId }) => externalId))}::text[],
+        ${bareArray(column(({ purchase }) => purchase?.amount ?? null))}::numeric[],
+        ${textArray(column(({ purchase }) => purchase?.currency ?? null))}::text[]
+      ),
+      jsonb_array_elements(${`[${column(({ propertiesText }) => propertiesText).join(',')}]`}::text::jsonb)
+    ) AS e (subject_id, id, name, at_ms, device_id, external_id, amount, currency, properties)`;
 }
 
 /** Adds to the daily counts, in the order given, which must be everybody's. */
@@ -45,9 +50,9 @@ export async function addToDays(tx: Tx, appId: Uuid, days: readonly DayCount[]):
     INSERT INTO subject_events (app_id, name, subject_id, day, count, last_at)
     SELECT ${appId}, d.name, d.subject_id, date '1970-01-01' + d.day, d.count, to_timestamp(d.last_ms / 1000)
     FROM unnest(
-      ${column(({ name }) => name)}::text[], ${column(({ subjectId }) => subjectId)}::uuid[],
-      ${column(({ day }) => day)}::int[], ${column(({ count }) => count)}::int[],
-      ${column(({ lastMs }) => lastMs)}::float8[]
+      ${textArray(column(({ name }) => name))}::text[], ${bareArray(column(({ subjectId }) => subjectId))}::uuid[],
+      ${bareArray(column(({ day }) => day))}::int[], ${bareArray(column(({ count }) => count))}::int[],
+      ${bareArray(column(({ lastMs }) => lastMs))}::float8[]
     ) AS d (name, subject_id, day, count, last_ms)
     ON CONFLICT (app_id, name, subject_id, day) DO UPDATE SET
       count = subject_events.count + excluded.count, last_at = greatest(subject_events.last_at, excluded.last_at)`;
@@ -58,11 +63,11 @@ export async function insertDeltas(tx: Tx, appId: Uuid, deltas: readonly Delta[]
   const column = <Value>(pick: (delta: Delta) => Value): Value[] => deltas.map(pick);
   await tx`
     INSERT INTO rollup_deltas (app_id, name, bucket, currency, count, amount, last_at)
-    SELECT ${appId}, d.name, to_timestamp(d.bucket_ms / 1000), d.currency, d.count, d.amount::numeric,
+    SELECT ${appId}, d.name, to_timestamp(d.bucket_ms / 1000), d.currency, d.count, d.amount,
       to_timestamp(d.last_ms / 1000)
     FROM unnest(
-      ${column(({ name }) => name)}::text[], ${column((delta) => delta.bucketMs)}::float8[],
-      ${column(({ currency }) => currency)}::text[], ${column(({ count }) => count)}::int[],
-      ${column(({ amount }) => amount)}::text[], ${column(({ lastMs }) => lastMs)}::float8[]
+      ${textArray(column(({ name }) => name))}::text[], ${bareArray(column((delta) => delta.bucketMs))}::float8[],
+      ${textArray(column(({ currency }) => currency))}::text[], ${bareArray(column(({ count }) => count))}::int[],
+      ${bareArray(column(({ amount }) => amount))}::numeric[], ${bareArray(column(({ lastMs }) => lastMs))}::float8[]
     ) AS d (name, bucket_ms, currency, count, amount, last_ms)`;
 }

@@ -1,13 +1,8 @@
 // Whose an event is, as far as it is kept with the event: its user, else the one its device belongs to as it is received, else the
 // device, else nobody. What it is when somebody reads it is for the reader to join: a device may belong to someone by then. Pure.
+import type { DeviceOwner } from '../audience/queries.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
 import type { EventGiven } from './event.ts';
-
-/** Whom a device belongs to now. */
-export interface DeviceOwner {
-  readonly userId: Uuid | null;
-  readonly externalId: string | null;
-}
 
 export interface Subject {
   readonly id: Uuid;
@@ -21,7 +16,7 @@ export interface Subject {
 export function subjectOf(
   event: Pick<EventGiven, 'deviceId' | 'externalId'>,
   people: ReadonlyMap<string, Uuid>,
-  owners: ReadonlyMap<Uuid, DeviceOwner>,
+  owners: ReadonlyMap<Uuid, Pick<DeviceOwner, 'userId' | 'externalId'>>,
 ): Subject {
   const { deviceId, externalId } = event;
   const userId = externalId === null ? undefined : people.get(externalId);

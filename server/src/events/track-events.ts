@@ -1,7 +1,7 @@
 // The events of a request are stored, all or none, in one transaction: what was seen before is left out, the rest is appended,
 // counted by day and added to the sums. Locks in the order that the migration of these tables names.
 import { hash } from 'node:crypto';
-import { listDeviceOwners } from '../audience/queries.ts';
+import { type DeviceOwner, listDeviceOwners } from '../audience/queries.ts';
 import { noteSeen } from '../devices/note-seen.ts';
 import { notFound } from '../platform/api-error.ts';
 import { type Clock, readNowMs } from '../platform/clock.ts';
@@ -12,11 +12,13 @@ import { upsertEventProperties } from './catalog-queries.ts';
 import type { EventGiven } from './event.ts';
 import { type KnownProperties, type NewEventProperty, samplesMax } from './known-properties.ts';
 import { addToDays, type EventKey, insertDeltas, insertEventKeys, insertEvents } from './queries.ts';
-import { type DeviceOwner, subjectOf } from './subject.ts';
+import { subjectOf } from './subject.ts';
 import { dayCountsOf, deltasOf, type StoredEvent } from './totals.ts';
 
 export interface TrackDeps {
+  /** For what is asked first, together with what other requests ask. */
   readonly sql: Sql;
+  readonly txSql: Sql;
   readonly clock: Clock;
   /** What of the event catalog is stored already. */
   readonly knownProperties: KnownProperties;
@@ -36,27 +38,31 @@ export interface TrackedEvents {
 
 /** Throws the 404 for an unknown device; then nothing is stored. */
 export async function trackEvents(deps: TrackDeps, request: TrackEvents): Promise<TrackedEvents> {
+  const { appId, events } = request;
+  const deviceIds = [...new Set(events.flatMap(({ deviceId }) => deviceId ?? []))];
+  // The time is asked of the database, and before anything is stored: no later question finds an event in its future.
+  const [preciseNowMs, owners] = await Promise.all([
+    readNowMs(deps.sql, deps.clock),
+    readOwners(deps.sql, appId, deviceIds),
+  ]);
+  if (owners.size < deviceIds.length) throw notFound();
+  const known = { nowMs: Math.floor(preciseNowMs), owners };
   const { accepted, catalogued } = await repeatOnDeadlock(() =>
-    transaction(deps.sql, (tx) => trackIn(tx, deps, request)),
+    transaction(deps.txSql, (tx) => trackIn(tx, deps, request, known)),
   );
   // Only now is it certain that the catalog has them.
-  deps.knownProperties.note(request.appId, catalogued);
-  return { accepted, duplicates: request.events.length - accepted };
+  deps.knownProperties.note(appId, catalogued);
+  return { accepted, duplicates: events.length - accepted };
 }
 
 async function trackIn(
   tx: Tx,
   { clock, knownProperties }: TrackDeps,
   { appId, isServer, events }: TrackEvents,
+  { nowMs, owners }: { readonly nowMs: number; readonly owners: ReadonlyMap<Uuid, DeviceOwner> },
 ): Promise<{ accepted: number; catalogued: readonly NewEventProperty[] }> {
-  const deviceIds = [...new Set(events.flatMap(({ deviceId }) => deviceId ?? []))];
   const externalIds = [...new Set(events.flatMap(({ externalId }) => externalId ?? []))];
-  // Asked of the database, so that no later question finds an event in its future.
-  const [preciseNowMs, owners] = await Promise.all([readNowMs(tx, clock), readOwners(tx, appId, deviceIds)]);
-  if (owners.size < deviceIds.length) throw notFound();
-  const nowMs = Math.floor(preciseNowMs);
   const people = await claimPeople(tx, clock, appId, externalIds);
-
   const timed = events.map((event) => ({ event, atMs: Math.min(event.occurredAtMs ?? nowMs, nowMs) }));
   const fresh = await leaveOutSeen(tx, appId, isServer, timed);
   if (fresh.length === 0) return { accepted: 0, catalogued: [] };
@@ -81,13 +87,9 @@ async function trackIn(
   return { accepted: fresh.length, catalogued };
 }
 
-interface SeenDevice extends DeviceOwner {
-  readonly lastSeenAt: Date;
-}
-
-async function readOwners(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[]): Promise<ReadonlyMap<Uuid, SeenDevice>> {
+async function readOwners(sql: Sql, appId: Uuid, deviceIds: readonly Uuid[]): Promise<ReadonlyMap<Uuid, DeviceOwner>> {
   if (deviceIds.length === 0) return new Map();
-  const rows = await listDeviceOwners(tx, appId, deviceIds);
+  const rows = await listDeviceOwners(sql, appId, deviceIds);
   return new Map(rows.map((row) => [row.deviceId, row]));
 }
 
@@ -132,7 +134,7 @@ function eventKey(deviceId: Uuid | null, id: string): Uuid {
 const seenIntervalMs = 600_000;
 
 /** Which devices began a session so long after they were last seen that it is worth a write? With when they did. */
-function sessionsOf(events: readonly StoredEvent[], owners: ReadonlyMap<Uuid, SeenDevice>): ReadonlyMap<Uuid, number> {
+function sessionsOf(events: readonly StoredEvent[], owners: ReadonlyMap<Uuid, DeviceOwner>): ReadonlyMap<Uuid, number> {
   const sessions = new Map<Uuid, number>();
   for (const { name, deviceId, atMs } of events) {
     if (name !== 'session_start' || deviceId === null) continue;

@@ -1,0 +1,164 @@
+// `events`: how many tracked events a second are stored for good, through HTTP, beside the generator of the load; and how many rows
+// a second the same database takes that way without all the rest.
+import type { Sql } from '../../server/src/platform/db.ts';
+import { decodeId, encodeId } from '../../server/src/platform/ids.ts';
+import { startChild } from './child.ts';
+import { readCpuSeconds, readPeakRssMb, watchOthers } from './costs.ts';
+import type { BareRun, ToBareInserts } from './events/bare-inserts.ts';
+import type { LoadRun, ToLoad } from './events/load.ts';
+import { cpuSecondsOf, rounded } from './measure.ts';
+import { completeResult, type EventsMeasured, type Result } from './results.ts';
+import {
+  findDatabaseUrl,
+  findProcesses,
+  openDatabase,
+  readPostgresVersion,
+  type Service,
+  startService,
+} from './service.ts';
+import { BenchError, progress, type Workbench } from './workbench.ts';
+
+const scales = {
+  full: { devices: 100_000, seconds: 30, warmUpSeconds: 5 },
+  quick: { devices: 2_000, seconds: 2, warmUpSeconds: 1 },
+};
+const connections = 12;
+const bareConnections = 4;
+
+export async function measureEvents(
+  workbench: Workbench,
+  { isQuick, profileDir }: { readonly isQuick: boolean; readonly profileDir: string | undefined },
+): Promise<Result<EventsMeasured>> {
+  const { devices, seconds, warmUpSeconds } = isQuick ? scales.quick : scales.full;
+  const service = await startService(workbench, await workbench.makeDirectory('data'), {
+    nodeOptions: profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`],
+  });
+  const sql = await openDatabase(workbench, service);
+  progress(`filling ${devices} devices`);
+  const app = await fill(service, sql, devices);
+  const processes = await findProcesses(service, sql);
+
+  const bare = await insertBare(workbench, service, { ...app, seconds: isQuick ? seconds : seconds / 3 });
+  const load = startChild<ToLoad>(workbench, 'the load', new URL('events/load.ts', import.meta.url));
+  await load.ask({ type: 'open', port: service.port, key: app.serverKey, deviceIds: app.deviceIds });
+  await load.ask({ type: 'run', seconds: warmUpSeconds, connections });
+  const before = { ...(await readCpuSeconds(processes)), load: await cpuSecondsOf(load.pid) };
+  const countOthers = await watchOthers();
+  const stored = await countStored(sql, app.appId);
+  const run = await load.ask<LoadRun>({ type: 'run', seconds, connections });
+  const after = { ...(await readCpuSeconds(processes)), load: await cpuSecondsOf(load.pid) };
+  const foreignCores = await countOthers();
+  const added = (await countStored(sql, app.appId)) - stored;
+  if (added !== run.events) throw new BenchError(`${run.events} events were accepted and ${added} are stored`);
+  const rssMb = await readPeakRssMb(processes);
+  progress(`Carillon: ${Math.round(run.events / run.seconds)} events a second`);
+
+  // The same once more, with devices that were last seen an hour ago: each of their first sessions moves `last_seen_at`.
+  await sql`UPDATE audience SET last_seen_at = now() - interval '1 hour' WHERE app_id = ${app.appId}`;
+  await sql`VACUUM audience`;
+  const woken = await load.ask<LoadRun>({ type: 'run', seconds: isQuick ? seconds : seconds / 3, connections });
+  const bytes = await readBytes(sql, app.appId);
+  const postgres = await readPostgresVersion(sql);
+  await service.stop();
+
+  const per1000 = (kind: keyof typeof before): number => rounded(((after[kind] - before[kind]) / run.events) * 1000);
+  const perSecond = run.events / run.seconds;
+  return completeResult(
+    {
+      work: 'events',
+      params: { devices, seconds, batch: 50, connections, quick: isQuick },
+      ours: {
+        per_second: Math.round(perSecond),
+        ms_p50: rounded(run.msP50),
+        ms_p99: rounded(run.msP99),
+        processes: { api: processes.api.length, worker: processes.worker.length },
+        cpu_seconds_per_1000_by_process: {
+          api: per1000('api'),
+          worker: per1000('worker'),
+          supervisor: per1000('supervisor'),
+          postgres: per1000('postgres'),
+        },
+        load_cpu_seconds_per_1000: per1000('load'),
+        foreign_cores: foreignCores,
+        rss_mb: rssMb,
+        bytes_per_event: bytes,
+        per_second_all_devices_waking: Math.round(woken.events / woken.seconds),
+      },
+      limit: {
+        name: 'bare multi-row inserts into one table, without HTTP',
+        per_second: Math.round(bare.perSecond),
+        foreign_cores: bare.foreignCores,
+      },
+      ratio_limit: rounded(perSecond / bare.perSecond),
+    },
+    postgres,
+  );
+}
+
+interface FilledApp {
+  readonly appId: string;
+  readonly serverKey: string;
+  /** As the API names them. */
+  readonly deviceIds: readonly string[];
+}
+
+/** An app with devices of the command line's population, all seen just now. */
+async function fill(service: Service, sql: Sql, devices: number): Promise<FilledApp> {
+  const seeded = await service.run<{ app: { id: string }; server_key: string }>('seed', '--devices', String(devices));
+  const appId = decodeId('app', seeded.app.id);
+  if (appId === undefined) throw new BenchError('the app has no id');
+  await sql`UPDATE audience SET last_seen_at = now() WHERE app_id = ${appId}`;
+  const rows = await sql<{ id: string }[]>`SELECT device_id AS id FROM audience WHERE app_id = ${appId}`;
+  // Else autovacuum would do so in the middle of the measurement.
+  await sql`VACUUM (ANALYZE) people, users, device_tokens, devices, device_changes, audience, events, subject_events`;
+  await sql`CHECKPOINT`;
+  return { appId, serverKey: seeded.server_key, deviceIds: rows.map(({ id }) => encodeId('dev', id)) };
+}
+
+async function insertBare(
+  workbench: Workbench,
+  service: Service,
+  { appId, deviceIds, seconds }: { appId: string; deviceIds: readonly string[]; seconds: number },
+): Promise<{ perSecond: number; foreignCores: number }> {
+  const name = 'bare inserts';
+  const child = startChild<ToBareInserts>(workbench, name, new URL('events/bare-inserts.ts', import.meta.url));
+  const ids = deviceIds.flatMap((id) => decodeId('dev', id) ?? []);
+  await child.ask({ type: 'open', databaseUrl: await findDatabaseUrl(service), appId, deviceIds: ids });
+  await child.ask({ type: 'run', seconds: seconds / 5, connections: bareConnections });
+  const countOthers = await watchOthers();
+  const run = await child.ask<BareRun>({ type: 'run', seconds, connections: bareConnections });
+  const foreignCores = await countOthers();
+  await child.stop();
+  const perSecond = run.events / run.seconds;
+  progress(`${name}: ${Math.round(perSecond)} events a second`);
+  return { perSecond, foreignCores };
+}
+
+/** By what was summed up with them, which is faster than counting rows. */
+async function countStored(sql: Sql, appId: string): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    SELECT sum(count)::bigint AS count
+    FROM (
+      SELECT count FROM rollups WHERE app_id = ${appId}
+      UNION ALL SELECT count FROM rollup_deltas WHERE app_id = ${appId}
+    ) AS s`;
+  return row?.count ?? 0;
+}
+
+/** What an event takes on disk, by table with its indexes. */
+async function readBytes(sql: Sql, appId: string): Promise<Record<'events' | 'event_ids' | 'subject_events', number>> {
+  const [row] = await sql<{ events: number; eventIds: number; subjectEvents: number; stored: number; ids: number }[]>`
+    SELECT
+      (SELECT sum(pg_total_relation_size(inhrelid))::bigint FROM pg_inherits WHERE inhparent = 'events'::regclass) AS events,
+      pg_total_relation_size('event_ids') AS event_ids,
+      (SELECT sum(pg_total_relation_size(inhrelid))::bigint FROM pg_inherits WHERE inhparent = 'subject_events'::regclass)
+        AS subject_events,
+      (SELECT count(*) FROM events WHERE app_id = ${appId}) AS stored,
+      (SELECT count(*) FROM event_ids WHERE app_id = ${appId}) AS ids`;
+  if (!row) throw new BenchError('nothing is stored');
+  return {
+    events: Math.round(row.events / row.stored),
+    event_ids: Math.round(row.eventIds / row.ids),
+    subject_events: Math.round(row.subjectEvents / row.stored),
+  };
+}
