@@ -1,4 +1,17 @@
 // What `@carillon/node` hands out, and nothing else of it.
+export type { OperationName } from './call.ts';
+export {
+  Carillon,
+  type CarillonOptions,
+  type Devices,
+  type Events,
+  type Properties,
+  type Segments,
+  type Users,
+} from './client.ts';
+export type { RequestOptions, SendOptions } from './endpoint.ts';
+export { ApiError, CarillonError, NetworkError, type QuotaState } from './errors.ts';
+export type { Messages, Send } from './messages.ts';
 export type * from './types.gen.ts';
 export { type BoundUser, boundUserHash, userHash } from './user-hash.ts';
 export {

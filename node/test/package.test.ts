@@ -65,7 +65,12 @@ describe('the packed SDK', () => {
     'has types that the compiler follows, %s, without types of its own for Node',
     async (resolution) => {
       const uses = `
-      import { type Filter, verifyWebhook } from '@carillon/node';
+      import { Carillon, type Filter, verifyWebhook } from '@carillon/node';
+      const carillon = new Carillon({ baseUrl: 'https://push.shop.example', apiKey: 'sk_live_1' });
+      export const accepted = async (): Promise<number> =>
+        (await carillon.messages.send({ audience: { all: true }, content: { title: 'Sale' } })).report.accepted;
+      // @ts-expect-error an audience is one thing
+      void (() => carillon.messages.send({ audience: { all: true, segment_id: 'seg_1' }, content: {} }));
       export const filter: Filter = { and: [{ field: 'country', op: 'eq', value: 'DE' }] };
       export function reasonOf(body: Uint8Array, header: string | undefined): string | null {
         const event = verifyWebhook(body, header, 'whsec_1');

@@ -1,0 +1,223 @@
+// The API as a program's own: one object with a place for each kind of thing, every method one endpoint. Sends nothing until a method
+// is called, and shows its key to nobody, printed neither.
+import { randomUUID } from 'node:crypto';
+import { type CallOptions, call, type OperationName, type Service } from './call.ts';
+import { pageLimit, type Query, type Request, type RequestOptions } from './endpoint.ts';
+import { createMessages, type Messages } from './messages.ts';
+import { walk } from './pages.ts';
+import type {
+  AppConfig,
+  ChannelList,
+  DeletedSegment,
+  Device,
+  DevicePage,
+  DeviceRequest,
+  ErasedUser,
+  IdentifiedDevice,
+  IdentifyRequest,
+  Operations,
+  OptedOutDevice,
+  Preview,
+  PreviewRequest,
+  Property,
+  PropertyPage,
+  RegisteredDevice,
+  Segment,
+  SegmentPage,
+  SegmentRequest,
+  Tracked,
+  TrackedEvent,
+  UpsertedUser,
+  User,
+  UserRequest,
+} from './types.gen.ts';
+
+export interface CarillonOptions {
+  /** Where the service is: `https://push.shop.example`. */
+  readonly baseUrl: string | undefined;
+  /** A server key, `sk_live_…`. It stays on your server. */
+  readonly apiKey: string | undefined;
+  /** For each try. A send waits for its outcomes for up to 20 s before it answers. Default: 60,000. */
+  readonly timeoutMs?: number | undefined;
+  /** Tries beyond the first, after what may pass. 0: none. Default: 3. */
+  readonly maxRetries?: number | undefined;
+  /** The longest wait that the service may ask for between two tries; what asks for more is thrown. Default: 30,000. */
+  readonly maxRetryWaitMs?: number | undefined;
+  /** In place of the global `fetch`. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
+}
+
+export class Carillon {
+  readonly #service: Service;
+  readonly messages: Messages;
+  readonly users: Users;
+  readonly devices: Devices;
+  readonly segments: Segments;
+  readonly properties: Properties;
+  readonly events: Events;
+
+  /** A missing address or key is a `TypeError`. */
+  constructor({ baseUrl, apiKey, timeoutMs, maxRetries, maxRetryWaitMs, fetch }: CarillonOptions) {
+    if (typeof apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(apiKey)) {
+      throw new TypeError('Carillon needs a server key, sk_live_…: is its variable set?');
+    }
+    this.#service = {
+      baseUrl: readBaseUrl(baseUrl),
+      apiKey,
+      timeoutMs: timeoutMs ?? 60_000,
+      maxRetries: maxRetries ?? 3,
+      maxWaitMs: maxRetryWaitMs ?? 30_000,
+      userAgent: `carillon-node/${sdkVersion}`,
+      // Looked up at each call: what a test or a tracer puts in its place counts.
+      fetch: fetch ?? ((...parameters) => globalThis.fetch(...parameters)),
+    };
+    const request: Request = (name, given, options) => this.request(name, given, options);
+    this.messages = createMessages(request);
+    this.users = createUsers(request);
+    this.devices = createDevices(request);
+    this.segments = createSegments(request);
+    this.properties = createProperties(request);
+    this.events = createEvents(request);
+  }
+
+  /** Any endpoint by its `operationId`, as the OpenAPI description names it. The methods beside this one are made of it. */
+  request<Name extends OperationName>(
+    name: Name,
+    given: Operations[Name]['given'],
+    options: CallOptions = {},
+  ): Promise<Operations[Name]['answer']> {
+    const isRepeatable = options.idempotencyKey !== undefined || isSameTwice(name, given);
+    return call(this.#service, name, given, { ...options, isRepeatable });
+  }
+
+  /** What an app needs to know before it registers a device. */
+  config(options?: RequestOptions): Promise<AppConfig> {
+    return this.request('getConfig', {}, options);
+  }
+
+  /** The channels there are. */
+  channels(options?: RequestOptions): Promise<ChannelList> {
+    return this.request('listChannels', {}, options);
+  }
+}
+
+/** Does a call that is made twice come to the same as one? */
+function isSameTwice(name: OperationName, given: object): boolean {
+  // Without a key a second send is a second message, and a second segment finds its name taken.
+  if (name === 'sendMessage' || name === 'createSegment') return false;
+  if (name !== 'trackEvents') return true;
+  const { body } = given as Operations['trackEvents']['given'];
+  const events = 'events' in body ? body.events : [body];
+  return events.every(({ id }) => id !== undefined && id !== null);
+}
+
+function readBaseUrl(text: unknown): string {
+  const url = typeof text === 'string' && URL.canParse(text) ? new URL(text) : undefined;
+  const isPlain =
+    url && /^https?:$/.test(url.protocol) && `${url.username}${url.password}${url.search}${url.hash}` === '';
+  if (isPlain) return url.href.replace(/\/+$/, '');
+  throw new TypeError('baseUrl is the address of the service, such as https://push.shop.example: is its variable set?');
+}
+
+/** As in package.json. */
+export const sdkVersion = '0.1.0';
+
+export interface Users {
+  /** Creates the user, or updates the one with this `external_id`. Null clears a value. */
+  upsert(user: UserRequest, options?: RequestOptions): Promise<UpsertedUser>;
+  get(externalId: string, options?: RequestOptions): Promise<User>;
+  /** Erases the user and opts out its devices. */
+  delete(externalId: string, options?: RequestOptions): Promise<ErasedUser>;
+}
+
+function createUsers(request: Request): Users {
+  return {
+    upsert: (body, options) => request('upsertUser', { body }, options),
+    get: (external_id, options) => request('getUser', { params: { external_id } }, options),
+    delete: (external_id, options) => request('deleteUser', { params: { external_id } }, options),
+  };
+}
+
+export interface Devices {
+  /** Registers a device, or finds it again by its token. */
+  register(device: DeviceRequest, options?: RequestOptions): Promise<RegisteredDevice>;
+  /** Says whose a device is; with `external_id: null` that it is nobody's any more. */
+  identify(link: IdentifyRequest, options?: RequestOptions): Promise<IdentifiedDevice>;
+  /** A page, newest first. */
+  list(query?: Query<'listDevices'>, options?: RequestOptions): Promise<DevicePage>;
+  /** Every device, page by page. */
+  all(query?: Query<'listDevices'>, options?: RequestOptions): AsyncGenerator<Device, void, undefined>;
+  optOut(id: string, options?: RequestOptions): Promise<OptedOutDevice>;
+}
+
+function createDevices(request: Request): Devices {
+  const list: Devices['list'] = (query, options) => request('listDevices', { query }, options);
+  return {
+    register: (body, options) => request('registerDevice', { body }, options),
+    identify: (body, options) => request('identifyDevice', { body }, options),
+    list,
+    all: (query, options) => walk((cursor) => list({ limit: pageLimit, ...query, cursor }, options), query?.cursor),
+    optOut: (id, options) => request('optOutDevice', { params: { id } }, options),
+  };
+}
+
+export interface Segments {
+  /** Gives a filter a name. Not tried again where it is not known what came of it: the name may be taken by then. */
+  create(segment: SegmentRequest, options?: RequestOptions): Promise<Segment>;
+  /** A page, newest first. */
+  list(query?: Query<'listSegments'>, options?: RequestOptions): Promise<SegmentPage>;
+  /** Every segment, page by page. */
+  all(query?: Query<'listSegments'>, options?: RequestOptions): AsyncGenerator<Segment, void, undefined>;
+  get(id: string, options?: RequestOptions): Promise<Segment>;
+  /** Name, description and filter. */
+  replace(id: string, segment: SegmentRequest, options?: RequestOptions): Promise<Segment>;
+  delete(id: string, options?: RequestOptions): Promise<DeletedSegment>;
+  /** Counts exactly whom a filter, a segment or any audience reaches now. */
+  preview(request: PreviewRequest, options?: RequestOptions): Promise<Preview>;
+}
+
+function createSegments(request: Request): Segments {
+  const list: Segments['list'] = (query, options) => request('listSegments', { query }, options);
+  return {
+    create: (body, options) => request('createSegment', { body }, options),
+    list,
+    all: (query, options) => walk((cursor) => list({ limit: pageLimit, ...query, cursor }, options), query?.cursor),
+    get: (id, options) => request('getSegment', { params: { id } }, options),
+    replace: (id, body, options) => request('replaceSegment', { params: { id }, body }, options),
+    delete: (id, options) => request('deleteSegment', { params: { id } }, options),
+    preview: (body, options) => request('previewAudience', { body }, options),
+  };
+}
+
+export interface Properties {
+  /** A page of the catalog, by key; `builtins`, the fields that are always there, is on every page. */
+  list(query?: Query<'listProperties'>, options?: RequestOptions): Promise<PropertyPage>;
+  /** Every key, page by page. */
+  all(query?: Query<'listProperties'>, options?: RequestOptions): AsyncGenerator<Property, void, undefined>;
+}
+
+function createProperties(request: Request): Properties {
+  const list: Properties['list'] = (query, options) => request('listProperties', { query }, options);
+  return {
+    list,
+    all: (query, options) => walk((cursor) => list({ limit: pageLimit, ...query, cursor }, options), query?.cursor),
+  };
+}
+
+export interface Events {
+  /**
+   * Tracks one event, or up to 50, all or none. One without an `id` is given one here, so that the tries of this call count it once;
+   * give ids of your own to be safe across calls too.
+   */
+  track(events: TrackedEvent | readonly TrackedEvent[], options?: RequestOptions): Promise<Tracked>;
+}
+
+function createEvents(request: Request): Events {
+  const withId = (event: TrackedEvent): TrackedEvent => ({ ...event, id: event.id ?? randomUUID() });
+  return {
+    track(events, options) {
+      const body = Array.isArray(events) ? { events: events.map(withId) } : withId(events as TrackedEvent);
+      return request('trackEvents', { body }, options);
+    },
+  };
+}
