@@ -8,6 +8,7 @@ import {
   describeAudience,
   describeHttp2,
   describeLatency,
+  describeReports,
   describeSend,
   describeStart,
   describeWebhooks,
@@ -16,6 +17,7 @@ import { describeEvents } from './describe-events.ts';
 import { measureEvents } from './events.ts';
 import { measureHttp2 } from './http2.ts';
 import { measureLatency } from './latency.ts';
+import { measureReports } from './reports.ts';
 import { keepResult, type Result } from './results.ts';
 import { devicesUsual, measureSend, sendName } from './send.ts';
 import { measureStart } from './start.ts';
@@ -41,6 +43,7 @@ const usage = `npm run bench -- WORK [options]
   http2     the HTTP/2 client alone, beside a bare loop over node:http2
   webhooks  one healthy endpoint, and sends beside endpoints that never answer
               --profile DIR         as above
+  reports   reports of ninety days over ten million events
   start     launch to ready
 
   --quick   a smoke run of seconds; its figures mean nothing
@@ -139,6 +142,10 @@ async function run(
     case 'webhooks': {
       const { result, workerParts } = await measureWebhooks(workbench, { isQuick, profileDir });
       return { name: 'webhooks', result, text: describeWebhooks(result, workerParts) };
+    }
+    case 'reports': {
+      const result = await measureReports(workbench, { isQuick });
+      return { name: 'reports', result, text: describeReports(result) };
     }
     case 'start': {
       const result = await measureStart(workbench, { isQuick });

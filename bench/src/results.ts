@@ -177,6 +177,26 @@ export interface WebhooksMeasured extends Measured<'webhooks', WebhooksFigures> 
   readonly held: Beside & { readonly ratio_told: number };
 }
 
+export interface ReportsMeasured
+  extends Measured<
+    'reports',
+    {
+      /** From the request to the whole answer. */
+      readonly revenue_ms_p50: number;
+      readonly revenue_ms_p95: number;
+      readonly revenue_by_day_ms_p50: number;
+      readonly events_ms_p50: number;
+      /** To class and store them, by one process. */
+      readonly seconds_per_100000_purchases: number;
+      /** To sum up all events anew. */
+      readonly rebuild_seconds: number;
+      readonly foreign_cores: number;
+    }
+  > {
+  readonly raw: { readonly name: string; readonly ms: number };
+  readonly ratio_raw: number;
+}
+
 /** What a work hands over; the name of the database is the one thing of the machine that only it knows. */
 export type AnyMeasured =
   | SendMeasured
@@ -185,7 +205,8 @@ export type AnyMeasured =
   | Http2Measured
   | AudienceMeasured
   | WebhooksMeasured
-  | EventsMeasured;
+  | EventsMeasured
+  | ReportsMeasured;
 
 export type Result<Any extends AnyMeasured = AnyMeasured> = Any & {
   readonly machine: Machine;

@@ -9,6 +9,9 @@ export type AcceptedMessage = {
   readonly report: Report;
 };
 
+/** An exact decimal, without trailing zeros. */
+export type Amount = string;
+
 export type AppConfig = {
   /** Null when web push is not configured. */
   readonly vapid_public_key: string | null;
@@ -41,6 +44,17 @@ export type ChannelCounts = {
   readonly skipped: number;
 };
 
+export type ChannelDevices = {
+  /** For the first time. */
+  readonly registered: number;
+  /** At the end. */
+  readonly active: number;
+  /** How often a token was found dead. */
+  readonly invalid: number;
+  /** How often one opted out. */
+  readonly unsubscribed: number;
+};
+
 export type ChannelList = {
   readonly channels: readonly ({
     readonly id: "webpush" | "apns" | "fcm";
@@ -48,6 +62,18 @@ export type ChannelList = {
     readonly name: string;
     readonly max_payload_bytes: number;
   })[];
+};
+
+export type ClassCount = {
+  readonly count: number;
+  readonly direct: number;
+  readonly influenced: number;
+  readonly unattributed: number;
+};
+
+export type ClassSum = {
+  readonly amount: Amount;
+  readonly purchases: number;
 };
 
 export type Comparison = {
@@ -146,6 +172,12 @@ export type Content = {
   } | null | undefined;
 };
 
+export type CreditedRevenue = {
+  readonly currency: string;
+  readonly direct: ClassSum;
+  readonly influenced: ClassSum;
+};
+
 export type DeletedSegment = {
   readonly id: SegmentId;
   readonly deleted: true;
@@ -223,6 +255,29 @@ export type DevicePage = {
   readonly next_cursor: string | null;
 };
 
+export type DeviceReport = {
+  readonly from: Instant;
+  readonly to: Instant;
+  readonly tz?: string | undefined;
+  /** With `group`, as is `groups`. */
+  readonly group?: "day" | "week" | "month" | undefined;
+  /** Without `group`. */
+  readonly devices?: {
+    readonly webpush: ChannelDevices;
+    readonly apns: ChannelDevices;
+    readonly fcm: ChannelDevices;
+  } | undefined;
+  readonly groups?: readonly {
+    readonly from: Instant;
+    readonly to: Instant;
+    readonly devices: {
+      readonly webpush: ChannelDevices;
+      readonly apns: ChannelDevices;
+      readonly fcm: ChannelDevices;
+    };
+  }[] | undefined;
+};
+
 export type DeviceRequest = {
   readonly platform: "web" | "ios" | "android";
   readonly token: string | {
@@ -275,6 +330,33 @@ export type DryRun = {
   })[];
 };
 
+export type EngagementReport = {
+  readonly from: Instant;
+  readonly to: Instant;
+  readonly tz?: string | undefined;
+  /** With `group`, as is `groups`. */
+  readonly group?: "day" | "week" | "month" | undefined;
+  readonly groups?: readonly {
+    readonly from: Instant;
+    readonly to: Instant;
+    readonly accepted: number;
+    readonly sent: number;
+    readonly failed: number;
+    readonly skipped: number;
+    readonly displayed: number;
+    readonly clicked: number;
+    readonly dismissed: number;
+    /** Credited to it, direct or influenced. */
+    readonly purchases: number;
+    readonly revenue: readonly CreditedRevenue[];
+  }[] | undefined;
+  /** Those that began in the range, newest first. */
+  readonly messages: readonly MessageEngagement[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. */
+  readonly next_cursor: string | null;
+};
+
 export type ErasedUser = {
   readonly external_id: string;
   readonly deleted: true;
@@ -283,6 +365,10 @@ export type ErasedUser = {
 
 /** Why a delivery failed. Closed in v1. */
 export type ErrorCode = "unregistered" | "invalid_token" | "credential_mismatch" | "auth_failed" | "not_configured" | "payload_too_large" | "invalid_payload" | "rate_limited" | "provider_unavailable" | "timeout" | "expired" | "unknown_error";
+
+export type EventCount = {
+  readonly count: number;
+};
 
 export type EventLeaf = {
   readonly event: string;
@@ -296,6 +382,21 @@ export type EventLeaf = {
     readonly value: string;
   } | null | undefined;
   readonly where?: readonly Comparison[] | null | undefined;
+};
+
+export type EventReport = {
+  readonly from: Instant;
+  readonly to: Instant;
+  readonly tz?: string | undefined;
+  /** With `group`, as is `groups`. */
+  readonly group?: "day" | "week" | "month" | undefined;
+  /** Without `group`: by name. */
+  readonly events?: { readonly [key: string]: EventCount } | undefined;
+  readonly groups?: readonly {
+    readonly from: Instant;
+    readonly to: Instant;
+    readonly events: { readonly [key: string]: EventCount };
+  }[] | undefined;
 };
 
 export type Filter = {
@@ -438,6 +539,22 @@ export type Message = {
 
 export type MessageAnswer = AcceptedMessage | ScheduledMessage | DryRun;
 
+export type MessageEngagement = {
+  readonly message_id: MessageId;
+  readonly name: string | null;
+  readonly started_at: Instant;
+  readonly accepted: number;
+  readonly sent: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly displayed: number;
+  readonly clicked: number;
+  readonly dismissed: number;
+  /** Credited to it, direct or influenced. */
+  readonly purchases: number;
+  readonly revenue: readonly CreditedRevenue[];
+};
+
 export type MessageId = string;
 
 export type MessagePage = {
@@ -462,6 +579,13 @@ export type MessageRequest = {
   readonly local_time?: boolean | null | undefined;
   /** Only with `local_time`: what to do about zones in which that time is past already; `refuse` unless told. */
   readonly local_time_past?: "refuse" | "now" | "skip" | null | undefined;
+};
+
+export type MessageRevenue = {
+  readonly message_id: MessageId;
+  readonly currency: string;
+  readonly direct: ClassSum;
+  readonly influenced: ClassSum;
 };
 
 export type MessageStatus = "scheduled" | "sending" | "sent" | "failed" | "canceled";
@@ -625,6 +749,40 @@ export type Report = {
 
 /** Also in the header x-request-id, and in the log. */
 export type RequestId = string;
+
+export type RevenueReport = {
+  readonly from: Instant;
+  readonly to: Instant;
+  readonly window_hours: number;
+  readonly tz?: string | undefined;
+  /** With `group`, as is `groups`. */
+  readonly group?: "day" | "week" | "month" | undefined;
+  /** Without `group`: by currency. */
+  readonly revenue?: readonly RevenueRow[] | undefined;
+  /** Without `group`. */
+  readonly events?: { readonly [key: string]: ClassCount } | undefined;
+  readonly groups?: readonly {
+    readonly from: Instant;
+    readonly to: Instant;
+    /** By currency. */
+    readonly revenue: readonly RevenueRow[];
+    readonly events: { readonly [key: string]: ClassCount };
+  }[] | undefined;
+  /** Of the whole range, highest direct amount first. */
+  readonly messages: readonly MessageRevenue[];
+  readonly has_more: boolean;
+  /** Null exactly when there is no more. */
+  readonly next_cursor: string | null;
+};
+
+export type RevenueRow = {
+  readonly currency: string;
+  readonly total: Amount;
+  readonly purchases: number;
+  readonly direct: ClassSum;
+  readonly influenced: ClassSum;
+  readonly unattributed: ClassSum;
+};
 
 export type ScheduledMessage = {
   readonly id: MessageId;
@@ -830,6 +988,14 @@ export interface Operations {
   optOutDevice: { given: { params: { readonly id: string } }; answer: OptedOutDevice };
   /** Track what people did: one event, or up to 50 */
   trackEvents: { given: { body: TrackRequest }; answer: Tracked };
+  /** What purchases came to, and which messages they are credited to */
+  reportRevenue: { given: { query: { readonly from: string; readonly to: string; readonly tz?: string | undefined; readonly group?: "day" | "week" | "month" | undefined; readonly limit?: number | undefined; readonly cursor?: string | undefined; readonly window_hours?: number | undefined; readonly message_id?: string | undefined; readonly segment_id?: string | undefined } }; answer: RevenueReport };
+  /** What became of the messages that began in a range */
+  reportEngagement: { given: { query: { readonly from: string; readonly to: string; readonly tz?: string | undefined; readonly group?: "day" | "week" | "month" | undefined; readonly limit?: number | undefined; readonly cursor?: string | undefined } }; answer: EngagementReport };
+  /** How many devices registered, were active, died and opted out, by channel */
+  reportDevices: { given: { query: { readonly from: string; readonly to: string; readonly tz?: string | undefined; readonly group?: "day" | "week" | "month" | undefined } }; answer: DeviceReport };
+  /** How many events of each name there were */
+  reportEvents: { given: { query: { readonly from: string; readonly to: string; readonly tz?: string | undefined; readonly group?: "day" | "week" | "month" | undefined } }; answer: EventReport };
   /** Say that a notification was displayed, clicked or dismissed */
   recordReceipt: { given: { body: ReceiptRequest }; answer: RecordedReceipt };
   /** What an app needs to know before it registers a device */
@@ -860,6 +1026,10 @@ export const operations = {
   listDevices: { method: 'GET', path: '/v1/devices' },
   optOutDevice: { method: 'DELETE', path: '/v1/devices/{id}' },
   trackEvents: { method: 'POST', path: '/v1/events' },
+  reportRevenue: { method: 'GET', path: '/v1/reports/revenue' },
+  reportEngagement: { method: 'GET', path: '/v1/reports/engagement' },
+  reportDevices: { method: 'GET', path: '/v1/reports/devices' },
+  reportEvents: { method: 'GET', path: '/v1/reports/events' },
   recordReceipt: { method: 'POST', path: '/v1/receipts' },
   getConfig: { method: 'GET', path: '/v1/config' },
   listChannels: { method: 'GET', path: '/v1/channels' },

@@ -29,6 +29,31 @@ CREATE TABLE apps (
   CONSTRAINT apps_check CHECK (((identify_secret IS NOT NULL) OR ((identify_secret_next IS NULL) AND (NOT identify_bound_required))))
 );
 
+CREATE TABLE attribution_progress (
+  app_id uuid NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  settled_at timestamp with time zone NOT NULL,
+  settled_id uuid NOT NULL,
+  received_to uuid NOT NULL,
+  CONSTRAINT attribution_progress_pkey PRIMARY KEY (app_id, name)
+);
+
+CREATE TABLE attributions (
+  app_id uuid NOT NULL,
+  subject_id uuid NOT NULL,
+  event_id uuid NOT NULL,
+  at timestamp with time zone NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  window_hours integer NOT NULL,
+  class text COLLATE "C" NOT NULL,
+  message_id uuid,
+  CONSTRAINT attributions_pkey PRIMARY KEY (app_id, subject_id, event_id),
+  CONSTRAINT attributions_check CHECK (((class = 'unattributed'::text) = (message_id IS NULL))),
+  CONSTRAINT attributions_class_check CHECK ((class = ANY (ARRAY['direct'::text, 'influenced'::text, 'unattributed'::text])))
+);
+CREATE INDEX attributions_at ON public.attributions USING btree (app_id, at);
+
 CREATE TABLE audience (
   app_id uuid NOT NULL,
   device_id uuid NOT NULL,
@@ -196,6 +221,23 @@ CREATE TABLE credentials (
 );
 CREATE UNIQUE INDEX credentials_current ON public.credentials USING btree (app_id, channel) WHERE (replaced_at IS NULL);
 
+CREATE TABLE credited_totals (
+  app_id uuid NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  bucket timestamp with time zone NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  class text COLLATE "C" NOT NULL,
+  message_id uuid NOT NULL,
+  count bigint NOT NULL,
+  amount numeric NOT NULL,
+  CONSTRAINT credited_totals_pkey PRIMARY KEY (app_id, name, bucket, currency, class, message_id),
+  CONSTRAINT credited_totals_amount_check CHECK ((amount >= (0)::numeric)),
+  CONSTRAINT credited_totals_class_check CHECK ((class = ANY (ARRAY['direct'::text, 'influenced'::text]))),
+  CONSTRAINT credited_totals_count_check CHECK ((count > 0)),
+  CONSTRAINT credited_totals_name_check CHECK ((name = ANY (ARRAY['purchase'::text, 'install'::text, 'session_start'::text])))
+);
+CREATE INDEX credited_totals_by_message ON public.credited_totals USING btree (app_id, message_id, name);
+
 CREATE TABLE deliveries (
   batch_id uuid NOT NULL,
   device_id uuid NOT NULL,
@@ -238,6 +280,7 @@ CREATE TABLE device_changes (
   CONSTRAINT device_changes_pkey PRIMARY KEY (app_id, device_id, id),
   CONSTRAINT device_changes_status_check CHECK ((status = ANY (ARRAY['active'::text, 'invalid'::text, 'unsubscribed'::text])))
 );
+CREATE INDEX device_changes_at ON public.device_changes USING btree (app_id, at);
 CREATE INDEX device_changes_by_credential ON public.device_changes USING btree (app_id, credential_id, at) WHERE (credential_id IS NOT NULL);
 
 CREATE TABLE device_tokens (
@@ -350,6 +393,7 @@ CREATE TABLE events (
   CONSTRAINT events_purchase_check CHECK (((amount IS NULL) OR (name = 'purchase'::text)))
 ) PARTITION BY RANGE (at);
 CREATE INDEX events_at ON ONLY public.events USING brin (at);
+CREATE INDEX events_late ON ONLY public.events USING btree (app_id, name, id) WHERE ((name = ANY (ARRAY['purchase'::text, 'install'::text, 'session_start'::text])) AND (at < to_timestamp(((((((('x'::text || "left"(replace((id)::text, '-'::text, ''::text), 12)))::bit(48))::bigint)::numeric / 1000.0) - (3000)::numeric))::double precision)));
 CREATE INDEX events_named ON ONLY public.events USING btree (app_id, name, at);
 CREATE INDEX events_purchases ON ONLY public.events USING btree (app_id, at, id) WHERE (name = 'purchase'::text);
 
@@ -488,6 +532,7 @@ CREATE INDEX messages_due_by_app ON public.messages USING btree (app_id, next_st
 CREATE UNIQUE INDEX messages_idempotency ON public.messages USING btree (app_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 CREATE INDEX messages_name ON public.messages USING btree (app_id, name) WHERE (name IS NOT NULL);
 CREATE INDEX messages_scheduled_by_segment ON public.messages USING btree (app_id, ((audience ->> 'segment_id'::text)), exclude_segment_id) WHERE (status = 'scheduled'::text);
+CREATE INDEX messages_started ON public.messages USING btree (app_id, started_at, id) WHERE (started_at IS NOT NULL);
 
 CREATE TABLE people (
   app_id uuid NOT NULL,

@@ -19,6 +19,7 @@ import type { FairSlots } from './platform/fair-slots.ts';
 import type { Route } from './platform/http-server.ts';
 import { propertyRoutes } from './properties/routes.ts';
 import { type ReceiptRouteDeps, receiptRoutes } from './receipts/routes.ts';
+import { type ReportRouteDeps, reportRoutes } from './reports/routes.ts';
 import { type SegmentRouteDeps, segmentRoutes } from './segments/routes.ts';
 import type { ServiceMetrics } from './service-metrics.ts';
 import { type UserRouteDeps, userRoutes } from './users/routes.ts';
@@ -29,6 +30,7 @@ export interface HttpDeps
     DeviceRouteDeps,
     UserRouteDeps,
     ReceiptRouteDeps,
+    ReportRouteDeps,
     SegmentRouteDeps,
     EventRouteDeps,
     HealthDeps,
@@ -68,6 +70,7 @@ export function routesOf(deps: HttpDeps): Route<Caller>[] {
     ...eventRoutes(deps),
     ...channelRoutes<Caller>(deps.addressLimits),
     ...configRoutes(deps),
+    ...reportRoutes(deps),
     ...receiptRoutes<Caller>(writes),
     ...openapiRoutes<Caller>(),
     ...healthRoutes<Caller>(deps),

@@ -12,6 +12,7 @@ import { addKeyCommands } from './cli/key.ts';
 import { addMigrateCommand } from './cli/migrate.ts';
 import { addPauseCommands } from './cli/pause.ts';
 import { addPropertyCommands } from './cli/property.ts';
+import { addReportCommands } from './cli/reports.ts';
 import { addSandboxCommand } from './cli/sandbox.ts';
 import { addSeedCommand } from './cli/seed.ts';
 import { addStartCommand } from './cli/start.ts';
@@ -42,6 +43,7 @@ function buildProgram(): Command {
   addSandboxCommand(program);
   addDoctorCommand(program);
   addBackupCommands(program);
+  addReportCommands(program);
   // A noun alone is half a command: say what it lacks instead of printing a page.
   for (const command of [program, ...program.commands]) {
     if (command.commands.length === 0) continue;

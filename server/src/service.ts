@@ -325,6 +325,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     ledger,
     receiptKeys: instance.receiptKeys,
     knownProperties: createKnownProperties(),
+    retentionDays: config.retentionDays,
     fieldUses: createFieldUses({ sql: txSql, clock, log }),
     run,
     finishes,

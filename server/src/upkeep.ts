@@ -9,6 +9,7 @@ import { dropOldEvents } from './events/retention.ts';
 import { removeOldMessages } from './messages/retention.ts';
 import { runAlone } from './platform/run-alone.ts';
 import { deleteFullBuckets } from './quotas/queries.ts';
+import { settleDue } from './reports/settle.ts';
 
 export interface UpkeepDeps extends RetentionDeps {
   readonly retentionDays: number;
@@ -43,7 +44,11 @@ export function startUpkeep(deps: UpkeepDeps): Upkeep {
   };
   const remove = async (): Promise<void> => {
     const keepDays = keepDaysOf(deps.retentionDays, await findLargestAttributionWindowHours(sql));
-    await step('drop deliveries', () => dropOldDeliveries(deps, keepDays));
+    await step('drop deliveries', async () => {
+      // First whom purchases are owed to: what that rests on is about to go. Where it cannot be stored, nothing goes.
+      await settleDue(deps);
+      await dropOldDeliveries(deps, keepDays);
+    });
     const apps = await listApps(sql);
     await step('remove messages', () =>
       removeOldMessages(

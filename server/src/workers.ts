@@ -11,6 +11,7 @@ import type { Clock } from './platform/clock.ts';
 import type { Sql } from './platform/db.ts';
 import type { Log } from './platform/log.ts';
 import { createPropertyCounter } from './properties/worker.ts';
+import { settleAlone } from './reports/settle.ts';
 import { startUpkeep, type Upkeep } from './upkeep.ts';
 import { type ErasureTurn, finishErasures } from './users/erasures.ts';
 import { createPropertyClearing } from './users/worker.ts';
@@ -95,6 +96,7 @@ function periodicTasks(sql: Sql, clock: Clock, log: Log): PeriodicTask[] {
     { what: 'clear the outboxes of deleted webhooks', everyMs: 60_000, run: () => clearOrphanedOutboxes(sql) },
     { what: 'fold what events add to the sums', everyMs: 10_000, run: () => foldTotals({ sql }) },
     { what: 'let slots and indexes follow use', everyMs: 60_000, run: () => followFilters({ sql, clock, log }) },
+    { what: 'settle what purchases are owed to', everyMs: 60_000, run: () => settleAlone({ sql, clock }) },
   ];
 }
 

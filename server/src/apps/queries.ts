@@ -10,6 +10,8 @@ export interface App {
   readonly name: string;
   readonly plan: string;
   readonly defaultUrl: string | null;
+  /** How far back a purchase may be credited. */
+  readonly attributionWindowHours: number;
   readonly suspendedAt: Date | null;
   readonly createdAt: Date;
 }
@@ -21,20 +23,22 @@ export async function insertApp(tx: Tx, app: { id: Uuid; name: string; plan: str
 
 /** All apps, oldest first: a list for the operator's command line. */
 export async function listApps(tx: Tx): Promise<App[]> {
-  return tx<App[]>`SELECT id, name, plan, default_url, suspended_at, created_at FROM apps ORDER BY created_at, id`;
+  return tx<
+    App[]
+  >`SELECT id, name, plan, default_url, attribution_window_hours, suspended_at, created_at FROM apps ORDER BY created_at, id`;
 }
 
 /** One app by its id. */
 export async function findApp(tx: Tx, id: Uuid): Promise<App | undefined> {
   const [app] = await tx<App[]>`
-    SELECT id, name, plan, default_url, suspended_at, created_at FROM apps WHERE id = ${id}`;
+    SELECT id, name, plan, default_url, attribution_window_hours, suspended_at, created_at FROM apps WHERE id = ${id}`;
   return app;
 }
 
 /** Every app that bears a name. */
 export async function findAppsByName(tx: Tx, name: string): Promise<App[]> {
   return tx<App[]>`
-    SELECT id, name, plan, default_url, suspended_at, created_at FROM apps WHERE name = ${name} ORDER BY created_at`;
+    SELECT id, name, plan, default_url, attribution_window_hours, suspended_at, created_at FROM apps WHERE name = ${name} ORDER BY created_at`;
 }
 
 export async function updateAppPlan(tx: Tx, id: Uuid, plan: string): Promise<void> {
@@ -247,6 +251,24 @@ export async function deleteOldCredentialMinutes(sql: Sql, clock: Clock): Promis
 export async function findLargestAttributionWindowHours(sql: Sql): Promise<number> {
   const [row] = await sql<{ hours: number }[]>`SELECT coalesce(max(attribution_window_hours), 0) AS hours FROM apps`;
   return row?.hours ?? 0;
+}
+
+/** How far back a purchase may be credited, in every app. */
+export async function listAttributionWindows(sql: Sql): Promise<{ id: Uuid; windowHours: number }[]> {
+  return sql<{ id: Uuid; windowHours: number }[]>`
+    SELECT id, attribution_window_hours AS window_hours FROM apps ORDER BY id`;
+}
+
+/** How far back a purchase of this app may be credited. */
+export async function getAttributionWindowHours(tx: Tx, appId: Uuid): Promise<number> {
+  const [row] = await tx<{ hours: number }[]>`SELECT attribution_window_hours AS hours FROM apps WHERE id = ${appId}`;
+  if (!row) throw new Error('the app does not exist');
+  return row.hours;
+}
+
+/** From now on purchases that are not settled yet are credited so far back: 1 to 720 hours. */
+export async function updateAttributionWindow(tx: Tx, appId: Uuid, hours: number): Promise<void> {
+  await tx`UPDATE apps SET attribution_window_hours = ${hours} WHERE id = ${appId}`;
 }
 
 export interface CredentialHour {

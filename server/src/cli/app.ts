@@ -1,7 +1,14 @@
 // `app …`: apps, their plans and their suspension. The keys of a new app are printed once, here.
 import type { Command } from 'commander';
 import { createApp } from '../apps/create-app.ts';
-import { type App, findApp, listApps, updateAppPlan, updateAppSuspension } from '../apps/queries.ts';
+import {
+  type App,
+  findApp,
+  listApps,
+  updateAppPlan,
+  updateAppSuspension,
+  updateAttributionWindow,
+} from '../apps/queries.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { cancelSuspended } from '../messages/cancel-message.ts';
 import { notFound } from '../platform/api-error.ts';
@@ -12,6 +19,7 @@ import { type Answer, type AnswerOptions, answer, printable, table, withJson } f
 import { CommandError } from './command-error.ts';
 import { madeBy, withDatabase } from './context.ts';
 import { getApp } from './find-app.ts';
+import { wholeNumber } from './whole-number.ts';
 
 export function addAppCommands(program: Command): void {
   const app = program.command('app').description('apps, their plans and their suspension');
@@ -27,6 +35,9 @@ export function addAppCommands(program: Command): void {
   withJson(app.command('plan <APP> <PLAN>'))
     .description('change the plan of an app')
     .action((name: string, plan: string, options: AnswerOptions) => answer(options, () => changePlan(name, plan)));
+  withJson(app.command('window <APP> <HOURS>'))
+    .description('how long after a message a purchase is credited to it, 1 to 720 hours; what is settled stays')
+    .action((name: string, hours: string, options: AnswerOptions) => answer(options, () => changeWindow(name, hours)));
   withJson(app.command('suspend <APP>'))
     .description('refuse every request of an app and stop its sends')
     .action((name: string, options: AnswerOptions) => answer(options, () => suspend(name, true)));
@@ -85,6 +96,15 @@ async function changePlan(name: string, planName: string): Promise<Answer> {
   });
 }
 
+async function changeWindow(name: string, text: string): Promise<Answer> {
+  const hours = wholeNumber('HOURS', 1, 720)(text);
+  return withDatabase(loadConfig(), async ({ sql }) => {
+    const { id } = await getApp(sql, name);
+    await updateAttributionWindow(sql, id, hours);
+    return describeNow(sql, id);
+  });
+}
+
 async function suspend(name: string, isSuspended: boolean): Promise<Answer> {
   return withDatabase(loadConfig(), async ({ sql, clock }) => {
     const { id } = await getApp(sql, name);
@@ -117,6 +137,7 @@ export function presentApp(app: App): Record<string, unknown> {
     id: encodeId('app', app.id),
     name: app.name,
     plan: app.plan,
+    attribution_window_hours: app.attributionWindowHours,
     suspended_at: app.suspendedAt,
     created_at: app.createdAt,
   };
@@ -124,5 +145,5 @@ export function presentApp(app: App): Record<string, unknown> {
 
 export function describe(app: App): string {
   const state = app.suspendedAt ? `, suspended since ${app.suspendedAt.toISOString()}` : '';
-  return `${printable(app.name)}  ${encodeId('app', app.id)}  plan ${app.plan}${state}`;
+  return `${printable(app.name)}  ${encodeId('app', app.id)}  plan ${app.plan}, window ${app.attributionWindowHours} h${state}`;
 }

@@ -1,12 +1,11 @@
 // One wall-clock time in many zones → instants (contract 5.20). Pure: what a zone is and when it changes is the runtime's to know.
 import type { Instant } from '../platform/instant.ts';
+import { createLocalClock } from '../platform/local-clock.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 /** Where a day begins first. */
 const firstOffsetMs = 14 * hourMs;
-/** No zone's clock is further than this from UTC, and none changes twice within twice that time. */
-const offsetMsMost = 16 * hourMs;
 
 /** What to do about zones in which the time is past already. */
 export const localTimePasts = ['refuse', 'now', 'skip'] as const;
@@ -30,48 +29,11 @@ export function earliestMsOf(sendAt: Instant): number {
 }
 
 /**
- * When a zone's clocks show a wall-clock time, or the next one that they do show: the first instant at which they stand there or
- * beyond. So of a time that a zone skips it is the first after the gap, and of one that it has twice the first of the two. Throws
- * a RangeError for a zone that the runtime does not know.
+ * When a zone's clocks show a wall-clock time, or the next one that they do show (`platform/local-clock.ts`). Throws a RangeError
+ * for a zone that the runtime does not know.
  */
 export function localInstantMs(wallMs: number, zone: string): number {
-  const offsetMsAt = offsetsOf(zone);
-  let beforeMs = Math.floor(wallMs / 1000) * 1000 - offsetMsMost;
-  let afterMs = beforeMs + 2 * offsetMsMost + 1000;
-  const before = offsetMsAt(beforeMs);
-  const after = offsetMsAt(afterMs);
-  const asBefore = wallMs - before;
-  if (before === after) return asBefore;
-  // The clocks change in between, once: to the second, when?
-  while (afterMs - beforeMs > 1000) {
-    const middleMs = Math.floor((beforeMs + afterMs) / 2000) * 1000;
-    if (offsetMsAt(middleMs) === before) beforeMs = middleMs;
-    else afterMs = middleMs;
-  }
-  if (asBefore < afterMs) return asBefore;
-  return Math.max(wallMs - after, afterMs);
-}
-
-/** How far a zone's clocks are ahead of UTC at an instant. */
-function offsetsOf(zone: string): (ms: number) => number {
-  const format = new Intl.DateTimeFormat('en-US', {
-    timeZone: zone,
-    calendar: 'gregory',
-    numberingSystem: 'latn',
-    hourCycle: 'h23',
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: 'numeric',
-    second: 'numeric',
-  });
-  return (ms) => {
-    const parts: Partial<Record<Intl.DateTimeFormatPartTypes, number>> = {};
-    for (const { type, value } of format.formatToParts(ms)) parts[type] = Number(value);
-    const { year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0 } = parts;
-    return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(ms / 1000) * 1000;
-  };
+  return createLocalClock(zone).instantMs(wallMs);
 }
 
 /** When a zone's devices are due. */

@@ -9,6 +9,7 @@ import { type Operation, writeOperation } from './operation.ts';
 import { propertyOperations } from './property-operations.ts';
 import { receiptOperations } from './receipt-operations.ts';
 import { componentHeaders, componentResponses } from './refusals.ts';
+import { reportOperations } from './report-operations.ts';
 import { segmentOperations } from './segment-operations.ts';
 import { serviceOperations } from './service-operations.ts';
 import { userOperations } from './user-operations.ts';
@@ -21,6 +22,7 @@ const operations: readonly Operation[] = [
   ...segmentOperations,
   ...deviceOperations,
   ...eventOperations,
+  ...reportOperations,
   ...receiptOperations,
   ...serviceOperations,
 ];

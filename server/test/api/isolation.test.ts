@@ -171,6 +171,18 @@ describe("R-60 what is another app's is to the letter what is nowhere", () => {
       ] as readonly (readonly [string, Ask])[]
     ).map(([place, ask]) => [place, ask, theirs.segment, [unknownId('seg'), 'seg_none']] as const),
     [
+      'GET /v1/reports/revenue?message_id=',
+      (id) => mine.server.get(`/v1/reports/revenue?from=2026-01-01T00:00Z&to=2026-12-01T00:00Z&message_id=${id}`),
+      message,
+      [unknownId('msg'), 'msg_none'],
+    ],
+    [
+      'GET /v1/reports/revenue?segment_id=',
+      (id) => mine.server.get(`/v1/reports/revenue?from=2026-01-01T00:00Z&to=2026-12-01T00:00Z&segment_id=${id}`),
+      theirs.segment,
+      [unknownId('seg'), 'seg_none'],
+    ],
+    [
       'GET /v1/devices?external_id=',
       (id) => mine.server.get(`/v1/devices?external_id=${id}`),
       'only-theirs',
@@ -336,6 +348,8 @@ describe('R-61 app by app in the database', () => {
       'finds the rotation to finish next',
     'events/retention-queries.ts: DELETE FROM event_ids WHERE at < ${to} ${from === null ? sql':
       'forgets what retention has taken',
+    'reports/attribution-queries.ts: SELECT coalesce(user_id, device_id) AS person_id, batch_id, ':
+      'a person belongs to one app, and so does what was sent to them',
     'audience/index-queries.ts: DELETE FROM field_uses WHERE last_preview_at < ${clock.now} ': 'forgets what is old',
     'audience/index-queries.ts: SELECT app_id, field FROM field_uses WHERE previews >= ${pre':
       'apps share the table whose indexes follow use',

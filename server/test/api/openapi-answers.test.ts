@@ -43,6 +43,8 @@ beforeAll(async () => {
   const segment = async (name: string): Promise<string> =>
     (await t.server.post('/v1/segments', { name, filter: german })).body.id;
   const kept = await segment('kept');
+  const day = (days: number): string => new Date(t.clock.nowMs() + days * 86_400_000).toISOString();
+  const month = `from=${day(-15)}&to=${day(15)}`;
   let segments = 0;
   const made = {
     createSegment: {
@@ -73,6 +75,10 @@ beforeAll(async () => {
     listDevices: {},
     optOutDevice: { in: { id: await t.registerDevice() } },
     trackEvents: { body: { name: 'article_read', properties: { section: 'news' } } },
+    reportRevenue: { query: `?${month}&group=week` },
+    reportEngagement: { query: `?${month}&limit=1` },
+    reportDevices: { query: `?${month}` },
+    reportEvents: { query: `?${month}&group=month` },
     recordReceipt: { body: { token, event: 'displayed' } },
     openLink: { in: { token } },
     getConfig: {},
@@ -203,7 +209,10 @@ describe('real answers are as described', () => {
     }
     expect(asked.length).toBeGreaterThan(40);
     for (const { id, query, isTaken } of asked) {
-      const { status } = await ask(id, { ...valid[id], query });
+      // Beside what the operation needs.
+      const needed = new URLSearchParams(valid[id]?.query);
+      for (const [name, value] of new URLSearchParams(query)) needed.set(name, value);
+      const { status } = await ask(id, { ...valid[id], query: `?${needed}` });
       expect({ id, query, status }).toEqual({ id, query, status: isTaken ? 200 : 400 });
     }
   });
@@ -245,6 +254,7 @@ describe('real answers are as described', () => {
       optOutDevice: { in: { id: unknownId('dev') } },
       trackEvents: { body: { events: [{ name: 'a', device_id: unknownId('dev') }] } },
       previewAudience: { body: { segment_id: unknownId('seg') } },
+      reportRevenue: { query: `${valid['reportRevenue']?.query}&segment_id=${unknownId('seg')}` },
       getSegment: { in: { id: unknownId('seg') } },
       replaceSegment: { in: { id: unknownId('seg') }, body: { name: 'x', filter: { event: 'x' } } },
       deleteSegment: { in: { id: 'seg_x' } },

@@ -143,6 +143,16 @@ const expectations: Readonly<Record<string, Expectation>> = {
     foreign: 404,
   },
   'GET /v1/channels': { access: 'public', address: () => '/v1/channels', status: 200 },
+  ...Object.fromEntries(
+    ['revenue', 'engagement', 'devices', 'events'].map((report) => [
+      `GET /v1/reports/${report}`,
+      {
+        access: 'server' as const,
+        address: () => `/v1/reports/${report}?from=2026-11-01T00:00Z&to=2026-12-01T00:00Z`,
+        status: 200,
+      },
+    ]),
+  ),
   'GET /v1/config': { access: 'client-or-server', address: () => '/v1/config', status: 200 },
   // Without a signed token these two know nobody, whoever asks: test/api/receipts.test.ts has the tokens.
   'POST /v1/receipts': { access: 'public', address: () => '/v1/receipts', body: () => unsigned, status: 404 },

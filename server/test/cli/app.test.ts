@@ -14,6 +14,7 @@ describe('app create', () => {
       id: expect.stringMatching(/^app_[0-9A-Za-z]{22}$/),
       name: 'Shop',
       plan: 'free',
+      attribution_window_hours: 24,
       suspended_at: null,
       created_at: expect.stringMatching(/Z$/),
       server_key: expect.stringMatching(/^sk_live_[0-9A-Za-z]{49}$/),

@@ -1,0 +1,61 @@
+// `reports rebuild`: what reports have stored is computed anew from what is kept.
+import type { Command } from 'commander';
+import { loadConfig } from '../config.ts';
+import { rebuildEventTotals } from '../events/rebuild-event-totals.ts';
+import { parseInstant } from '../platform/instant.ts';
+import { rebuildAttribution } from '../reports/rebuild.ts';
+import { type Answer, type AnswerOptions, answer, note, printable, withJson } from './answer.ts';
+import { CommandError } from './command-error.ts';
+import { withDatabase } from './context.ts';
+import { getApp } from './find-app.ts';
+
+interface RebuildOptions extends AnswerOptions {
+  readonly from?: string;
+  readonly to?: string;
+}
+
+export function addReportCommands(program: Command): void {
+  const reports = program.command('reports').description('what reports have stored');
+  withJson(reports.command('rebuild <APP>'))
+    .description('sum up and class anew what there still are events and deliveries for; the rest stays as it is')
+    .option('--from <TIME>', 'from then on; without it as far back as there is anything')
+    .option('--to <TIME>', 'until then; without it until now')
+    .action((name: string, options: RebuildOptions) => answer(options, () => rebuild(name, options)));
+}
+
+async function rebuild(name: string, options: RebuildOptions): Promise<Answer> {
+  const from = readTime('--from', options.from);
+  const to = readTime('--to', options.to);
+  if (from !== null && to !== null && from >= to) throw new CommandError('--to must be later than --from');
+  return withDatabase(loadConfig(), async ({ sql, clock }) => {
+    const { id } = await getApp(sql, name);
+    const totals = await rebuildEventTotals(sql, {
+      appId: id,
+      from,
+      to,
+      onDay: (day) => note(`summed up ${day.toISOString().slice(0, 10)}`),
+    });
+    const asked = { appId: id, fromMs: from?.getTime() ?? null, toMs: to?.getTime() ?? null };
+    const { range, ...classed } = await rebuildAttribution({ sql, clock }, asked);
+    const shown = range && { from: new Date(range.fromMs), to: new Date(range.toMs) };
+    return {
+      document: { days: totals.days, events: totals.events, classed: { range: shown, ...classed } },
+      text: [
+        `Summed up anew: ${totals.events} events of ${totals.days} days.`,
+        shown === null
+          ? 'Nothing is classed anew: what is settled has no deliveries any more.'
+          : `Classed anew from ${shown.from.toISOString()} to ${shown.to.toISOString()}: ${classed.purchases} purchases, ` +
+            `${classed.installs} installs, ${classed.sessions} sessions that are settled.`,
+      ].join('\n'),
+    };
+  });
+}
+
+function readTime(option: string, text: string | undefined): Date | null {
+  if (text === undefined) return null;
+  const instant = parseInstant(text);
+  if (instant) return new Date(instant.ms);
+  throw new CommandError(
+    `${option} is an instant with an offset, such as 2026-12-01T09:00:00+01:00, not '${printable(text)}'`,
+  );
+}

@@ -1,0 +1,268 @@
+// SQL: the events that are classed, what was sent to their people, and what was settled. No statement joins events with
+// deliveries: what one finds is handed to the next as arrays.
+import type { Fragment, Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { AttributedName, AttributionClass } from './attribution.ts';
+import type { Range } from './periods.ts';
+
+export interface AttributableEvent {
+  readonly id: Uuid;
+  readonly at: Date;
+  readonly subjectId: Uuid;
+  readonly deviceId: Uuid | null;
+  readonly externalId: string | null;
+  /** Empty where there is no amount. */
+  readonly currency: string;
+  readonly amount: string;
+}
+
+/** A place among an app's events of a name. */
+export interface Place {
+  readonly at: Date;
+  readonly id: Uuid;
+}
+
+const columns = (tx: Tx): Fragment => tx`
+  id, at, subject_id, device_id, external_id, coalesce(currency, '') AS currency, coalesce(amount, 0)::text AS amount`;
+
+export interface EventsAsked {
+  readonly appId: Uuid;
+  readonly name: AttributedName;
+  readonly range: Range;
+  /** Only events after this place. */
+  readonly after: Place | null;
+  /** Only events with an id up to this. */
+  readonly receivedTo?: Uuid;
+  readonly limit: number;
+}
+
+/** Events of a range by time and id. */
+export async function listEvents(tx: Tx, asked: EventsAsked): Promise<AttributableEvent[]> {
+  const { appId, name, range, after, receivedTo, limit } = asked;
+  const from = after && after.at.getTime() > range.fromMs ? after.at : new Date(range.fromMs);
+  return tx<AttributableEvent[]>`
+    SELECT ${columns(tx)} FROM events
+    WHERE app_id = ${appId} AND name = ${name} AND at >= ${from} AND at < ${new Date(range.toMs)}
+      ${after === null ? tx`` : tx`AND (at > ${after.at} OR (at = ${after.at} AND id > ${after.id}))`}
+      ${receivedTo === undefined ? tx`` : tx`AND id <= ${receivedTo}`}
+    ORDER BY at, id LIMIT ${limit}`;
+}
+
+/** Events up to a place that were received later than what is settled of them, by id, of a range where one is given. */
+export async function listLateEvents(
+  tx: Tx,
+  asked: {
+    readonly appId: Uuid;
+    readonly name: AttributedName;
+    readonly upTo: Place;
+    readonly afterId: Uuid;
+    readonly receivedTo?: Uuid;
+    readonly range?: Range;
+    readonly limit: number;
+  },
+): Promise<AttributableEvent[]> {
+  const { appId, name, upTo, afterId, receivedTo, range, limit } = asked;
+  // The two conditions on name and time are those of the index, word for word.
+  return tx<AttributableEvent[]>`
+    SELECT ${columns(tx)} FROM events
+    WHERE app_id = ${appId} AND name = ${name} AND id > ${afterId}
+      AND name IN ('purchase', 'install', 'session_start')
+      AND at < to_timestamp(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint / 1000.0 - 3000)
+      ${receivedTo === undefined ? tx`` : tx`AND id <= ${receivedTo}`}
+      AND at <= ${upTo.at} AND (at < ${upTo.at} OR id <= ${upTo.id})
+      ${range === undefined ? tx`` : tx`AND at >= ${new Date(range.fromMs)} AND at < ${new Date(range.toMs)}`}
+    ORDER BY id LIMIT ${limit}`;
+}
+
+export interface DeviceOwner {
+  readonly deviceId: Uuid;
+  readonly userId: Uuid;
+  readonly externalId: string;
+}
+
+/** Whom devices belong to now; those that are nobody's are left out. */
+export async function listOwners(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[]): Promise<DeviceOwner[]> {
+  return tx<DeviceOwner[]>`
+    SELECT device_id, user_id, external_id FROM audience
+    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[]) AND user_id IS NOT NULL`;
+}
+
+/** The devices that belong to users now. */
+export async function listDevicesOfUsers(
+  tx: Tx,
+  appId: Uuid,
+  externalIds: readonly string[],
+): Promise<{ deviceId: Uuid; userId: Uuid }[]> {
+  return tx<{ deviceId: Uuid; userId: Uuid }[]>`
+    SELECT device_id, user_id FROM audience
+    WHERE app_id = ${appId} AND external_id = ANY(${externalIds as string[]}::text[]) AND user_id IS NOT NULL`;
+}
+
+export interface DeliveryOfPerson {
+  /** The user it was stored with; else its device. */
+  readonly personId: Uuid;
+  readonly batchId: Uuid;
+  readonly sentAt: Date;
+  readonly clickedAt: Date | null;
+}
+
+/** Deliveries with status `sent` of these people that were sent or clicked in a range, whose end is included. */
+export async function listDeliveriesOfPeople(
+  tx: Tx,
+  personIds: readonly Uuid[],
+  range: Range,
+  beforeBatchId: Uuid,
+): Promise<DeliveryOfPerson[]> {
+  const from = new Date(range.fromMs);
+  // Stored to the microsecond, compared to the millisecond.
+  const to = new Date(range.toMs + 1);
+  return tx<DeliveryOfPerson[]>`
+    SELECT coalesce(user_id, device_id) AS person_id, batch_id, done_at AS sent_at, clicked_at FROM deliveries
+    WHERE coalesce(user_id, device_id) = ANY(${personIds as Uuid[]}::uuid[]) AND batch_id < ${beforeBatchId}
+      AND status = 1 AND done_at < ${to} AND (done_at >= ${from} OR (clicked_at >= ${from} AND clicked_at < ${to}))`;
+}
+
+/** Which messages are these batches of? Those of other apps are left out. */
+export async function listMessagesOfBatches(
+  tx: Tx,
+  appId: Uuid,
+  batchIds: readonly Uuid[],
+): Promise<{ id: Uuid; messageId: Uuid }[]> {
+  return tx<{ id: Uuid; messageId: Uuid }[]>`
+    SELECT id, message_id FROM batches WHERE id = ANY(${batchIds as Uuid[]}::uuid[]) AND app_id = ${appId}`;
+}
+
+/** What of an app's events of a name is settled. */
+export interface Progress {
+  readonly settledAt: Date;
+  readonly settledId: Uuid;
+  readonly receivedTo: Uuid;
+}
+
+/** Nothing is. */
+export async function insertProgress(tx: Tx, appId: Uuid, name: AttributedName, start: Progress): Promise<void> {
+  await tx`
+    INSERT INTO attribution_progress (app_id, name, settled_at, settled_id, received_to)
+    VALUES (${appId}, ${name}, ${start.settledAt}, ${start.settledId}, ${start.receivedTo})
+    ON CONFLICT (app_id, name) DO NOTHING`;
+}
+
+/** Holds an app's events of a name: nobody else settles them until the transaction ends. */
+export async function lockProgress(tx: Tx, appId: Uuid, name: AttributedName): Promise<Progress | undefined> {
+  const [row] = await tx<Progress[]>`
+    SELECT settled_at, settled_id, received_to FROM attribution_progress
+    WHERE app_id = ${appId} AND name = ${name} FOR UPDATE`;
+  return row;
+}
+
+export async function findProgress(tx: Tx, appId: Uuid, name: AttributedName): Promise<Progress | undefined> {
+  const [row] = await tx<Progress[]>`
+    SELECT settled_at, settled_id, received_to FROM attribution_progress WHERE app_id = ${appId} AND name = ${name}`;
+  return row;
+}
+
+export async function updateProgress(tx: Tx, appId: Uuid, name: AttributedName, to: Progress): Promise<void> {
+  await tx`
+    UPDATE attribution_progress
+    SET settled_at = ${to.settledAt}, settled_id = ${to.settledId}, received_to = ${to.receivedTo}
+    WHERE app_id = ${appId} AND name = ${name}`;
+}
+
+export interface SettledPurchase {
+  readonly subjectId: Uuid;
+  readonly eventId: Uuid;
+  readonly at: Date;
+  readonly currency: string;
+  readonly amount: string;
+  readonly class: AttributionClass;
+  readonly messageId: Uuid | null;
+}
+
+/** Stores purchases with what they came to. */
+export async function insertAttributions(
+  tx: Tx,
+  appId: Uuid,
+  windowHours: number,
+  purchases: readonly SettledPurchase[],
+): Promise<void> {
+  await tx`
+    INSERT INTO attributions (app_id, subject_id, event_id, at, currency, amount, window_hours, class, message_id)
+    SELECT ${appId}::uuid, p.subject_id, p.event_id, p.at, p.currency, p.amount, ${windowHours}::integer, p.class, p.message_id
+    FROM unnest(
+      ${purchases.map(({ subjectId }) => subjectId)}::uuid[], ${purchases.map(({ eventId }) => eventId)}::uuid[],
+      ${purchases.map(({ at }) => at.toISOString())}::timestamptz[], ${purchases.map(({ currency }) => currency)}::text[],
+      ${purchases.map(({ amount }) => amount)}::numeric[], ${purchases.map((one) => one.class)}::text[],
+      ${purchases.map(({ messageId }) => messageId)}::uuid[]
+    ) AS p (subject_id, event_id, at, currency, amount, class, message_id)`;
+}
+
+export interface CreditedTotal {
+  /** The first instant of the quarter of an hour. */
+  readonly bucketMs: number;
+  readonly currency: string;
+  readonly class: 'direct' | 'influenced';
+  readonly messageId: Uuid;
+  readonly count: number;
+  readonly amount: string;
+}
+
+/** Adds to what is credited to messages. */
+export async function addCreditedTotals(
+  tx: Tx,
+  appId: Uuid,
+  name: AttributedName,
+  totals: readonly CreditedTotal[],
+): Promise<void> {
+  await tx`
+    INSERT INTO credited_totals (app_id, name, bucket, currency, class, message_id, count, amount)
+    SELECT ${appId}::uuid, ${name}, t.bucket, t.currency, t.class, t.message_id, t.count, t.amount
+    FROM unnest(
+      ${totals.map(({ bucketMs }) => new Date(bucketMs).toISOString())}::timestamptz[],
+      ${totals.map(({ currency }) => currency)}::text[], ${totals.map((one) => one.class)}::text[],
+      ${totals.map(({ messageId }) => messageId)}::uuid[], ${totals.map(({ count }) => count)}::bigint[],
+      ${totals.map(({ amount }) => amount)}::numeric[]
+    ) AS t (bucket, currency, class, message_id, count, amount)
+    ON CONFLICT (app_id, name, bucket, currency, class, message_id) DO UPDATE SET
+      count = credited_totals.count + excluded.count, amount = credited_totals.amount + excluded.amount`;
+}
+
+/** The settled purchases of a range, whose end is included. */
+export async function listAttributions(
+  tx: Tx,
+  appId: Uuid,
+  range: Range,
+): Promise<{ eventId: Uuid; class: AttributionClass; messageId: Uuid | null }[]> {
+  return tx<{ eventId: Uuid; class: AttributionClass; messageId: Uuid | null }[]>`
+    SELECT event_id, class, message_id FROM attributions
+    WHERE app_id = ${appId} AND at >= ${new Date(range.fromMs)} AND at <= ${new Date(range.toMs)}`;
+}
+
+/**
+ * Forgets the settled purchases of a range, but for those credited to a message that has lost deliveries, or may have: one whose
+ * first batch is older than `keptFrom`.
+ */
+export async function deleteAttributions(tx: Tx, appId: Uuid, range: Range, keptFrom: Uuid): Promise<void> {
+  await tx`
+    DELETE FROM attributions
+    WHERE app_id = ${appId} AND at >= ${new Date(range.fromMs)} AND at < ${new Date(range.toMs)}
+      AND (message_id IS NULL
+        OR message_id IN (SELECT id FROM messages WHERE app_id = ${appId} AND first_batch_id >= ${keptFrom}))`;
+}
+
+/** Forgets what of a range is credited to messages. */
+export async function deleteCreditedTotals(tx: Tx, appId: Uuid, name: AttributedName, range: Range): Promise<void> {
+  await tx`
+    DELETE FROM credited_totals
+    WHERE app_id = ${appId} AND name = ${name}
+      AND bucket >= ${new Date(range.fromMs)} AND bucket < ${new Date(range.toMs)}`;
+}
+
+/** Sums up the settled purchases of a range anew, by quarters of an hour. */
+export async function insertTotalsOfAttributions(tx: Tx, appId: Uuid, range: Range): Promise<void> {
+  await tx`
+    INSERT INTO credited_totals (app_id, name, bucket, currency, class, message_id, count, amount)
+    SELECT app_id, 'purchase', date_bin('15 minutes', at, '2000-01-01T00:00:00Z'), currency, class, message_id, count(*), sum(amount)
+    FROM attributions
+    WHERE app_id = ${appId} AND at >= ${new Date(range.fromMs)} AND at < ${new Date(range.toMs)} AND message_id IS NOT NULL
+    GROUP BY 1, 3, 4, 5, 6`;
+}

@@ -1,0 +1,43 @@
+// SQL: how many devices there were, came and went, from the history of their states, which is appended and never changed.
+import type { Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+
+/** Active devices, now. */
+export async function countActive(tx: Tx, appId: Uuid): Promise<{ platform: string; count: number }[]> {
+  return tx<{ platform: string; count: number }[]>`
+    SELECT platform, count(*) AS count FROM audience WHERE app_id = ${appId} AND active GROUP BY platform`;
+}
+
+/** Devices by when they first registered: from `starts[0]` on, by the last of the instants that is not after it. */
+export async function countRegistered(
+  tx: Tx,
+  appId: Uuid,
+  starts: readonly string[],
+): Promise<{ period: number; platform: string; count: number }[]> {
+  return tx<{ period: number; platform: string; count: number }[]>`
+    SELECT width_bucket(created_at, ${starts as string[]}::timestamptz[]) - 1 AS period, platform, count(*) AS count
+    FROM audience WHERE app_id = ${appId} AND created_at >= ${starts[0] ?? null}::timestamptz GROUP BY 1, 2`;
+}
+
+export interface ChangeCount {
+  readonly period: number;
+  readonly platform: string;
+  readonly status: 'active' | 'invalid' | 'unsubscribed';
+  /** The status before; null for the first that is known of a device. */
+  readonly former: 'active' | 'invalid' | 'unsubscribed' | null;
+  readonly count: number;
+}
+
+/** Changes of status since an instant, by what they changed from. Only devices that did change since are read. */
+export async function countChanges(tx: Tx, appId: Uuid, starts: readonly string[]): Promise<ChangeCount[]> {
+  const since = tx`${starts[0] ?? null}::timestamptz`;
+  return tx<ChangeCount[]>`
+    SELECT width_bucket(at, ${starts as string[]}::timestamptz[]) - 1 AS period, platform, status, former, count(*) AS count
+    FROM (
+      SELECT platform, status, at, lag(status) OVER (PARTITION BY device_id ORDER BY at, id) AS former FROM device_changes
+      WHERE app_id = ${appId}
+        AND device_id IN (SELECT device_id FROM device_changes WHERE app_id = ${appId} AND at >= ${since})
+    ) AS changes
+    WHERE at >= ${since}
+    GROUP BY 1, 2, 3, 4`;
+}

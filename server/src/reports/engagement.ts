@@ -1,0 +1,103 @@
+// What became of the messages that began in a range: sent, seen, clicked, and the purchases that are credited to them, whenever
+// these were made.
+import { getAttributionWindowHours } from '../apps/queries.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Sql } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { add, type Decimal, parseDecimal, writeDecimal, zero } from './decimal.ts';
+import {
+  type CreditedRevenue,
+  type Funnel,
+  listCreditedRevenue,
+  listFunnels,
+  type MessageFunnel,
+  sumCreditedRevenue,
+  sumFunnels,
+} from './engagement-queries.ts';
+import { type Group, periodsOf, type Range } from './periods.ts';
+import { readUnsettled } from './read-credits.ts';
+import { snapshot } from './snapshot.ts';
+import { createTally } from './tally.ts';
+
+export interface EngagementAsked {
+  readonly appId: Uuid;
+  readonly range: Range;
+  readonly group: Group | null;
+  readonly zone: string;
+  readonly after: { readonly startedAt: string; readonly messageId: Uuid } | null;
+  readonly limit: number;
+}
+
+export interface CurrencyRevenue {
+  readonly currency: string;
+  readonly direct: { readonly amount: string; readonly purchases: number };
+  readonly influenced: { readonly amount: string; readonly purchases: number };
+}
+
+export interface Earned {
+  readonly purchases: number;
+  /** By currency in alphabetical order. */
+  readonly revenue: readonly CurrencyRevenue[];
+}
+
+export interface EngagementReport {
+  readonly periods: readonly (Range & Funnel & Earned)[];
+  readonly messages: readonly (MessageFunnel & Earned)[];
+}
+
+const hourMs = 3_600_000;
+/** Purchases of all times: what is not settled is found from the first on. */
+const always: Range = { fromMs: 0, toMs: Date.UTC(2200, 0, 1) };
+const nobody: Funnel = { accepted: 0, sent: 0, failed: 0, skipped: 0, displayed: 0, clicked: 0, dismissed: 0 };
+
+export async function reportEngagement(
+  { sql, clock }: { sql: Sql; clock: Clock },
+  { appId, range, group, zone, after, limit }: EngagementAsked,
+): Promise<EngagementReport> {
+  return snapshot(sql, async (tx) => {
+    const periods = periodsOf(range, group, zone);
+    const tally = createTally();
+    const windowMs = (await getAttributionWindowHours(tx, appId)) * hourMs;
+    const context = { tx, clock, appId, windowMs, startedAtMs: clock.steadyMs(), periods: [always], tally };
+    await readUnsettled(context, 'purchase', always);
+    const tallied = tally.rows();
+    const messages = await listFunnels(tx, appId, range, after, limit);
+    const ids = messages.map(({ messageId }) => messageId);
+    const ofMessages = await listCreditedRevenue(tx, appId, ids, tallied);
+    const funnels = new Map((await sumFunnels(tx, appId, range, periods)).map((row) => [row.period, row]));
+    const ofPeriods = await sumCreditedRevenue(tx, appId, range, periods, tallied);
+    return {
+      periods: periods.map((period, i) => ({
+        ...period,
+        ...(funnels.get(i) ?? nobody),
+        ...earned(ofPeriods.filter((row) => row.period === i)),
+      })),
+      messages: messages.map((message) => ({
+        ...message,
+        ...earned(ofMessages.filter(({ messageId }) => messageId === message.messageId)),
+      })),
+    };
+  });
+}
+
+function earned(rows: readonly CreditedRevenue[]): Earned {
+  const currencies = [...new Set(rows.map(({ currency }) => currency))].sort();
+  const sumOf = (currency: string, ofClass: CreditedRevenue['class']): { amount: string; purchases: number } => {
+    let amount: Decimal = zero;
+    let purchases = 0;
+    for (const row of rows) {
+      if (row.currency !== currency || row.class !== ofClass) continue;
+      amount = add(amount, parseDecimal(row.amount));
+      purchases += row.count;
+    }
+    return { amount: writeDecimal(amount), purchases };
+  };
+  return {
+    purchases: rows.reduce((sum, { count }) => sum + count, 0),
+    revenue: currencies.map((currency) => ({
+      currency,
+      direct: sumOf(currency, 'direct'),
+      influenced: sumOf(currency, 'influenced'),
+    })),
+  };
+}

@@ -1,0 +1,33 @@
+// How many events of each name there were, by period.
+import { findKeptSince } from '../events/retention-queries.ts';
+import type { Sql } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { type Group, periodsOf, type Range, splitRange } from './periods.ts';
+import { sumEvents } from './queries.ts';
+import { snapshot } from './snapshot.ts';
+
+export interface NamedCount {
+  readonly name: string;
+  readonly count: number;
+}
+
+export async function reportEvents(
+  sql: Sql,
+  asked: { readonly appId: Uuid; readonly range: Range; readonly group: Group | null; readonly zone: string },
+): Promise<(Range & { names: NamedCount[] })[]> {
+  const { appId, range, group, zone } = asked;
+  const periods = periodsOf(range, group, zone);
+  const totals = await snapshot(sql, async (tx) => {
+    const split = splitRange(range, (await findKeptSince(tx))?.getTime());
+    return sumEvents(tx, appId, null, { periods, split });
+  });
+  const counts = periods.map(() => new Map<string, number>());
+  for (const { period, name, count } of totals) {
+    const names = counts[period];
+    names?.set(name, (names.get(name) ?? 0) + count);
+  }
+  return periods.map((period, i) => ({
+    ...period,
+    names: [...(counts[i] ?? [])].map(([name, count]) => ({ name, count })).sort((a, b) => (a.name < b.name ? -1 : 1)),
+  }));
+}

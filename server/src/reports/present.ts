@@ -1,0 +1,175 @@
+// Reports as they are answered: the same rows as JSON and as CSV. Pure.
+import type { Answer } from '../platform/http-server.ts';
+import { encodeId } from '../platform/ids.ts';
+import { attributedNames } from './attribution.ts';
+import { type Cell, csvAnswer, textCell } from './csv.ts';
+import { parseDecimal, writeDecimal } from './decimal.ts';
+import type { ChannelDevices } from './devices-report.ts';
+import type { CurrencyRevenue, EngagementReport } from './engagement.ts';
+import type { Funnel, MessageFunnel } from './engagement-queries.ts';
+import type { NamedCount } from './events-report.ts';
+import type { Range } from './periods.ts';
+import type { MessageRevenue } from './queries.ts';
+import type { AskedRange } from './report-request.ts';
+import type { RevenueReport } from './revenue.ts';
+
+/** Installs and sessions; purchases are the rows of revenue. */
+const countedNames = attributedNames.filter((name) => name !== 'purchase');
+
+type Asked = AskedRange & { readonly limit: number };
+
+function presentRange({ fromMs, toMs }: Range): { from: string; to: string } {
+  return { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
+}
+
+/** One row for the whole range, or one for each period beneath `groups`. */
+function presentPeriods<Period extends Range>(
+  { group, zone }: AskedRange,
+  periods: readonly Period[],
+  present: (period: Period, index: number) => object,
+): object {
+  const [whole] = periods;
+  if (group === null && whole !== undefined) return present(whole, 0);
+  const rows = periods.map((period, i) => ({ ...presentRange(period), ...present(period, i) }));
+  return { tz: zone, group, groups: rows };
+}
+
+function pageEnd<Row>(rows: readonly Row[], limit: number, nextCursor: (last: Row) => string) {
+  const last = rows.slice(0, limit).at(-1);
+  const hasMore = rows.length > limit && last !== undefined;
+  return { has_more: hasMore, next_cursor: hasMore ? nextCursor(last) : null };
+}
+
+export function presentRevenue(
+  asked: Asked,
+  { windowHours, periods, sums, messages }: RevenueReport,
+  nextCursor: (last: MessageRevenue) => string,
+): object {
+  const presented = presentPeriods(asked, periods, (_, i) => ({
+    revenue: sums.revenueOf(i),
+    events: Object.fromEntries(countedNames.map((name) => [name, sums.countsOf(i, name)])),
+  }));
+  const rows = messages.slice(0, asked.limit).map((row) => ({
+    message_id: encodeId('msg', row.messageId),
+    currency: row.currency,
+    direct: { amount: plain(row.directAmount), purchases: row.directCount },
+    influenced: { amount: plain(row.influencedAmount), purchases: row.influencedCount },
+  }));
+  const end = pageEnd(messages, asked.limit, nextCursor);
+  return { ...presentRange(asked.range), window_hours: windowHours, ...presented, messages: rows, ...end };
+}
+
+/** Without trailing zeros. */
+function plain(amount: string): string {
+  return writeDecimal(parseDecimal(amount));
+}
+
+/** The rows per currency: those per message are another table. */
+export function revenueAsCsv({ periods, sums }: RevenueReport): Answer {
+  const columns = ['from', 'to', 'currency', 'total', 'purchases'];
+  const classes = ['direct', 'influenced', 'unattributed'] as const;
+  const headings = classes.flatMap((name) => [`${name}_amount`, `${name}_purchases`]);
+  const rows = periods.flatMap((period, i) =>
+    sums.revenueOf(i).map((row): Cell[] => {
+      const { from, to } = presentRange(period);
+      const ofClasses = classes.flatMap((name) => [row[name].amount, row[name].purchases]);
+      return [from, to, row.currency, row.total, row.purchases, ...ofClasses];
+    }),
+  );
+  return csvAnswer([...columns, ...headings], rows);
+}
+
+const funnelSteps = ['accepted', 'sent', 'failed', 'skipped', 'displayed', 'clicked', 'dismissed'] as const;
+
+interface FunnelRow extends Funnel {
+  readonly purchases: number;
+  readonly revenue: readonly CurrencyRevenue[];
+}
+
+function presentFunnel(row: FunnelRow): object {
+  const steps = Object.fromEntries(funnelSteps.map((step) => [step, row[step]]));
+  return { ...steps, purchases: row.purchases, revenue: row.revenue };
+}
+
+export function presentEngagement(
+  asked: Asked,
+  { periods, messages }: EngagementReport,
+  nextCursor: (last: MessageFunnel) => string,
+): object {
+  const presented = asked.group === null ? {} : presentPeriods(asked, periods, presentFunnel);
+  const rows = messages.slice(0, asked.limit).map((row) => ({
+    message_id: encodeId('msg', row.messageId),
+    name: row.name,
+    started_at: row.startedAt,
+    ...presentFunnel(row),
+  }));
+  const end = pageEnd(messages, asked.limit, nextCursor);
+  return { ...presentRange(asked.range), ...presented, messages: rows, ...end };
+}
+
+/** A page of messages, or the groups: a row for each currency of one, and one without a currency where nothing was bought. */
+export function engagementAsCsv(
+  asked: Asked,
+  { periods, messages }: EngagementReport,
+  nextCursor: (last: MessageFunnel) => string,
+): Answer {
+  const headings = [...funnelSteps, 'purchases', 'currency'];
+  const sums = ['direct_amount', 'direct_purchases', 'influenced_amount', 'influenced_purchases'];
+  const cellsOf = (row: FunnelRow): Cell[][] => {
+    const steps: Cell[] = [...funnelSteps.map((step) => row[step]), row.purchases];
+    if (row.revenue.length === 0) return [[...steps, null, null, null, null, null]];
+    return row.revenue.map(({ currency, direct, influenced }) => [
+      ...[...steps, currency, direct.amount, direct.purchases, influenced.amount, influenced.purchases],
+    ]);
+  };
+  if (asked.group !== null) {
+    const rows = periods.flatMap((period) => {
+      const { from, to } = presentRange(period);
+      return cellsOf(period).map((cells) => [from, to, ...cells]);
+    });
+    return csvAnswer(['from', 'to', ...headings, ...sums], rows);
+  }
+  const rows = messages.slice(0, asked.limit).flatMap((message) => {
+    const id = encodeId('msg', message.messageId);
+    const name = message.name === null ? null : textCell(message.name);
+    return cellsOf(message).map((cells) => [id, name, message.startedAt.toISOString(), ...cells]);
+  });
+  const { next_cursor: next } = pageEnd(messages, asked.limit, nextCursor);
+  const headers: Record<string, string> = next === null ? {} : { 'x-next-cursor': next };
+  return csvAnswer(['message_id', 'name', 'started_at', ...headings, ...sums], rows, headers);
+}
+
+export function presentDevices(
+  asked: AskedRange,
+  periods: readonly (Range & { channels: ChannelDevices[] })[],
+): object {
+  const presented = presentPeriods(asked, periods, ({ channels }) => ({
+    devices: Object.fromEntries(channels.map(({ channel, ...counts }) => [channel, counts])),
+  }));
+  return { ...presentRange(asked.range), ...presented };
+}
+
+export function devicesAsCsv(periods: readonly (Range & { channels: ChannelDevices[] })[]): Answer {
+  const rows = periods.flatMap((period) => {
+    const { from, to } = presentRange(period);
+    return period.channels.map((row) => [
+      ...[from, to, row.channel, row.registered, row.active, row.invalid, row.unsubscribed],
+    ]);
+  });
+  return csvAnswer(['from', 'to', 'channel', 'registered', 'active', 'invalid', 'unsubscribed'], rows);
+}
+
+export function presentEvents(asked: AskedRange, periods: readonly (Range & { names: NamedCount[] })[]): object {
+  const presented = presentPeriods(asked, periods, ({ names }) => ({
+    events: Object.fromEntries(names.map(({ name, count }) => [name, { count }])),
+  }));
+  return { ...presentRange(asked.range), ...presented };
+}
+
+export function eventsAsCsv(periods: readonly (Range & { names: NamedCount[] })[]): Answer {
+  const rows = periods.flatMap((period) => {
+    const { from, to } = presentRange(period);
+    return period.names.map(({ name, count }) => [from, to, textCell(name), count]);
+  });
+  return csvAnswer(['from', 'to', 'name', 'count'], rows);
+}

@@ -1,0 +1,160 @@
+// SQL: the sums that reports show, of whole quarters of an hour from what was summed up beforehand and of what is left at the ends
+// of a range from the rows themselves. Reads what other rooms own, and writes nothing.
+import type { Fragment, Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { AttributedName } from './attribution.ts';
+import { writeDecimal } from './decimal.ts';
+import type { Range, SplitRange } from './periods.ts';
+import type { Tallied } from './tally.ts';
+
+/** What a report's rows are counted by: the periods, and the range that they make up. */
+export interface Cut {
+  readonly periods: readonly Range[];
+  readonly split: SplitRange;
+}
+
+// Which period an instant is in, from 0 on.
+function periodOf(tx: Tx, column: Fragment, periods: readonly Range[]): Fragment {
+  const starts = periods.map(({ fromMs }) => new Date(fromMs).toISOString());
+  return tx`width_bucket(${column}, ${starts}::timestamptz[]) - 1`;
+}
+
+function within(tx: Tx, column: Fragment, { fromMs, toMs }: Range): Fragment {
+  return tx`(${column} >= ${new Date(fromMs)} AND ${column} < ${new Date(toMs)})`;
+}
+
+export interface EventTotal {
+  readonly period: number;
+  readonly name: string;
+  readonly currency: string;
+  readonly count: number;
+  readonly amount: string;
+}
+
+/** How many events of each name there were, and what they amount to; `names` null: of all names. */
+export async function sumEvents(
+  tx: Tx,
+  appId: Uuid,
+  names: readonly string[] | null,
+  { periods, split }: Cut,
+): Promise<EventTotal[]> {
+  const named = names === null ? tx`` : tx`AND name = ANY(${names as string[]}::text[])`;
+  const columns = tx`name, bucket AS at, currency, count, amount`;
+  const inner = tx`${named} AND ${within(tx, tx`bucket`, split.inner)}`;
+  const edges = split.edges.map(
+    (edge) => tx`
+      UNION ALL
+      SELECT name, at, coalesce(currency, ''), 1, coalesce(amount, 0) FROM events
+      WHERE app_id = ${appId} ${named} AND ${within(tx, tx`at`, edge)}`,
+  );
+  return tx<EventTotal[]>`
+    SELECT ${periodOf(tx, tx`at`, periods)} AS period, name, currency, sum(count)::bigint AS count, sum(amount)::text AS amount
+    FROM (
+      SELECT ${columns} FROM rollups WHERE app_id = ${appId} ${inner}
+      UNION ALL
+      SELECT ${columns} FROM rollup_deltas WHERE app_id = ${appId} ${inner}
+      ${edges.length === 0 ? tx`` : edges}
+    ) AS counted
+    GROUP BY 1, 2, 3`;
+}
+
+/** What of the settled is credited: rows of (name, at, currency, class, message_id, count, amount). */
+function settledCredits(tx: Tx, appId: Uuid, names: readonly AttributedName[], split: SplitRange): Fragment {
+  const edges = split.edges.map(
+    (edge) => tx`
+      UNION ALL
+      SELECT 'purchase', at, currency, class, message_id, 1, amount FROM attributions
+      WHERE app_id = ${appId} AND message_id IS NOT NULL AND ${within(tx, tx`at`, edge)}`,
+  );
+  return tx`
+    SELECT name, bucket AS at, currency, class, message_id, count, amount FROM credited_totals
+    WHERE app_id = ${appId} AND name = ANY(${names as AttributedName[]}::text[]) AND ${within(tx, tx`bucket`, split.inner)}
+    ${edges.length === 0 ? tx`` : edges}`;
+}
+
+export interface CreditTotal extends EventTotal {
+  readonly class: 'direct' | 'influenced';
+}
+
+/** What is settled and credited to messages, or to one of them. */
+export async function sumSettledCredits(
+  tx: Tx,
+  appId: Uuid,
+  names: readonly AttributedName[],
+  { periods, split }: Cut,
+  messageId: Uuid | null,
+): Promise<CreditTotal[]> {
+  return tx<CreditTotal[]>`
+    SELECT ${periodOf(tx, tx`at`, periods)} AS period, name, currency, class, sum(count)::bigint AS count,
+      sum(amount)::text AS amount
+    FROM (${settledCredits(tx, appId, names, split)}) AS credited
+    ${messageId === null ? tx`` : tx`WHERE message_id = ${messageId}`}
+    GROUP BY 1, 2, 3, 4`;
+}
+
+export interface MessageRevenue {
+  readonly messageId: Uuid;
+  readonly currency: string;
+  readonly directAmount: string;
+  readonly directCount: number;
+  readonly influencedAmount: string;
+  readonly influencedCount: number;
+}
+
+/** Rows of what was classed just now, in the form of `settledCredits`. */
+function talliedCredits(tx: Tx, rows: readonly Tallied[]): Fragment {
+  const credited = rows.filter(({ name, messageId }) => name === 'purchase' && messageId !== null);
+  return tx`
+    SELECT * FROM unnest(
+      ${credited.map(({ messageId }) => messageId)}::uuid[], ${credited.map(({ currency }) => currency)}::text[],
+      ${credited.map((row) => row.class)}::text[], ${credited.map(({ count }) => count)}::bigint[],
+      ${credited.map(({ amount }) => writeDecimal(amount))}::numeric[]
+    ) AS t (message_id, currency, class, count, amount)`;
+}
+
+export interface MessageRevenueAsked {
+  readonly appId: Uuid;
+  /** Null: all of it was classed just now. */
+  readonly split: SplitRange | null;
+  readonly tallied: readonly Tallied[];
+  readonly messageId: Uuid | null;
+  readonly after: { readonly directAmount: string; readonly messageId: Uuid; readonly currency: string } | null;
+  readonly limit: number;
+}
+
+/** Purchases by message and currency, highest direct amount first. */
+export async function listMessageRevenue(tx: Tx, asked: MessageRevenueAsked): Promise<MessageRevenue[]> {
+  const { appId, split, tallied, messageId, after, limit } = asked;
+  const settled =
+    split === null
+      ? tx``
+      : tx`UNION ALL SELECT message_id, currency, class, count, amount
+          FROM (${settledCredits(tx, appId, ['purchase'], split)}) AS settled`;
+  const past =
+    after === null
+      ? tx``
+      : tx`WHERE by_message.direct_amount < ${after.directAmount}::numeric OR (by_message.direct_amount = ${after.directAmount}::numeric
+          AND (message_id, currency) > (${after.messageId}::uuid, ${after.currency}::text))`;
+  return tx<MessageRevenue[]>`
+    SELECT message_id, currency, direct_amount::text, direct_count, influenced_amount::text, influenced_count
+    FROM (
+      SELECT message_id, currency,
+        coalesce(sum(amount) FILTER (WHERE class = 'direct'), 0) AS direct_amount,
+        coalesce(sum(count) FILTER (WHERE class = 'direct'), 0)::bigint AS direct_count,
+        coalesce(sum(amount) FILTER (WHERE class = 'influenced'), 0) AS influenced_amount,
+        coalesce(sum(count) FILTER (WHERE class = 'influenced'), 0)::bigint AS influenced_count
+      FROM (${talliedCredits(tx, tallied)} ${settled}) AS credited
+      ${messageId === null ? tx`` : tx`WHERE message_id = ${messageId}`}
+      GROUP BY message_id, currency
+    ) AS by_message
+    ${past}
+    ORDER BY by_message.direct_amount DESC, message_id, currency LIMIT ${limit}`;
+}
+
+/** Was there ever such a message? One that retention has removed is known by what was credited to it. */
+export async function isKnownMessage(tx: Tx, appId: Uuid, id: Uuid): Promise<boolean> {
+  const [row] = await tx<{ isKnown: boolean }[]>`
+    SELECT EXISTS (SELECT FROM messages WHERE app_id = ${appId} AND id = ${id})
+      OR EXISTS (SELECT FROM credited_totals WHERE app_id = ${appId} AND message_id = ${id}) AS is_known`;
+  return row?.isKnown ?? false;
+}

@@ -1,0 +1,14 @@
+// SQL: how far back an app's events go.
+import type { Sql } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+
+/** When the first and the last event of these names occurred; undefined: there is none. */
+export async function findEventRange(
+  sql: Sql,
+  appId: Uuid,
+  names: readonly string[],
+): Promise<{ first: Date; last: Date } | undefined> {
+  const [row] = await sql<{ first: Date | null; last: Date | null }[]>`
+    SELECT min(at) AS first, max(at) AS last FROM events WHERE app_id = ${appId} AND name = ANY(${names as string[]}::text[])`;
+  return row?.first && row.last ? { first: row.first, last: row.last } : undefined;
+}

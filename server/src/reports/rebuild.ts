@@ -1,0 +1,117 @@
+// Attribution computed anew from what is kept (contract 11): for settled purchases, installs and sessions whose events and whose
+// deliveries are there still. What rests on deliveries that are gone stays as it is. A day is one transaction: whoever reads
+// meanwhile sees each day whole, before or after.
+import { getAttributionWindowHours } from '../apps/queries.ts';
+import { listPartitions } from '../delivery/partitions.ts';
+import { findKeptSince } from '../events/retention-queries.ts';
+import type { Clock } from '../platform/clock.ts';
+import { type Sql, type Tx, transaction } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { type AttributedName, attributedNames } from './attribution.ts';
+import {
+  type AttributableEvent,
+  deleteAttributions,
+  deleteCreditedTotals,
+  insertTotalsOfAttributions,
+  listAttributions,
+  listEvents,
+  lockProgress,
+  type Place,
+  type Progress,
+} from './attribution-queries.ts';
+import { chunkEvents, classifyEvents } from './classify-events.ts';
+import { quarterMs, type Range } from './periods.ts';
+import { findEventRange } from './rebuild-queries.ts';
+import { storeSettled } from './settle.ts';
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+export interface RebuiltAttribution {
+  readonly purchases: number;
+  readonly installs: number;
+  readonly sessions: number;
+  /** What was classed anew: whole quarters of an hour; null: nothing. */
+  readonly range: Range | null;
+}
+
+/** Classes anew what of a range is settled. Without an end the range goes as far as there is anything. */
+export async function rebuildAttribution(
+  { sql, clock }: { sql: Sql; clock: Clock },
+  asked: { readonly appId: Uuid; readonly fromMs: number | null; readonly toMs: number | null },
+): Promise<RebuiltAttribution> {
+  const { appId } = asked;
+  const windowHours = await getAttributionWindowHours(sql, appId);
+  const [oldest] = await listPartitions(sql);
+  const found = await findEventRange(sql, appId, attributedNames);
+  const counts = { purchase: 0, install: 0, session_start: 0 };
+  let range: Range | null = null;
+  if (oldest && found) {
+    const keptFromMs = Number.parseInt(oldest.from.replaceAll('-', '').slice(0, 12), 16);
+    const keptSinceMs = (await findKeptSince(sql))?.getTime() ?? 0;
+    const firstMs = Math.max(found.first.getTime(), asked.fromMs ?? 0, keptFromMs + windowHours * hourMs, keptSinceMs);
+    const endMs = Math.min(found.last.getTime() + quarterMs, asked.toMs ?? clock.nowMs());
+    const fromMs = Math.ceil(floorFor(firstMs, keptFromMs + windowHours * hourMs, keptSinceMs) / quarterMs) * quarterMs;
+    const toMs = Math.ceil(endMs / quarterMs) * quarterMs;
+    if (fromMs < toMs) range = { fromMs, toMs };
+    for (let dayFromMs = fromMs; dayFromMs < toMs; ) {
+      const dayToMs = Math.min(toMs, (Math.floor(dayFromMs / dayMs) + 1) * dayMs);
+      const day = { fromMs: dayFromMs, toMs: dayToMs };
+      for (const name of attributedNames) {
+        counts[name] += await transaction(sql, (tx) =>
+          rebuildDay({ tx, appId, name, windowHours, keptFrom: oldest.from }, day),
+        );
+      }
+      dayFromMs = dayToMs;
+    }
+  }
+  return { purchases: counts.purchase, installs: counts.install, sessions: counts.session_start, range };
+}
+
+// A quarter that the range begins in is classed whole, unless what came before it in the quarter may be gone.
+function floorFor(firstMs: number, ...limitsMs: readonly number[]): number {
+  const floorMs = Math.floor(firstMs / quarterMs) * quarterMs;
+  return limitsMs.every((limitMs) => floorMs >= limitMs) ? floorMs : firstMs;
+}
+
+interface DayContext {
+  readonly tx: Tx;
+  readonly appId: Uuid;
+  readonly name: AttributedName;
+  readonly windowHours: number;
+  /** The first batch id of which deliveries are kept. */
+  readonly keptFrom: Uuid;
+}
+
+async function rebuildDay(context: DayContext, day: Range): Promise<number> {
+  const { tx, appId, name, windowHours, keptFrom } = context;
+  // What is not settled is classed when it is asked for. Held, so that nothing is settled meanwhile.
+  const progress = await lockProgress(tx, appId, name);
+  if (!progress) return 0;
+  const isPurchase = name === 'purchase';
+  if (isPurchase) await deleteAttributions(tx, appId, day, keptFrom);
+  const left = isPurchase ? await listAttributions(tx, appId, { ...day, toMs: day.toMs - 1 }) : [];
+  const leftIds = new Set(left.map(({ eventId }) => eventId));
+  await deleteCreditedTotals(tx, appId, name, day);
+  let count = 0;
+  for (let after: Place | null = null; ; ) {
+    const events: AttributableEvent[] = await listEvents(tx, { appId, name, range: day, after, limit: chunkEvents });
+    const settled = events.filter((event) => isSettled(progress, event) && !leftIds.has(event.id));
+    const credits = await classifyEvents(tx, { appId, windowMs: windowHours * hourMs }, settled);
+    await storeSettled({ tx, appId, name, windowHours }, settled, credits);
+    count += settled.length;
+    const last = events.at(-1);
+    if (last === undefined || events.length < chunkEvents) break;
+    after = last;
+  }
+  if (isPurchase) {
+    await deleteCreditedTotals(tx, appId, name, day);
+    await insertTotalsOfAttributions(tx, appId, day);
+  }
+  return count;
+}
+
+function isSettled({ settledAt, settledId, receivedTo }: Progress, { at, id }: AttributableEvent): boolean {
+  if (id > receivedTo) return false;
+  return at.getTime() === settledAt.getTime() ? id <= settledId : at.getTime() < settledAt.getTime();
+}

@@ -1,0 +1,84 @@
+// What may be asked of a report: the query of an address → a question, or the 400 that names what is wrong.
+import { z } from 'zod';
+import { type Issue, invalid } from '../platform/api-error.ts';
+import type { Clock } from '../platform/clock.ts';
+import { instantField } from '../platform/instant.ts';
+import { limitField } from '../platform/page.ts';
+import { type TimeZones, timeZoneField } from '../platform/time-zones.ts';
+import { validate } from '../platform/validate.ts';
+import { type Group, groups, type Range } from './periods.ts';
+
+const dayMs = 86_400_000;
+const hourMs = 3_600_000;
+export const rangeDaysMax = 366;
+export const windowHoursMax = 720;
+
+/** As it is described; what it must be is said by the fields that it is read with. */
+const instantText = z.string().meta({ format: 'date-time' });
+const rangeFields = {
+  from: instantText,
+  to: instantText,
+  tz: z.string().default('UTC'),
+  group: z.enum(groups).optional(),
+};
+const pageFields = { limit: limitField(200), cursor: z.string().optional() };
+const windowField = z
+  .string()
+  .regex(/^(?:0|[1-9]\d{0,8})$/)
+  .transform(Number)
+  .pipe(z.int().min(1).max(windowHoursMax));
+
+/** What `devices` and `events` are asked. */
+export const rangeQuery = z.strictObject(rangeFields);
+export const engagementQuery = z.strictObject({ ...rangeFields, ...pageFields });
+export const revenueQuery = z.strictObject({
+  ...rangeFields,
+  ...pageFields,
+  window_hours: windowField.optional(),
+  message_id: z.string().optional(),
+  segment_id: z.string().optional(),
+});
+
+export interface AskedRange {
+  readonly range: Range;
+  readonly zone: string;
+  readonly group: Group | null;
+}
+
+type Asked<Schema extends z.ZodObject> = Omit<z.output<Schema>, keyof typeof rangeFields> & AskedRange;
+
+/** Reads the query of a report. Throws the 400 with every issue of its form, and then that of its range. */
+export function readReportQuery<Schema extends typeof rangeQuery>(
+  schema: Schema,
+  timeZones: TimeZones,
+  query: Readonly<Record<string, string>>,
+): Asked<Schema> {
+  const zoneField = timeZoneField(timeZones).default('UTC');
+  const readable = schema.extend({ from: instantField, to: instantField, tz: zoneField });
+  const { from, to, tz, group, ...rest } = validate(readable, query);
+  const range = { fromMs: from.ms, toMs: to.ms };
+  const issue = issueOfRange(range);
+  if (issue) throw invalid([issue]);
+  return { ...rest, range, zone: tz, group: group ?? null } as Asked<Schema>;
+}
+
+function issueOfRange({ fromMs, toMs }: Range): Issue | undefined {
+  const path = ['to'];
+  if (toMs <= fromMs) return { path, code: 'too_small', message: 'to must be later than from.' };
+  if (toMs - fromMs <= rangeDaysMax * dayMs) return undefined;
+  return { path, code: 'too_big', message: `to must be at most ${rangeDaysMax} days later than from.` };
+}
+
+/**
+ * Throws the 400 for a window that reaches back to before what is kept of deliveries. The app's own window may: what it came to is
+ * stored.
+ */
+export function checkWindow(
+  { clock, retentionDays }: { readonly clock: Clock; readonly retentionDays: number },
+  range: Range,
+  windowHours: number,
+): void {
+  if (range.fromMs - windowHours * hourMs >= clock.nowMs() - retentionDays * dayMs) return;
+  const message = `Deliveries are kept for ${retentionDays} days: with this window from must be later.`;
+  throw invalid([{ path: ['window_hours'], code: 'invalid_value', message }]);
+}

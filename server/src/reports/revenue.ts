@@ -1,0 +1,136 @@
+// What purchases came to, by class and by message (contract 11): from the sums of what is settled, and from what is not by
+// classing it now. With a window that is not the app's, or for a segment, all of it is classed from what is kept.
+import { getAttributionWindowHours } from '../apps/queries.ts';
+import type { CheckedFilter } from '../audience/check-filter.ts';
+import { findKeptSince } from '../events/retention-queries.ts';
+import { notFound } from '../platform/api-error.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Sql } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { type AttributedName, attributedNames } from './attribution.ts';
+import { type ClassedSums, createClassedSums } from './classed-sums.ts';
+import { parseDecimal } from './decimal.ts';
+import { type Group, periodsOf, type Range, type SplitRange, splitRange } from './periods.ts';
+import {
+  isKnownMessage,
+  listMessageRevenue,
+  type MessageRevenue,
+  type MessageRevenueAsked,
+  sumEvents,
+  sumSettledCredits,
+} from './queries.ts';
+import { type ReadContext, readRange, readUnsettled } from './read-credits.ts';
+import { checkWindow } from './report-request.ts';
+import { selectSegment } from './select-segment.ts';
+import { snapshot } from './snapshot.ts';
+import { createTally } from './tally.ts';
+
+export interface RevenueDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly retentionDays: number;
+}
+
+export interface RevenueAsked {
+  readonly appId: Uuid;
+  readonly range: Range;
+  readonly group: Group | null;
+  readonly zone: string;
+  /** Null: the app's. */
+  readonly windowHours: number | null;
+  readonly messageId: Uuid | null;
+  readonly segment: CheckedFilter | null;
+  readonly after: MessageRevenueAsked['after'];
+  /** Rows per message. */
+  readonly limit: number;
+}
+
+export interface RevenueReport {
+  readonly windowHours: number;
+  readonly periods: readonly Range[];
+  readonly sums: ClassedSums;
+  readonly messages: readonly MessageRevenue[];
+}
+
+const hourMs = 3_600_000;
+
+/** Throws the 400 for a window that needs deliveries which are not kept; the app's own needs none. */
+export async function checkAskedWindow(
+  deps: RevenueDeps,
+  { appId, range, windowHours }: Pick<RevenueAsked, 'appId' | 'range' | 'windowHours'>,
+): Promise<void> {
+  if (windowHours === null || windowHours === (await getAttributionWindowHours(deps.sql, appId))) return;
+  checkWindow(deps, range, windowHours);
+}
+
+/** Throws the 404 for a message that there never was. */
+export async function reportRevenue(deps: RevenueDeps, asked: RevenueAsked): Promise<RevenueReport> {
+  const { clock } = deps;
+  const { appId, range, messageId, segment, after, limit } = asked;
+  return snapshot(deps.sql, async (tx) => {
+    const appHours = await getAttributionWindowHours(tx, appId);
+    const windowHours = asked.windowHours ?? appHours;
+    if (messageId !== null && !(await isKnownMessage(tx, appId, messageId))) throw notFound();
+    const periods = periodsOf(range, asked.group, asked.zone);
+    const tally = createTally();
+    const context: ReadContext = {
+      tx,
+      clock,
+      appId,
+      windowMs: windowHours * hourMs,
+      startedAtMs: clock.steadyMs(),
+      periods,
+      tally,
+      ...(segment && { select: selectSegment({ tx, clock, appId }, segment, windowHours === appHours) }),
+    };
+    const sums = createClassedSums();
+    let split: SplitRange | null = null;
+    if (windowHours === appHours && segment === null) {
+      split = splitRange(range, (await findKeptSince(tx))?.getTime());
+      await readStored(context, sums, { split, messageId });
+    } else {
+      for (const name of attributedNames) await readRange(context, name, range);
+    }
+    const isOfMessage = (row: { messageId: Uuid | null }): boolean => messageId === null || row.messageId === messageId;
+    const tallied = tally.rows().filter(isOfMessage);
+    for (const row of tallied) {
+      const { period, name, currency, count, amount } = row;
+      // Else the stored totals have it already, and what is credited to nobody is what is left of them.
+      if (split === null || messageId !== null) sums.addTotal(period, name, currency, count, amount);
+      if (row.class !== 'unattributed') sums.addCredit(period, name, currency, row.class, count, amount);
+    }
+    const messages = await listMessageRevenue(tx, { appId, split, tallied, messageId, after, limit });
+    return { windowHours, periods, sums, messages };
+  });
+}
+
+async function readStored(
+  context: ReadContext,
+  sums: ClassedSums,
+  { split, messageId }: { split: SplitRange; messageId: Uuid | null },
+): Promise<void> {
+  const { tx, appId, periods } = context;
+  const cut = { periods, split };
+  if (messageId === null) {
+    for (const { period, name, currency, count, amount } of await sumEvents(tx, appId, attributedNames, cut)) {
+      sums.addTotal(period, name, currency, count, parseDecimal(amount));
+    }
+  }
+  for (const row of await sumSettledCredits(tx, appId, attributedNames, cut, messageId)) {
+    const { period, name, currency, count } = row;
+    const amount = parseDecimal(row.amount);
+    if (messageId !== null) sums.addTotal(period, name, currency, count, amount);
+    sums.addCredit(period, name, currency, row.class, count, amount);
+  }
+  for (const name of attributedNames) await readRest(context, name, split);
+}
+
+/** What the stored sums do not hold of a range. */
+async function readRest(context: ReadContext, name: AttributedName, { inner, edges }: SplitRange): Promise<void> {
+  await readUnsettled(context, name, inner);
+  for (const edge of edges) {
+    // A settled purchase is stored by itself, and is found at the ends of a range too. Of the others only sums are.
+    if (name === 'purchase') await readUnsettled(context, name, edge);
+    else await readRange(context, name, edge);
+  }
+}

@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import { rebuildEventTotals } from '../../src/events/rebuild-event-totals.ts';
+import { rebuildAttribution } from '../../src/reports/rebuild.ts';
+import { settleDue } from '../../src/reports/settle.ts';
+import { type Bundle, setup } from '../setup.ts';
+import { type Ledger, march, playMarch, stage } from './ledger.ts';
+
+const setUp = () => setup({ workers: false });
+
+const settle = (t: Bundle) => settleDue({ sql: t.sql, clock: t.clock });
+
+async function rebuild(t: Bundle): Promise<Awaited<ReturnType<typeof rebuildAttribution>>> {
+  await rebuildEventTotals(t.sql, { appId: t.app.id, from: null, to: null });
+  return rebuildAttribution({ sql: t.sql, clock: t.clock }, { appId: t.app.id, fromMs: null, toMs: null });
+}
+
+/** All that is asked of the month, held to what was worked out by hand. */
+async function expectLedger(t: Bundle, ledger: Ledger): Promise<void> {
+  const { body } = await t.server.get(`/v1/reports/revenue?${march}&tz=Europe/Berlin`);
+  expect(body).toEqual({
+    ...{ from: '2027-02-28T23:00:00.000Z', to: '2027-03-31T22:00:00.000Z', window_hours: 24 },
+    ...{ revenue: ledger.revenue, messages: ledger.byMessage, events: ledger.events },
+    ...{ has_more: false, next_cursor: null },
+  });
+  const days = await t.server.get(`/v1/reports/revenue?${march}&tz=europe/berlin&group=day`);
+  expect(days.body).toMatchObject({ tz: 'Europe/Berlin', group: 'day', messages: ledger.byMessage });
+  expect(days.body.groups).toHaveLength(31);
+  const ofDays: Record<string, string> = {};
+  for (const { from, revenue } of days.body.groups) {
+    for (const row of revenue) if (row.currency === 'EUR') ofDays[from] = row.total;
+  }
+  expect(ofDays).toEqual(ledger.eurByDay);
+  // To the millisecond, off every quarter of an hour.
+  const edge = 'from=2027-03-02T12:30:00.000Z&to=2027-03-03T12:00:00.002Z';
+  expect((await t.server.get(`/v1/reports/revenue?${edge}`)).body.revenue).toMatchObject([
+    { currency: 'EUR', total: '105', direct: { amount: '100' }, influenced: { amount: '5' } },
+    { currency: 'JPY', purchases: 3 },
+    { currency: 'USD', total: '9.99' },
+  ]);
+  const short = 'from=2027-03-02T12:30:00.001Z&to=2027-03-03T12:00:00.001Z';
+  expect((await t.server.get(`/v1/reports/revenue?${short}`)).body.revenue).toMatchObject([
+    { currency: 'EUR', total: '25.1', direct: { amount: '20.1' }, influenced: { amount: '5' } },
+  ]);
+}
+
+describe('a month worked out by hand', () => {
+  it('is what reports say: at once, settled, rebuilt, and when its deliveries are gone', async () => {
+    const t = await setUp();
+    // Nothing was asked and nothing settled while it went on: what was tracked before counts.
+    const ledger = await playMarch(stage(t));
+    await expectLedger(t, ledger);
+
+    await settle(t);
+    const [settled] = await t.sql<{ count: number }[]>`SELECT count(*) AS count FROM attributions`;
+    expect(settled?.count).toBe(19);
+    await expectLedger(t, ledger);
+    await settle(t);
+    await expectLedger(t, ledger);
+
+    expect(await rebuild(t)).toMatchObject({ purchases: 19, installs: 2, sessions: 2 });
+    await expectLedger(t, ledger);
+
+    t.clock.advance(120 * 86_400_000);
+    await t.startWorkers().upkeep.runOnce();
+    expect(await t.sql`SELECT FROM deliveries`).toHaveLength(0);
+    await expectLedger(t, ledger);
+
+    // What rests on deliveries that are gone stays as it is.
+    expect(await rebuild(t)).toMatchObject({ purchases: 0 });
+    await expectLedger(t, ledger);
+  });
+
+  it('is the same with any window, computed from what is kept, where that is the window', async () => {
+    const t = await setUp();
+    const ledger = await playMarch(stage(t));
+    await settle(t);
+    await t.sql`UPDATE apps SET attribution_window_hours = 720 WHERE id = ${t.app.id}`;
+    const { body } = await t.server.get(`/v1/reports/revenue?${march}&window_hours=24`);
+    expect(body).toMatchObject({
+      window_hours: 24,
+      revenue: ledger.revenue,
+      messages: ledger.byMessage,
+      events: ledger.events,
+    });
+    // The app's new window does not move what is settled.
+    const now = await t.server.get(`/v1/reports/revenue?${march}`);
+    expect(now.body).toMatchObject({ window_hours: 720, revenue: ledger.revenue });
+    const hour = await t.server.get(`/v1/reports/revenue?${march}&window_hours=1`);
+    expect(hour.body.revenue[0]).toMatchObject({
+      total: '131.12',
+      direct: { amount: '1.115' },
+      influenced: { amount: '89.905' },
+    });
+  });
+});
