@@ -1,22 +1,73 @@
-// `export user`: all that is held of one person, as one JSON document that is written while it is read.
+// `export`: what an app holds, written while it is read. Of one person all of it, as one JSON document; of everybody row by row,
+// into a pipe or into a file that is taken up again where it was interrupted.
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { loadConfig } from '../config.ts';
-import { encodeId, type Uuid } from '../platform/ids.ts';
+import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
 import { presentProperties } from '../properties/property.ts';
 import { findUserWithDevices } from '../users/find-user.ts';
 import { findPersonId } from '../users/queries.ts';
-import { printable, withJson } from './answer.ts';
+import { answer, printable, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { type CommandContext, withDatabase } from './context.ts';
+import { openTable, tableNames } from './export-tables.ts';
 import { getApp } from './find-app.ts';
-import { untilReaderIsGone, writeJsonObject } from './output-stream.ts';
+import { untilReaderIsGone, writeJsonObject, writeText } from './output-stream.ts';
+import { writeTable } from './part-file.ts';
 import { deliveriesOf, devicesOf, eventsOf } from './person-record.ts';
+import { formatNames, rowFormat } from './row-format.ts';
+
+interface RowOptions {
+  readonly json?: boolean;
+  readonly format: string;
+  readonly message?: string;
+  readonly output?: string;
+}
 
 export function addExportCommands(program: Command): void {
-  const exporting = program.command('export').description('write what is held, as it is read');
+  const exporting = program
+    .command('export')
+    .description(`write what is held: of one user, or an app's ${tableNames.join(', ')}`);
+  withJson(exporting.command('rows <APP> <WHAT>', { isDefault: true, hidden: true }))
+    .description(`${tableNames.join(', ')}: a row each, on standard output or into a file`)
+    .option('--format <FORMAT>', `${formatNames.join(' or ')}`, formatNames[0])
+    .option('--message <ID>', 'deliveries of this message alone')
+    .option('--output <FILE>', 'write a file; interrupted, the same command goes on with it')
+    .action((app: string, what: string, options: RowOptions) => exportRows(app, what, options));
   withJson(exporting.command('user <APP> <EXTERNAL_ID>'))
     .description('all that is held of one user, as one JSON document')
     .action((app: string, externalId: string) => untilReaderIsGone(() => exportUser(app, externalId)));
+}
+
+async function exportRows(appName: string, what: string, options: RowOptions): Promise<void> {
+  const name = oneOf(tableNames, what, 'There is nothing to export that is named');
+  const formatName = oneOf(formatNames, options.format, 'There is no format');
+  if (options.message !== undefined && name !== 'deliveries') throw new CommandError('--message goes with deliveries.');
+  const { output } = options;
+  if (options.json && output === undefined) throw new CommandError('--json tells of a file: it goes with --output.');
+  await withDatabase(loadConfig(), async ({ sql, clock }) => {
+    const app = await getApp(sql, appName);
+    const messageId = options.message === undefined ? null : decodeId('msg', options.message);
+    if (messageId === undefined) throw new CommandError('There is no such message in this app.');
+    const table = await openTable(name, { sql, clock, appId: app.id, messageId });
+    const format = rowFormat(formatName, table);
+    if (output === undefined) {
+      await untilReaderIsGone(async () => {
+        await writeText(process.stdout, format.head);
+        for await (const rows of table.pages(null)) await writeText(process.stdout, rows.map(format.write).join(''));
+      });
+      return;
+    }
+    const written = await writeTable(resolve(output), table, format);
+    const went = written.resumed ? ', behind those that were there' : '';
+    await answer(options, async () => ({ document: written, text: `${written.file}  ${written.rows} ${name}${went}` }));
+  });
+}
+
+function oneOf<Name extends string>(names: readonly Name[], given: string, otherwise: string): Name {
+  const name = names.find((each) => each === given);
+  if (name !== undefined) return name;
+  throw new CommandError(`${otherwise} '${printable(given)}'; there are ${names.join(', ')}`);
 }
 
 async function exportUser(name: string, externalId: string): Promise<void> {

@@ -107,6 +107,19 @@ export async function findBatches(
   return new Map(rows.map((row) => [row.id, row]));
 }
 
+/** In which batch of a message a device was: undefined when it has no delivery of it. */
+export async function findBatchOfDevice(
+  sql: Sql,
+  appId: Uuid,
+  messageId: Uuid,
+  deviceId: Uuid,
+): Promise<Uuid | undefined> {
+  const [row] = await sql<{ batchId: Uuid }[]>`
+    SELECT d.batch_id FROM batches b JOIN deliveries d ON d.batch_id = b.id
+    WHERE b.app_id = ${appId} AND b.message_id = ${messageId} AND d.device_id = ${deviceId}`;
+  return row?.batchId;
+}
+
 /** Where a click on a delivery leads: the urls stored with it, or null where the content's own hold. */
 export async function findDeliveryUrls(
   tx: Tx,

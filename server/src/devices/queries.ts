@@ -344,6 +344,27 @@ export interface ListedDevice extends DeviceFacts {
   readonly lastSeenAt: Date;
 }
 
+/** A device with what can be pushed to. */
+export interface WholeDevice extends ListedDevice {
+  readonly token: string | null;
+  readonly credentialId: number | null;
+}
+
+/** An app's devices by id, after one. */
+export async function listWholeDevices(
+  sql: Sql,
+  appId: Uuid,
+  afterId: Uuid | null,
+  limit: number,
+): Promise<WholeDevice[]> {
+  return sql<WholeDevice[]>`
+    SELECT d.id, d.platform, d.token, d.token_hint, d.credential_id, a.locale, a.timezone, a.app_version, a.sdk, a.os,
+      a.os_version, a.model, d.environment, d.status, d.status_reason, a.external_id, d.properties, a.created_at, a.last_seen_at
+    FROM devices d JOIN audience a ON a.app_id = d.app_id AND a.device_id = d.id
+    WHERE d.app_id = ${appId} ${afterId === null ? sql`` : sql`AND d.id > ${afterId}`}
+    ORDER BY d.id LIMIT ${limit}`;
+}
+
 export interface DeviceFilters {
   readonly platform: Platform | null;
   readonly status: DeviceStatus | null;

@@ -306,6 +306,14 @@ export interface MessageCounts extends ChannelCounts {
   readonly status: MessageStatus;
 }
 
+/** An app's messages by id, which is the order in which they were accepted, from one on. */
+export async function listMessageIds(sql: Sql, appId: Uuid, fromId: Uuid | null, limit: number): Promise<Uuid[]> {
+  const rows = await sql<{ id: Uuid }[]>`
+    SELECT id FROM messages WHERE app_id = ${appId} ${fromId === null ? sql`` : sql`AND id >= ${fromId}`}
+    ORDER BY id LIMIT ${limit}`;
+  return rows.map(({ id }) => id);
+}
+
 /** How far is a message? Undefined: there is none, or it is another app's. */
 export async function findMessageCounts(tx: Tx, appId: Uuid, id: Uuid): Promise<MessageCounts | undefined> {
   const [row] = await tx<MessageCounts[]>`

@@ -81,6 +81,13 @@ export async function findUsers(tx: Tx, appId: Uuid, externalIds: readonly strin
     WHERE app_id = ${appId} AND external_id = ANY(${externalIds as string[]}::text[])`;
 }
 
+/** An app's profiles by external id, after one. */
+export async function listUsers(sql: Sql, appId: Uuid, afterExternalId: string, limit: number): Promise<User[]> {
+  return sql<User[]>`
+    SELECT ${userColumns(sql)} FROM users WHERE app_id = ${appId} AND external_id > ${afterExternalId}
+    ORDER BY external_id LIMIT ${limit}`;
+}
+
 export type UserWrite = Omit<User, 'createdAt' | 'updatedAt'>;
 
 export async function insertUser(tx: Tx, clock: Clock, appId: Uuid, user: UserWrite): Promise<User> {

@@ -1,6 +1,13 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { openTable, type TableName, tableNames } from '../../src/cli/export-tables.ts';
+import { writeTable } from '../../src/cli/part-file.ts';
+import { type FormatName, formatNames, rowFormat } from '../../src/cli/row-format.ts';
 import { encodeId } from '../../src/platform/ids.ts';
+import { whenDone } from '../database.ts';
 import { setup, type TestApp } from '../setup.ts';
 import { programArguments, refusal } from './run-carillon.ts';
 
@@ -135,6 +142,171 @@ describe('export user', () => {
     child.stdout.once('data', () => child.stdout.destroy());
     const status = await new Promise((resolve) => child.on('exit', resolve));
     expect([status, stderr]).toEqual([0, '']);
+  });
+});
+
+describe('export of rows', () => {
+  const lines = (text: string) => text.trimEnd().split('\n');
+  const directory = mkdtempSync(join(tmpdir(), 'carillon-export-'));
+  whenDone(async () => rmSync(directory, { recursive: true, force: true }));
+  const tricky = 'a "b", c\nd; =1+1';
+
+  async function newShop() {
+    const app = await t.newApp();
+    const server = t.clientOf(app.serverKey);
+    const subscription = t.pushSubscription();
+    const { body: web } = await server.post('/v1/devices', { platform: 'web', token: subscription, locale: 'de-AT' });
+    const phone = { platform: 'android', token: 'phone-1', properties: { note: tricky } };
+    const { body: android } = await server.post('/v1/devices', phone);
+    await server.post('/v1/users', { external_id: tricky, first_name: 'Ada', properties: { age: 31, vip: true } });
+    await server.post('/v1/users', { external_id: 'bob', device_id: web.id });
+    return { app, server, web: web.id as string, android: android.id as string, subscription };
+  }
+
+  it('writes devices with their tokens and the key they belong to, users with their properties, a JSON object a line', async () => {
+    const { app, web, android, subscription } = await newShop();
+    const rowsOf = async (what: string) => {
+      const { status, stdout, stderr } = await run('export', publicId(app), what);
+      expect([status, stderr]).toEqual([0, '']);
+      return lines(stdout).map((line) => JSON.parse(line));
+    };
+    const devices = await rowsOf('devices');
+    expect(devices.map(({ id }) => id)).toEqual([web, android]);
+    expect(devices[0]).toMatchObject({
+      ...{
+        platform: 'web',
+        vapid_public_key: app.vapidPublicKey,
+        locale: 'de-AT',
+        external_id: 'bob',
+        status: 'active',
+      },
+    });
+    expect(JSON.parse(devices[0].token)).toEqual(subscription);
+    expect(devices[1]).toMatchObject({ token: 'phone-1', vapid_public_key: null, properties: { note: tricky } });
+    const users = await rowsOf('users');
+    expect(users.map(({ external_id }) => external_id)).toEqual([tricky, 'bob']);
+    expect(users[0]).toMatchObject({ first_name: 'Ada', properties: { age: 31, vip: true } });
+  });
+
+  it('writes them as CSV, exactly, with a typed column for each property', async () => {
+    const { app, android } = await newShop();
+    const { stdout } = await run('export', publicId(app), 'devices', '--format', 'csv');
+    const [head = '', ...rest] = stdout.split('\r\n');
+    expect(head.split(',').slice(0, 4)).toEqual(['id', 'platform', 'token', 'vapid_public_key']);
+    expect(head.split(',').slice(-3)).toEqual([
+      'properties.age:number',
+      'properties.note:string',
+      'properties.vip:boolean',
+    ]);
+    expect(rest[1]).toMatch(new RegExp(`^${android},android,phone-1,,`));
+    expect(stdout).toContain(',"a ""b"", c\nd; =1+1",\r\n');
+    const { stdout: users } = await run('export', publicId(app), 'users', '--format', 'csv');
+    expect(users).toMatch(/\r\n"a ""b"", c\nd; =1\+1",usr_\w{22},Ada,.*,31,,true\r\nbob,/);
+  });
+
+  /** Writes a file as the command does, without a process for each. */
+  async function write(app: TestApp, name: TableName, file: string, formatName: FormatName) {
+    const table = await openTable(name, { sql: t.sql, clock: t.clock, appId: app.id, messageId: null });
+    return writeTable(file, table, rowFormat(formatName, table));
+  }
+
+  it.each(formatNames)(
+    'taken up again after any interruption, a file of %s is what it would have been',
+    async (format) => {
+      const { app, server } = await newShop();
+      await server.post('/v1/messages', { audience: { all: true }, content: { title: 'Sale' } });
+      await server.post('/v1/messages', { audience: { all: true }, content: { title: 'Again' } });
+      for (const name of tableNames) {
+        const whole = join(directory, `${format}-${name}-whole`);
+        const resumed = join(directory, `${format}-${name}-resumed`);
+        const rows = name === 'deliveries' ? 4 : 2;
+        expect(await write(app, name, whole, format)).toEqual({ file: whole, rows, resumed: false });
+        await expect(write(app, name, whole, format)).rejects.toThrow(/is there already/);
+        expect(statSync(whole).mode & 0o777).toBe(0o600);
+        const bytes = readFileSync(whole);
+        const step = Math.max(1, Math.floor(bytes.length / 60));
+        for (let end = 0; end <= bytes.length; end += end > bytes.length - 5 ? 1 : step) {
+          writeFileSync(`${resumed}.part`, bytes.subarray(0, end));
+          await write(app, name, resumed, format);
+          expect(readFileSync(resumed, 'utf8')).toBe(bytes.toString('utf8'));
+          expect(existsSync(`${resumed}.part`)).toBe(false);
+          rmSync(resumed);
+        }
+      }
+    },
+  );
+
+  it('goes on with a file that was begun, and tells so', async () => {
+    const { app, web } = await newShop();
+    const file = join(directory, 'by-command');
+    const begin = ['export', publicId(app), 'devices', '--output', file, '--json'];
+    expect(JSON.parse((await run(...begin)).stdout)).toEqual({ file, rows: 2, resumed: false });
+    const [first = ''] = lines(readFileSync(file, 'utf8'));
+    expect(first).toContain(web);
+    rmSync(file);
+    writeFileSync(`${file}.part`, `${first}\n{"id": "dev_cut`);
+    expect(JSON.parse((await run(...begin)).stdout)).toEqual({ file, rows: 1, resumed: true });
+  });
+
+  it.each(formatNames)('what is written as %s, import brings into another app as it was', async (format) => {
+    const { app, web } = await newShop();
+    await t.clientOf(app.serverKey).post('/v1/users', { external_id: 'cleared', country: 'AT', timezone: 'Europe/Vienna' });
+    const other = await t.newApp();
+    const keys = join(directory, `vapid-${format}.json`);
+    writeFileSync(keys, JSON.stringify({ publicKey: app.vapidPublicKey, privateKey: app.vapidPrivateKey }));
+    for (const name of ['users', 'devices'] as const) {
+      const file = join(directory, `moving-${name}.${format}`);
+      await write(app, name, file, format);
+      const { stdout } = await run('import', publicId(other), file, '--vapid-file', keys, '--json');
+      expect(JSON.parse(stdout)).toMatchObject({ rejected: { total: 0 } });
+    }
+    const shown = async (of: TestApp, name: TableName) => {
+      const file = join(directory, `shown-${of.id}-${name}-${format}`);
+      await write(of, name, file, 'ndjson');
+      const rows = lines(readFileSync(file, 'utf8')).map((line) => JSON.parse(line));
+      // A device gets a new id there, and what was changed last is another time.
+      return rows.map(({ id: _id, updated_at: _changed, ...row }) => row).sort((a, b) => (a.token < b.token ? -1 : 1));
+    };
+    expect(await shown(other, 'users')).toEqual(await shown(app, 'users'));
+    expect(await shown(other, 'devices')).toEqual(await shown(app, 'devices'));
+    expect((await t.clientOf(other.serverKey).get('/v1/users/bob')).body.devices).not.toEqual([web]);
+  });
+
+  it('writes deliveries of a message, and of all', async () => {
+    const { app, server, web, android } = await newShop();
+    const send = async (): Promise<string> =>
+      (await server.post('/v1/messages', { audience: { all: true }, content: { title: 'Sale' } })).body.id;
+    const [first, second] = [await send(), await send()];
+    const one = await run('export', publicId(app), 'deliveries', '--message', second);
+    const { body } = await server.get(`/v1/messages/${second}/deliveries`);
+    expect(lines(one.stdout).map((line) => JSON.parse(line))).toEqual(
+      body.data.map((delivery: object) => ({ message_id: second, ...delivery })),
+    );
+    const all = await run('export', publicId(app), 'deliveries', '--format', 'csv');
+    const rows = lines(all.stdout).map((line) => line.split(',').slice(0, 2).join(' '));
+    const sent = [first, second].flatMap((id) => [`${id} ${web}`, `${id} ${android}`]);
+    expect(rows).toEqual(['message_id device_id', ...sent]);
+  });
+
+  it('refuses what it cannot go on with, and what it does not know', async () => {
+    const { app } = await newShop();
+    const name = publicId(app);
+    const file = join(directory, 'strange');
+    writeFileSync(`${file}.part`, 'something else\n');
+    for (const format of ['csv', 'ndjson']) {
+      const done = await run('export', name, 'devices', '--output', file, '--format', format);
+      expect(done).toMatchObject(refusal(/holds something else/));
+    }
+    expect(readFileSync(`${file}.part`, 'utf8')).toBe('something else\n');
+    expect(await run('export', name, 'segments')).toMatchObject(
+      refusal(/named 'segments'; there are devices, users, del/),
+    );
+    expect(await run('export', name, 'users', '--format', 'xml')).toMatchObject(refusal(/no format 'xml'/));
+    expect(await run('export', name, 'users', '--message', 'msg_x')).toMatchObject(refusal(/goes with deliveries/));
+    const foreign = await t.server.post('/v1/messages', { audience: { all: true }, content: { title: 'x' } });
+    for (const id of [foreign.body.id, 'msg_none']) {
+      expect(await run('export', name, 'deliveries', '--message', id)).toMatchObject(refusal(/no such message/));
+    }
   });
 });
 

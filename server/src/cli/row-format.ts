@@ -1,0 +1,66 @@
+// Rows as text, a record each: NDJSON, which says all, or CSV (RFC 4180) with the columns that are named. Cells are exactly what is
+// stored, so that `import` reads them back. Pure.
+import type { Row, Table } from './export-tables.ts';
+
+export const formatNames = ['ndjson', 'csv'] as const;
+export type FormatName = (typeof formatNames)[number];
+
+export interface RowFormat {
+  /** What stands before the first row. */
+  readonly head: string;
+  write(row: Row): string;
+  /** The key of a row that was written; undefined: that is no row of this table. */
+  readKey(record: string): string[] | undefined;
+}
+
+export function rowFormat(name: FormatName, { key, columns }: Table): RowFormat {
+  if (name === 'ndjson') {
+    return {
+      head: '',
+      write: (row) => `${JSON.stringify(row)}\n`,
+      readKey(record) {
+        const row = readObject(record);
+        const cells = key.map((column) => row?.[column]);
+        return cells.every((cell) => typeof cell === 'string') ? cells : undefined;
+      },
+    };
+  }
+  return {
+    head: `${columns.map(writeCell).join(',')}\r\n`,
+    write: (row) => `${columns.map((column) => writeCell(cellOf(row, column))).join(',')}\r\n`,
+    readKey(record) {
+      // The key comes first, and of the cells before another at most one is in quotes.
+      const cells: string[] = [];
+      let rest = record;
+      for (const _column of key) {
+        const [whole, quoted, plain] = /^(?:"((?:[^"]|"")*)"|([^",\r\n]*)),/.exec(rest) ?? [];
+        if (whole === undefined) return undefined;
+        cells.push(quoted?.replaceAll('""', '"') ?? plain ?? '');
+        rest = rest.slice(whole.length);
+      }
+      return cells;
+    },
+  };
+}
+
+function readObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function cellOf(row: Row, column: string): unknown {
+  const [, key] = /^properties\.([^:]+):/.exec(column) ?? [];
+  if (key === undefined) return row[column];
+  const properties = row['properties'] as Record<string, unknown>;
+  return Object.hasOwn(properties, key) ? properties[key] : null;
+}
+
+function writeCell(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  const text = value instanceof Date ? value.toISOString() : String(value);
+  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
