@@ -148,9 +148,13 @@ export interface AudienceMeasured {
 interface WebhooksFigures {
   /** Requests to one healthy endpoint whose outbox is full. */
   readonly per_second: number;
-  /** From an outcome to its request, while apps send and all webhooks are healthy. */
+  /** The same to as many endpoints as there are senders. */
+  readonly per_second_many: number;
+  /** From an outcome to its request, where outcomes come no faster than they can be told. */
   readonly ms_p50: number;
   readonly ms_p99: number;
+  /** Pushes, where apps send as fast as it goes. */
+  readonly send_per_second: number;
   readonly processes: { readonly api: number; readonly worker: number };
   /** Of one endpoint's events; all of ours together. */
   readonly cpu_seconds_per_1000: number;
@@ -160,21 +164,21 @@ interface WebhooksFigures {
   readonly foreign_cores: number;
 }
 
-interface Beside {
+/** The same again beside something that should cost nothing; ratios are to what it is without. */
+export interface Beside {
   /** From an outcome to its request, at the healthy webhooks. */
   readonly ms_p99: number;
-  /** Pushes to devices. */
   readonly send_per_second: number;
-  readonly send_per_second_without: number;
   readonly ratio_send: number;
+  readonly ratio_told: number;
   readonly foreign_cores: number;
 }
 
 export interface WebhooksMeasured extends Measured<'webhooks', WebhooksFigures> {
   /** The same apps send the same, beside webhooks that are never answered. */
-  readonly black_holes: Beside & { readonly requests: number; readonly ms_p99_without: number };
+  readonly black_holes: Beside & { readonly requests: number };
   /** And beside the events that a disabled webhook holds. */
-  readonly held: Beside & { readonly ratio_told: number };
+  readonly held: Beside;
 }
 
 export interface ReportsMeasured

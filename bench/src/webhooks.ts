@@ -2,6 +2,7 @@
 // never answer, and of a million events that are held for a disabled one.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Sql } from '../../server/src/platform/db.ts';
+import { encodeId, type Uuid } from '../../server/src/platform/ids.ts';
 import { webhooksChannel } from '../../server/src/webhooks/queries.ts';
 import { callForJson } from './call-api.ts';
 import { startChild } from './child.ts';
@@ -13,7 +14,7 @@ import { fillAudience } from './fill-audience.ts';
 import { cpuSecondsOf, percentile, requireProc, rounded } from './measure.ts';
 import { type Part, profileClockUs, readParts } from './profile.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
-import { completeResult, type Result, type WebhooksMeasured } from './results.ts';
+import { type Beside, completeResult, type Result, type WebhooksMeasured } from './results.ts';
 import {
   findProcesses,
   openDatabase,
@@ -40,6 +41,9 @@ interface Sizes {
   /** Apps that send, each with a healthy webhook. */
   readonly healthy: number;
   readonly devicesEach: number;
+  /** Of each app, at so many a second, where latencies are measured. */
+  readonly slowDevicesEach: number;
+  readonly slowPerSecond: number;
   readonly blackHoles: number;
   readonly eventsPerBlackHole: number;
   readonly heldEvents: number;
@@ -47,10 +51,12 @@ interface Sizes {
 
 const full: Sizes = {
   ...{ events: 60_000, warmUpEvents: 5_000, healthy: 50, devicesEach: 1_000 },
+  ...{ slowDevicesEach: 200, slowPerSecond: 10 },
   ...{ blackHoles: 50, eventsPerBlackHole: 10_000, heldEvents: 1_000_000 },
 };
 const quick: Sizes = {
   ...{ events: 3_000, warmUpEvents: 500, healthy: 5, devicesEach: 100 },
+  ...{ slowDevicesEach: 50, slowPerSecond: 10 },
   ...{ blackHoles: 5, eventsPerBlackHole: 200, heldEvents: 5_000 },
 };
 
@@ -94,8 +100,8 @@ export async function measureWebhooks(
   const bench = { service, sql, receiver, endpoints, processes: await findProcesses(service, sql) };
 
   const one = await makeToldApp(endpoints.healthyUrl);
-  await tellOne(bench, one, sizes.warmUpEvents);
-  const told = await tellOne(bench, one, sizes.events);
+  await tellAll(bench, [one], sizes.warmUpEvents);
+  const told = await tellAll(bench, [one], sizes.events);
   progress(`one endpoint: ${Math.round(told.perSecond)} requests a second`);
 
   const senders: ToldApp[] = [];
@@ -104,30 +110,28 @@ export async function measureWebhooks(
     await fillAudience(sql, app, deviceMaker('webpush', receiver.address), receiver, sizes.devicesEach);
     senders.push(app);
   }
-  const send = () => sendAll(bench, senders, sizes.devicesEach);
-  await send();
-  const alone = await send();
-  progress(
-    `healthy webhooks only: ${Math.round(alone.sendPerSecond)} pushes a second, p99 ${Math.round(alone.p99Ms)} ms`,
-  );
+  const toldMany = await tellAll(bench, senders, sizes.events);
+  progress(`${senders.length} endpoints: ${Math.round(toldMany.perSecond)} requests a second`);
+
+  // First what the others are compared with, after one that warms up.
+  await sendAll(bench, senders, sizes);
+  const alone = { ...(await sendAll(bench, senders, sizes)), latencies: await sendSlowly(bench, senders, sizes) };
+  progress(`nothing beside: ${describeRun(alone)}`);
   const holes = await digBlackHoles(bench, makeToldApp, sizes);
   for (const hole of holes) await setEnabled(sql, hole, true);
-  const beside = await send();
-  progress(
-    `beside black holes: ${Math.round(beside.sendPerSecond)} pushes a second, p99 ${Math.round(beside.p99Ms)} ms`,
-  );
+  const late = await sendSlowly(bench, senders, sizes);
+  const holesCalled = (await endpoints.counts()).blackHole;
+  // From the start again, as if they had been well until now.
+  for (const hole of holes) await setEnabled(sql, hole, true);
+  const beside = { ...(await sendAll(bench, senders, sizes)), latencies: late };
+  progress(`beside black holes: ${describeRun(beside)}`);
   for (const hole of holes) await setEnabled(sql, hole, false);
-  await sql`TRUNCATE webhook_events`;
-  await settleOutbox(sql);
-  // Again without any: what the machine does by then.
-  const after = await send();
+  await sql`DELETE FROM webhook_events`;
   const [held] = holes;
   if (held) await fillOutbox(sql, held, sizes.heldEvents);
   await settleOutbox(sql);
-  const besideHeld = await send();
-  progress(
-    `beside held events: ${Math.round(besideHeld.sendPerSecond)} pushes a second, ${Math.round(after.sendPerSecond)} without`,
-  );
+  const besideHeld = { ...(await sendAll(bench, senders, sizes)), latencies: await sendSlowly(bench, senders, sizes) };
+  progress(`beside held events: ${describeRun(besideHeld)}`);
 
   const postgres = await readPostgresVersion(sql);
   const rssMb = await readPeakRssMb(bench.processes);
@@ -143,32 +147,19 @@ export async function measureWebhooks(
     params: { ...sizes, quick: isQuick },
     ours: {
       per_second: Math.round(told.perSecond),
-      ms_p50: rounded(alone.p50Ms),
-      ms_p99: rounded(alone.p99Ms),
+      per_second_many: Math.round(toldMany.perSecond),
+      ms_p50: rounded(percentile(alone.latencies, 0.5)),
+      ms_p99: rounded(percentile(alone.latencies, 0.99)),
+      send_per_second: Math.round(alone.sendPerSecond),
       processes: { api: bench.processes.api.length, worker: bench.processes.worker.length },
       cpu_seconds_per_1000: rounded(told.cpu.worker + told.cpu.postgres + told.cpu.api + told.cpu.supervisor),
       cpu_seconds_per_1000_by_process: told.cpu,
       receiver_cpu_seconds_per_1000: told.receiverCpu,
       rss_mb: rssMb,
-      foreign_cores: told.foreignCores,
+      foreign_cores: Math.max(told.foreignCores, alone.foreignCores),
     },
-    black_holes: {
-      requests: beside.blackHoleRequests,
-      ms_p99: rounded(beside.p99Ms),
-      ms_p99_without: rounded(alone.p99Ms),
-      send_per_second: Math.round(beside.sendPerSecond),
-      send_per_second_without: Math.round(alone.sendPerSecond),
-      ratio_send: rounded(beside.sendPerSecond / alone.sendPerSecond),
-      foreign_cores: beside.foreignCores,
-    },
-    held: {
-      ms_p99: rounded(besideHeld.p99Ms),
-      send_per_second: Math.round(besideHeld.sendPerSecond),
-      send_per_second_without: Math.round(after.sendPerSecond),
-      ratio_send: rounded(besideHeld.sendPerSecond / after.sendPerSecond),
-      ratio_told: rounded(besideHeld.toldPerSecond / after.toldPerSecond),
-      foreign_cores: besideHeld.foreignCores,
-    },
+    black_holes: { ...compare(beside, alone), requests: holesCalled },
+    held: compare(besideHeld, alone),
   };
   return { result: completeResult(measured, postgres), workerParts };
 }
@@ -188,30 +179,33 @@ async function startEndpoints(workbench: Workbench): Promise<Endpoints> {
   };
 }
 
-/** Fills an outbox while its webhook is disabled, enables it, and waits until all of it was told. */
-async function tellOne({ sql, endpoints, processes }: Bench, app: ToldApp, events: number) {
-  await setEnabled(sql, app, false);
-  await fillOutbox(sql, app, events);
+/** Fills outboxes while their webhooks are disabled, enables them, and waits until all of it was told. */
+async function tellAll({ sql, endpoints, processes }: Bench, apps: readonly ToldApp[], events: number) {
+  for (const app of apps) {
+    await setEnabled(sql, app, false);
+    await fillOutbox(sql, app, Math.ceil(events / apps.length));
+  }
+  const all = Math.ceil(events / apps.length) * apps.length;
   await settleOutbox(sql);
   await endpoints.reset();
   const fromUs = profileClockUs();
   const countOthers = await watchOthers();
   const before = await readCpuSeconds(processes);
   const receiverBefore = await cpuSecondsOf(endpoints.pid);
-  await setEnabled(sql, app, true);
+  for (const app of apps) await setEnabled(sql, app, true);
   await sql`SELECT pg_notify(${webhooksChannel}, '')`;
-  const { firstAtMs, lastAtMs } = await untilTold(endpoints, events);
-  await untilEmpty(sql, app);
+  const { firstAtMs, lastAtMs } = await untilTold(endpoints, all);
+  await untilEmpty(sql);
   const after = await readCpuSeconds(processes);
   const foreignCores = await countOthers();
-  const receiverCpu = rounded((((await cpuSecondsOf(endpoints.pid)) - receiverBefore) / events) * 1000);
-  const per1000 = (name: keyof typeof before): number => rounded(((after[name] - before[name]) / events) * 1000);
+  const receiverCpu = rounded((((await cpuSecondsOf(endpoints.pid)) - receiverBefore) / all) * 1000);
+  const per1000 = (name: keyof typeof before): number => rounded(((after[name] - before[name]) / all) * 1000);
   const cpu = {
     ...{ api: per1000('api'), worker: per1000('worker') },
     ...{ supervisor: per1000('supervisor'), postgres: per1000('postgres') },
   };
   const span = { fromUs, toUs: profileClockUs() };
-  const perSecond = (events / (lastAtMs - firstAtMs)) * 1000;
+  const perSecond = (all / (lastAtMs - firstAtMs)) * 1000;
   return { perSecond, cpu, receiverCpu, foreignCores, span, workerUs: cpu.worker * 1000 };
 }
 
@@ -228,10 +222,10 @@ async function untilTold(endpoints: Endpoints, events: number): Promise<Endpoint
   }
 }
 
-/** The last acknowledgement is written, too. */
-async function untilEmpty(sql: Sql, { appId, webhookId }: ToldApp): Promise<void> {
+/** The last acknowledgement is written, too. Only what is enabled has anything by then. */
+async function untilEmpty(sql: Sql): Promise<void> {
   for (;;) {
-    const left = await sql`SELECT 1 FROM webhook_events WHERE app_id = ${appId} AND webhook_id = ${webhookId} LIMIT 1`;
+    const left = await sql`SELECT 1 FROM webhook_events LIMIT 1`;
     if (left.length === 0) return;
     await pause(pollMs);
   }
@@ -240,30 +234,39 @@ async function untilEmpty(sql: Sql, { appId, webhookId }: ToldApp): Promise<void
 interface Sent {
   readonly sendPerSecond: number;
   readonly toldPerSecond: number;
-  /** From an outcome to its request. */
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly blackHoleRequests: number;
   readonly foreignCores: number;
 }
 
-/** Each app sends to all of its devices, all at once; until every outcome has been told. */
-async function sendAll(bench: Bench, senders: readonly ToldApp[], devicesEach: number): Promise<Sent> {
-  const { service, sql, receiver, endpoints } = bench;
+interface Run extends Sent {
+  /** From an outcome to its request, while events come no faster than they can be told. */
+  readonly latencies: readonly number[];
+}
+
+function compare(run: Run, alone: Run): Beside {
+  return {
+    ms_p99: rounded(percentile(run.latencies, 0.99)),
+    send_per_second: Math.round(run.sendPerSecond),
+    ratio_send: rounded(run.sendPerSecond / alone.sendPerSecond),
+    ratio_told: rounded(run.toldPerSecond / alone.toldPerSecond),
+    foreign_cores: run.foreignCores,
+  };
+}
+
+function describeRun({ sendPerSecond, toldPerSecond, latencies }: Run): string {
+  const p99 = Math.round(percentile(latencies, 0.99));
+  return `${Math.round(sendPerSecond)} pushes and ${Math.round(toldPerSecond)} events a second; p99 ${p99} ms`;
+}
+
+/** Each app sends to all of its devices, all at once, as fast as it goes; until every outcome has been told. */
+async function sendAll(bench: Bench, senders: readonly ToldApp[], { devicesEach }: Sizes): Promise<Sent> {
+  const { sql, receiver, endpoints } = bench;
   const pushes = senders.length * devicesEach;
   await receiver.reset();
   await endpoints.reset();
   const countOthers = await watchOthers();
   const startedAtMs = Date.now();
-  const asked = senders.map(({ serverKey: key }) =>
-    callForJson<{ id: string }>({
-      ...{ method: 'POST', url: `${service.url}/v1/messages`, key },
-      body: { audience: { all: true }, content },
-    }),
-  );
-  await Promise.all(asked);
+  await Promise.all(senders.map((app) => post(bench, app, { audience: { all: true }, content })));
   const counts = await untilTold(endpoints, pushes);
-  const latenciesMs = await endpoints.latencies();
   const [row] = await sql<{ open: number; finishedAt: Date }[]>`
     SELECT count(*) FILTER (WHERE status = 'sending') AS open, max(finished_at) AS finished_at FROM messages`;
   if (!row || row.open > 0) throw new BenchError('messages are under way whose outcomes have all been told');
@@ -272,11 +275,32 @@ async function sendAll(bench: Bench, senders: readonly ToldApp[], devicesEach: n
   return {
     sendPerSecond: (pushes / (row.finishedAt.getTime() - startedAtMs)) * 1000,
     toldPerSecond: (pushes / (counts.lastAtMs - startedAtMs)) * 1000,
-    p50Ms: percentile(latenciesMs, 0.5),
-    p99Ms: percentile(latenciesMs, 0.99),
-    blackHoleRequests: counts.blackHole,
     foreignCores,
   };
+}
+
+/** Each app sends to some of its devices at a rate that leaves time to tell of it. How long after each outcome its request was there. */
+async function sendSlowly(
+  bench: Bench,
+  senders: readonly ToldApp[],
+  { slowDevicesEach, slowPerSecond }: Sizes,
+): Promise<readonly number[]> {
+  const { sql, endpoints } = bench;
+  await endpoints.reset();
+  await Promise.all(
+    senders.map(async (app) => {
+      const rows = await sql<{ id: Uuid }[]>`
+        SELECT id FROM devices WHERE app_id = ${app.appId} ORDER BY id LIMIT ${slowDevicesEach}`;
+      const audience = { device_ids: rows.map(({ id }) => encodeId('dev', id)) };
+      await post(bench, app, { audience, content, per_second: slowPerSecond });
+    }),
+  );
+  await untilTold(endpoints, senders.length * slowDevicesEach);
+  return endpoints.latencies();
+}
+
+async function post({ service }: Bench, { serverKey: key }: ToldApp, body: object): Promise<void> {
+  await callForJson<{ id: string }>({ method: 'POST', url: `${service.url}/v1/messages`, key, body });
 }
 
 /** Webhooks that will never be answered, disabled until all of them are there, each with a full outbox. */

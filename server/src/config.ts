@@ -95,6 +95,14 @@ export const variables = {
 
 type Variable = keyof typeof variables;
 
+/**
+ * What a process of the service is started with. libuv answers lookups of names on half of its threads, two by default: two names that
+ * are never resolved would keep all others from being asked for.
+ */
+export function processEnvironment(): NodeJS.ProcessEnv {
+  return { UV_THREADPOOL_SIZE: '32', ...process.env };
+}
+
 /** Reads the environment, and a `.env` file in the working directory beneath it. Throws `ConfigError`. */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env, workingDir: string = process.cwd()): Config {
   const file = readDotEnv(join(workingDir, '.env'));

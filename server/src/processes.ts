@@ -4,7 +4,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { listPlansInUse } from './apps/queries.ts';
-import { type Config, ConfigError, type Role } from './config.ts';
+import { type Config, ConfigError, processEnvironment, type Role } from './config.ts';
 import { firstStart, type StartNotice } from './first-start.ts';
 import { GatheredMetrics, type MetricsAsked, type MetricsTold, type MetricsWanted } from './gather-metrics.ts';
 import { openPool } from './platform/db.ts';
@@ -169,7 +169,9 @@ class Children {
       const launch = (): void => {
         if (this.#isStopping) return;
         const startedAt = performance.now();
-        const child = fork(fileURLToPath(new URL(`./process${moduleExtension}`, import.meta.url)));
+        const child = fork(fileURLToPath(new URL(`./process${moduleExtension}`, import.meta.url)), {
+          env: processEnvironment(),
+        });
         this.#alive.add(child);
         child.send({ type: 'start', role, name, databaseUrl } satisfies ToProcess);
         child.on('message', (message: FromProcess) => {

@@ -3,6 +3,7 @@
 import { lookup as systemLookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { createNameLookups } from './name-lookups.ts';
 
 type Range = readonly [address: ipaddr.IPv4 | ipaddr.IPv6, bits: number];
 
@@ -44,7 +45,13 @@ function lookupError(error: unknown): NodeJS.ErrnoException {
 /** All addresses of a name. Rejects when there is none. Tests bring their own. */
 export type Resolver = (host: string) => Promise<readonly { readonly address: string; readonly family: number }[]>;
 
-const systemResolver: Resolver = (host) => systemLookup(host, { all: true, verbatim: true });
+/**
+ * Of the sixteen lookups that a process may have under way (`processEnvironment`), a quarter stays free for names that are known to be quick. One
+ * for all guards of a process: the threads are.
+ */
+const systemResolver: Resolver = createNameLookups((host) => systemLookup(host, { all: true, verbatim: true }), {
+  strangersMax: 12,
+});
 
 /** More addresses than anyone publishes; the rest of a longer answer is judged, but not tried. */
 const addressesTriedMax = 16;

@@ -62,13 +62,14 @@ export function createAttemptRecorder(deps: RecordDeps): AttemptRecorder {
         queue.completed.push(completed);
         return queue.written;
       }
-      // Those that complete while this is being written go together into the next.
       const first = { completed: [completed], written: Promise.resolve() };
       const previous = writing.get(webhook.id) ?? Promise.resolve();
-      first.written = previous.then(async () => {
-        waiting.delete(webhook.id);
-        await writeInTime(deps, webhook, first.completed);
-      });
+      // Taken once the row is held: what completes while this waits for a connection and for the row is written with it.
+      const take = (): readonly Completed[] => {
+        if (waiting.get(webhook.id) === first) waiting.delete(webhook.id);
+        return first.completed;
+      };
+      first.written = previous.then(() => writeInTime(deps, webhook, take)).finally(take);
       waiting.set(webhook.id, first);
       const settled = first.written.catch(() => undefined);
       writing.set(webhook.id, settled);
@@ -84,11 +85,11 @@ export function createAttemptRecorder(deps: RecordDeps): AttemptRecorder {
 const writeWithinMs = 10_000;
 const writeAgainMs = 200;
 
-async function writeInTime(deps: RecordDeps, webhook: Webhook, completed: readonly Completed[]): Promise<void> {
+async function writeInTime(deps: RecordDeps, webhook: Webhook, take: () => readonly Completed[]): Promise<void> {
   const deadline = performance.now() + writeWithinMs;
   for (let isRepeated = false; ; isRepeated = true) {
     try {
-      return await write(deps, webhook, completed, isRepeated);
+      return await write(deps, webhook, take, isRepeated);
     } catch (error) {
       if (!isDatabaseDown(error) || performance.now() > deadline) throw error;
       await pause(writeAgainMs);
@@ -100,16 +101,17 @@ async function writeInTime(deps: RecordDeps, webhook: Webhook, completed: readon
 async function write(
   deps: RecordDeps,
   webhook: Webhook,
-  completed: readonly Completed[],
+  take: () => readonly Completed[],
   isRepeated: boolean,
 ): Promise<void> {
   const { sql, clock, log } = deps;
-  const claimIds = [...new Set(completed.map(({ claimId }) => claimId))];
-  const ids = completed.map(({ event }) => event.id);
   const counted = await transaction(sql, async (tx) => {
     const stored = await lockWebhook(tx, webhook.appId, webhook.id);
+    const completed = take();
     // Deleted meanwhile, with its events.
     if (!stored) return [];
+    const claimIds = [...new Set(completed.map(({ claimId }) => claimId))];
+    const ids = completed.map(({ event }) => event.id);
     const held = isRepeated ? new Set((await listHeld(tx, webhook, claimIds, ids)).map(({ id }) => id)) : undefined;
     const attempts = held ? completed.filter(({ event }) => held.has(event.id)) : completed;
     if (attempts.length === 0) return [];
