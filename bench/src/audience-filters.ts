@@ -16,7 +16,8 @@ export interface MeasuredFilter {
 const leaf = (field: string, op: string, value?: unknown): object =>
   value === undefined ? { field, op } : { field, op, value };
 
-export const measuredFilters: readonly MeasuredFilter[] = [
+/** `seenAfter`: an hour before the audience was made; a time that does not move, so that each side counts the same. */
+export const measuredFilters = (seenAfter: Date): readonly MeasuredFilter[] => [
   {
     name: 'equals 0.1 %',
     filter: leaf('properties.campaign', 'eq', 'c-123'),
@@ -57,8 +58,10 @@ export const measuredFilters: readonly MeasuredFilter[] = [
   },
   {
     name: 'platform + last seen',
-    filter: { and: [leaf('device.platform', 'eq', 'ios'), leaf('device.last_seen_at', 'within_last', '1h')] },
-    jsonb: (sql) => sql`platform = 'ios' AND last_seen_at BETWEEN now() - interval '1 hour' AND now()`,
+    filter: {
+      and: [leaf('device.platform', 'eq', 'ios'), leaf('device.last_seen_at', 'after', seenAfter.toISOString())],
+    },
+    jsonb: (sql) => sql`platform = 'ios' AND last_seen_at > ${seenAfter}`,
     isSelective: true,
   },
   {
@@ -70,14 +73,14 @@ export const measuredFilters: readonly MeasuredFilter[] = [
 ];
 
 /** Everything that the filters and the further keys of the catalog compare: what indexes are to be built for. */
-export const usedFilter: object = {
+export const usedFilter = (measured: readonly MeasuredFilter[]): object => ({
   or: [
-    ...measuredFilters.map(({ filter }) => filter),
+    ...measured.map(({ filter }) => filter),
     leaf('properties.topic', 'exists'),
     leaf('properties.orders', 'exists'),
     leaf('properties.tier', 'exists'),
   ],
-};
+});
 
 /** How many match, over JSONB. */
 export async function countOverJsonb(sql: Sql, appId: Uuid, { jsonb }: MeasuredFilter): Promise<number> {

@@ -41,32 +41,35 @@ export async function measureAudience(
   let sql = await openDatabase(workbench, service);
   const countOthers = await watchOthers();
 
+  const filters = measuredFilters(new Date(Date.now() - 3_600_000));
   const apps: App[] = [];
   const sizes = [...new Set([10_000, 100_000, devices].filter((size) => size <= devices))];
   for (const size of sizes) apps.push(await makeApp(service, sql, size));
   const app = apps.at(-1);
   if (app === undefined) throw new BenchError('no size is measured');
-  const users = await fillUsers(sql, app, Math.min(plan.users, devices));
+  // In the same table, so that each of its indexes takes them; in an app of their own, so that nobody's count changes.
+  const upserted = await makeApp(service, sql, plan.users * 2);
+  const users = await fillUsers(sql, upserted, plan.users);
   await fillJsonb(sql, app);
   await settle(sql);
   progress(`${devices} devices are there`);
 
-  const withoutIndex = await upsertsPerSecond(service, app, users, plan);
+  const withoutIndex = await upsertsPerSecond(service, upserted, users, plan);
   await settle(sql);
-  const unindexed = await previewAll(service, app, plan);
-  const jsonb = await countAllOverJsonb(sql, app, plan);
+  const unindexed = await previewAll(service, app, filters, plan);
+  const jsonb = await countAllOverJsonb(sql, app, filters, plan);
   progress('measured without indexes, and over JSONB');
 
   await callForJson({
     ...{ method: 'POST', url: `${service.url}/v1/segments`, key: app.serverKey },
-    body: { name: 'Everything', filter: usedFilter },
+    body: { name: 'Everything', filter: usedFilter(filters) },
   });
   await untilIndexed(service, sql, app);
-  const withIndexes = await upsertsPerSecond(service, app, users, plan);
+  const withIndexes = await upsertsPerSecond(service, upserted, users, plan);
   await settle(sql);
   const growth = [];
   for (const each of apps) {
-    const warm = await previewAll(service, each, plan);
+    const warm = await previewAll(service, each, filters, plan);
     growth.push({
       devices: each.devices,
       filters: warm.map(({ name, count, ms }) => ({ name, count, ms_p50_warm: rounded(median(ms)) })),
@@ -75,18 +78,18 @@ export async function measureAudience(
   }
   const snapshotSeconds = await snapshot(service, sql, app, plan);
 
-  const cold = new Map<string, number[]>(measuredFilters.map(({ name }) => [name, []]));
+  const cold = new Map<string, number[]>(filters.map(({ name }) => [name, []]));
   for (let round = 0; round < plan.coldRounds; round++) {
     await sql.end({ timeout: 1 });
     await service.stop();
     service = await startService(workbench, dataDir, { environment });
-    for (const filter of measuredFilters) cold.get(filter.name)?.push((await preview(service, app, filter)).ms);
+    for (const filter of filters) cold.get(filter.name)?.push((await preview(service, app, filter)).ms);
     sql = await openDatabase(workbench, service);
   }
   progress('measured cold');
 
   const warm = growth.at(-1)?.filters ?? [];
-  const filters = measuredFilters.map(({ name, isSelective }, i) => {
+  const figures = filters.map(({ name, isSelective }, i) => {
     const before = unindexed[i];
     const other = jsonb[i];
     const now = warm[i];
@@ -108,7 +111,7 @@ export async function measureAudience(
       work: 'audience',
       params: { devices, quick: isQuick },
       devices,
-      filters,
+      filters: figures,
       snapshot_seconds: rounded(snapshotSeconds),
       upserts_per_second: { no_index: rounded(withoutIndex), ten_indexes: rounded(withIndexes) },
       growth,
@@ -157,11 +160,12 @@ async function preview(service: Service, { serverKey }: App, { filter }: Measure
 }
 
 async function timeAll(
+  filters: readonly MeasuredFilter[],
   runs: number,
   count: (filter: MeasuredFilter) => Promise<{ count: number; ms: number }>,
 ): Promise<Timed[]> {
   const timed: Timed[] = [];
-  for (const filter of measuredFilters) {
+  for (const filter of filters) {
     const first = await count(filter);
     const ms: number[] = [];
     for (let i = 0; i < runs; i++) ms.push((await count(filter)).ms);
@@ -170,12 +174,22 @@ async function timeAll(
   return timed;
 }
 
-function previewAll(service: Service, app: App, { warmRuns }: Plan): Promise<Timed[]> {
-  return timeAll(warmRuns, (filter) => preview(service, app, filter));
+function previewAll(
+  service: Service,
+  app: App,
+  filters: readonly MeasuredFilter[],
+  { warmRuns }: Plan,
+): Promise<Timed[]> {
+  return timeAll(filters, warmRuns, (filter) => preview(service, app, filter));
 }
 
-function countAllOverJsonb(sql: Sql, { appId }: App, { warmRuns }: Plan): Promise<Timed[]> {
-  return timeAll(Math.ceil(warmRuns / 2), async (filter) => {
+function countAllOverJsonb(
+  sql: Sql,
+  { appId }: App,
+  filters: readonly MeasuredFilter[],
+  { warmRuns }: Plan,
+): Promise<Timed[]> {
+  return timeAll(filters, Math.ceil(warmRuns / 2), async (filter) => {
     const from = performance.now();
     const count = await countOverJsonb(sql, appId, filter);
     return { count, ms: performance.now() - from };

@@ -11,8 +11,10 @@ import {
   PropertyEditError,
   retireProperty,
 } from '../properties/edit-property.ts';
+import { listCatalog } from '../properties/list-catalog.ts';
 import { type PropertyType, propertyTypes } from '../properties/property.ts';
-import { type CatalogRow, listProperties } from '../properties/queries.ts';
+import type { CatalogRow } from '../properties/queries.ts';
+import { slotColumn } from '../properties/slots.ts';
 import { listSegmentsNaming } from '../segments/queries.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
@@ -52,26 +54,34 @@ const pageRows = 1_000;
 async function list(name: string): Promise<Answer> {
   return withDatabase(loadConfig(), async ({ sql }) => {
     const app = await getApp(sql, name);
-    const rows = await listProperties(sql, app.id, null, pageRows);
+    const { rows, indexedColumns } = await listCatalog(sql, app.id, null, pageRows);
     const shown = rows.map((row) => [
       row.key,
       row.type,
       String(row.usersCount),
       String(row.conflictsCount),
+      row.slot === null ? '-' : slotColumn(row.type, row.slot),
+      isIndexed(row, indexedColumns) ? 'yes' : 'no',
       row.lastSeenAt?.toISOString() ?? 'never',
     ]);
+    const headings = ['KEY', 'TYPE', 'USERS', 'CONFLICTS', 'SLOT', 'INDEXED', 'SEEN'];
     return {
-      document: { properties: rows.map(present) },
-      text:
-        rows.length === 0 ? 'There is no property yet.' : table(['KEY', 'TYPE', 'USERS', 'CONFLICTS', 'SEEN'], shown),
+      document: { properties: rows.map((row) => present(row, isIndexed(row, indexedColumns))) },
+      text: rows.length === 0 ? 'There is no property yet.' : table(headings, shown),
     };
   });
 }
 
-function present(row: CatalogRow): object {
+function isIndexed({ type, slot }: CatalogRow, columns: ReadonlySet<string>): boolean {
+  return slot !== null && columns.has(slotColumn(type, slot));
+}
+
+function present(row: CatalogRow, indexed: boolean): object {
   return {
     key: row.key,
     type: row.type,
+    slot: row.slot === null ? null : slotColumn(row.type, row.slot),
+    indexed,
     users_count: row.usersCount,
     samples: row.samples,
     conflicts_count: row.conflictsCount,

@@ -264,6 +264,11 @@ describe('POST /v1/segments/preview', () => {
       const { status, body } = await server.post('/v1/segments/preview', { filter });
       expect([status, body.count]).toEqual([200, 0]);
     }
+    for (const field of [`properties.${hostile}`, `properties.plan'--`, 'properties."plan"', hostile]) {
+      const { status, body } = await server.post('/v1/segments/preview', { filter: { field, op: 'exists' } });
+      const code = field.startsWith('properties.') ? 'unknown_property' : 'invalid_value';
+      expect([status, body.issues[0].code]).toEqual([400, code]);
+    }
     const [left] = await t.sql`SELECT count(*) AS count FROM audience WHERE app_id = ${app.id}`;
     expect(left?.['count']).toBe(3);
   });

@@ -13,6 +13,8 @@ export interface SandboxProcess {
   readonly pushPort: number;
   readonly apnsPort: number;
   readonly fcmPort: number;
+  /** What a service is told that is to reach it. */
+  readonly environment: Readonly<Record<string, string>>;
   /** One call of the control API; rejects where it is refused. */
   call<Json>(method: string, path: string, body?: object): Promise<Json>;
 }
@@ -43,6 +45,7 @@ export async function startSandbox(...parameters: string[]): Promise<SandboxProc
     pushPort: addresses.push_port,
     apnsPort: portOf(addresses.apns_url),
     fcmPort: portOf(addresses.fcm_url),
+    environment: addresses.environment,
     async call(method, path, body) {
       const response = await fetch(addresses.control + path, { method, ...(body && { body: JSON.stringify(body) }) });
       const text = await response.text();

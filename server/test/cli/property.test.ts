@@ -16,6 +16,24 @@ describe('property', () => {
     ]);
   });
 
+  it('list says how many profiles have a value, where the key stands and whether an index serves it', async () => {
+    const { publicId, id } = await cli.newApp('Listing');
+    await cli.run('property', 'declare', publicId, 'plan', 'string');
+    await cli.run('property', 'declare', publicId, 'far', 'string');
+    await cli.sql`UPDATE properties SET slot = NULL WHERE app_id = ${id} AND key = 'far'`;
+    const [plan] = await cli.sql`SELECT id FROM properties WHERE app_id = ${id} AND key = 'plan'`;
+    await cli.sql`
+      INSERT INTO users (app_id, external_id, id, properties)
+      VALUES (${id}, 'u-1', gen_random_uuid(), jsonb_build_object(${String(plan?.['id'])}::text, 'pro'))`;
+    await cli.sql`CREATE INDEX audience_by_text_01 ON audience (app_id, text_01) WHERE text_01 IS NOT NULL`;
+    expect((await cli.json('property', 'list', publicId)).properties).toMatchObject([
+      { key: 'far', slot: null, indexed: false, users_count: 0 },
+      { key: 'plan', slot: 'text_01', indexed: true, users_count: 1 },
+    ]);
+    const { stdout } = await cli.run('property', 'list', publicId);
+    expect(stdout).toMatch(/plan +string +1 +0 +text_01 +yes +never/);
+  });
+
   it('change and delete name the segments that use the key', async () => {
     const { publicId, id } = await cli.newApp('Changing');
     await cli.run('property', 'declare', publicId, 'plan', 'string');
