@@ -265,7 +265,8 @@ export async function estimateCosts(
   const costs: number[] = [];
   for (const filter of filters) {
     const [row] = await tx<{ 'QUERY PLAN': [{ Plan: { 'Total Cost': number } }] }[]>`
-      EXPLAIN (FORMAT JSON) SELECT count(*) FROM audience a WHERE a.app_id = ${appId} AND ${filterToSql(context, filter)}`;
+      EXPLAIN (FORMAT JSON) SELECT count(*) FROM audience a
+      WHERE a.app_id = ${appId} AND a.active AND ${filterToSql(context, filter)}`;
     costs.push(Number(Object.values(row ?? {})[0]?.[0]?.Plan['Total Cost'] ?? 0));
   }
   return costs;

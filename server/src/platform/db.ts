@@ -35,7 +35,8 @@ export interface PoolOptions {
   readonly mayLoseCommits?: boolean;
   /**
    * For statements over a whole audience, each of a form of its own: none is kept prepared, where the server would keep them all and
-   * plan them without their values; they may sort in memory; and none is compiled, which takes longer than most of them.
+   * plan them without their values; they may sort in memory; none is compiled, which takes longer than most of them; and a page out of
+   * turn is taken to cost little more than the next one, as in memory and on an SSD.
    */
   readonly isOverAudience?: boolean;
   /** A statement waits this long for a connection and is then refused; without it as long as it takes. */
@@ -94,7 +95,7 @@ export function openPool(options: PoolOptions): Sql {
       idle_in_transaction_session_timeout: silenceMsMax,
       TimeZone: 'UTC',
       ...(mayLoseCommits && { synchronous_commit: 'off' }),
-      ...(isOverAudience && { work_mem: '64MB', jit: 'off' }),
+      ...(isOverAudience && { work_mem: '64MB', jit: 'off', random_page_cost: 1.1 }),
     },
     ...(isOverAudience && { prepare: false }),
     onnotice: () => undefined,
