@@ -1,8 +1,10 @@
-// The browser SDK against the service itself: what it says of whose a browser is must be what the service understands. The browser
+// The browser SDK against the service itself: what it says of whose a browser is, and of what people did, must be what the service
+// understands. The browser
 // is the SDK's own stand-in, with keys that a real one would have; e2e/ has real browsers.
 import { createECDH, createHmac, randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createCarillon } from '../../web/src/index.ts';
+import { queueEvent, sendEvents } from '../../web/src/event-queue.ts';
+import { createCarillon, NetworkError } from '../../web/src/index.ts';
 import { FakeSubscription, install } from '../../web/test/browser.ts';
 import { requireBoundIdentify, rotateIdentifySecret } from '../src/apps/identify-secrets.ts';
 import { createSeal } from '../src/platform/seal.ts';
@@ -112,5 +114,114 @@ describe('identify of the browser SDK', () => {
     expect(await carillon.subscribe()).toEqual({ id });
     expect(await ownersOf(app)).toEqual({ [id]: null });
     expect((await server.get('/v1/users/ada')).status).toBe(404);
+  });
+});
+
+describe('track of the browser SDK', () => {
+  const scope = 'https://shop.example/';
+  /** Until nothing is left that could go. */
+  const send = () =>
+    sendEvents(
+      scope,
+      (error) => errors.push(error),
+      async () => undefined,
+    );
+  const eventsOf = (app: TestApp) =>
+    t.sql<
+      { name: string; externalId: string | null; at: Date; amount: string | null; properties: object }[]
+    >`SELECT name, external_id, at, amount::text, properties FROM events WHERE app_id = ${app.id} ORDER BY at, name`;
+
+  it('is stored with its time and properties, as the device’s and then as its user’s', async () => {
+    const app = await t.newApp();
+    const carillon = clientOf(app);
+    const occurredAt = new Date(t.clock.nowMs() - 3_600_000);
+    await carillon.track('article_read', { section: 'news', seen: occurredAt, nothing: undefined }, { occurredAt });
+    await send();
+    expect(await eventsOf(app)).toEqual([]);
+    await carillon.subscribe();
+    await send();
+    await carillon.identify('ada');
+    await carillon.track('purchase', { amount: 79.9, currency: 'eur' });
+    await send();
+    const [read, bought] = await eventsOf(app);
+    expect(read).toMatchObject({ name: 'article_read', externalId: null, at: occurredAt });
+    expect(read?.properties).toEqual({ section: 'news', seen: occurredAt.toISOString() });
+    expect(bought).toMatchObject({ name: 'purchase', externalId: 'ada', amount: '79.9' });
+    const filter = { and: [{ event: 'article_read' }, { event: 'purchase' }] };
+    expect((await t.clientOf(app.serverKey).post('/v1/segments/preview', { filter })).body.count).toBe(1);
+    expect(errors).toEqual([]);
+  });
+
+  it('counts an event once whose answer was lost, and whatever is tracked again under its id', async () => {
+    const app = await t.newApp();
+    const carillon = clientOf(app);
+    await carillon.subscribe();
+    await send();
+    const real = fetch;
+    // The request arrives, and its answer never does.
+    vi.stubGlobal('fetch', async (...asked: Parameters<typeof fetch>) => {
+      await real(...asked);
+      throw new TypeError('the network is gone');
+    });
+    await queueEvent(scope, {
+      ...{ id: 'order-1', name: 'purchase', properties: { amount: 5, currency: 'EUR' } },
+      occurred_at: t.clock.date().toISOString(),
+    });
+    await expect(send()).rejects.toBeInstanceOf(NetworkError);
+    expect(await eventsOf(app)).toHaveLength(1);
+    vi.stubGlobal('fetch', real);
+    await send();
+    await carillon.track('purchase', { amount: 5, currency: 'EUR' }, { id: 'order-1' });
+    await send();
+    expect(await eventsOf(app)).toHaveLength(1);
+  });
+
+  it('loses of many events just those that the service refuses, and tells of each', async () => {
+    const app = await t.newApp();
+    const carillon = clientOf(app);
+    await carillon.subscribe();
+    await send();
+    const at = t.clock.date().toISOString();
+    for (let number = 0; number < 120; number++) {
+      const isWrong = number % 40 === 7;
+      const properties = isWrong ? { amount: '5', currency: 'EUR' } : { number };
+      await queueEvent(scope, {
+        id: `event-${number}`,
+        name: isWrong ? 'purchase' : 'read',
+        properties,
+        occurred_at: at,
+      });
+    }
+    await send();
+    expect(await eventsOf(app)).toHaveLength(117);
+    expect(errors.map((error) => (error as { issues: { path: unknown[] }[] }).issues[0]?.path.slice(2))).toEqual(
+      Array(errors.length).fill(['properties', 'amount']),
+    );
+    expect(errors.length).toBeGreaterThan(0);
+  });
+
+  it('takes up to the limits what the service takes, and refuses at once what it would refuse', async () => {
+    const app = await t.newApp();
+    const carillon = clientOf(app);
+    await carillon.subscribe();
+    const most = { text: '鐘'.repeat((8_192 - '{"text":""}'.length) / 3) };
+    for (const properties of [most, { a: { b: [{ c: {} }] } }]) await carillon.track('a', properties);
+    await expect(carillon.track('a', { text: `${most.text}鐘` })).rejects.toBeInstanceOf(TypeError);
+    await expect(carillon.track('a', { a: { b: [{ c: { d: {} } }] } })).rejects.toBeInstanceOf(TypeError);
+    await send();
+    expect([await eventsOf(app), errors]).toEqual([expect.objectContaining({ length: 2 }), []]);
+  });
+
+  it('goes on after an opt-out and a new subscription under the same device', async () => {
+    const app = await t.newApp();
+    const carillon = clientOf(app);
+    await carillon.subscribe();
+    await carillon.unsubscribe();
+    await carillon.track('left');
+    await send();
+    await carillon.subscribe();
+    await send();
+    expect((await eventsOf(app)).map(({ name }) => name)).toEqual(['left']);
+    expect(errors).toEqual([]);
   });
 });

@@ -11,6 +11,9 @@ const batchMax = 50;
 /** Beyond this the oldest goes: a site that tracks for months without a subscription must not fill the disk. */
 const queueMax = 1_000;
 const propertiesBytesMax = 8_192;
+const propertiesMax = 50;
+const keyLengthMax = 64;
+const lengthMax = 128;
 /** The object of the properties itself is the first level. */
 const depthMax = 5;
 /** Events dropped in one run though the service named none of them. */
@@ -43,8 +46,23 @@ export function checkProperties(properties: Readonly<Record<string, unknown>>): 
   if (new TextEncoder().encode(text).length > propertiesBytesMax) {
     throw new TypeError('The properties of an event are at most 8 KiB of JSON.');
   }
+  if (Object.keys(value).length > propertiesMax || Object.keys(value).some((key) => key.length > keyLengthMax)) {
+    throw new TypeError(
+      `An event has at most ${propertiesMax} properties, with keys of at most ${keyLengthMax} characters.`,
+    );
+  }
   if (depthOf(value) > depthMax) throw new TypeError(`The properties of an event are nested at most ${depthMax} deep.`);
   return value;
+}
+
+/** Throws a `TypeError` for a name or an id that the service would refuse. */
+export function checkName(name: string, id: string): void {
+  if (!name || name.length > lengthMax || /\p{Cc}/u.test(name)) {
+    throw new TypeError(`An event has a name of at most ${lengthMax} characters, none of them a control character.`);
+  }
+  if (!/^[!-~]+$/.test(id) || id.length > lengthMax) {
+    throw new TypeError(`The id of an event is at most ${lengthMax} characters of visible ASCII.`);
+  }
 }
 
 function depthOf(value: unknown): number {

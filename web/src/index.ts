@@ -14,7 +14,7 @@ import {
   UnsupportedBrowserError,
   WebPushNotConfiguredError,
 } from './errors.ts';
-import { checkProperties, queueEvent, sendEvents } from './event-queue.ts';
+import { checkName, checkProperties, queueEvent, sendEvents } from './event-queue.ts';
 import { oneAtATime } from './lock.ts';
 import { finishRemovals, rememberOptOut } from './opt-out.ts';
 import { listen, type PushReport } from './push-report.ts';
@@ -97,7 +97,8 @@ export interface Carillon {
   /**
    * Tells what this person did. Resolves once the event is kept safely in this browser; it is sent in the background, at
    * most 50 at once, again after a failure, and counted once. Events wait until this browser has subscribed. Throws a
-   * `TypeError` for properties of more than 8 KiB of JSON or more than five levels.
+   * `TypeError` for what the service would refuse: a name or an id of more than 128 characters, more than 50 properties, more than
+   * 8 KiB of JSON or five levels.
    */
   track(name: string, properties?: Readonly<Record<string, unknown>>, options?: TrackOptions): Promise<void>;
   /** This browser's device, or null. Asks nobody. */
@@ -177,10 +178,10 @@ export function createCarillon(options: CarillonOptions): Carillon {
       });
     },
 
-    async track(name, properties = {}, { id, occurredAt } = {}) {
-      if (!name) throw new TypeError('An event needs a name.');
+    async track(name, properties = {}, { id = randomId(), occurredAt } = {}) {
+      checkName(name, id);
       await queueEvent(scope, {
-        id: id ?? randomId(),
+        id,
         name,
         properties: checkProperties(properties),
         occurred_at: (occurredAt ?? new Date()).toISOString(),

@@ -75,6 +75,19 @@ describe('track', () => {
     expect(waiting()).toBe(0);
   });
 
+  test.each([
+    ['a name of 129', 'x'.repeat(129), {}, {}],
+    ['a name with a line break', 'a\nb', {}, {}],
+    ['an id with a space', 'a', {}, { id: 'order 1' }],
+    ['an id of 129', 'a', {}, { id: 'x'.repeat(129) }],
+    ['an empty id', 'a', {}, { id: '' }],
+    ['51 properties', 'a', Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`k${i}`, i])), {}],
+    ['a key of 65', 'a', { ['k'.repeat(65)]: 1 }, {}],
+  ])('refuses at once %s', async (_, name, properties, options) => {
+    await expect(client().track(name, properties, options)).rejects.toBeInstanceOf(TypeError);
+    expect(waiting()).toBe(0);
+  });
+
   test('takes properties up to the limits', async () => {
     await client().track('a', { text: 'x'.repeat(8_192 - '{"text":""}'.length) });
     await client().track('a', { a: { b: [{ c: {} }] } });

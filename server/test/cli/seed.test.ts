@@ -10,6 +10,7 @@ import { places } from '../../src/cli/seed-places.ts';
 import { makeToken, personAt } from '../../src/cli/seed-population.ts';
 import { localeField } from '../../src/content/locales.ts';
 import { parseToken } from '../../src/devices/token.ts';
+import { listEventCatalog } from '../../src/events/event-catalog.ts';
 import { noExceptions } from '../../src/platform/address-guard.ts';
 import { decodeId, type Uuid } from '../../src/platform/ids.ts';
 import { createSeal, parseMasterKey } from '../../src/platform/seal.ts';
@@ -71,6 +72,32 @@ describe('seed', () => {
     }
     expect(new Set(rows.map((row) => row.profile === null)).size).toBe(2);
     expect(rows.some((row) => Object.keys(row.own).length > 0)).toBe(true);
+  });
+
+  it('adds what they did: every event counted by day, in the sums and in the catalog, and none of it outside its time', async () => {
+    const { publicId, id } = await cli.newApp('Busy');
+    const seeded = await cli.json('seed', publicId, '--devices', '400');
+    expect(seeded.events).toBeGreaterThan(400);
+    expect(await count('events', id)).toBe(seeded.events);
+    const sums = await cli.sql<{ name: string; count: number; amount: string }[]>`
+      SELECT name, sum(count)::int AS count, sum(amount)::text AS amount FROM rollup_deltas WHERE app_id = ${id} GROUP BY 1 ORDER BY 1`;
+    const direct = await cli.sql`
+      SELECT name, count(*)::int AS count, coalesce(sum(amount), 0)::text AS amount FROM events WHERE app_id = ${id} GROUP BY 1 ORDER BY 1`;
+    expect([...sums]).toEqual([...direct]);
+    expect(sums.map(({ name }) => name)).toEqual([
+      ...['article_read', 'install', 'product_viewed', 'purchase', 'session_start'],
+    ]);
+    const [days] = await cli.sql`SELECT sum(count)::int AS count FROM subject_events WHERE app_id = ${id}`;
+    expect(days).toEqual({ count: seeded.events });
+    const odd = await cli.sql`
+      SELECT e.name FROM events e LEFT JOIN audience a ON a.app_id = e.app_id AND a.device_id = e.device_id
+      WHERE e.app_id = ${id} AND (a.device_id IS NULL OR e.subject_id <> coalesce(a.user_id, a.device_id) OR e.at > now()
+        OR e.external_id IS DISTINCT FROM a.external_id OR e.at < a.created_at OR e.tableoid = 'events_default'::regclass)`;
+    expect([...odd]).toEqual([]);
+    const catalog = await listEventCatalog(cli.sql, id, null, 10);
+    expect(
+      catalog.find(({ name }) => name === 'purchase')?.properties.map(({ key, type }) => `${key} ${type}`),
+    ).toEqual([...['amount number', 'category string', 'coupon boolean', 'currency string', 'product string']]);
   });
 
   it('makes the same people from the same seed, and adds only what is missing', async () => {
