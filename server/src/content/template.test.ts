@@ -177,6 +177,32 @@ describe('R-74 a value is plain text, inserted once', () => {
   });
 });
 
+test('text and values alone mean the same as where liquidjs renders them', () => {
+  const name = fc.constantFrom('first_name', 'country', 'properties.a', 'properties.size', 'properties.__proto__');
+  const blank = fc.constantFrom('', ' ', '\n', '\u00a0 ');
+  const quoted = fc.constantFrom("''", '"a b"', "'it\"s'", "'|'", "'ü👍'", "'a/b'", "'a\\\\b'", "'}'", "'{{ x }}'");
+  const fallback = fc.tuple(blank, blank, quoted).map(([a, b, text]) => `|${a}default${b}:${text}`);
+  const tag = fc
+    .tuple(blank, name, blank, fc.option(fallback, { nil: '' }), blank)
+    .map((parts) => `{{${parts.join('')}}}`);
+  const text = fc.constantFrom('', ' ', 'a', '}}', '%', '\n', '-');
+  const source = fc
+    .array(fc.tuple(text, tag, text), { minLength: 1, maxLength: 4 })
+    .map((parts) => parts.flat().join(''));
+  const value = fc.oneof(fc.string({ unit: 'binary' }), fc.double(), fc.boolean());
+  const keys = fc.constantFrom('a', 'size', '__proto__', 'b');
+  const who = fc
+    .tuple(fc.array(fc.tuple(keys, value)), fc.option(fc.string()), fc.constantFrom('DE', '', null))
+    .map(([entries, firstName, country]) => person(new Map(entries), { firstName, country }));
+  fc.assert(
+    fc.property(source, who, fc.constantFrom('text' as const, 'url' as const), (plain, someone, use) => {
+      // A condition that never holds says nothing, and is liquidjs's.
+      expect(render(plain, someone, use)).toBe(render(`{% if nil %}{% endif %}${plain}`, someone, use));
+    }),
+    { numRuns: 3000 },
+  );
+});
+
 test('the text around tags comes out as it is', () => {
   const around = fc
     .array(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('{', '}}', '%}', '-}}', '\n', "'", '|')))

@@ -1,6 +1,7 @@
-// Personalization (contract 7.3): liquidjs, restricted. Parsed once per message, rendered per person. A value is plain
+// Personalization (contract 7.3): liquidjs, restricted, and a short way for what is text and values alone. Parsed once per message, rendered per person. A value is plain
 // text, inserted once: what it contains is never read as a template. Only what `template-grammar.ts` accepts gets here.
 import { defaultOperators, Liquid, type LiquidOptions, filters as libraryFilters } from 'liquidjs';
+import { readPlainTemplate } from './plain-template.ts';
 import {
   type Attribute,
   blockTags,
@@ -34,7 +35,9 @@ export interface UsedVariables {
 }
 
 /** A person's values in the form templates read them. */
-export type Scope = object;
+export type Scope = Readonly<Partial<Record<Attribute, string>>> & {
+  readonly properties: Readonly<Record<string, PropertyValue | undefined>>;
+};
 
 export interface Template extends TemplateParts {
   /** Throws only where liquidjs does; nothing the grammar accepts is known to make it. */
@@ -52,17 +55,23 @@ export const renderedLengthMax = 4096;
 export function parseTemplate(source: string, use: TemplateUse): ParsedTemplate {
   try {
     const parts = readTemplate(source);
-    const engine = engines[use];
-    const nodes = engine.parse(source);
     const { attributes, propertyKeys, texts } = parts;
-    return {
-      ok: true,
-      template: { attributes, propertyKeys, texts, render: (scope) => String(engine.renderSync(nodes, scope)) },
-    };
+    return { ok: true, template: { attributes, propertyKeys, texts, render: rendererOf(source, texts, use) } };
   } catch (error) {
     if (error instanceof TemplateSyntaxError) return { ok: false, message: error.message, allowed: error.allowed };
     return { ok: false, message: 'The template is malformed.', allowed: undefined };
   }
+}
+
+function rendererOf(source: string, texts: readonly string[], use: TemplateUse): Template['render'] {
+  const plain = readPlainTemplate(source, texts);
+  if (plain) {
+    const write = writers[use];
+    return (scope) => plain((attribute, key) => (attribute === null ? scope.properties[key] : scope[attribute]), write);
+  }
+  const engine = engines[use];
+  const nodes = engine.parse(source);
+  return (scope) => String(engine.renderSync(nodes, scope));
 }
 
 /**
@@ -70,12 +79,12 @@ export function parseTemplate(source: string, use: TemplateUse): ParsedTemplate 
  * would answer the number of keys, and for an absent `first` or `last` look further.
  */
 export function scopeFor(person: Person, used: UsedVariables): Scope {
-  const scope: Record<string, unknown> = Object.create(null);
-  for (const attribute of used.attributes) scope[attribute] = attributeOf[attribute](person) ?? undefined;
-  const properties: Record<string, unknown> = Object.create(null);
+  const properties: Record<string, PropertyValue | undefined> = Object.create(null);
   for (const key of used.propertyKeys) properties[key] = person.properties.get(key);
-  scope['properties'] = properties;
-  return scope;
+  const scope: { -readonly [Name in keyof Scope]: Scope[Name] | undefined } = Object.create(null);
+  for (const attribute of used.attributes) scope[attribute] = attributeOf[attribute](person) ?? undefined;
+  scope.properties = properties;
+  return scope as Scope;
 }
 
 /** The number in shortest decimal form, never with an exponent; nothing for what is not finite. */
@@ -109,9 +118,14 @@ const attributeOf: Readonly<Record<Attribute, (person: Person) => string | null>
 
 const textFilters = ['upcase', 'downcase', 'capitalize', 'strip', 'truncate', 'append', 'prepend'] as const;
 
+const writers: Readonly<Record<TemplateUse, (value: unknown) => string>> = {
+  text: textOf,
+  url: (value) => percentEncode(textOf(value)),
+};
+
 const engines: Readonly<Record<TemplateUse, Liquid>> = {
-  text: createEngine(textOf),
-  url: createEngine((value) => percentEncode(textOf(value))),
+  text: createEngine(writers.text),
+  url: createEngine(writers.url),
 };
 
 function createEngine(outputEscape: (value: unknown) => string): Liquid {
