@@ -13,6 +13,7 @@ export async function upsertEventProperties(
   found: readonly NewEventProperty[],
   samplesMax: number,
 ): Promise<void> {
+  const names = [...new Set(found.map(({ name }) => name))];
   const samples = found.map(({ sample }) => JSON.stringify(sample === null ? [] : [sample]));
   await tx`
     INSERT INTO event_properties (app_id, name, key, type, samples)
@@ -21,7 +22,9 @@ export async function upsertEventProperties(
       ${found.map(({ name }) => name)}::text[], ${found.map(({ key }) => key)}::text[],
       ${found.map(({ type }) => type)}::text[], ${samples}::text[]
     ) AS p (name, key, type, samples)
-    WHERE (SELECT count(*) FROM event_properties e WHERE e.app_id = ${appId} AND e.name = p.name) < ${propertiesPerNameMax}
+    WHERE p.name NOT IN (
+      SELECT name FROM event_properties WHERE app_id = ${appId} AND name = ANY(${names}::text[])
+      GROUP BY name HAVING count(*) >= ${propertiesPerNameMax})
     ON CONFLICT (app_id, name, key, type) DO UPDATE SET samples = event_properties.samples || excluded.samples
     WHERE jsonb_array_length(event_properties.samples) < ${samplesMax} AND NOT event_properties.samples @> excluded.samples`;
 }

@@ -18,7 +18,7 @@ export interface NewEventProperty {
 }
 
 export interface KnownProperties {
-  /** What is new in these events, each key and type once, in the order in which its rows are locked. */
+  /** What is new in these events, or some of it, each key and type once, in the order in which its rows are locked. */
   findNew(appId: Uuid, events: readonly Pick<EventGiven, 'name' | 'properties'>[]): NewEventProperty[];
   /** These are stored for good. */
   note(appId: Uuid, stored: readonly NewEventProperty[]): void;
@@ -31,6 +31,8 @@ export const samplesMax = 5;
 const sampleLengthMax = 64;
 /** Keys under names that a process remembers; then it forgets them all and asks anew. */
 const keysMax = 20_000;
+/** What a request can bring the catalog; a later one brings the rest. */
+const newAtOnceMax = 100;
 
 export function createKnownProperties(): KnownProperties {
   /** By app and name, then by key. */
@@ -57,6 +59,7 @@ export function createKnownProperties(): KnownProperties {
       // One sample of each at a time: the next event brings the next.
       const found = new Map<string, NewEventProperty>();
       for (const { name, properties } of events) {
+        if (found.size >= newAtOnceMax) break;
         const known = names.get(nameKey(appId, name));
         for (const key of Object.keys(properties)) {
           const value = properties[key];

@@ -44,13 +44,11 @@ export async function dropOldEvents({ sql, clock, log }: EventRetentionDeps, kee
   });
 }
 
-// A month at a time, so that no statement takes long.
+// A day at a time, so that no statement takes long; of the daily counts there are fewer.
 async function deleteOutside(sql: Sql, keptSince: Date): Promise<void> {
-  for (;;) {
-    const oldest = await findOldestOutside(sql);
-    if (oldest === null || oldest >= keptSince) break;
-    const { to } = monthOf(oldest.getTime());
-    await deleteEventsOutside(sql, to < keptSince ? to : keptSince);
+  const oldest = await findOldestOutside(sql);
+  for (let at = oldest?.getTime() ?? Number.POSITIVE_INFINITY; at < keptSince.getTime(); at += dayMs) {
+    await deleteEventsOutside(sql, new Date(Math.min(at + dayMs, keptSince.getTime())));
   }
   await deleteDaysOutside(sql, keptSince);
 }
