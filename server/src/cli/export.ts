@@ -14,7 +14,7 @@ import { openTable, tableNames } from './export-tables.ts';
 import { getApp } from './find-app.ts';
 import { untilReaderIsGone, writeJsonObject, writeText } from './output-stream.ts';
 import { writeTable } from './part-file.ts';
-import { deliveriesOf, devicesOf, eventsOf } from './person-record.ts';
+import { attributionsOf, deliveriesOf, devicesOf, eventsOf } from './person-record.ts';
 import { formatNames, rowFormat } from './row-format.ts';
 
 interface RowOptions {
@@ -27,6 +27,7 @@ interface RowOptions {
 export function addExportCommands(program: Command): void {
   const exporting = program
     .command('export')
+    .usage(`user <APP> <EXTERNAL_ID>, or <APP> ${tableNames.join('|')} [--format F] [--message ID] [--output FILE]`)
     .description(`write what is held: of one user, or an app's ${tableNames.join(', ')}`);
   withJson(exporting.command('rows <APP> <WHAT>', { isDefault: true, hidden: true }))
     .description(`${tableNames.join(', ')}: a row each, on standard output or into a file`)
@@ -88,6 +89,7 @@ async function exportUser(name: string, externalId: string): Promise<void> {
     const subjects = [userId, ...deviceIds];
     await document.list('events', eventsOf(context, app.id, subjects));
     await document.list('deliveries', deliveriesOf(context, app.id, subjects));
+    await document.list('attributions', attributionsOf(context, app.id, userId));
     await document.end();
   });
 }

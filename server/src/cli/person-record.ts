@@ -9,6 +9,7 @@ import { listEventNames, listSubjectDays, listSubjectEvents, type SubjectDay } f
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import { encodeId, type Uuid } from '../platform/ids.ts';
+import { listAttributionsOfUser } from '../reports/attribution-queries.ts';
 
 export interface RecordDeps {
   readonly sql: Sql;
@@ -95,5 +96,24 @@ export async function* deliveriesOf({ sql, clock }: RecordDeps, appId: Uuid, per
       if (last === undefined || rows.length < rowsAtOnce) break;
       after = { batchId: last.batchId, deviceId: last.deviceId };
     }
+  }
+}
+
+/** What their purchases are owed to, as far as that is settled. */
+export async function* attributionsOf({ sql }: RecordDeps, appId: Uuid, userId: Uuid): Pages {
+  let afterId: Uuid | null = null;
+  for (;;) {
+    const page = await listAttributionsOfUser(sql, appId, userId, afterId, rowsAtOnce);
+    yield page.map(({ at, currency, amount, windowHours, class: className, messageId }) => ({
+      occurred_at: at,
+      currency,
+      amount,
+      class: className,
+      message_id: messageId === null ? null : encodeId('msg', messageId),
+      window_hours: windowHours,
+    }));
+    const last = page.at(-1);
+    if (last === undefined || page.length < rowsAtOnce) return;
+    afterId = last.eventId;
   }
 }

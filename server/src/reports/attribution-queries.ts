@@ -266,3 +266,28 @@ export async function insertTotalsOfAttributions(tx: Tx, appId: Uuid, range: Ran
     WHERE app_id = ${appId} AND at >= ${new Date(range.fromMs)} AND at < ${new Date(range.toMs)} AND message_id IS NOT NULL
     GROUP BY 1, 3, 4, 5, 6`;
 }
+
+export interface AttributionOfUser {
+  readonly eventId: Uuid;
+  readonly at: Date;
+  readonly currency: string;
+  /** Exact. */
+  readonly amount: string;
+  readonly windowHours: number;
+  readonly class: AttributionClass;
+  readonly messageId: Uuid | null;
+}
+
+/** What of a user's purchases is settled, by event id, after one. */
+export async function listAttributionsOfUser(
+  tx: Tx,
+  appId: Uuid,
+  userId: Uuid,
+  afterId: Uuid | null,
+  limit: number,
+): Promise<AttributionOfUser[]> {
+  return tx<AttributionOfUser[]>`
+    SELECT event_id, at, currency, trim_scale(amount)::text AS amount, window_hours, class, message_id FROM attributions
+    WHERE app_id = ${appId} AND subject_id = ${userId} ${afterId === null ? tx`` : tx`AND event_id > ${afterId}`}
+    ORDER BY event_id LIMIT ${limit}`;
+}

@@ -7,6 +7,7 @@ import { openTable, type TableName, tableNames } from '../../src/cli/export-tabl
 import { writeTable } from '../../src/cli/part-file.ts';
 import { type FormatName, formatNames, rowFormat } from '../../src/cli/row-format.ts';
 import { encodeId } from '../../src/platform/ids.ts';
+import { settleDue } from '../../src/reports/settle.ts';
 import { whenDone } from '../database.ts';
 import { setup, type TestApp } from '../setup.ts';
 import { programArguments, refusal } from './run-carillon.ts';
@@ -87,6 +88,7 @@ describe('export user', () => {
         { message_id: late.id, ...(await deliveryOf(late.id)) },
         { message_id: early.id, ...(await deliveryOf(early.id)) },
       ],
+      attributions: [],
     });
     // Day by day; what is of one day and name in the order in which it came.
     const byName = (name: string) => document.events.filter((event: { name: string }) => event.name === name);
@@ -317,6 +319,30 @@ describe('export of rows', () => {
     for (const id of [foreign.body.id, 'msg_none']) {
       expect(await run('export', name, 'deliveries', '--message', id)).toMatchObject(refusal(/no such message/));
     }
+  });
+});
+
+// The last: it sets the clock forward.
+describe('export user, a day later', () => {
+  it('tells what their purchases are owed to, once that is settled', async () => {
+    const app = await t.newApp();
+    const server = t.clientOf(app.serverKey);
+    const device_id = await t.registerDevice({}, app);
+    await server.post('/v1/users', { external_id: 'buys', device_id });
+    const { body } = await server.post('/v1/messages', { audience: { all: true }, content: { title: 'Sale' } });
+    for (const external_id of ['buys', 'another'])
+      await server.post('/v1/events', {
+        ...{ name: 'purchase', external_id, properties: { amount: 79.9, currency: 'EUR' } },
+      });
+    t.clock.advance(26 * 3_600_000);
+    await settleDue({ sql: t.sql, clock: t.clock });
+    const { attributions, events } = await exportOf(app, 'buys');
+    expect(attributions).toEqual([
+      {
+        ...{ occurred_at: events[0].occurred_at, currency: 'EUR', amount: '79.9', class: 'influenced' },
+        ...{ message_id: body.id, window_hours: 24 },
+      },
+    ]);
   });
 });
 
