@@ -32,27 +32,29 @@ interface Hook {
   left(): Promise<number>;
 }
 
-async function newHook(): Promise<Hook> {
-  const { id: appId } = await t.newApp({ channels: false });
+async function newHook(at = t): Promise<Hook> {
+  const { sql, clock } = at;
+  const deps = { sql, clock, seal: createSeal(at.masterKey) };
+  const { id: appId } = await at.newApp({ channels: false });
   const receiver = await startWebhookReceiver();
   const made = { appId, endpoint: receiver.endpoint, events: [] };
   const { id } = await createWebhook(deps, { exceptions, ownHosts: [] }, made);
   return {
     ...{ appId, id, receiver },
     async stored() {
-      const found = await findWebhook(t.sql, id);
+      const found = await findWebhook(sql, id);
       if (!found) throw new Error('the webhook is gone');
       return found;
     },
     async happen(many) {
-      const common = { webhookId: id, kind: 0, channel: 0, atMs: t.clock.nowMs(), errorCode: null, details: null };
+      const common = { webhookId: id, kind: 0, channel: 0, atMs: clock.nowMs(), errorCode: null, details: null };
       const events = Array.from({ length: many }, () => ({
-        ...{ ...common, id: mintUuid(t.clock.nowMs()), messageId: mintUuid(), deviceId: mintUuid() },
+        ...{ ...common, id: mintUuid(clock.nowMs()), messageId: mintUuid(), deviceId: mintUuid() },
       }));
-      await insertEvents(t.sql, t.clock, appId, events);
+      await insertEvents(sql, clock, appId, events);
     },
     left: async () =>
-      (await t.sql<{ count: number }[]>`SELECT count(*) FROM webhook_events WHERE webhook_id = ${id}`)[0]?.count ?? 0,
+      (await sql<{ count: number }[]>`SELECT count(*) FROM webhook_events WHERE webhook_id = ${id}`)[0]?.count ?? 0,
   };
 }
 
@@ -100,6 +102,46 @@ describe('R-24 several sets of loops, as several processes have them', () => {
     expect(await Promise.all([claim(), claim(), claim()])).toEqual(expect.arrayContaining([10, 0, 0]));
     t.clock.advance(leaseMs + 1);
     expect(await claim()).toBe(10);
+  });
+});
+
+describe('R-24 a webhook that has failed', () => {
+  it('rests, longer with each failure in a row, while another one is told; a 2xx ends it', async () => {
+    const resting = await setup({ environment: { OUTBOUND_ALLOW_PORTS: '1024-65535' } });
+    const failing = await newHook(resting);
+    const healthy = await newHook(resting);
+    failing.receiver.answer = (_request, response) => response.writeHead(500).end();
+    // From here on time passes by the test's word alone.
+    resting.clock.hold(resting.clock.date());
+    const look = async () => {
+      resting.workers.wakeWebhooks();
+      await resting.workers.idle();
+    };
+    await failing.happen(1);
+    await failing.receiver.count(1);
+    await look();
+    // First attempts of other events, which are due at once.
+    await failing.happen(30);
+    await healthy.happen(30);
+    await healthy.receiver.count(30);
+    await look();
+    expect(failing.receiver.received).toHaveLength(1);
+    for (const restMs of [100, 200, 400]) {
+      const before = failing.receiver.received.length;
+      await resting.sql`UPDATE webhooks SET in_flight_max = 1 WHERE id = ${failing.id}`;
+      resting.clock.advance(restMs - 1);
+      await look();
+      expect(failing.receiver.received).toHaveLength(before);
+      resting.clock.advance(2);
+      await failing.receiver.count(before + 1);
+      await look();
+      expect(failing.receiver.received).toHaveLength(before + 1);
+    }
+    failing.receiver.answer = (_request, response) => response.writeHead(200).end();
+    resting.clock.advance(802);
+    await failing.receiver.count(31 - 3);
+    await look();
+    expect(await failing.stored()).toMatchObject({ state: 'enabled', failures: 0 });
   });
 });
 
