@@ -1,13 +1,18 @@
+import { execFile } from 'node:child_process';
 import type { ServerResponse } from 'node:http';
+import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { replayEvents } from '../../src/delivery/replay-events.ts';
 import { findMessageToSend } from '../../src/messages/queries.ts';
+import { encodeId } from '../../src/platform/ids.ts';
 import { createSeal } from '../../src/platform/seal.ts';
 import { disableWebhook, removeWebhook } from '../../src/webhooks/manage-webhooks.ts';
 import type { EventKind } from '../../src/webhooks/webhook.ts';
+import { programArguments } from '../cli/run-carillon.ts';
 import type { Received } from '../webhook-receiver.ts';
 import { openShop, receiptToken, type Shop, setupWebhooks } from './webhook-shop.ts';
 
+const run = promisify(execFile);
 const t = await setupWebhooks();
 const deps = { sql: t.sql, clock: t.clock, seal: createSeal(t.masterKey), ledger: { find: findMessageToSend } };
 
@@ -72,6 +77,21 @@ describe('R-26 a replay', () => {
     expect(new Set(ids).size).toBe(10);
     for (const request of again) expect(shop.receiver.verifies(request, [shop.secret], t.clock.nowMs())).toBe(true);
     expect(await shop.waiting()).toBe(0);
+  });
+
+  it('is what the command line asks for: it says how many, and a service that runs tells them', async () => {
+    const shop = await openShop(t);
+    await shop.send(3);
+    await shop.receiver.count(3);
+    await t.workers.idle();
+    const times = ['--from', '2026-01-01T00:00:00Z', '--to', '2099-01-01T00:00:00Z'];
+    const parameters = programArguments('webhook', 'replay', encodeId('whk', shop.id), ...times, '--json');
+    const env = { PATH: process.env['PATH'] ?? '', ...t.environment };
+    const { stdout } = await run(process.execPath, parameters, { env });
+    expect(JSON.parse(stdout)).toMatchObject({ queued: 3, complete: true });
+    await shop.receiver.count(6);
+    await t.workers.idle();
+    expect(shop.receiver.received.slice(3).map(({ headers }) => headers['service-replay'])).toEqual(['1', '1', '1']);
   });
 
   it('takes what happened from the first moment on and before the last', async () => {
