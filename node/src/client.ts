@@ -5,6 +5,7 @@ import { type CallOptions, call, type OperationName, type Service } from './call
 import { pageLimit, type Query, type Request, type RequestOptions } from './endpoint.ts';
 import { createMessages, type Messages } from './messages.ts';
 import { walk } from './pages.ts';
+import { createReports, type Reports } from './reports.ts';
 import type {
   AppConfig,
   ChannelList,
@@ -55,6 +56,7 @@ export class Carillon {
   readonly segments: Segments;
   readonly properties: Properties;
   readonly events: Events;
+  readonly reports: Reports;
 
   /** A missing address or key is a `TypeError`. */
   constructor({ baseUrl, apiKey, timeoutMs, maxRetries, maxRetryWaitMs, fetch }: CarillonOptions) {
@@ -78,6 +80,7 @@ export class Carillon {
     this.segments = createSegments(request);
     this.properties = createProperties(request);
     this.events = createEvents(request);
+    this.reports = createReports(request);
   }
 
   /** Any endpoint by its `operationId`, as the OpenAPI description names it. The methods beside this one are made of it. */

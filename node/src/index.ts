@@ -12,6 +12,7 @@ export {
 export type { RequestOptions, SendOptions } from './endpoint.ts';
 export { ApiError, CarillonError, NetworkError, type QuotaState } from './errors.ts';
 export type { Messages, Send } from './messages.ts';
+export type { Reports } from './reports.ts';
 export type * from './types.gen.ts';
 export { type BoundUser, boundUserHash, userHash } from './user-hash.ts';
 export {

@@ -85,6 +85,21 @@ describe('the client', () => {
     });
     expect((await carillon.events.track(event)).duplicates).toBe(1);
 
+    const range = {
+      from: new Date(t.clock.nowMs() - 86_400_000).toISOString(),
+      to: new Date(t.clock.nowMs() + 60_000).toISOString(),
+    };
+    expect((await carillon.reports.events(range)).events).toMatchObject({
+      purchase: { count: 1 },
+      install: { count: 1 },
+    });
+    expect((await carillon.reports.revenue(range)).revenue).toMatchObject([{ currency: 'EUR', purchases: 1 }]);
+    expect((await collect(carillon.reports.revenueByMessage(range))).length).toBeLessThanOrEqual(1);
+    const engaged = await collect(carillon.reports.engagementByMessage(range));
+    expect(engaged).toMatchObject([{ sent: 1 }]);
+    expect((await carillon.reports.engagement({ ...range, group: 'day' })).groups?.length).toBeGreaterThan(0);
+    expect(Object.keys((await carillon.reports.devices(range)).devices ?? {})).toContain('webpush');
+
     expect((await carillon.devices.optOut(device.id)).status).toBe('unsubscribed');
     expect((await carillon.users.delete('u/1 ü')).deleted).toBe(true);
     expect((await carillon.segments.delete(segment.id)).deleted).toBe(true);
