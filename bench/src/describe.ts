@@ -3,6 +3,7 @@ import type { Part } from './profile.ts';
 import type {
   AudienceMeasured,
   Http2Measured,
+  ImportMeasured,
   LatencyMeasured,
   ReportsMeasured,
   Result,
@@ -206,6 +207,27 @@ export function describeWebhooks(result: Result<WebhooksMeasured>, workerParts: 
     ...(workerParts.length === 0
       ? []
       : ['', table([['WORKER', 'µS A REQUEST'], ...workerParts.map(({ name, us }) => [name, us])])]),
+    describeMachine(result),
+  ].join('\n');
+}
+
+export function describeImport(result: Result<ImportMeasured>): string {
+  const { ours, api, ratio_api: ratio, params } = result;
+  return [
+    `${params['rows']} rows of a CSV in ${ours.seconds} s`,
+    '',
+    table([
+      ['', 'ROWS A SECOND'],
+      ['carillon import', ours.per_second],
+      [`POST /v1/devices and /v1/users, ${api.in_flight} at once`, api.per_second],
+    ]),
+    '',
+    `${ratio} times the API's rate. ${Object.entries(ours.rss_mb)
+      .map(([rows, mb]) => `${mb} MB at most for ${rows} rows`)
+      .join(', ')}.`,
+    ...(ours.foreign_cores > busyCores
+      ? [`Other programs kept ${ours.foreign_cores} cores busy: these are not an idle machine's rates.`]
+      : []),
     describeMachine(result),
   ].join('\n');
 }

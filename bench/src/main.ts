@@ -7,6 +7,7 @@ import { isWay, ways } from './channels.ts';
 import {
   describeAudience,
   describeHttp2,
+  describeImport,
   describeLatency,
   describeReports,
   describeSend,
@@ -16,6 +17,7 @@ import {
 import { describeEvents } from './describe-events.ts';
 import { measureEvents } from './events.ts';
 import { measureHttp2 } from './http2.ts';
+import { measureImport } from './import.ts';
 import { measureLatency } from './latency.ts';
 import { measureReports } from './reports.ts';
 import { keepResult, type Result } from './results.ts';
@@ -26,6 +28,8 @@ import { BenchError, progress, Workbench } from './workbench.ts';
 
 /** How many devices an audience has, unless told. */
 const audienceUsual = 1_000_000;
+/** How many rows a file has, unless told. */
+const rowsUsual = 1_000_000;
 
 const usage = `npm run bench -- WORK [options]
 
@@ -41,6 +45,8 @@ const usage = `npm run bench -- WORK [options]
   events    tracked events through HTTP, beside bare inserts
               --profile DIR         keeps CPU profiles there
   http2     the HTTP/2 client alone, beside a bare loop over node:http2
+  import    rows of a file a second, beside the same rows through the API
+              --rows N              how many (default 1000000)
   webhooks  one healthy endpoint, and sends beside endpoints that never answer
               --profile DIR         as above
   reports   reports of ninety days over ten million events
@@ -54,6 +60,7 @@ interface Invocation {
   readonly work: string;
   readonly channel: string | undefined;
   readonly devices: number | undefined;
+  readonly rows: number | undefined;
   readonly latencyMs: number | undefined;
   readonly profileDir: string | undefined;
   readonly isQuick: boolean;
@@ -74,6 +81,7 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
     options: {
       channel: { type: 'string' },
       devices: { type: 'string' },
+      rows: { type: 'string' },
       latency: { type: 'string' },
       profile: { type: 'string' },
       quick: { type: 'boolean', default: false },
@@ -90,6 +98,7 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
   if (!['send', 'audience'].includes(work) && values.devices !== undefined) {
     throw new BenchError(`--devices is an option of 'send' and 'audience'.`);
   }
+  if (work !== 'import' && values.rows !== undefined) throw new BenchError(`--rows is an option of 'import'.`);
   if (!['send', 'events', 'webhooks'].includes(work) && values.profile !== undefined) {
     throw new BenchError(`--profile is an option of 'send', 'events' and 'webhooks'.`);
   }
@@ -97,6 +106,7 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
     work,
     channel: values.channel,
     devices: parseWhole('devices', values.devices, 1, 10_000_000),
+    rows: parseWhole('rows', values.rows, 1, 100_000_000),
     latencyMs: parseWhole('latency', values.latency, 0, 5_000),
     profileDir: values.profile === undefined ? undefined : resolve(values.profile),
     isQuick: values.quick,
@@ -113,7 +123,7 @@ function parseWhole(name: string, text: string | undefined, least: number, most:
 
 async function run(
   workbench: Workbench,
-  { work, channel, devices, latencyMs = 0, profileDir, isQuick }: Invocation,
+  { work, channel, devices, rows, latencyMs = 0, profileDir, isQuick }: Invocation,
 ): Promise<Outcome> {
   switch (work) {
     case 'send': {
@@ -139,6 +149,10 @@ async function run(
       const result = await measureHttp2(workbench, { isQuick });
       return { name: 'http2', result, text: describeHttp2(result) };
     }
+    case 'import': {
+      const result = await measureImport(workbench, { rows: rows ?? (isQuick ? 10_000 : rowsUsual), isQuick });
+      return { name: 'import', result, text: describeImport(result) };
+    }
     case 'webhooks': {
       const { result, workerParts } = await measureWebhooks(workbench, { isQuick, profileDir });
       return { name: 'webhooks', result, text: describeWebhooks(result, workerParts) };
@@ -157,7 +171,8 @@ async function run(
 }
 
 /** Whose figures are not to be kept: few devices say little, and taking a profile costs time. */
-function isTrial({ work, isQuick, devices, profileDir }: Invocation): boolean {
+function isTrial({ work, isQuick, devices, rows = rowsUsual, profileDir }: Invocation): boolean {
+  if (work === 'import') return isQuick || rows < rowsUsual;
   const usual = work === 'audience' ? audienceUsual : devicesUsual;
   return isQuick || (devices ?? usual) < usual || profileDir !== undefined;
 }

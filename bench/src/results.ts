@@ -201,8 +201,24 @@ export interface ReportsMeasured
   readonly ratio_raw: number;
 }
 
+export interface ImportMeasured {
+  readonly work: 'import';
+  readonly params: Readonly<Record<string, string | number | boolean>>;
+  readonly ours: {
+    readonly per_second: number;
+    readonly seconds: number;
+    /** The most that the command ever had resident, by the rows of the file. */
+    readonly rss_mb: Readonly<Record<string, number>>;
+    readonly foreign_cores: number;
+  };
+  /** The first of the same rows as requests: one for each device, one for each user. */
+  readonly api: { readonly per_second: number; readonly rows: number; readonly in_flight: number };
+  readonly ratio_api: number;
+}
+
 /** What a work hands over; the name of the database is the one thing of the machine that only it knows. */
 export type AnyMeasured =
+  | ImportMeasured
   | SendMeasured
   | LatencyMeasured
   | StartMeasured

@@ -11,7 +11,8 @@ import { findEmbeddedPostgres } from '../../server/src/platform/embedded-postgre
 import { isListeningOn, listChildren, parentOf } from './measure.ts';
 import { BenchError, type Program, plainEnvironment, repository, startProgram, type Workbench } from './workbench.ts';
 
-const carillon = join(repository, 'server/bin/carillon.mjs');
+/** The built command. */
+export const carillon = join(repository, 'server/bin/carillon.mjs');
 const readyWithinMs = 60_000;
 /** How exactly a start is measured. */
 const readyPollMs = 5;

@@ -1,0 +1,171 @@
+// `import`: rows of a file a second, through the built command, beside the same rows through the API one request each; and how much
+// memory the command takes for a small file and for a large one. The rows are those of a believable audience, browsers among them.
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { finished } from 'node:stream/promises';
+import { generateVapidKeys } from '../../server/src/channels/webpush/vapid.ts';
+import { makeToken, personAt, type SeededDevice, type SeededUser } from '../../server/src/cli/seed-population.ts';
+import { writeField } from '../../server/src/imports/csv-fields.ts';
+import { callForJson } from './call-api.ts';
+import { watchOthers } from './costs.ts';
+import { peakRssMbOf, requireProc, rounded } from './measure.ts';
+import { completeResult, type ImportMeasured, type Result } from './results.ts';
+import { carillon, openDatabase, readPostgresVersion, type Service, startService } from './service.ts';
+import { BenchError, plainEnvironment, progress, startProgram, type Workbench } from './workbench.ts';
+
+/** The file whose memory the large one's is compared with. */
+const smallRows = 10_000;
+const requestsInFlight = 16;
+const memoryPollMs = 50;
+
+interface Plan {
+  readonly rows: number;
+  readonly isQuick: boolean;
+}
+
+export async function measureImport(workbench: Workbench, { rows, isQuick }: Plan): Promise<Result<ImportMeasured>> {
+  await requireProc();
+  const directory = await workbench.makeDirectory('files');
+  const vapid = generateVapidKeys();
+  const vapidFile = join(directory, 'vapid.json');
+  await writeFile(vapidFile, JSON.stringify(vapid));
+  const files = new Map<number, string>();
+  for (const count of new Set([Math.min(smallRows, rows), rows])) {
+    files.set(count, join(directory, `${count}.csv`));
+    await writeRows(join(directory, `${count}.csv`), count, vapid.publicKey);
+  }
+  const dataDir = await workbench.makeDirectory('data');
+  const service = await startService(workbench, dataDir);
+  const sql = await openDatabase(workbench, service);
+  const countOthers = await watchOthers();
+
+  const rssMb: Record<string, number> = {};
+  let seconds = Number.NaN;
+  for (const [count, file] of files) {
+    const app = await makeApp(service, `Import ${count}`);
+    const done = await runImport(service, directory, [app.id, file, '--vapid-file', vapidFile]);
+    if (done.document.devices.created !== count) throw new BenchError(`${done.document.devices.created} of ${count}`);
+    rssMb[count] = rounded(done.rssMb);
+    seconds = done.document.seconds;
+    progress(`${count} rows in ${seconds} s, ${rssMb[count]} MB at most`);
+  }
+  const perSecond = rows / seconds;
+
+  const app = await makeApp(service, 'API');
+  const asked = Math.min(rows, isQuick ? 400 : 10_000);
+  const askedSeconds = await registerAll(service, app.server_key, asked);
+  const foreignCores = await countOthers();
+  return completeResult(
+    {
+      work: 'import',
+      params: { rows, quick: isQuick },
+      ours: { per_second: rounded(perSecond), seconds: rounded(seconds), rss_mb: rssMb, foreign_cores: foreignCores },
+      api: { per_second: rounded(asked / askedSeconds), rows: asked, in_flight: requestsInFlight },
+      ratio_api: rounded(perSecond / (asked / askedSeconds)),
+    },
+    await readPostgresVersion(sql),
+  );
+}
+
+async function makeApp(service: Service, name: string): Promise<{ id: string; server_key: string }> {
+  return service.run('app', 'create', name, '--plan', 'unlimited');
+}
+
+interface Imported {
+  readonly seconds: number;
+  readonly devices: { readonly created: number };
+}
+
+/** The command as a process whose memory is watched until it is gone. */
+async function runImport(
+  { dataDir, port }: Service,
+  directory: string,
+  parameters: readonly string[],
+): Promise<{ document: Imported; rssMb: number }> {
+  const program = await startProgram({
+    parameters: [carillon, 'import', ...parameters, '--json'],
+    workingDir: directory,
+    environment: { ...plainEnvironment(), DATA_DIR: dataDir, PORT: String(port) },
+    logFile: join(directory, 'import.log'),
+    readsOutput: true,
+  });
+  let rssMb = 0;
+  const watch = setInterval(async () => {
+    rssMb = Math.max(rssMb, await peakRssMbOf(program.pid));
+  }, memoryPollMs);
+  let output = '';
+  for await (const piece of program.child.stdout ?? []) output += piece;
+  clearInterval(watch);
+  if (output === '') throw new BenchError(`carillon import: ${await program.lastWords()}`);
+  return { document: JSON.parse(output) as Imported, rssMb };
+}
+
+/** What a row says of a device and its user, in the names of the API. */
+function* rowsOf(count: number): Generator<{ device: SeededDevice; user: SeededUser | null }> {
+  let made = 0;
+  for (let number = 0; ; number++) {
+    const { user, devices } = personAt('import', number);
+    for (const device of devices) {
+      if (made++ === count) return;
+      yield { device, user };
+    }
+  }
+}
+
+const userKeys = ['plan', 'age', 'orders', 'spent', 'newsletter', 'favorite', 'source'];
+
+async function writeRows(file: string, count: number, vapidPublicKey: string): Promise<void> {
+  const out = createWriteStream(file);
+  out.write(
+    'platform,token,vapid_public_key,locale,timezone,app_version,sdk,os,os_version,model,properties.topic,' +
+      `external_id,user.first_name,user.country,user.language,${userKeys.map((key) => `user.properties.${key}`)}\n`,
+  );
+  for (const { device, user } of rowsOf(count)) {
+    const { facts, platform } = device;
+    const cells = [
+      ...[platform, makeToken(device), platform === 'web' ? vapidPublicKey : '', facts.locale, facts.timezone],
+      ...[facts.appVersion, facts.sdk, facts.os, facts.osVersion, facts.model, device.properties.get('topic')],
+      ...[user?.externalId, user?.firstName, user?.country, user?.language],
+      ...userKeys.map((key) => user?.properties.get(key)),
+    ];
+    const line = `${cells.map((cell) => writeField(String(cell ?? ''))).join(',')}\n`;
+    if (!out.write(line)) await once(out, 'drain');
+  }
+  out.end();
+  await finished(out);
+}
+
+/** The other way to bring rows in: a request for the device, and one for its user. How long it took, in seconds. */
+async function registerAll({ url }: Service, key: string, count: number): Promise<number> {
+  const rows = rowsOf(count);
+  const startedAt = performance.now();
+  const ask = async (): Promise<void> => {
+    for (const { device, user } of rows) {
+      const { facts, platform, properties } = device;
+      const registered = await callForJson<{ id: string }>({
+        ...{ method: 'POST', url: `${url}/v1/devices`, key },
+        body: {
+          platform,
+          token: makeToken(device),
+          ...{ locale: facts.locale, timezone: facts.timezone, app_version: facts.appVersion, sdk: facts.sdk },
+          ...{ os: facts.os, os_version: facts.osVersion, model: facts.model },
+          properties: Object.fromEntries(properties),
+        },
+      });
+      if (!user) continue;
+      await callForJson({
+        ...{ method: 'POST', url: `${url}/v1/users`, key },
+        body: {
+          external_id: user.externalId,
+          ...{ first_name: user.firstName, country: user.country, language: user.language },
+          properties: Object.fromEntries(user.properties),
+          device_id: registered.id,
+        },
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: requestsInFlight }, ask));
+  return (performance.now() - startedAt) / 1000;
+}
