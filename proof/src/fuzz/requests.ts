@@ -115,6 +115,7 @@ function applyChange(value: unknown, { at, kind, value: given }: Change): unknow
     Object.defineProperty(holder, key, { value: other, enumerable: true, configurable: true, writable: true });
   };
   if (kind === 'replace') set(chosen.key);
+  else if (kind === 'add' && Array.isArray(chosen.holder)) chosen.holder.push(other);
   else if (kind === 'add') set(typeof other === 'string' && other.length < 100 ? other : 'nonsense');
   else if (!Array.isArray(chosen.holder)) delete holder[chosen.key];
   return value;
