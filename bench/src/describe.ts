@@ -150,7 +150,7 @@ export function describeAudience(result: Result<AudienceMeasured>): string {
       ['', 'MATCH', 'COLD', 'WARM', 'NO INDEX', 'JSONB', 'JSONB BY WARM'],
       ...filters.map((each) => [
         each.name,
-        each.count,
+        each.count ?? 'refused',
         each.ms_p50_cold,
         each.ms_p50_warm,
         each.ms_p50_no_index,

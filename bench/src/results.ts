@@ -121,7 +121,8 @@ export interface EventsMeasured extends Measured<'events', EventFigures> {
 
 interface AudienceFilter {
   readonly name: string;
-  readonly count: number;
+  /** Null: it was refused, since it takes too long. */
+  readonly count: number | null;
   readonly ms_p50_warm: number;
 }
 
