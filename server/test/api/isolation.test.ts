@@ -346,6 +346,16 @@ describe('R-61 app by app in the database', () => {
       'the command line names a webhook alone',
     'webhooks/queries.ts: SELECT app_id, id FROM webhooks WHERE finish_at <= ${clock.n':
       'finds the rotation to finish next',
+    "metrics-queries.ts: SELECT count(*) FROM messages WHERE status = 'scheduled'": 'a gauge of the whole service',
+    'cli/doctor-queries.ts: SELECT app_id, key, type, slot, move_slot, move_phase, moved':
+      'the operator sees the slots of all apps',
+    'delivery/timeline-queries.ts: SELECT ${deliveryColumns(tx)} FROM deliveries WHERE coalesce':
+      'an id of a person is nobody else’s; whose it is was asked before',
+    'imports/queries.ts: DELETE FROM imports WHERE updated_at < ${clock.now} - ${days': 'forgets what is old',
+    'properties/move-queries.ts: SELECT app_id, id, key, type, slot, move_slot, move_phase, m':
+      'finds the moves to go on with, app by app',
+    'users/erasure-queries.ts: SELECT DISTINCT app_id FROM erasures WHERE at < ${clock.now}':
+      'finds the apps with something to be cleared',
     'events/retention-queries.ts: DELETE FROM event_ids WHERE at < ${to} ${from === null ? sql':
       'forgets what retention has taken',
     'reports/attribution-queries.ts: SELECT coalesce(user_id, device_id) AS person_id, batch_id, ':

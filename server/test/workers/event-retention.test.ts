@@ -58,7 +58,7 @@ describe('partitions of events', () => {
     await trackAll(t);
     const month = (days: number) => monthOf(t.clock.nowMs() - days * dayMs).name;
     expect(await rowsIn(t, `events_${month(0)}`)).toBeGreaterThan(0);
-    expect(await rowsIn(t, `subject_events_${month(40)}`)).toBe(1);
+    expect(await rowsIn(t, `subject_events_${month(40)}`)).toBeGreaterThan(0);
     expect(await rowsIn(t, 'events_default')).toBeGreaterThan(0);
   });
 
