@@ -178,7 +178,8 @@ export async function insertEvents(
 /**
  * Takes webhooks that may be called and have something to tell, after `afterId` in a circle: one with a million events delays no
  * other's one. Holds their rows, which others skip. Whether there is room is looked at as it was when the statement began: how
- * much there is, `claimEvents` finds out once the row is held.
+ * much there is, `claimEvents` finds out once the row is held. What is under way is counted only where something is due: of
+ * thousands of webhooks most have nothing to tell.
  */
 export async function lockNextWebhooks(tx: Tx, clock: Clock, afterId: Uuid, limit: number): Promise<StoredWebhook[]> {
   const nextOf = (kind: Fragment): Fragment => tx`
@@ -190,7 +191,8 @@ export async function lockNextWebhooks(tx: Tx, clock: Clock, afterId: Uuid, limi
       LEFT JOIN ${nextOf(tx`NOT e.is_replay`)} AS fresh ON true
       LEFT JOIN ${nextOf(tx`e.is_replay`)} AS replayed ON true
       CROSS JOIN LATERAL (SELECT count(*) AS requests, count(*) FILTER (WHERE e.is_replay) AS replays FROM webhook_events e
-        WHERE e.app_id = w.app_id AND e.webhook_id = w.id AND e.claim_id IS NOT NULL AND e.due_at > ${clock.now}) AS under_way
+        WHERE e.app_id = w.app_id AND e.webhook_id = w.id AND e.claim_id IS NOT NULL AND e.due_at > ${clock.now}
+          AND (fresh.due_at <= ${clock.now} OR replayed.due_at <= ${clock.now})) AS under_way
     WHERE w.state = 'enabled' AND a.suspended_at IS NULL AND (w.paused_until IS NULL OR w.paused_until <= ${clock.now})
       AND w.in_flight_max > under_way.requests
       AND (fresh.due_at <= ${clock.now}
