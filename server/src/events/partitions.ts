@@ -49,16 +49,17 @@ export async function ensureEventPartitions(
         await makePartition(sql, table, month);
       } catch (error) {
         const { code } = error as { code?: unknown };
-        // Somebody reads for long. Until the next time the DEFAULT partition takes what comes, and there are months ahead.
-        if (code === '55P03')
+        // Somebody reads for long: the rest is for the next time. There are months ahead, and the DEFAULT partition.
+        if (code === '55P03') {
           log?.warn({ table, month: month.name }, 'a partition is made later: the table is being read');
+          return;
+        }
+        if (code !== '23514') throw error;
         // Events of this month came while it had no partition: they stay where they are, and so do all of that month.
-        else if (code === '23514') {
-          log?.warn(
-            { table, month: month.name },
-            'the DEFAULT partition has rows of this month: it gets none of its own',
-          );
-        } else throw error;
+        log?.warn(
+          { table, month: month.name },
+          'the DEFAULT partition has rows of this month: it gets none of its own',
+        );
       }
     }
   }

@@ -62,6 +62,18 @@ describe('partitions of events', () => {
     expect(await rowsIn(t, 'events_default')).toBeGreaterThan(0);
   });
 
+  it('are left for the next time while somebody reads events, so that no start waits or fails for it', async () => {
+    const t = await setUp();
+    const nowMs = Date.parse('2031-05-17T12:00:00Z');
+    await transaction(t.sql, async (reader) => {
+      await reader`SELECT count(*) FROM events`;
+      await ensureEventPartitions(t.sql, { nowMs });
+      expect(await partitionsOf(t, 'events')).not.toContain('203105');
+    });
+    await ensureEventPartitions(t.sql, { nowMs });
+    expect(await partitionsOf(t, 'events')).toContain('203105');
+  });
+
   it('leave a month to the DEFAULT partition whose events came before its own was made', async () => {
     const t = await setUp();
     await t.sql`
