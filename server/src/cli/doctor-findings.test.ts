@@ -36,6 +36,12 @@ const cluster = (changes: Partial<ClusterFacts>): ClusterFacts => ({
 });
 const broken = [{ name: 'audience_by_text_01', isValid: false }];
 const weeks = ['last', 'this', 'next', 'third', 'fourth', 'fifth'];
+const months = ['events_this', 'events_next'];
+const partitions = (...gone: string[]) => ({
+  weeks,
+  months,
+  existing: new Set([...weeks, ...months].filter((name) => !gone.includes(name))),
+});
 const GiB = 1024 ** 3;
 const at = new Date('2026-11-21T10:15:30.123Z');
 
@@ -56,10 +62,11 @@ describe('the doctor', () => {
     ['a pause', judgePause({ at, reason: 'restore' }), 'warn', /restored from a backup.*carillon resume/],
     ['a schema up to date', judgeSchema([]), 'ok', /up to date/],
     ['an old schema', judgeSchema(['0021_slot_moves.sql']), 'fail', /carillon migrate/],
-    ['all partitions', judgePartitions(weeks, weeks), 'ok', /4 weeks ahead/],
-    ['no partition of last week', judgePartitions(weeks, weeks.slice(1)), 'ok', /4 weeks ahead/],
-    ['no partition in four weeks', judgePartitions(weeks, weeks.slice(0, 5)), 'warn', /fifth.*start a worker/],
-    ['no partition next week', judgePartitions(weeks, ['last', 'this']), 'fail', /start a worker/],
+    ['all partitions', judgePartitions(partitions()), 'ok', /4 weeks ahead/],
+    ['no partition of last week', judgePartitions(partitions('last')), 'ok', /4 weeks ahead/],
+    ['no partition in four weeks', judgePartitions(partitions('fifth')), 'warn', /fifth.*start a worker/],
+    ['no partition of next month', judgePartitions(partitions('events_next')), 'warn', /events_next.*start a worker/],
+    ['no partition next week', judgePartitions(partitions('next')), 'fail', /start a worker/],
     ['slots in order', judgeSlots(slots({})), 'ok', /3 keys stand in slots.*1 indexes/],
     ['a broken index', judgeSlots(slots({ indexes: broken })), 'warn', /audience_by_text_01.*start a worker/],
     ['an index being built', judgeSlots(slots({ indexes: broken, isBuilding: true })), 'ok', /follow use/],

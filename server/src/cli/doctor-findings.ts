@@ -74,17 +74,26 @@ export function judgeSchema(missing: readonly string[]): Finding {
   return { check, verdict: 'fail', details: { missing }, message };
 }
 
-/** `wanted` are those that should exist, oldest first and the current one second; without that one a flush fails. */
-export function judgePartitions(wanted: readonly string[], existing: readonly string[]): Finding {
+/** What there is and what there should be; both in order of time. */
+export interface PartitionFacts {
+  /** Of deliveries, by week: the last one, this one, and those ahead. Without this week's every flush fails. */
+  readonly weeks: readonly string[];
+  /** Of events, by month: this one and those ahead. Without one they stand in the default partition, where they stay. */
+  readonly months: readonly string[];
+  readonly existing: ReadonlySet<string>;
+}
+
+export function judgePartitions({ weeks, months, existing }: PartitionFacts): Finding {
   const check = 'partitions';
-  const missing = wanted.slice(1).filter((name) => !existing.includes(name));
+  const lacks = (name: string): boolean => !existing.has(name);
+  const missing = [...weeks.slice(1), ...months].filter(lacks);
   const details = { missing };
   if (missing.length === 0) {
-    return { check, verdict: 'ok', details, message: `Partitions are made ${wanted.length - 2} weeks ahead.` };
+    const message = `Partitions are made ${weeks.length - 2} weeks ahead for deliveries, and for months of events.`;
+    return { check, verdict: 'ok', details, message };
   }
-  const isUrgent = wanted.slice(1, 3).some((name) => missing.includes(name));
-  const message = `Partitions are missing (${missing.join(', ')}): start a worker, which makes them within the hour and at its start.`;
-  return { check, verdict: isUrgent ? 'fail' : 'warn', details, message };
+  const message = `Partitions are missing (${some(missing)}): start a worker, which makes them within the hour and at its start.`;
+  return { check, verdict: weeks.slice(1, 3).some(lacks) ? 'fail' : 'warn', details, message };
 }
 
 export interface SlotFacts {

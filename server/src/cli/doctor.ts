@@ -8,6 +8,7 @@ import { keysAmong, previewsMin } from '../audience/follow-use.ts';
 import { listFieldsInUse, listFollowingIndexes } from '../audience/index-queries.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { listPartitions, partitionsAround } from '../delivery/partitions.ts';
+import { listMonths, monthsAround, partitionedTables } from '../events/partitions.ts';
 import { clientAddressFinder } from '../platform/client-address.ts';
 import { isDatabaseDown, type Sql } from '../platform/db.ts';
 import { encodeId } from '../platform/ids.ts';
@@ -120,11 +121,15 @@ async function checkDisk({ databaseUrl, dataDir }: Config, sql: Sql): Promise<Fi
 }
 
 async function checkPartitions(sql: Sql): Promise<Finding> {
-  const wanted = partitionsAround(await readServerMs(sql)).map(({ name }) => name);
-  return judgePartitions(
-    wanted,
-    (await listPartitions(sql)).map(({ name }) => name),
-  );
+  const nowMs = await readServerMs(sql);
+  const months = monthsAround(nowMs, null).filter(({ to }) => to.getTime() > nowMs);
+  const existing = await listPartitions(sql);
+  const monthly = await Promise.all(partitionedTables.map((table) => listMonths(sql, table)));
+  return judgePartitions({
+    weeks: partitionsAround(nowMs).map(({ name }) => name),
+    months: partitionedTables.flatMap((table) => months.map(({ name }) => `${table}_${name}`)),
+    existing: new Set([...existing, ...monthly.flat()].map(({ name }) => name)),
+  });
 }
 
 async function checkSlots(sql: Sql): Promise<Finding> {
