@@ -14,6 +14,9 @@ export interface Cell {
 const number = /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?(?:[eE][+-]?\d{1,3})?$/;
 const boolean = /^(?:true|false)$/i;
 
+/** More keys than an app can have: a file may name a new one in each line. */
+const keysMax = 10_000;
+
 export class CellTypes {
   readonly #types: Map<string, PropertyType>;
 
@@ -31,7 +34,7 @@ export class CellTypes {
       const former = found.get(key);
       found.set(key, former === undefined || former === seen ? seen : 'string');
     }
-    for (const [key, type] of found) this.#types.set(key, type);
+    for (const [key, type] of found) if (this.#types.size < keysMax) this.#types.set(key, type);
   }
 
   /** What cannot be read as its type stays text: the catalog will call it a conflict. */

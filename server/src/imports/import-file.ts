@@ -48,6 +48,8 @@ const rememberedDays = 30;
 /** Different sentences that are counted one by one. */
 const reasonsMax = 50;
 const otherReasons = 'Other reasons.';
+/** A sentence may repeat what the file says, which may be long. */
+const sentenceLengthMax = 500;
 
 interface Deps {
   readonly sql: Sql;
@@ -170,9 +172,14 @@ function attempt<Result>(rejects: Reject[], record: FileRecord, work: () => Resu
   try {
     return work();
   } catch (error) {
-    rejects.push({ record, sentence: sentenceOf(error) });
+    rejects.push({ record, sentence: shorten(sentenceOf(error)) });
     return undefined;
   }
+}
+
+// Never cut inside a surrogate pair, which the database could not store.
+function shorten(sentence: string): string {
+  return sentence.length <= sentenceLengthMax ? sentence : `${sentence.slice(0, sentenceLengthMax).toWellFormed()}…`;
 }
 
 /** Anything else than a refusal is a fault, and ends the import. */
@@ -220,7 +227,7 @@ async function storeLot(
       for (const [row, refusal] of error.refusals) {
         const record = rows.get(row);
         rows.delete(row);
-        if (record) rejects.push({ record, sentence: sentenceOf(refusal) });
+        if (record) rejects.push({ record, sentence: shorten(sentenceOf(refusal)) });
       }
     }
   }

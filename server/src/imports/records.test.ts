@@ -52,6 +52,15 @@ describe('the records of a file', () => {
     }
   });
 
+  it('of JSON, too, can be gone on with', () => {
+    const text = '{"ok":true,"users":[{"a":1},\n{"b":{}}]}\n{"users":[{"c":"]"}]}';
+    const all = read(splitObjects(2), text);
+    expect(all).toHaveLength(3);
+    for (const [i, { after }] of all.entries()) {
+      expect(read(splitObjects(2, after), text.slice(after.offset))).toEqual(all.slice(i + 1));
+    }
+  });
+
   it('are cut where they are too long, and what follows is read', () => {
     const [long, next] = read(splitCsv(comma), `"${'x'.repeat(10_000_000)}",a\nb,c\n`, [65_536]);
     expect(long?.fault).toMatch(/at most 256 KiB/);

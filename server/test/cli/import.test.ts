@@ -293,10 +293,12 @@ describe('import', () => {
       '"u-8"',
       '{"external_id":"u-9\\ud800"}',
       '{"external_id":"tab\\tback\\\\slash\\nline"}',
+      `{"external_id":"u-10","${'👩'.repeat(10_000)}":1}`,
     ];
     const file = write('hostile.ndjson', lines.join('\n'));
     const { document } = await importSome('Hostile', file);
-    expect(document).toMatchObject({ lines: 12, rejected: 8 });
+    expect(document).toMatchObject({ lines: 13, rejected: 9 });
+    for (const { reason } of document.reasons) expect(reason.length).toBeLessThan(510);
     const users = await usersOf(id);
     expect(users.map((user) => user['externalId'])).toEqual([
       'tab\tback\\slash\nline',
