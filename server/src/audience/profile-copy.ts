@@ -42,13 +42,33 @@ export function copyProfile(
     language: profile?.language ?? null,
     user_timezone: profile?.timezone ?? null,
   };
-  for (const column of slotColumnsOf(slotted)) columns[column] = null;
-  for (const property of slotted) {
-    const { slot, isInOverflow } = placesOf(property);
-    if (slot === null) continue;
-    const id = String(property.id);
-    columns[slotColumn(property.type, slot)] = values.get(id) ?? null;
+  const { written, places } = layoutOf(slotted);
+  for (const column of written) columns[column] = null;
+  for (const { id, column, isInOverflow } of places) {
+    columns[column] = values.get(id) ?? null;
     if (!isInOverflow) values.delete(id);
   }
   return { columns, overflow: Object.fromEntries(values) };
+}
+
+/** Where the values of an app's properties go. */
+interface Layout {
+  readonly written: readonly string[];
+  readonly places: readonly { readonly id: string; readonly column: string; readonly isInOverflow: boolean }[];
+}
+
+// Whoever copies thousands of profiles hands in one and the same list.
+const layouts = new WeakMap<readonly Property[], Layout>();
+
+function layoutOf(slotted: readonly Property[]): Layout {
+  const known = layouts.get(slotted);
+  if (known) return known;
+  const places = slotted.flatMap((property) => {
+    const { slot, isInOverflow } = placesOf(property);
+    const id = String(property.id);
+    return slot === null ? [] : [{ id, column: slotColumn(property.type, slot), isInOverflow }];
+  });
+  const layout = { written: slotColumnsOf(slotted), places };
+  layouts.set(slotted, layout);
+  return layout;
 }
