@@ -25,7 +25,7 @@ const quick: Plan = { warmRuns: 3, coldRounds: 1, snapshots: 1, users: 200, upse
 
 /** In flight at once: more than the database has cores, fewer than it has connections. */
 const upsertsInFlight = 16;
-const indexesWithinMs = 240_000;
+const indexesWithinMs = 480_000;
 
 export async function measureAudience(
   workbench: Workbench,
