@@ -190,15 +190,15 @@ export function describeWebhooks(result: Result<WebhooksMeasured>, workerParts: 
     `${params['healthy']} apps with a healthy webhook each send to ${params['devicesEach']} devices as fast as it goes, and to ${params['slowDevicesEach']} at ${params['slowPerSecond']} a second`,
     '',
     table([
-      ['BESIDE', 'PUSHES A SECOND', 'RATIO', 'EVENTS, RATIO', 'EVENT TO REQUEST, P99 MS'],
-      ['nothing', ours.send_per_second, 1, 1, ours.ms_p99],
+      ['BESIDE', 'PUSHES A SECOND', 'RATIO', 'EVENTS, RATIO', 'CPU S / 1,000', 'EVENT TO REQUEST, P99 MS'],
+      ['nothing', ours.send_per_second, 1, 1, ours.send_cpu_seconds_per_1000, ours.ms_p99],
       [
         `${params['blackHoles']} black holes, ${holes.requests} requests`,
-        ...[holes.send_per_second, holes.ratio_send, holes.ratio_told, holes.ms_p99],
+        ...[holes.send_per_second, holes.ratio_send, holes.ratio_told, holes.send_cpu_seconds_per_1000, holes.ms_p99],
       ],
       [
         `${params['heldEvents']} events of a disabled webhook`,
-        ...[held.send_per_second, held.ratio_send, held.ratio_told, held.ms_p99],
+        ...[held.send_per_second, held.ratio_send, held.ratio_told, held.send_cpu_seconds_per_1000, held.ms_p99],
       ],
     ]),
     ...(others > busyCores

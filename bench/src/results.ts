@@ -156,6 +156,8 @@ interface WebhooksFigures {
   readonly ms_p99: number;
   /** Pushes, where apps send as fast as it goes. */
   readonly send_per_second: number;
+  /** Of a push and the request that tells of it. */
+  readonly send_cpu_seconds_per_1000: number;
   readonly processes: { readonly api: number; readonly worker: number };
   /** Of one endpoint's events; all of ours together. */
   readonly cpu_seconds_per_1000: number;
@@ -172,6 +174,7 @@ export interface Beside {
   readonly send_per_second: number;
   readonly ratio_send: number;
   readonly ratio_told: number;
+  readonly send_cpu_seconds_per_1000: number;
   readonly foreign_cores: number;
 }
 

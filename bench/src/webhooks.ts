@@ -113,9 +113,11 @@ export async function measureWebhooks(
   const toldMany = await tellAll(bench, senders, sizes.events);
   progress(`${senders.length} endpoints: ${Math.round(toldMany.perSecond)} requests a second`);
 
-  // First what the others are compared with, after one that warms up.
+  // First what the others are compared with, after one that warms up. Always in this order: what was sent just before leaves
+  // connections open.
   await sendAll(bench, senders, sizes);
-  const alone = { ...(await sendAll(bench, senders, sizes)), latencies: await sendSlowly(bench, senders, sizes) };
+  const calm = await sendSlowly(bench, senders, sizes);
+  const alone = { ...(await sendAll(bench, senders, sizes)), latencies: calm };
   progress(`nothing beside: ${describeRun(alone)}`);
   const holes = await digBlackHoles(bench, makeToldApp, sizes);
   for (const hole of holes) await setEnabled(sql, hole, true);
@@ -130,7 +132,8 @@ export async function measureWebhooks(
   const [held] = holes;
   if (held) await fillOutbox(sql, held, sizes.heldEvents);
   await settleOutbox(sql);
-  const besideHeld = { ...(await sendAll(bench, senders, sizes)), latencies: await sendSlowly(bench, senders, sizes) };
+  const heldLatencies = await sendSlowly(bench, senders, sizes);
+  const besideHeld = { ...(await sendAll(bench, senders, sizes)), latencies: heldLatencies };
   progress(`beside held events: ${describeRun(besideHeld)}`);
 
   const postgres = await readPostgresVersion(sql);
@@ -151,6 +154,7 @@ export async function measureWebhooks(
       ms_p50: rounded(percentile(alone.latencies, 0.5)),
       ms_p99: rounded(percentile(alone.latencies, 0.99)),
       send_per_second: Math.round(alone.sendPerSecond),
+      send_cpu_seconds_per_1000: rounded(alone.cpuSecondsPer1000),
       processes: { api: bench.processes.api.length, worker: bench.processes.worker.length },
       cpu_seconds_per_1000: rounded(told.cpu.worker + told.cpu.postgres + told.cpu.api + told.cpu.supervisor),
       cpu_seconds_per_1000_by_process: told.cpu,
@@ -233,6 +237,8 @@ async function untilEmpty(sql: Sql): Promise<void> {
 
 interface Sent {
   readonly sendPerSecond: number;
+  /** Of a push and the request that tells of it, all of ours together. */
+  readonly cpuSecondsPer1000: number;
   readonly toldPerSecond: number;
   readonly foreignCores: number;
 }
@@ -248,22 +254,24 @@ function compare(run: Run, alone: Run): Beside {
     send_per_second: Math.round(run.sendPerSecond),
     ratio_send: rounded(run.sendPerSecond / alone.sendPerSecond),
     ratio_told: rounded(run.toldPerSecond / alone.toldPerSecond),
+    send_cpu_seconds_per_1000: rounded(run.cpuSecondsPer1000),
     foreign_cores: run.foreignCores,
   };
 }
 
-function describeRun({ sendPerSecond, toldPerSecond, latencies }: Run): string {
+function describeRun({ sendPerSecond, toldPerSecond, cpuSecondsPer1000, latencies }: Run): string {
   const p99 = Math.round(percentile(latencies, 0.99));
-  return `${Math.round(sendPerSecond)} pushes and ${Math.round(toldPerSecond)} events a second; p99 ${p99} ms`;
+  return `${Math.round(sendPerSecond)} pushes and ${Math.round(toldPerSecond)} events a second, ${rounded(cpuSecondsPer1000)} CPU s / 1,000; p99 ${p99} ms`;
 }
 
 /** Each app sends to all of its devices, all at once, as fast as it goes; until every outcome has been told. */
 async function sendAll(bench: Bench, senders: readonly ToldApp[], { devicesEach }: Sizes): Promise<Sent> {
-  const { sql, receiver, endpoints } = bench;
+  const { sql, receiver, endpoints, processes } = bench;
   const pushes = senders.length * devicesEach;
   await receiver.reset();
   await endpoints.reset();
   const countOthers = await watchOthers();
+  const before = await readCpuSeconds(processes);
   const startedAtMs = Date.now();
   await Promise.all(senders.map((app) => post(bench, app, { audience: { all: true }, content })));
   const counts = await untilTold(endpoints, pushes);
@@ -271,10 +279,13 @@ async function sendAll(bench: Bench, senders: readonly ToldApp[], { devicesEach 
     SELECT count(*) FILTER (WHERE status = 'sending') AS open, max(finished_at) AS finished_at FROM messages`;
   if (!row || row.open > 0) throw new BenchError('messages are under way whose outcomes have all been told');
   const foreignCores = await countOthers();
+  const after = await readCpuSeconds(processes);
+  const sumOf = (each: typeof before) => each.api + each.worker + each.supervisor + each.postgres;
   await receiver.expectPushes({ webpush: pushes });
   return {
     sendPerSecond: (pushes / (row.finishedAt.getTime() - startedAtMs)) * 1000,
     toldPerSecond: (pushes / (counts.lastAtMs - startedAtMs)) * 1000,
+    cpuSecondsPer1000: ((sumOf(after) - sumOf(before)) / pushes) * 1000,
     foreignCores,
   };
 }
