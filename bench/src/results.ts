@@ -185,26 +185,6 @@ export interface WebhooksMeasured extends Measured<'webhooks', WebhooksFigures> 
   readonly held: Beside;
 }
 
-export interface ReportsMeasured
-  extends Measured<
-    'reports',
-    {
-      /** From the request to the whole answer. */
-      readonly revenue_ms_p50: number;
-      readonly revenue_ms_p95: number;
-      readonly revenue_by_day_ms_p50: number;
-      readonly events_ms_p50: number;
-      /** To class and store them, by one process. */
-      readonly seconds_per_100000_purchases: number;
-      /** To sum up all events anew. */
-      readonly rebuild_seconds: number;
-      readonly foreign_cores: number;
-    }
-  > {
-  readonly raw: { readonly name: string; readonly ms: number };
-  readonly ratio_raw: number;
-}
-
 export interface ImportMeasured {
   readonly work: 'import';
   readonly params: Readonly<Record<string, string | number | boolean>>;
@@ -229,8 +209,7 @@ export type AnyMeasured =
   | Http2Measured
   | AudienceMeasured
   | WebhooksMeasured
-  | EventsMeasured
-  | ReportsMeasured;
+  | EventsMeasured;
 
 export type Result<Any extends AnyMeasured = AnyMeasured> = Any & {
   readonly machine: Machine;
