@@ -2,9 +2,10 @@
 // of these has ended a process, held a caller for ever or left a pool without connections. Reaches into the driver where it
 // must, and nobody else does.
 
+import { Writable } from 'node:stream';
 import type postgres from 'postgres';
 import type { DatabaseSockets } from './database-socket.ts';
-import type { Sql } from './db.ts';
+import type { Fragment, Sql } from './db.ts';
 
 type TransactionSql = postgres.TransactionSql<{ bigint: number }>;
 
@@ -25,6 +26,8 @@ interface Statement {
   tagged: boolean;
   options: { onexecute?: (connection: DriverConnection) => unknown; simple?: boolean };
   cancelled: unknown;
+  active: boolean;
+  resolve(result: unknown): void;
   reject(error: Error): void;
   cancel(): void;
 }
@@ -248,6 +251,28 @@ function giveUp(statement: Statement, waitMs: number): void {
   statement.args = [];
   statement.tagged = false;
   statement.options = { simple: true };
+}
+
+/**
+ * Where the rows of a statement `COPY … FROM STDIN` are written to. The driver's statement is answered with it, and from then on
+ * what the server says against the rows reaches nobody: once the last row was written, the stream neither finishes nor fails.
+ * Here it fails with whatever the statement fails with. Rejects when the server does not take the statement at all.
+ */
+export async function openCopy(copy: Fragment): Promise<Writable> {
+  const statement = copy as unknown as Statement;
+  const { resolve } = statement;
+  statement.resolve = (result) => {
+    if (result instanceof Writable) {
+      // The refusal may come in the same breath as the answer, before anybody can listen; it is told to whoever asks how it ended.
+      result.on('error', () => undefined);
+      statement.reject = (error) => {
+        statement.active = false;
+        result.destroy(error);
+      };
+    }
+    resolve(result);
+  };
+  return copy.writable();
 }
 
 function lostError(): Error {
