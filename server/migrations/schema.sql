@@ -406,6 +406,16 @@ CREATE TABLE field_uses (
   CONSTRAINT field_uses_previews_check CHECK ((previews > 0))
 );
 
+CREATE TABLE former_links (
+  app_id uuid NOT NULL,
+  device_id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  until timestamp with time zone NOT NULL,
+  CONSTRAINT former_links_pkey PRIMARY KEY (app_id, device_id, user_id)
+);
+CREATE INDEX former_links_by_user ON public.former_links USING btree (app_id, user_id);
+CREATE INDEX former_links_until ON public.former_links USING btree (app_id, until);
+
 CREATE TABLE imports (
   app_id uuid NOT NULL,
   fingerprint bytea NOT NULL,

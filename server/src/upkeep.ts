@@ -2,11 +2,13 @@
 // fails is logged and keeps none of the others.
 import { deleteOldCredentialMinutes, findLargestAttributionWindowHours, listApps } from './apps/queries.ts';
 import { deletePastPaces } from './delivery/pace-queries.ts';
-import { ensureDeliveryPartitions } from './delivery/partitions.ts';
+import { ensureDeliveryPartitions, listPartitions } from './delivery/partitions.ts';
 import { dropOldDeliveries, keepDaysOf, type RetentionDeps } from './delivery/retention.ts';
+import { deleteFormerLinksBefore } from './devices/link-queries.ts';
 import { ensureEventPartitions } from './events/partitions.ts';
 import { dropOldEvents } from './events/retention.ts';
 import { removeOldMessages } from './messages/retention.ts';
+import { mintedAtMs, type Uuid } from './platform/ids.ts';
 import { runAlone } from './platform/run-alone.ts';
 import { deleteFullBuckets } from './quotas/queries.ts';
 import { settleDue } from './reports/settle.ts';
@@ -49,14 +51,9 @@ export function startUpkeep(deps: UpkeepDeps): Upkeep {
       await settleDue(deps);
       await dropOldDeliveries(deps, keepDays);
     });
-    const apps = await listApps(sql);
-    await step('remove messages', () =>
-      removeOldMessages(
-        deps,
-        apps.map(({ id }) => id),
-        keepDays,
-      ),
-    );
+    const appIds = (await listApps(sql)).map(({ id }) => id);
+    await step('forget former links', () => forgetFormerLinks(deps, appIds));
+    await step('remove messages', () => removeOldMessages(deps, appIds, keepDays));
     const { eventRetentionDays } = deps;
     if (eventRetentionDays !== null) await step('drop events', () => dropOldEvents(deps, eventRetentionDays));
     await step('remove counts of refusals', () => deleteOldCredentialMinutes(sql, clock));
@@ -81,4 +78,17 @@ export function startUpkeep(deps: UpkeepDeps): Upkeep {
       clearInterval(timer);
     },
   };
+}
+
+const linksAtOnce = 5_000;
+const dayMs = 86_400_000;
+
+/** Whose a device was is asked for as long as a delivery of that time may be there; a day makes up for clocks and slow commits. */
+async function forgetFormerLinks({ sql }: UpkeepDeps, appIds: readonly Uuid[]): Promise<void> {
+  const [oldest] = await listPartitions(sql);
+  if (!oldest) return;
+  const before = new Date(mintedAtMs(oldest.from) - dayMs);
+  for (const appId of appIds) {
+    while ((await deleteFormerLinksBefore(sql, appId, before, linksAtOnce)) === linksAtOnce);
+  }
 }

@@ -8,6 +8,7 @@ import type { Uuid } from '../platform/ids.ts';
 import { listSlottedAndNumbered } from '../properties/queries.ts';
 import type { Device } from './device.ts';
 import { appendChanges } from './device-history.ts';
+import { insertFormerLinks } from './link-queries.ts';
 import { lockDevice, updateUnsubscribed } from './queries.ts';
 
 /** False: there is no such device. Repeating it changes nothing. */
@@ -29,6 +30,7 @@ export async function optOutDevice(
 export async function optOutLocked(tx: Tx, clock: Clock, appId: Uuid, devices: readonly Device[]): Promise<void> {
   if (devices.length === 0) return;
   const ids = devices.map((device) => device.id);
+  await insertFormerLinks(tx, clock, appId, ids);
   await updateUnsubscribed(tx, appId, ids);
   await writeCopies(tx, appId, { profile: null, devices, slotted: await listSlottedAndNumbered(tx, appId, []) });
   await updateActive(tx, appId, ids, false);

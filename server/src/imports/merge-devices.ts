@@ -15,6 +15,7 @@ import type { Environment, Platform } from '../channels/channel.ts';
 import { claimTokens } from '../devices/claim-tokens.ts';
 import type { Device } from '../devices/device.ts';
 import { insertDevices } from '../devices/insert-many.ts';
+import { insertFormerLinks } from '../devices/link-queries.ts';
 import { lockDevice, updateKnown, updateTokenDevice } from '../devices/queries.ts';
 import type { DeviceToken } from '../devices/token.ts';
 import { ApiError } from '../platform/api-error.ts';
@@ -250,6 +251,11 @@ export async function writeDevices(
     );
   }
 
+  const moved = states.filter(({ known, ownerId }) => known?.row.externalId && known.row.externalId !== ownerId);
+  if (moved.length > 0) {
+    const movedIds = moved.map(({ id }) => id);
+    await insertFormerLinks(tx, clock, appId, movedIds);
+  }
   let [updated, unchanged, optedOut] = [0, 0, 0];
   const writes: Promise<void>[] = [];
   for (const state of states) {

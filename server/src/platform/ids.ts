@@ -35,6 +35,11 @@ export function uuidFloorOf(instant: Date): Uuid {
   return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
 }
 
+/** When a UUIDv7 was minted; milliseconds since the epoch. */
+export function mintedAtMs(uuid: Uuid): number {
+  return Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16);
+}
+
 /** The 16 bytes of a canonical UUID. */
 export function uuidToBytes(uuid: Uuid): Buffer {
   return Buffer.from(uuid.replaceAll('-', ''), 'hex');

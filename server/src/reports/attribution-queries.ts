@@ -98,27 +98,39 @@ export async function listDevicesOfUsers(
     WHERE app_id = ${appId} AND external_id = ANY(${externalIds as string[]}::text[]) AND user_id IS NOT NULL`;
 }
 
-export interface DeliveryOfPerson {
-  /** The user it was stored with; else its device. */
-  readonly personId: Uuid;
+/** The users whom any of these devices belonged to before: under whom deliveries to them may be stored. */
+export async function listFormerOwners(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[]): Promise<Uuid[]> {
+  const rows = await tx<{ userId: Uuid }[]>`
+    SELECT DISTINCT user_id FROM former_links
+    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
+  return rows.map(({ userId }) => userId);
+}
+
+export interface StoredDelivery {
+  readonly deviceId: Uuid;
+  /** Whose the device was when it was sent; null: nobody's. */
+  readonly userId: Uuid | null;
   readonly batchId: Uuid;
   readonly sentAt: Date;
   readonly clickedAt: Date | null;
 }
 
-/** Deliveries with status `sent` of these people that were sent or clicked in a range, whose end is included. */
-export async function listDeliveriesOfPeople(
+/**
+ * Deliveries with status `sent` that were sent or clicked in a range, whose end is included, and are stored under these: users, or
+ * devices for the time that they were nobody's.
+ */
+export async function listDeliveriesUnder(
   tx: Tx,
-  personIds: readonly Uuid[],
+  ids: readonly Uuid[],
   range: Range,
   beforeBatchId: Uuid,
-): Promise<DeliveryOfPerson[]> {
+): Promise<StoredDelivery[]> {
   const from = new Date(range.fromMs);
   // Stored to the microsecond, compared to the millisecond.
   const to = new Date(range.toMs + 1);
-  return tx<DeliveryOfPerson[]>`
-    SELECT coalesce(user_id, device_id) AS person_id, batch_id, done_at AS sent_at, clicked_at FROM deliveries
-    WHERE coalesce(user_id, device_id) = ANY(${personIds as Uuid[]}::uuid[]) AND batch_id < ${beforeBatchId}
+  return tx<StoredDelivery[]>`
+    SELECT device_id, user_id, batch_id, done_at AS sent_at, clicked_at FROM deliveries
+    WHERE coalesce(user_id, device_id) = ANY(${ids as Uuid[]}::uuid[]) AND batch_id < ${beforeBatchId}
       AND status = 1 AND done_at < ${to} AND (done_at >= ${from} OR (clicked_at >= ${from} AND clicked_at < ${to}))`;
 }
 

@@ -5,8 +5,9 @@ import { type Uuid, uuidFloorOf } from '../platform/ids.ts';
 import { type Credit, classify, type SentDelivery, unattributed } from './attribution.ts';
 import {
   type AttributableEvent,
-  listDeliveriesOfPeople,
+  listDeliveriesUnder,
   listDevicesOfUsers,
+  listFormerOwners,
   listMessagesOfBatches,
   listOwners,
 } from './attribution-queries.ts';
@@ -64,40 +65,53 @@ export async function classifyEvents(
   });
 }
 
-/** What was sent to people or clicked by them in a range: by user, or by the device of nobody. */
+/**
+ * What was sent to people or clicked by them in a range: of a user all that was sent to them, and to a device of theirs while it was
+ * nobody's; of a device that is nobody's all that was sent to it, whoever it belonged to.
+ */
 async function readDeliveries(
   tx: Tx,
   appId: Uuid,
   people: readonly (Person | undefined)[],
   range: Range,
 ): Promise<Map<Uuid, SentDelivery[]>> {
-  // A delivery is stored under its user, or under a device that was nobody's when it was sent: that is now its owner's.
-  const personOf = new Map<Uuid, Uuid>();
+  const userIds = new Set<Uuid>();
   const externalIds = new Set<string>();
+  const nobodys = new Set<Uuid>();
   for (const person of people) {
     if (person === undefined) continue;
-    personOf.set(person.id, person.id);
-    if (person.externalId !== null) externalIds.add(person.externalId);
+    if (person.externalId === null) nobodys.add(person.id);
+    else {
+      userIds.add(person.id);
+      externalIds.add(person.externalId);
+    }
   }
-  const owned = externalIds.size === 0 ? [] : await listDevicesOfUsers(tx, appId, [...externalIds]);
-  // An external id may be another person's by now: then its devices are not this one's.
-  for (const { deviceId, userId } of owned) if (personOf.has(userId)) personOf.set(deviceId, userId);
   const found = new Map<Uuid, SentDelivery[]>();
-  if (personOf.size === 0) return found;
+  if (userIds.size + nobodys.size === 0) return found;
+  const owned = externalIds.size === 0 ? [] : await listDevicesOfUsers(tx, appId, [...externalIds]);
+  const ownerOf = new Map(owned.map(({ deviceId, userId }) => [deviceId, userId]));
+  // A delivery is found by whom it is stored under: its user, or its device.
+  const formerIds = nobodys.size === 0 ? [] : await listFormerOwners(tx, appId, [...nobodys]);
+  const ids = new Set([...userIds, ...ownerOf.keys(), ...nobodys, ...formerIds]);
   const beforeBatchId = uuidFloorOf(new Date(range.toMs + clocksDifferMs));
-  const deliveries = await listDeliveriesOfPeople(tx, [...personOf.keys()], range, beforeBatchId);
+  const deliveries = await listDeliveriesUnder(tx, [...ids], range, beforeBatchId);
   if (deliveries.length === 0) return found;
   const batchIds = new Set(deliveries.map(({ batchId }) => batchId));
   const batches = await listMessagesOfBatches(tx, appId, [...batchIds]);
   const messageOf = new Map(batches.map(({ id, messageId }) => [id, messageId]));
-  for (const { personId, batchId, sentAt, clickedAt } of deliveries) {
-    const person = personOf.get(personId);
-    const messageId = messageOf.get(batchId);
-    if (person === undefined || messageId === undefined) continue;
-    const delivery = { messageId, sentAtMs: sentAt.getTime(), clickedAtMs: clickedAt?.getTime() ?? null };
-    const known = found.get(person);
+  const add = (personId: Uuid, delivery: SentDelivery): void => {
+    const known = found.get(personId);
     if (known) known.push(delivery);
-    else found.set(person, [delivery]);
+    else found.set(personId, [delivery]);
+  };
+  for (const { deviceId, userId, batchId, sentAt, clickedAt } of deliveries) {
+    const messageId = messageOf.get(batchId);
+    if (messageId === undefined) continue;
+    const delivery = { messageId, sentAtMs: sentAt.getTime(), clickedAtMs: clickedAt?.getTime() ?? null };
+    const user = userId ?? ownerOf.get(deviceId);
+    // An external id may be another person's by now: then its devices are not this one's.
+    if (user !== undefined && userIds.has(user)) add(user, delivery);
+    if (nobodys.has(deviceId)) add(deviceId, delivery);
   }
   return found;
 }

@@ -6,7 +6,7 @@ import { listPartitions } from '../delivery/partitions.ts';
 import { findKeptSince } from '../events/retention-queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, type Tx, transaction } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { mintedAtMs, type Uuid } from '../platform/ids.ts';
 import { type AttributedName, attributedNames } from './attribution.ts';
 import {
   type AttributableEvent,
@@ -47,7 +47,7 @@ export async function rebuildAttribution(
   const counts = { purchase: 0, install: 0, session_start: 0 };
   let range: Range | null = null;
   if (oldest && found) {
-    const keptFromMs = Number.parseInt(oldest.from.replaceAll('-', '').slice(0, 12), 16);
+    const keptFromMs = mintedAtMs(oldest.from);
     const keptSinceMs = (await findKeptSince(sql))?.getTime() ?? 0;
     const firstMs = Math.max(found.first.getTime(), asked.fromMs ?? 0, keptFromMs + windowHours * hourMs, keptSinceMs);
     const endMs = Math.min(found.last.getTime() + quarterMs, asked.toMs ?? clock.nowMs());

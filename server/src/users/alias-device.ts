@@ -3,6 +3,7 @@
 import { listAudienceRows, listDeviceIdsOfUser } from '../audience/queries.ts';
 import { writeCopies } from '../audience/write-copies.ts';
 import type { Device } from '../devices/device.ts';
+import { insertFormerLinks } from '../devices/link-queries.ts';
 import { findLink, lockDevice, updateIdentified, updateUnidentified } from '../devices/queries.ts';
 import { notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -26,7 +27,10 @@ export async function copyToDevices(
   if (aliasedId !== null) {
     const aliased = locked.find(({ device }) => device.id === aliasedId);
     if (!aliased) throw notFound();
-    if (aliased.externalId !== user.externalId) await updateIdentified(tx, clock, appId, aliasedId);
+    if (aliased.externalId !== user.externalId) {
+      if (aliased.externalId !== null) await insertFormerLinks(tx, clock, appId, [aliasedId]);
+      await updateIdentified(tx, clock, appId, aliasedId);
+    }
   }
   const devices = locked.map(({ device }) => device);
   // Only now: until the devices were locked, others could give slots to keys that these devices hold.
@@ -55,6 +59,7 @@ export async function linkDevice(
   if (!device || !link) throw notFound();
   const { externalId, identifiedAt } = link;
   if (externalId === (user?.externalId ?? null)) return { formerExternalId: undefined, identifiedAt };
+  if (externalId !== null) await insertFormerLinks(tx, clock, appId, [deviceId]);
   const since = user === null ? null : await updateIdentified(tx, clock, appId, deviceId);
   if (user === null) await updateUnidentified(tx, appId, deviceId);
   // Only now: until the device was locked, others could give slots to keys that it holds.

@@ -1,6 +1,8 @@
 // A user is erased: profile and links at once, and each device is opted out and loses what it held of its own. The former user id
 // resolves to nothing any more, so what deliveries keep of it names nobody; the same external id gets a new one. What other
 // tables still name is cleared afterwards, within the day (`erasures.ts`).
+
+import { deleteFormerLinksOfUser } from '../devices/link-queries.ts';
 import { optOutLocked } from '../devices/opt-out-devices.ts';
 import { clearOwnProperties } from '../devices/queries.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -37,6 +39,7 @@ async function eraseIn(
   await clearOwnProperties(tx, appId, deviceIds);
   const emptied = devices.map((device) => ({ ...device, properties: {} }));
   await optOutLocked(tx, clock, appId, emptied);
+  await deleteFormerLinksOfUser(tx, appId, userId);
   const user = await deleteUser(tx, appId, externalId);
   await deletePerson(tx, appId, externalId);
   const forgottenIds = deviceIds.map(() => mintUuid(clock.nowMs()));

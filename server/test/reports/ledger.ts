@@ -14,6 +14,7 @@ export interface Stage {
   /** A user's device. */
   deviceOf(externalId: string): Promise<string>;
   login(externalId: string, device: string): Promise<void>;
+  logout(device: string): Promise<void>;
   track(...events: object[]): Promise<void>;
   buy(who: object, amount: number, currency: string, occurredAt?: string): Promise<void>;
 }
@@ -32,6 +33,9 @@ export function stage(t: Bundle): Stage {
   return {
     t,
     login,
+    async logout(device) {
+      ok(await t.server.post('/v1/identify', { device_id: device, external_id: null }));
+    },
     track,
     async at(instant) {
       const date = new Date(instant);
@@ -69,7 +73,7 @@ export function stage(t: Bundle): Stage {
 }
 
 export interface Ledger {
-  readonly messages: Readonly<Record<'m1' | 'm2' | 'm3' | 'm4' | 'm5', string>>;
+  readonly messages: Readonly<Record<'m1' | 'm2' | 'm3' | 'm4' | 'm5' | 'm6' | 'm7', string>>;
   /** Of March in Berlin. */
   readonly revenue: readonly object[];
   readonly byMessage: readonly object[];
@@ -145,6 +149,29 @@ export async function playMarch(s: Stage): Promise<Ledger> {
   await s.buy({ device_id: y }, 0.5, 'USD');
   await s.buy({ external_id: 'dora' }, 6.66, 'USD');
 
+  // A device that passes on, and is then nobody's: what was sent to it counts for what is bought on it, whose ever it was, and
+  // for those whose it was.
+  await s.at('2027-03-18T10:00:00Z');
+  const z = await s.deviceOf('gina');
+  const m6 = await s.send({ external_ids: ['gina'] });
+  await s.at('2027-03-18T10:05:00Z');
+  await s.click(m6, z);
+  await s.at('2027-03-18T11:00:00Z');
+  await s.login('hugo', z);
+  await s.at('2027-03-18T11:30:00Z');
+  const m7 = await s.send({ external_ids: ['hugo'] });
+  await s.at('2027-03-18T12:00:00Z');
+  await s.logout(z);
+  await s.at('2027-03-18T12:30:00Z');
+  // The click of m6 beats the newer m7.
+  await s.buy({ device_id: z }, 11.11, 'CHF');
+  await s.buy({ external_id: 'hugo' }, 1.01, 'CHF');
+  await s.buy({ external_id: 'gina' }, 2.22, 'CHF');
+  // 24 hours and 25 minutes after the click, 23 hours after m7 was sent; and a millisecond after its window.
+  await s.at('2027-03-19T11:30:00.001Z');
+  await s.buy({ device_id: z }, 5.05, 'CHF', '2027-03-19T10:30:00Z');
+  await s.buy({ device_id: z }, 0.3, 'CHF');
+
   // A day of 23 hours, to the millisecond at both of its ends; tracked late and in any order.
   await s.at('2027-03-29T00:00:00Z');
   await s.buy({ external_id: 'fred' }, 8, 'EUR', '2027-03-28T22:00:00.000Z');
@@ -158,8 +185,16 @@ export async function playMarch(s: Stage): Promise<Ledger> {
 
   const none = { amount: '0', purchases: 0 };
   return {
-    messages: { m1, m2, m3, m4, m5 },
+    messages: { m1, m2, m3, m4, m5, m6, m7 },
     revenue: [
+      {
+        currency: 'CHF',
+        total: '19.69',
+        purchases: 5,
+        direct: { amount: '13.33', purchases: 2 },
+        influenced: { amount: '6.06', purchases: 2 },
+        unattributed: { amount: '0.3', purchases: 1 },
+      },
       {
         currency: 'EUR',
         total: '131.12',
@@ -187,6 +222,7 @@ export async function playMarch(s: Stage): Promise<Ledger> {
     ],
     byMessage: [
       { message_id: m1, currency: 'EUR', direct: { amount: '100', purchases: 2 }, influenced: none },
+      { message_id: m6, currency: 'CHF', direct: { amount: '13.33', purchases: 2 }, influenced: none },
       { message_id: m4, currency: 'USD', direct: { amount: '7.77', purchases: 2 }, influenced: none },
       {
         ...{ message_id: m3, currency: 'EUR', direct: { amount: '1.115', purchases: 1 } },
@@ -198,6 +234,7 @@ export async function playMarch(s: Stage): Promise<Ledger> {
         influenced: { amount: '1999999999999.1230001', purchases: 3 },
       },
       { message_id: m5, currency: 'USD', direct: none, influenced: { amount: '6.66', purchases: 1 } },
+      { message_id: m7, currency: 'CHF', direct: none, influenced: { amount: '6.06', purchases: 2 } },
     ],
     events: {
       install: { count: 2, direct: 1, influenced: 0, unattributed: 1 },
