@@ -58,3 +58,17 @@ it('R-93 a migration that fails leaves nothing of itself behind, and runs again 
     '9001_draft.sql',
   ]);
 });
+
+it('R-93 a migration outside a transaction is noted when it is done, and is repeated when it did not come to that', async () => {
+  const migrations = await listMigrations();
+  const draft = { number: 9002, name: '9002_draft.sql', checksum: 'x', inTransaction: false };
+  const statement = 'INDEX CONCURRENTLY IF NOT EXISTS apps_by_draft ON apps';
+  await expect(migrate(sql, [...migrations, { ...draft, text: `CREATE ${statement} (no_such_column)` }])).rejects.toThrow();
+  expect(await sql`SELECT 1 FROM schema_migrations WHERE number = 9002`).toEqual([]);
+  // As after a process that ended between the two.
+  await sql.unsafe(`CREATE ${statement} (name)`);
+  const mended = { ...draft, text: `CREATE ${statement} (name)` };
+  expect(await migrate(sql, [...migrations, mended])).toEqual(['9002_draft.sql']);
+  expect(await migrate(sql, [...migrations, mended])).toEqual([]);
+  await sql`DROP INDEX apps_by_draft`;
+});

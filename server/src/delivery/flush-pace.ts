@@ -12,8 +12,8 @@ export interface FlushPace {
 
 /** However slow commits are, this much is gathered: else a slow database would be asked for more of them. */
 const waitMsLeast = 150;
-/** What is kept in hand for a flush that takes a little longer than the last. */
-const marginMs = 25;
+/** What is kept in hand for a flush that takes longer than the last ones: a disk may take 200 ms at any time. */
+const marginMs = 200;
 /** A process that has just begun is slow, and does not know it yet. */
 const firstMs = 100;
 /** The slowest of late counts; it is forgotten over some ten flushes. */

@@ -16,7 +16,11 @@ interface Migration {
   readonly name: string;
   readonly text: string;
   readonly checksum: string;
-  /** A header line `-- no transaction` opts out, for what PostgreSQL refuses inside one (CREATE INDEX CONCURRENTLY). */
+  /**
+   * A header line `-- no transaction` opts out, for what PostgreSQL refuses inside one (CREATE INDEX CONCURRENTLY). Such a file holds
+   * one statement, since several sent together are a transaction again, and one that does no harm when it is repeated: a process
+   * that ends in the middle leaves it undone.
+   */
   readonly inTransaction: boolean;
 }
 
@@ -86,22 +90,29 @@ type Connection = Awaited<ReturnType<Sql['reserve']>>;
 async function apply(connection: Connection, migration: Migration): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      if (migration.inTransaction) await connection`BEGIN`;
-      // The ledger row first: were the advisory lock ever lost, a concurrent run would clash here and not half-way through.
-      await connection`
-        INSERT INTO schema_migrations (number, name, checksum)
-        VALUES (${migration.number}, ${migration.name}, ${migration.checksum})`;
-      await failpoint('migrate.mid');
-      await connection.unsafe(migration.text).simple();
-      if (migration.inTransaction) await connection`COMMIT`;
+      if (migration.inTransaction) {
+        await connection`BEGIN`;
+        // The ledger row first: were the advisory lock ever lost, a concurrent run would clash here and not half-way through.
+        await note(connection, migration);
+        await failpoint('migrate.mid');
+        await connection.unsafe(migration.text).simple();
+        await connection`COMMIT`;
+      } else {
+        await connection.unsafe(migration.text).simple();
+        await failpoint('migrate.mid');
+        await note(connection, migration);
+      }
       return;
     } catch (error) {
       if (migration.inTransaction) await connection`ROLLBACK`.catch(() => undefined);
-      else await connection`DELETE FROM schema_migrations WHERE number = ${migration.number}`.catch(() => undefined);
       // A busy table held its lock for longer than lock_timeout: stand back so that its traffic goes on, then try again.
       const isLockTimeout = (error as { code?: string }).code === '55P03';
       if (!isLockTimeout || attempt === 20) throw error;
       await new Promise((resolve) => setTimeout(resolve, 250 * attempt));
     }
   }
+}
+
+async function note(connection: Connection, { number, name, checksum }: Migration): Promise<void> {
+  await connection`INSERT INTO schema_migrations (number, name, checksum) VALUES (${number}, ${name}, ${checksum})`;
 }

@@ -1,4 +1,5 @@
 // The server and its SDK, each with the other's work: a service that runs, a receiver that verifies as a customer's would.
+import Stripe from 'stripe';
 import { describe, expect, it } from 'vitest';
 import { verifyWebhook } from '../../../node/src/verify-webhook.ts';
 import { createSeal } from '../../src/platform/seal.ts';
@@ -48,6 +49,16 @@ describe('R-20 verifyWebhook of the SDK', () => {
       expect(() => verify(again, shop.secret)).toThrow(expect.objectContaining({ reason: 'wrong_signature' }));
       expect(() => verify(each, `${shop.secret}x`)).toThrow(expect.objectContaining({ reason: 'wrong_signature' }));
     }
+  });
+
+  it("agrees with Stripe's own verifier: both take it as it was sent, and refuse it parsed and written again", async () => {
+    const shop = await openShop(t);
+    const { raw, headers, body } = await tellOne(shop);
+    const { webhooks } = new Stripe('sk_test_0');
+    const byStripe = (text: Buffer) =>
+      webhooks.constructEvent(text, headers['service-signature'] ?? '', shop.secret, 300, undefined, t.clock.nowMs());
+    expect(byStripe(raw)).toEqual(body);
+    expect(() => byStripe(Buffer.from(JSON.stringify(body, null, 1)))).toThrow(/No signatures found/);
   });
 
   it('takes a test', async () => {
