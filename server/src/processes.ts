@@ -41,11 +41,6 @@ const restartMsLeast = 200;
 const restartMsMost = 5000;
 /** A process that lived this long did not die of its start. */
 const settledMs = 10_000;
-/**
- * What a push leaves lives until its outcome is written, longer than V8's young generation lasts by default: most of it was copied
- * twice and swept late. This much, in MB, halves the collections of a send.
- */
-const workerFlags = ['--max-semi-space-size=24', '--min-semi-space-size=24'];
 /** A terminal and npm both deliver one Ctrl-C: only a later signal is a second one. */
 const secondSignalMs = 1000;
 
@@ -176,7 +171,6 @@ class Children {
         const startedAt = performance.now();
         const child = fork(fileURLToPath(new URL(`./process${moduleExtension}`, import.meta.url)), {
           env: processEnvironment(),
-          execArgv: [...process.execArgv, ...(role === 'worker' ? workerFlags : [])],
         });
         this.#alive.add(child);
         child.send({ type: 'start', role, name, databaseUrl } satisfies ToProcess);
