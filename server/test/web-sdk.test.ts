@@ -212,6 +212,34 @@ describe('track of the browser SDK', () => {
     expect([await eventsOf(app), errors]).toEqual([expect.objectContaining({ length: 2 }), []]);
   });
 
+  it('is the event of who did it, offline and on a browser that somebody else logged in to meanwhile', async () => {
+    const app = await t.newApp();
+    const carillon = clientOf(app);
+    await carillon.subscribe();
+    await carillon.identify('ada');
+    const real = fetch;
+    Object.assign(navigator, { onLine: false });
+    vi.stubGlobal('fetch', async () => {
+      throw new TypeError('offline');
+    });
+    await carillon.track('purchase', { amount: 5, currency: 'EUR' });
+    await expect(carillon.identify(null)).rejects.toBeInstanceOf(NetworkError);
+    await expect(carillon.identify('bob')).rejects.toBeInstanceOf(NetworkError);
+    await carillon.track('read');
+    Object.assign(navigator, { onLine: true });
+    vi.stubGlobal('fetch', real);
+    await carillon.refresh();
+    await send();
+    const stored = (await eventsOf(app)).map(({ name, externalId }) => [name, externalId]);
+    expect(new Map(stored as [string, string][])).toEqual(
+      new Map([
+        ['purchase', 'ada'],
+        ['read', 'bob'],
+      ]),
+    );
+    expect(errors).toEqual([]);
+  });
+
   it('goes on after an opt-out and a new subscription under the same device', async () => {
     const app = await t.newApp();
     const carillon = clientOf(app);

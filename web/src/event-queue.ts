@@ -1,7 +1,8 @@
 // Tracked events on their way to the service: kept in IndexedDB until it has taken them, so offline and reload lose none.
-// An event waits until this browser is a device, for only then can the service tell a repeat from a second one.
+// An event waits until this browser is a device, for only then can the service tell a repeat from a second one, and until the
+// service takes that device for the person who did it: a browser may be shared, and nobody gets what another did.
 import { inTransaction } from './database.ts';
-import { findBrowser, isMissing, noteMissing } from './device-id.ts';
+import { type Browser, findBrowser, type Identity, isMissing, noteMissing } from './device-id.ts';
 import { ApiError } from './errors.ts';
 import { oneAtATime } from './lock.ts';
 import { callApi, type Pause } from './transport.ts';
@@ -33,6 +34,8 @@ interface QueuedEvent {
   readonly scope: string;
   /** Fixed when first sent, so that a repeat is recognised; null while there is no device. */
   readonly deviceId: string | null;
+  /** Who did it; null: nobody was logged in. An earlier version of the SDK did not keep it. */
+  readonly externalId?: string | null;
   readonly event: TrackedEvent;
 }
 
@@ -70,7 +73,8 @@ function depthOf(value: unknown): number {
 }
 
 export async function queueEvent(scope: string, event: TrackedEvent): Promise<void> {
-  const queued: QueuedEvent = { scope, deviceId: null, event };
+  const externalId = (await findBrowser(scope))?.identity?.externalId ?? null;
+  const queued: QueuedEvent = { scope, deviceId: null, externalId, event };
   await inTransaction('events', 'readwrite', (store) => {
     store.add(queued);
     const waiting = store.index('scope').getAllKeys(scope);
@@ -85,60 +89,80 @@ export async function queueEvent(scope: string, event: TrackedEvent): Promise<vo
  * the service cannot be reached or refuses the caller, and keeps the events. Events the service finds invalid are
  * dropped and told to `onError`, or one of them would hold up all the others.
  */
-export async function sendEvents(scope: string, onError: (error: unknown) => void, pause?: Pause): Promise<void> {
-  await oneAtATime(`events ${scope}`, async () => {
-    let size = batchMax;
-    let blind = 0;
-    for (;;) {
-      const browser = await findBrowser(scope);
-      if (!browser?.deviceId || isMissing(browser, eventsPath)) return;
-      const { deviceId } = browser;
-      const batch = await takeBatch(scope, deviceId, size);
-      if (batch.length === 0) return;
-      const events = batch.map((queued) => ({ ...queued.event, device_id: queued.deviceId }));
-      try {
-        await callApi(browser, { method: 'POST', path: eventsPath, body: { events } }, pause);
-        await drop(batch);
-        size = Math.min(batchMax, size * 2);
-      } catch (error) {
-        if (!(error instanceof ApiError)) throw error;
-        if (error.status === 404) {
-          const strangers = batch.filter((queued) => queued.deviceId !== deviceId);
-          if (strangers.length === 0) await noteMissing(scope, browser, eventsPath);
-          if (strangers.length === 0) throw error;
-          await keep(strangers.map((queued) => ({ ...queued, deviceId })));
-        } else if (error.status === 400 || error.status === 413) {
-          const invalid = invalidOf(batch, error);
-          if (invalid.length === 0 && batch.length > 1) {
-            // Nobody says which it is, so it is looked for, by halves.
-            size = Math.ceil(batch.length / 2);
-            continue;
-          }
-          await drop(invalid.length > 0 ? invalid : batch);
-          if (invalid.length === 0) blind += 1;
-          // A service that finds fault with everything is not asked about every event at one go.
-          if (blind >= blindMax) throw error;
-          onError(error);
-        } else {
-          throw error;
-        }
-      }
-    }
-  });
+export function sendEvents(scope: string, onError: (error: unknown) => void, pause?: Pause): Promise<void> {
+  return oneAtATime(`events ${scope}`, () => drainEvents(scope, onError, pause));
 }
 
-/** The oldest events, each with its device from now on. */
-async function takeBatch(scope: string, deviceId: string, size: number): Promise<QueuedEvent[]> {
+/** The same, for who holds the lock of the events. */
+export async function drainEvents(scope: string, onError: (error: unknown) => void, pause?: Pause): Promise<void> {
+  let size = batchMax;
+  let blind = 0;
+  for (;;) {
+    const browser = await findBrowser(scope);
+    if (!browser?.deviceId || isMissing(browser, eventsPath)) return;
+    const { deviceId } = browser;
+    const batch = await takeBatch(scope, deviceId, personOf(browser), size);
+    if (batch.length === 0) return;
+    const events = batch.map((queued) => ({ ...queued.event, device_id: queued.deviceId }));
+    try {
+      await callApi(browser, { method: 'POST', path: eventsPath, body: { events } }, pause);
+      await drop(batch);
+      size = Math.min(batchMax, size * 2);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.status === 404) {
+        const strangers = batch.filter((queued) => queued.deviceId !== deviceId);
+        if (strangers.length === 0) await noteMissing(scope, browser, eventsPath);
+        if (strangers.length === 0) throw error;
+        await keep(strangers.map((queued) => ({ ...queued, deviceId })));
+      } else if (error.status === 400 || error.status === 413) {
+        const invalid = invalidOf(batch, error);
+        if (invalid.length === 0 && batch.length > 1) {
+          // Nobody says which it is, so it is looked for, by halves.
+          size = Math.ceil(batch.length / 2);
+          continue;
+        }
+        await drop(invalid.length > 0 ? invalid : batch);
+        if (invalid.length === 0) blind += 1;
+        // A service that finds fault with everything is not asked about every event at one go.
+        if (blind >= blindMax) throw error;
+        onError(error);
+      } else {
+        throw error;
+      }
+    }
+  }
+}
+
+/** Whom the service takes the device for: null is nobody, undefined whoever it may be while that is not acknowledged. */
+function personOf({ deviceId, identifiedAs }: Browser): string | null | undefined {
+  if (identifiedAs?.deviceId !== deviceId) return null;
+  if (!identifiedAs.identity) return undefined;
+  const identity: Identity | null = JSON.parse(identifiedAs.identity);
+  return identity?.externalId ?? null;
+}
+
+/** The oldest events of that person, each with its device from now on. */
+async function takeBatch(
+  scope: string,
+  deviceId: string,
+  person: string | null | undefined,
+  size: number,
+): Promise<QueuedEvent[]> {
+  if (person === undefined) return [];
   const batch = await inTransaction<QueuedEvent[]>('events', 'readwrite', (store, done) => {
-    const request: IDBRequest<QueuedEvent[]> = store.index('scope').getAll(scope, size);
+    const request: IDBRequest<QueuedEvent[]> = store.index('scope').getAll(scope);
     request.onsuccess = () => {
       done(
-        request.result.map((queued) => {
-          if (queued.deviceId !== null) return queued;
-          const stamped = { ...queued, deviceId };
-          store.put(stamped);
-          return stamped;
-        }),
+        request.result
+          .filter(({ externalId = person }) => externalId === person)
+          .slice(0, size)
+          .map((queued) => {
+            if (queued.deviceId !== null) return queued;
+            const stamped = { ...queued, deviceId };
+            store.put(stamped);
+            return stamped;
+          }),
       );
     };
   });

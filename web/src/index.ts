@@ -14,7 +14,7 @@ import {
   UnsupportedBrowserError,
   WebPushNotConfiguredError,
 } from './errors.ts';
-import { checkName, checkProperties, queueEvent, sendEvents } from './event-queue.ts';
+import { checkName, checkProperties, drainEvents, queueEvent, sendEvents } from './event-queue.ts';
 import { oneAtATime } from './lock.ts';
 import { finishRemovals, rememberOptOut } from './opt-out.ts';
 import { listen, type PushReport } from './push-report.ts';
@@ -161,7 +161,7 @@ export function createCarillon(options: CarillonOptions): Carillon {
         const known = await findBrowser(scope);
         const registered = await refreshRegistration(site, { given: { ...known?.given, ...given } });
         // Where the permission is gone nothing is registered, but a log-out still has to arrive.
-        if (!registered && known?.deviceId) await repairLink(known, onError);
+        if (!registered && known?.deviceId) await repairLink(known, site);
         return registered;
       });
       sendLater();
@@ -172,10 +172,12 @@ export function createCarillon(options: CarillonOptions): Carillon {
       const identity = externalId === null ? null : { externalId, ...(userHash !== undefined && { userHash }) };
       // Remembered before the lock: a call that still tries to tell an older identity goes on with this one.
       await changeBrowser(scope, service, () => ({ identity, saidWith: service.clientKey }));
-      return oneAtATime(scope, async () => {
+      const isTold = await oneAtATime(scope, async () => {
         if (!(await findBrowser(scope))?.deviceId) return false;
-        return (await identifyDevice(scope, service)) === JSON.stringify(identity);
+        return (await identifyDevice(scope, service, site.sendFirst)) === JSON.stringify(identity);
       });
+      sendLater();
+      return isTold;
     },
 
     async track(name, properties = {}, { id = randomId(), occurredAt } = {}) {
@@ -203,12 +205,20 @@ function siteOf(options: CarillonOptions, onError: (error: unknown) => void): Si
   // On a server there is no page to resolve against, and nothing will be called there.
   const page = globalThis.document?.baseURI ?? options.baseUrl;
   const serviceWorkerUrl = new URL(options.serviceWorkerUrl ?? '/carillon-sw.js', page).href;
+  const scope = new URL(options.scope ?? new URL('./', serviceWorkerUrl), page).href;
   return {
     service: { baseUrl: new URL(options.baseUrl, page).href.replace(/\/+$/, ''), clientKey: options.clientKey },
     serviceWorkerUrl,
-    scope: new URL(options.scope ?? new URL('./', serviceWorkerUrl), page).href,
+    scope,
     defaults: options.notificationDefaults ?? {},
     onError,
+    sendFirst: () =>
+      drainEvents(scope, onError).catch((error) => {
+        // Offline neither events nor identity arrive, and both keep for later. What else holds events up, such as a blocker
+        // of tracking, must not hold up a log-out.
+        if (navigator.onLine === false) throw error;
+        onError(error);
+      }),
   };
 }
 

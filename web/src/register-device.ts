@@ -3,12 +3,23 @@
 import { type DeviceFacts, detectFacts } from './device-facts.ts';
 import { type Browser, changeBrowser, isMissing, type Link, noteMissing } from './device-id.ts';
 import { ApiError, CarillonError } from './errors.ts';
+import { oneAtATime } from './lock.ts';
 import { keyOf } from './push-subscription.ts';
 import { callApi, type Service } from './transport.ts';
 
 const identifyPath = '/v1/identify';
 
 export type PropertyValue = string | number | boolean | null;
+
+/** Whom a registration tells what no caller could hear, and what goes before a change of person. */
+export interface Reporters {
+  readonly onError: (error: unknown) => void;
+  /**
+   * Sends the events of the person whom the service still takes this for; runs under their lock. What it throws keeps the
+   * change from being told.
+   */
+  readonly sendFirst?: () => Promise<void>;
+}
 
 /** What the facts are now, in a form that can be compared with those sent last. */
 export function factsNow(browser: Browser): DeviceFacts {
@@ -24,7 +35,7 @@ export async function registerDevice(
   subscription: PushSubscription,
   facts: Partial<DeviceFacts>,
   properties: Readonly<Record<string, PropertyValue>> | undefined,
-  onError: (error: unknown) => void,
+  reporters: Reporters,
 ): Promise<Browser> {
   const deviceId = await postDevice(browser, {
     platform: 'web',
@@ -50,24 +61,32 @@ export async function registerDevice(
       ? { saidWith: browser.clientKey }
       : { identity: null }),
   }));
-  await repairLink(registered, onError);
+  await repairLink(registered, reporters);
   return registered;
 }
 
 /** Says whose the device is where the service has not acknowledged exactly that. */
-export async function repairLink(browser: Browser, onError: (error: unknown) => void): Promise<void> {
+export async function repairLink(browser: Browser, { onError, sendFirst }: Reporters): Promise<void> {
   const { deviceId, identity, identifiedAs } = browser;
   const isLinked =
     identifiedAs?.deviceId === deviceId ? identifiedAs?.identity === JSON.stringify(identity) : identity === null;
   if (isLinked || isMissing(browser, identifyPath)) return;
-  await identifyDevice(browser.scope, browser).catch(onError);
+  await identifyDevice(browser.scope, browser, sendFirst).catch(onError);
 }
 
 /**
  * Links the device to whom the site named last (contract 5.9), read anew before every try: what was said meanwhile wins.
- * Needs the lock of the scope. Answers the identity that was acknowledged, as JSON.
+ * Needs the lock of the scope. No event is under way meanwhile: the service gives each to whomever it knows at that moment.
+ * Answers the identity that was acknowledged, as JSON.
  */
-export async function identifyDevice(scope: string, service: Service): Promise<string> {
+export function identifyDevice(scope: string, service: Service, sendFirst?: Reporters['sendFirst']): Promise<string> {
+  return oneAtATime(`events ${scope}`, async () => {
+    await sendFirst?.();
+    return tellIdentity(scope, service);
+  });
+}
+
+async function tellIdentity(scope: string, service: Service): Promise<string> {
   let link: Link = { deviceId: '', identity: '' };
   const bodyNow = async (): Promise<unknown> => {
     const { deviceId, identity, saidWith } = await changeBrowser(scope, service, ({ deviceId }) => ({

@@ -104,7 +104,8 @@ async function renew(given: PushSubscription | null): Promise<void> {
     if (!browser?.deviceId || !browser.vapidPublicKey) return;
     const subscription = given ?? (await subscriptionFor(worker.registration.pushManager, browser.vapidPublicKey));
     // The facts are the page's: a worker sees a poorer `navigator`, and page and worker would correct each other for ever.
-    await registerDevice(browser, subscription, JSON.parse(browser.facts ?? '{}'), undefined, () => {});
+    // So are the events: where a log-out is told here, those of the person before wait for them.
+    await registerDevice(browser, subscription, JSON.parse(browser.facts ?? '{}'), undefined, { onError: () => {} });
     report('renewed', null, {});
   });
 }

@@ -9,7 +9,7 @@ import {
   WebPushNotConfiguredError,
 } from './errors.ts';
 import { keyOf, subscriptionFor } from './push-subscription.ts';
-import { factsNow, type PropertyValue, registerDevice, repairLink } from './register-device.ts';
+import { factsNow, type PropertyValue, type Reporters, registerDevice, repairLink } from './register-device.ts';
 import { callApi, type Service } from './transport.ts';
 
 /** A device is registered again once a day: the service then knows it lives, and takes back one it gave up by mistake. */
@@ -26,13 +26,12 @@ export interface AppConfig {
 }
 
 /** Where a page's subscription lives. */
-export interface Site {
+export interface Site extends Reporters {
   readonly service: Service;
   readonly serviceWorkerUrl: string;
   /** Absolute. */
   readonly scope: string;
   readonly defaults: NotificationDefaults;
-  readonly onError: (error: unknown) => void;
 }
 
 export function isPushSupported(): boolean {
@@ -86,7 +85,7 @@ export async function subscribeAndRegister(
     defaults: site.defaults,
     vapidPublicKey,
   }));
-  return registerDevice(browser, subscription, factsNow(browser), properties, site.onError);
+  return registerDevice(browser, subscription, factsNow(browser), properties, site);
 }
 
 /**
@@ -111,8 +110,8 @@ export async function refreshRegistration(site: Site, change: Partial<Browser>):
     browser.endpoint === subscription.endpoint &&
     browser.facts === JSON.stringify(facts) &&
     Date.now() - browser.registeredAt < registrationMsMax;
-  if (!isCurrent) return registerDevice(browser, subscription, facts, undefined, site.onError);
-  await repairLink(browser, site.onError);
+  if (!isCurrent) return registerDevice(browser, subscription, facts, undefined, site);
+  await repairLink(browser, site);
   return browser;
 }
 

@@ -242,3 +242,90 @@ describe('the queue', () => {
     expect(browser.indexedDB.rows('events')[0]).toMatchObject({ event: { name: 'event-5' } });
   });
 });
+
+describe('a shared browser', () => {
+  /** Whom the service was told of, and what it heard tracked, in order. */
+  const story = () =>
+    api.heard.flatMap(({ path, body }) => {
+      if (path === '/v1/identify') return [`is ${body?.['external_id']}`];
+      return path === '/v1/events'
+        ? (body as unknown as { events: { name: string }[] }).events.map(({ name }) => name)
+        : [];
+    });
+
+  function goOffline(): () => void {
+    const real = fetch;
+    browser.navigator.onLine = false;
+    vi.stubGlobal('fetch', async () => {
+      throw new TypeError('offline');
+    });
+    return () => {
+      browser.navigator.onLine = true;
+      vi.stubGlobal('fetch', real);
+    };
+  }
+
+  beforeEach(async () => {
+    await client().subscribe();
+    await client().identify('ada');
+  });
+
+  test('gives what one person did offline to that person, though another is there when the network is back', async () => {
+    const goOnline = goOffline();
+    await client().track('purchase');
+    await expect(client().identify(null)).rejects.toBeInstanceOf(NetworkError);
+    await expect(client().identify('bob')).rejects.toBeInstanceOf(NetworkError);
+    await client().track('read');
+    goOnline();
+    await client().refresh();
+    await send();
+    expect(story()).toEqual(['is ada', 'purchase', 'is bob', 'read']);
+    expect(waiting()).toBe(0);
+  });
+
+  test('is told of a log-out after what was tracked before it, also where that must be sent again', async () => {
+    api.script('/v1/events', refusal(503, 'unavailable'));
+    await client().track('purchase');
+    await client().identify(null);
+    expect(story()).toEqual(['is ada', 'purchase', 'purchase', 'is null']);
+  });
+
+  test('logs out though the service takes no events, and keeps them for the person whose they are', async () => {
+    let isAway = true;
+    api.refuseBody = (text) => (isAway && text.includes('purchase') ? refusal(500, 'internal_error') : null);
+    await client().track('purchase');
+    await expect(client().identify(null)).resolves.toBe(true);
+    isAway = false;
+    await client().track('read');
+    await client().identify('bob');
+    await send();
+    expect([...api.state.events.values()].map((event) => event['name'])).toEqual(['read']);
+    expect(waiting()).toBe(1);
+    await client().identify('ada', 'another hash');
+    await send();
+    expect(story().slice(-2)).toEqual(['is ada', 'purchase']);
+    expect(waiting()).toBe(0);
+  });
+
+  test('sends nothing while nobody knows for whom the service takes it', async () => {
+    api.script('/v1/identify', refusal(500, 'internal_error'));
+    await expect(client().identify('bob')).rejects.toMatchObject({ status: 500 });
+    await client().track('read');
+    await send();
+    expect(sent()).toEqual([]);
+    await client().refresh();
+    await send();
+    expect(story()).toEqual(['is ada', 'is bob', 'is bob', 'read']);
+  });
+});
+
+test('what was done before anybody logged in is told before the log-in that came with the subscription', async () => {
+  await client().track('read');
+  await client().identify('ada');
+  await client().track('purchase');
+  await client().subscribe();
+  await send();
+  const paths = api.heard.map(({ path }) => path).filter((path) => path !== '/v1/config');
+  expect(paths).toEqual(['/v1/devices', '/v1/events', '/v1/identify', '/v1/events']);
+  expect(sent().map((batch) => batch.map((event) => event['name']))).toEqual([['read'], ['purchase']]);
+});
