@@ -9,6 +9,7 @@ import {
   describeHttp2,
   describeImport,
   describeLatency,
+  describeReports,
   describeSend,
   describeStart,
   describeWebhooks,
@@ -18,6 +19,7 @@ import { measureEvents } from './events.ts';
 import { measureHttp2 } from './http2.ts';
 import { measureImport } from './import.ts';
 import { measureLatency } from './latency.ts';
+import { measureReports } from './reports.ts';
 import { keepResult, type Result } from './results.ts';
 import { devicesUsual, measureSend, sendName } from './send.ts';
 import { measureStart } from './start.ts';
@@ -47,6 +49,7 @@ const usage = `npm run bench -- WORK [options]
               --rows N              how many (default 1000000)
   webhooks  one healthy endpoint, and sends beside endpoints that never answer
               --profile DIR         as above
+  reports   reports of ninety days over ten million events
   start     launch to ready
 
   --quick   a smoke run of seconds; its figures mean nothing
@@ -153,6 +156,10 @@ async function run(
     case 'webhooks': {
       const { result, workerParts } = await measureWebhooks(workbench, { isQuick, profileDir });
       return { name: 'webhooks', result, text: describeWebhooks(result, workerParts) };
+    }
+    case 'reports': {
+      const result = await measureReports(workbench, { isQuick });
+      return { name: 'reports', result, text: describeReports(result) };
     }
     case 'start': {
       const result = await measureStart(workbench, { isQuick });

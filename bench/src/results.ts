@@ -185,6 +185,26 @@ export interface WebhooksMeasured extends Measured<'webhooks', WebhooksFigures> 
   readonly held: Beside;
 }
 
+export interface ReportsMeasured
+  extends Measured<
+    'reports',
+    {
+      /** From the request to the whole answer. */
+      readonly revenue_ms_p50: number;
+      readonly revenue_ms_p95: number;
+      readonly revenue_by_day_ms_p50: number;
+      readonly events_ms_p50: number;
+      /** To class and store them, by one process. */
+      readonly seconds_per_100000_purchases: number;
+      /** To sum up all events anew. */
+      readonly rebuild_seconds: number;
+      readonly foreign_cores: number;
+    }
+  > {
+  readonly raw: { readonly name: string; readonly ms: number };
+  readonly ratio_raw: number;
+}
+
 export interface ImportMeasured {
   readonly work: 'import';
   readonly params: Readonly<Record<string, string | number | boolean>>;
@@ -209,7 +229,8 @@ export type AnyMeasured =
   | Http2Measured
   | AudienceMeasured
   | WebhooksMeasured
-  | EventsMeasured;
+  | EventsMeasured
+  | ReportsMeasured;
 
 export type Result<Any extends AnyMeasured = AnyMeasured> = Any & {
   readonly machine: Machine;

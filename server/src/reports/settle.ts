@@ -52,11 +52,14 @@ export async function settleAlone(deps: SettleDeps): Promise<boolean> {
 }
 
 /** Settles all that is due, of every app; afterwards no delivery older than twice an app's window is needed for it. */
-export async function settleDue({ sql, clock }: SettleDeps): Promise<void> {
+export async function settleDue(
+  { sql, clock }: SettleDeps,
+  names: readonly AttributedName[] = attributedNames,
+): Promise<void> {
   // One present for all of it: else it would never be done.
   const nowMs = clock.nowMs();
   for (const { id, windowHours } of await listAttributionWindows(sql)) {
-    for (const name of attributedNames) {
+    for (const name of names) {
       while (await transaction(sql, (tx) => settleSome({ tx, nowMs, appId: id, name, windowHours })));
     }
   }

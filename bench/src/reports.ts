@@ -1,0 +1,122 @@
+// `reports`: how long a revenue report of ninety days takes from the stored sums, beside the same sums from the events
+// themselves; and how long it takes to say whom purchases are owed to.
+import { createApp } from '../../server/src/apps/create-app.ts';
+import { rebuildEventTotals } from '../../server/src/events/rebuild-event-totals.ts';
+import { createClock } from '../../server/src/platform/clock.ts';
+import { openPool } from '../../server/src/platform/db.ts';
+import { startEmbeddedPostgres } from '../../server/src/platform/embedded-postgres.ts';
+import { createLog } from '../../server/src/platform/log.ts';
+import { prepareDatabase } from '../../server/src/prepare-database.ts';
+import { settleDue } from '../../server/src/reports/settle.ts';
+import { callForJson } from './call-api.ts';
+import { watchOthers } from './costs.ts';
+import { percentile, requireProc, rounded } from './measure.ts';
+import { makeWorld } from './reports-world.ts';
+import { completeResult, type ReportsMeasured, type Result } from './results.ts';
+import { openDatabase, readPostgresVersion, startService } from './service.ts';
+import { BenchError, progress, type Workbench } from './workbench.ts';
+
+const full = { events: 10_000_000, people: 100_000, reached: 10_000, rounds: 30 };
+const quick = { events: 50_000, people: 2_000, reached: 1_000, rounds: 5 };
+
+/** Statements over all events take as long as they take. */
+const noTimeout = 0;
+
+export async function measureReports(
+  workbench: Workbench,
+  { isQuick }: { readonly isQuick: boolean },
+): Promise<Result<ReportsMeasured>> {
+  await requireProc();
+  const { rounds, ...sizes } = isQuick ? quick : full;
+  const dataDir = await workbench.makeDirectory('data');
+  const { serverKey, world, ...stored } = await fill(workbench, dataDir, sizes);
+
+  const service = await startService(workbench, dataDir);
+  const countOthers = await watchOthers();
+  const range = `from=${new Date(world.fromMs).toISOString()}&to=${new Date(world.toMs).toISOString()}`;
+  const ask = async (report: string): Promise<number[]> => {
+    const times: number[] = [];
+    for (let round = 0; round <= rounds; round++) {
+      const from = performance.now();
+      await callForJson({ method: 'GET', url: `${service.url}/v1/reports/${report}`, key: serverKey });
+      times.push(performance.now() - from);
+    }
+    // The first opens a connection.
+    return times.slice(1);
+  };
+  const revenue = await ask(`revenue?${range}`);
+  const byDay = await ask(`revenue?${range}&group=day&tz=Europe/Berlin`);
+  const events = await ask(`events?${range}`);
+  const foreignCores = await countOthers();
+  const sql = await openDatabase(workbench, service);
+  const raw: number[] = [];
+  for (let round = 0; round < 3; round++) {
+    const from = performance.now();
+    await sql`
+      SELECT name, currency, count(*), sum(amount) FROM events
+      WHERE name IN ('purchase', 'install', 'session_start')
+        AND at >= ${new Date(world.fromMs)} AND at < ${new Date(world.toMs)}
+      GROUP BY 1, 2`;
+    raw.push(performance.now() - from);
+  }
+  const ms = rounded(percentile(revenue, 0.5));
+  const rawMs = rounded(percentile(raw, 0.5));
+  return completeResult(
+    {
+      work: 'reports',
+      params: { ...sizes, purchases: world.purchases, rounds, quick: isQuick },
+      ours: {
+        revenue_ms_p50: ms,
+        revenue_ms_p95: rounded(percentile(revenue, 0.95)),
+        revenue_by_day_ms_p50: rounded(percentile(byDay, 0.5)),
+        events_ms_p50: rounded(percentile(events, 0.5)),
+        seconds_per_100000_purchases: stored.secondsPer100000,
+        rebuild_seconds: stored.rebuildSeconds,
+        foreign_cores: foreignCores,
+      },
+      raw: { name: 'the same sums from the events, unclassed', ms: rawMs },
+      ratio_raw: rounded(rawMs / ms),
+    },
+    await readPostgresVersion(sql),
+  );
+}
+
+/** Fills a database that no service runs on yet, and settles what is due in it. */
+async function fill(workbench: Workbench, dataDir: string, sizes: Omit<typeof full, 'rounds'>) {
+  const database = await startEmbeddedPostgres({ dataDir, log: () => undefined });
+  workbench.onClose(() => database.stop());
+  const sql = openPool({ url: database.url, connectionsMax: 3, name: 'carillon bench', statementTimeoutMs: noTimeout });
+  try {
+    await prepareDatabase(sql);
+    const clock = await createClock(sql);
+    const app = await createApp({ sql, clock }, { name: 'Benchmark', plan: 'unlimited', createdBy: 'bench' });
+    const world = await makeWorld(sql, app.id, createLog('silent', 'bench'), clock.nowMs(), sizes);
+    const countOthers = await watchOthers();
+    const rebuildSeconds = await secondsOf(() => rebuildEventTotals(sql, { appId: app.id, from: null, to: null }));
+    progress(`summed up in ${rebuildSeconds.toFixed(1)} s`);
+    const settled = await secondsOf(() => settleDue({ sql, clock }, ['purchase']));
+    const [row] = await sql<{ count: number }[]>`SELECT count(*) AS count FROM attributions`;
+    if (!row || row.count === 0) throw new BenchError('no purchase was settled');
+    progress(
+      `${row.count} purchases classed in ${settled.toFixed(1)} s; others kept ${await countOthers()} cores busy`,
+    );
+    await settleDue({ sql, clock });
+    await sql`VACUUM (ANALYZE) attributions, credited_totals, rollups, rollup_deltas, subject_events`;
+    await sql`CHECKPOINT`;
+    return {
+      serverKey: app.serverKey,
+      world,
+      rebuildSeconds: rounded(rebuildSeconds),
+      secondsPer100000: rounded((settled / row.count) * 100_000),
+    };
+  } finally {
+    await sql.end({ timeout: 5 });
+    await database.stop();
+  }
+}
+
+async function secondsOf(work: () => Promise<unknown>): Promise<number> {
+  const from = performance.now();
+  await work();
+  return (performance.now() - from) / 1000;
+}
