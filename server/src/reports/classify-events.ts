@@ -94,7 +94,8 @@ async function readDeliveries(
   const formerIds = nobodys.size === 0 ? [] : await listFormerOwners(tx, appId, [...nobodys]);
   const ids = new Set([...userIds, ...ownerOf.keys(), ...nobodys, ...formerIds]);
   const beforeBatchId = uuidFloorOf(new Date(range.toMs + clocksDifferMs));
-  const deliveries = await listDeliveriesUnder(tx, [...ids], range, beforeBatchId);
+  // In order, since each partition would put them in order for itself.
+  const deliveries = await listDeliveriesUnder(tx, [...ids].sort(), range, beforeBatchId);
   if (deliveries.length === 0) return found;
   const batchIds = new Set(deliveries.map(({ batchId }) => batchId));
   const batches = await listMessagesOfBatches(tx, appId, [...batchIds]);

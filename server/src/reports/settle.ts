@@ -1,5 +1,5 @@
-// Stores what purchases, installs and sessions are owed to, once their window has closed: in chunks, each in a transaction that
-// says how far it came, so that any number of processes may settle and every event is settled once. What came too late for that
+// Stores what purchases, installs and sessions are owed to, once their window has closed: in chunks, in transactions that
+// say how far they came, so that any number of processes may settle and every event is settled once. What came too late for that
 // is found by its id, which tells when it was received.
 import { listAttributionWindows } from '../apps/queries.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -10,6 +10,7 @@ import { type AttributedName, attributedNames, type Credit } from './attribution
 import {
   type AttributableEvent,
   addCreditedTotals,
+  findProgress,
   insertAttributions,
   insertProgress,
   listEvents,
@@ -60,50 +61,114 @@ export async function settleDue(
   const nowMs = clock.nowMs();
   for (const { id, windowHours } of await listAttributionWindows(sql)) {
     for (const name of names) {
-      while (await transaction(sql, (tx) => settleSome({ tx, nowMs, appId: id, name, windowHours })));
+      const what = { nowMs, appId: id, name, windowHours };
+      while (await transaction(sql, (tx) => settleLate({ ...what, tx })));
+      await settleInOrder(sql, what);
     }
   }
 }
 
-interface SettleContext {
-  readonly tx: Tx;
+interface Settling {
   readonly nowMs: number;
   readonly appId: Uuid;
   readonly name: AttributedName;
   readonly windowHours: number;
 }
 
-/** Settles up to a chunk of events. True: there may be more. */
-async function settleSome(context: SettleContext): Promise<boolean> {
+interface SettleContext extends Settling {
+  readonly tx: Tx;
+}
+
+/** Settles up to a chunk of what came too late for what is settled of its time. True: there may be more. */
+async function settleLate(context: SettleContext): Promise<boolean> {
   const { tx, nowMs, appId, name, windowHours } = context;
   const received = uuidFloorOf(new Date(nowMs - commitMsMax));
-  const dueMs = nowMs - windowHours * hourMs - marginMs;
   const progress = await takeProgress(context, received);
-  const place = { at: progress.settledAt, id: progress.settledId };
-  const asked = { appId, name, limit: chunkEvents };
-  if (progress.receivedTo < received) {
-    const late = await listLateEvents(tx, {
-      ...asked,
-      upTo: place,
-      afterId: progress.receivedTo,
-      receivedTo: received,
-    });
-    await store(context, late);
-    const last = late.length < chunkEvents ? undefined : late.at(-1);
-    await updateProgress(tx, appId, name, { ...progress, receivedTo: last?.id ?? received });
-    return true;
-  }
-  const range = { fromMs: progress.settledAt.getTime(), toMs: dueMs };
-  if (range.toMs <= range.fromMs) return false;
-  const due = await listEvents(tx, { ...asked, range, after: place, receivedTo: progress.receivedTo });
-  await store(context, due);
-  const last = due.length < chunkEvents ? undefined : due.at(-1);
-  await updateProgress(tx, appId, name, {
-    settledAt: last?.at ?? new Date(dueMs),
-    settledId: last?.id ?? nothingSettled.settledId,
-    receivedTo: progress.receivedTo,
-  });
+  if (progress.receivedTo >= received) return false;
+  const upTo = { at: progress.settledAt, id: progress.settledId };
+  const asked = { appId, name, upTo, afterId: progress.receivedTo, receivedTo: received, limit: chunkEvents };
+  const late = await listLateEvents(tx, asked);
+  const credits = await classifyEvents(tx, { appId, windowMs: windowHours * hourMs }, late);
+  await storeSettled(context, late, credits);
+  const last = late.length < chunkEvents ? undefined : late.at(-1);
+  await updateProgress(tx, appId, name, { ...progress, receivedTo: last?.id ?? received });
   return last !== undefined;
+}
+
+/**
+ * Settles what is due by its place. Nothing is locked while chunks are classed, which takes the longest: two at a time, while the
+ * two before them are stored. If another process came first, what it left is read anew.
+ */
+async function settleInOrder(sql: Sql, what: Settling): Promise<void> {
+  let reading = readDue(sql, what, await findProgress(sql, what.appId, what.name));
+  for (;;) {
+    const due = await reading;
+    if (due === undefined) return;
+    const following = due.isLast ? undefined : readDue(sql, what, due.to);
+    // Awaited in its turn, unless storing fails first.
+    following?.catch(() => undefined);
+    const isStored = await transaction(sql, (tx) => storeDue({ ...what, tx }, due));
+    if (isStored && following === undefined) return;
+    reading = isStored && following ? following : readDue(sql, what, await findProgress(sql, what.appId, what.name));
+  }
+}
+
+const chunksAtOnce = 2;
+
+interface Chunk {
+  readonly events: readonly AttributableEvent[];
+  readonly credits: readonly Credit[];
+}
+
+interface Due {
+  readonly chunks: readonly Chunk[];
+  /** What is settled before them, and with them. */
+  readonly from: Progress;
+  readonly to: Progress;
+  /** Nothing is due after them. */
+  readonly isLast: boolean;
+}
+
+async function readDue(sql: Sql, what: Settling, from: Progress | undefined): Promise<Due | undefined> {
+  const { nowMs, appId, name, windowHours } = what;
+  const dueMs = nowMs - windowHours * hourMs - marginMs;
+  if (from === undefined || dueMs <= from.settledAt.getTime()) return undefined;
+  const { receivedTo } = from;
+  const range = { fromMs: from.settledAt.getTime(), toMs: dueMs };
+  const classing: Promise<Chunk>[] = [];
+  let to: Progress = from;
+  let isLast = false;
+  while (!isLast && classing.length < chunksAtOnce) {
+    const after = { at: to.settledAt, id: to.settledId };
+    const events = await listEvents(sql, { appId, name, range, after, receivedTo, limit: chunkEvents });
+    const credits = classifyEvents(sql, { appId, windowMs: windowHours * hourMs }, events);
+    const chunk = credits.then((found) => ({ events, credits: found }));
+    // Awaited below, unless reading the next one fails first.
+    chunk.catch(() => undefined);
+    classing.push(chunk);
+    const last = events.at(-1);
+    isLast = last === undefined || events.length < chunkEvents;
+    const { settledId } = nothingSettled;
+    to =
+      last === undefined || isLast
+        ? { settledAt: new Date(dueMs), settledId, receivedTo }
+        : { settledAt: last.at, settledId: last.id, receivedTo };
+  }
+  return { chunks: await Promise.all(classing), from, to, isLast };
+}
+
+/** False: another process has moved on meanwhile, and nothing is stored. */
+async function storeDue(context: SettleContext, { chunks, from, to }: Due): Promise<boolean> {
+  const { tx, appId, name } = context;
+  const progress = await lockProgress(tx, appId, name);
+  const isSame =
+    progress?.settledAt.getTime() === from.settledAt.getTime() &&
+    progress.settledId === from.settledId &&
+    progress.receivedTo === from.receivedTo;
+  if (!isSame) return false;
+  for (const { events, credits } of chunks) await storeSettled(context, events, credits);
+  await updateProgress(tx, appId, name, to);
+  return true;
 }
 
 // Where nothing is settled, nothing can have come too late for it.
@@ -114,12 +179,6 @@ async function takeProgress({ tx, appId, name }: SettleContext, received: Uuid):
   const made = await lockProgress(tx, appId, name);
   if (!made) throw new Error('the progress that was just stored is gone');
   return made;
-}
-
-async function store(context: SettleContext, events: readonly AttributableEvent[]): Promise<void> {
-  const { tx, appId, windowHours } = context;
-  const credits = await classifyEvents(tx, { appId, windowMs: windowHours * hourMs }, events);
-  await storeSettled(context, events, credits);
 }
 
 /** Stores events with their credits; of purchases each by itself, and of all the sums. */

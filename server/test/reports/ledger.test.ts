@@ -93,3 +93,42 @@ describe('a month worked out by hand', () => {
     });
   });
 });
+
+describe('more purchases than are classed at once', () => {
+  it('are settled once each, by however many processes at the same time', async () => {
+    const t = await setUp();
+    const s = stage(t);
+    await s.at('2027-03-02T10:00:00Z');
+    const devices = [await s.deviceOf('anna'), await s.deviceOf('bert')];
+    const message = await s.send({ external_ids: ['anna', 'bert'] });
+    await s.click(message, devices[0] ?? '');
+    await s.at('2027-03-02T12:00:00Z');
+    // Many at the same instant: a chunk may end among them.
+    const buyers = ['anna', 'bert', 'cora'];
+    for (let i = 0; i < 4_500; i += 50) {
+      const events = Array.from({ length: 50 }, (_, k) => ({
+        name: 'purchase',
+        external_id: buyers[(i + k) % 3],
+        occurred_at: new Date(Date.parse('2027-03-02T11:00:00Z') + Math.floor((i + k) / 700)).toISOString(),
+        properties: { amount: 0.01, currency: 'EUR' },
+      }));
+      await s.track(...events);
+    }
+    await s.at('2027-03-04T00:00:00Z');
+    const revenue = [
+      {
+        ...{ currency: 'EUR', total: '45', purchases: 4_500 },
+        direct: { amount: '15', purchases: 1_500 },
+        influenced: { amount: '15', purchases: 1_500 },
+        unattributed: { amount: '15', purchases: 1_500 },
+      },
+    ];
+    const ask = async () => (await t.server.get(`/v1/reports/revenue?${march}`)).body;
+    expect(await ask()).toMatchObject({ revenue });
+    await Promise.all([settle(t), settle(t), settle(t)]);
+    const [stored] = await t.sql<{ count: number; different: number }[]>`
+      SELECT count(*) AS count, count(DISTINCT event_id) AS different FROM attributions`;
+    expect(stored).toEqual({ count: 4_500, different: 4_500 });
+    expect(await ask()).toMatchObject({ revenue });
+  });
+});
