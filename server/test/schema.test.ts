@@ -63,7 +63,9 @@ it('R-93 a migration outside a transaction is noted when it is done, and is repe
   const migrations = await listMigrations();
   const draft = { number: 9002, name: '9002_draft.sql', checksum: 'x', inTransaction: false };
   const statement = 'INDEX CONCURRENTLY IF NOT EXISTS apps_by_draft ON apps';
-  await expect(migrate(sql, [...migrations, { ...draft, text: `CREATE ${statement} (no_such_column)` }])).rejects.toThrow();
+  await expect(
+    migrate(sql, [...migrations, { ...draft, text: `CREATE ${statement} (no_such_column)` }]),
+  ).rejects.toThrow();
   expect(await sql`SELECT 1 FROM schema_migrations WHERE number = 9002`).toEqual([]);
   // As after a process that ended between the two.
   await sql.unsafe(`CREATE ${statement} (name)`);
