@@ -337,8 +337,13 @@ CREATE TABLE erasures (
   device_ids uuid[] NOT NULL,
   forgotten_ids uuid[] NOT NULL,
   at timestamp with time zone NOT NULL,
+  turn_id uuid,
+  turn_until timestamp with time zone,
+  done_name text COLLATE "C",
+  done_day date,
   CONSTRAINT erasures_pkey PRIMARY KEY (app_id, user_id),
-  CONSTRAINT erasures_check CHECK ((cardinality(device_ids) = cardinality(forgotten_ids)))
+  CONSTRAINT erasures_check CHECK ((cardinality(device_ids) = cardinality(forgotten_ids))),
+  CONSTRAINT erasures_check1 CHECK (((done_name IS NULL) = (done_day IS NULL)))
 );
 CREATE INDEX erasures_at ON public.erasures USING btree (app_id, at);
 

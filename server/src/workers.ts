@@ -2,6 +2,7 @@
 
 import { followUse } from './audience/follow-use.ts';
 import { moveSlots } from './audience/move-slots.ts';
+import { forgetUrls } from './delivery/forget-urls.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
 import { startSendWorker } from './delivery/worker.ts';
 import { foldTotals } from './events/fold-totals.ts';
@@ -13,9 +14,10 @@ import type { Log } from './platform/log.ts';
 import { createPropertyCounter } from './properties/worker.ts';
 import { settleAlone } from './reports/settle.ts';
 import { startUpkeep, type Upkeep } from './upkeep.ts';
-import { type ErasureTurn, finishErasures } from './users/erasures.ts';
+import { type Forget, finishErasures } from './users/erasures.ts';
 import { createPropertyClearing } from './users/worker.ts';
 import { clearOrphanedOutboxes, dropHeldTooLong } from './webhooks/clear-outbox.ts';
+import { forgetInOutboxes } from './webhooks/forget-people.ts';
 import { finishDueRotations } from './webhooks/manage-webhooks.ts';
 import { startWebhookWorker, type WebhookDeps } from './webhooks/worker.ts';
 
@@ -48,12 +50,7 @@ export function startWorkers(deps: WorkersDeps): Workers {
   const webhooks = startWebhookWorker(deps.webhooks);
   const upkeep = startUpkeep({ sql, clock, log, retentionDays, eventRetentionDays, isPaused: run.isPaused });
   // Small tasks that any number of processes may run; one that fails is tried again at its next turn.
-  const timers = periodicTasks(sql, clock, log).map(({ what, everyMs, run: runOnce }) => {
-    const timer = setInterval(() => {
-      runOnce().catch((error: unknown) => log.warn({ err: error, task: what }, 'a periodic task failed'));
-    }, everyMs);
-    return timer.unref();
-  });
+  const timers = periodicTasks(sql, clock, log).map((task) => runEvery(task, log));
   return {
     get lastLookedAt() {
       return Math.min(send.lastLookedAt, schedule.lastLookedAt, webhooks.lastLookedAt);
@@ -83,10 +80,39 @@ interface PeriodicTask {
   run(): Promise<unknown>;
 }
 
+/** Leaves out the turns at which the task still runs: it would take a second connection from what waits for one. */
+export function runEvery({ what, everyMs, run }: PeriodicTask, log: Pick<Log, 'warn'>): NodeJS.Timeout {
+  let isRunning = false;
+  const timer = setInterval(async () => {
+    if (isRunning) return;
+    isRunning = true;
+    try {
+      await run();
+    } catch (error) {
+      log.warn({ err: error, task: what }, 'a periodic task failed');
+    } finally {
+      isRunning = false;
+    }
+  }, everyMs);
+  return timer.unref();
+}
+
+/** What is cleared of erased users, the shortest first. */
+export function stepsToForget(sql: Sql): Forget[] {
+  return [
+    (turn) => forgetUrls(turn),
+    ({ appId, erasures, run }) => {
+      const devices = erasures.flatMap(({ deviceIds, at }) => deviceIds.map((id) => ({ id, until: at })));
+      return forgetInOutboxes({ appId, devices, run });
+    },
+    (turn) => forgetPeople(sql, turn),
+  ];
+}
+
 function periodicTasks(sql: Sql, clock: Clock, log: Log): PeriodicTask[] {
   const counter = createPropertyCounter({ sql, clock });
   const clearing = createPropertyClearing({ sql, clock });
-  const forget = [(turn: ErasureTurn) => forgetPeople(sql, turn)];
+  const forget = stepsToForget(sql);
   return [
     { what: 'count the values of properties', everyMs: 60_000, run: () => counter.runOnce() },
     { what: 'clear retired properties', everyMs: 60_000, run: () => clearing.runOnce() },

@@ -64,6 +64,29 @@ export async function upsertDeliveries(tx: Tx, batchId: Uuid, rows: readonly Del
     WHERE deliveries.status = 0`;
 }
 
+/**
+ * Forgets where clicks of these people led, and of these devices while they were nobody's, in batches before one: how many deliveries
+ * it cleared.
+ */
+export async function clearUrls(
+  tx: Tx,
+  userIds: readonly Uuid[],
+  devices: readonly { readonly id: Uuid; readonly beforeBatch: Uuid }[],
+  limit: number,
+): Promise<number> {
+  const deviceIds = devices.map(({ id }) => id);
+  const result = await tx`
+    WITH found AS (
+      SELECT batch_id, device_id FROM deliveries
+      WHERE coalesce(user_id, device_id) = ANY(${[...userIds, ...deviceIds]}::uuid[]) AND urls IS NOT NULL
+        AND (user_id IS NOT NULL OR batch_id <
+          (${devices.map(({ beforeBatch }) => beforeBatch)}::uuid[])[array_position(${deviceIds}::uuid[], device_id)])
+      LIMIT ${limit} FOR UPDATE
+    )
+    UPDATE deliveries d SET urls = NULL FROM found WHERE d.batch_id = found.batch_id AND d.device_id = found.device_id`;
+  return result.count;
+}
+
 export interface EarlyReceipt {
   readonly deviceId: Uuid;
   readonly mark: Mark;

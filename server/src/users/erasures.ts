@@ -1,17 +1,32 @@
 // Erased users are cleared out of the tables that still name them or their devices: a few users at a time, by whichever process
 // comes first, app after app. Each room clears its own tables, in steps that may be repeated; only when all have, an erasure is
-// done.
+// done. A year of history takes hours: how far a turn has come is kept, and it uses one connection at a time.
 import type { Clock } from '../platform/clock.ts';
 import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
-import { deleteErasures, type Erasure, listAppsWithErasures, listErasures, lockErasures } from './erasure-queries.ts';
+import { mintUuid, type Uuid } from '../platform/ids.ts';
+import {
+  deleteErasures,
+  type Erasure,
+  freeTurn,
+  holdTurn,
+  type ListedErasure,
+  listAppsWithErasures,
+  listErasures,
+  type Place,
+  takeErasures,
+} from './erasure-queries.ts';
 
 /** Some erasures of one app, of which no two name the same device. */
 export interface ErasureTurn {
   readonly appId: Uuid;
   readonly erasures: readonly Erasure[];
-  /** Runs a piece of work in a transaction in which no other process works on these erasures. */
-  run(work: (tx: Tx) => Promise<void>): Promise<void>;
+  /** Up to here the events are cleared, by name and then by day; null: none are. */
+  readonly done: Place | null;
+  /**
+   * Runs a piece of work in a transaction in which no other process works on these erasures; `done` is noted with it, so that
+   * nobody does it again.
+   */
+  run(work: (tx: Tx) => Promise<void>, done?: Place): Promise<void>;
 }
 
 /** Clears what one room holds of erased users. May be repeated after any interruption. */
@@ -26,6 +41,8 @@ export interface ErasureDeps {
 /** Longer than any transaction that read whose a device was before the erasure: nobody writes under the old ids after this. */
 const quietSeconds = 60;
 const erasuresAtOnce = 200;
+/** A process that dies leaves its turn after this; the longest statement between two pieces ends well before. */
+const leaseSeconds = 300;
 
 /** Another process has taken these erasures. */
 class TurnTaken extends Error {
@@ -47,25 +64,45 @@ export async function finishErasures(deps: ErasureDeps): Promise<void> {
 
 /** False: nothing was due. */
 async function takeTurn({ sql, clock, forget }: ErasureDeps, appId: Uuid): Promise<boolean> {
-  const erasures = withoutRepeats(await listErasures(sql, clock, appId, quietSeconds, erasuresAtOnce));
-  if (erasures.length === 0) return false;
+  const erasures = oneTurnOf(await listErasures(sql, clock, appId, quietSeconds, erasuresAtOnce));
+  const [oldest] = erasures;
+  if (!oldest) return false;
   const userIds = erasures.map(({ userId }) => userId);
-  const run = (work: (tx: Tx) => Promise<void>): Promise<void> =>
+  const turnId = mintUuid(clock.nowMs());
+  await transaction(sql, async (tx) => {
+    const taking = { userIds, formerTurnId: oldest.turnId, turnId, leaseSeconds };
+    if ((await takeErasures(tx, clock, appId, taking)) < userIds.length)
+      throw new TurnTaken('another process has them');
+  });
+  const run: ErasureTurn['run'] = (work, done) =>
     repeatOnDeadlock(() =>
       transaction(sql, async (tx) => {
-        if ((await lockErasures(tx, appId, userIds)) < userIds.length) throw new TurnTaken('another process has them');
+        const holding = { userId: oldest.userId, turnId, leaseSeconds, done: done ?? null };
+        if (!(await holdTurn(tx, clock, appId, holding))) throw new TurnTaken('another process has them');
         await work(tx);
       }),
     );
-  for (const step of forget) await step({ appId, erasures, run });
-  await run((tx) => deleteErasures(tx, appId, userIds));
+  const { doneName, doneDay } = oldest;
+  const done = doneName === null || doneDay === null ? null : { name: doneName, day: doneDay };
+  try {
+    for (const step of forget) await step({ appId, erasures, done, run });
+    await run((tx) => deleteErasures(tx, appId, userIds));
+  } catch (error) {
+    // Where even this fails, the lease runs out.
+    await freeTurn(sql, appId, oldest.userId, turnId).catch(() => undefined);
+    throw error;
+  }
   return true;
 }
 
-/** A device that was erased with one user and then with another has two pasts: the earlier one is cleared first, the other next turn. */
-function withoutRepeats(erasures: readonly Erasure[]): Erasure[] {
+/**
+ * Those of a turn that was begun, or a new turn's. A device that was erased with one user and then with another has two pasts: the
+ * earlier one is cleared first, the other next turn. Every turn of an app has its oldest erasure, so that there is one at a time.
+ */
+function oneTurnOf(erasures: readonly ListedErasure[]): ListedErasure[] {
   const seen = new Set<Uuid>();
-  return erasures.filter(({ deviceIds }) => {
+  return erasures.filter(({ turnId, deviceIds }) => {
+    if (turnId !== erasures[0]?.turnId) return false;
     const isNew = deviceIds.every((id) => !seen.has(id));
     for (const id of deviceIds) seen.add(id);
     return isNew;

@@ -1,5 +1,5 @@
-// SQL that takes events away untold: whose they are, and so many at a time.
-import type { Sql } from '../platform/db.ts';
+// SQL that takes events away untold, or a person out of them: whose they are, and so many at a time.
+import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
 /** Outboxes whose events are held: of disabled webhooks, and of those of suspended apps. */
@@ -46,4 +46,50 @@ export async function deleteEventsOf(
     )
     SELECT id AS last FROM gone ORDER BY id DESC LIMIT 1`;
   return row?.last ?? undefined;
+}
+
+/** A device that was an erased user's until then. */
+export interface ForgottenOwner {
+  readonly id: Uuid;
+  readonly until: Date;
+}
+
+export interface OutboxPlace {
+  readonly webhookId: Uuid;
+  readonly id: Uuid;
+}
+
+/**
+ * Looks at the next events of an app and takes name and address out of those of erased users: what such a device did until then, what
+ * it did as nobody's, and what tells a name that nobody has. Says the last event it looked at; undefined: there are no more.
+ */
+export async function clearDetails(
+  tx: Tx,
+  appId: Uuid,
+  devices: readonly ForgottenOwner[],
+  after: OutboxPlace | undefined,
+  limit: number,
+): Promise<OutboxPlace | undefined> {
+  const ids = devices.map(({ id }) => id);
+  const [row] = await tx<OutboxPlace[]>`
+    WITH page AS (
+      SELECT webhook_id, id FROM webhook_events
+      WHERE app_id = ${appId} ${after === undefined ? tx`` : tx`AND (webhook_id, id) > (${after.webhookId}, ${after.id})`}
+      ORDER BY webhook_id, id LIMIT ${limit}
+    ), cleared AS (
+      UPDATE webhook_events e SET details = (
+        SELECT json_object_agg(d.key, CASE WHEN d.key IN ('external_id', 'url') THEN NULL ELSE d.value END)
+        FROM json_each(e.details) AS d (key, value))
+      FROM page p
+      WHERE e.app_id = ${appId} AND e.webhook_id = p.webhook_id AND e.id = p.id
+        AND (e.details ->> 'external_id' IS NOT NULL OR e.details ->> 'url' IS NOT NULL)
+        AND CASE WHEN e.device_id = ANY(${ids}::uuid[]) AND (e.details ->> 'external_id' IS NULL
+            OR e.at <= to_timestamp((${devices.map(({ until }) => until.getTime())}::float8[])[array_position(${ids}::uuid[], e.device_id)] / 1000))
+          THEN true
+          ELSE e.details ->> 'external_id' IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM people WHERE people.app_id = e.app_id AND people.external_id = e.details ->> 'external_id')
+          END
+    )
+    SELECT webhook_id, id FROM page ORDER BY webhook_id DESC, id DESC LIMIT 1`;
+  return row;
 }

@@ -2,10 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { forgetPeople } from '../../src/events/forget-people.ts';
 import { decodeId, type Uuid } from '../../src/platform/ids.ts';
 import { type ErasureTurn, finishErasures } from '../../src/users/erasures.ts';
+import { stepsToForget } from '../../src/workers.ts';
 import { type Client, setup, type TestApp } from '../setup.ts';
+import { openShop, receiptToken } from './webhook-shop.ts';
 
 const t = await setup({ workers: false });
-const forget = [(turn: ErasureTurn) => forgetPeople(t.sql, turn)];
+const forget = stepsToForget(t.sql);
 const deps = { sql: t.sql, clock: t.clock, forget };
 
 /** Lets the quiet minute after an erasure pass, and clears what is due. */
@@ -182,6 +184,65 @@ describe('an erased user', () => {
   });
 });
 
+describe('addresses and names of an erased user that wait to be told', () => {
+  const content = { title: 'Sale', url: 'https://shop.example/?m={{external_id}}' };
+
+  async function newShop() {
+    const app = await t.newApp();
+    const shop = await openShop(t, ['message.clicked'], app);
+    const link = async (external_id: string, device_id: string): Promise<void> => {
+      await shop.server.post('/v1/users', { external_id, device_id });
+    };
+    const send = async (external_id: string, device: string): Promise<string> => {
+      const { body } = await shop.server.post('/v1/messages', { audience: { external_ids: [external_id] }, content });
+      return receiptToken(t, body.id, device);
+    };
+    const told = async () =>
+      (
+        await t.sql<{ details: { external_id: string | null; url: string | null } }[]>`
+          SELECT details FROM webhook_events WHERE app_id = ${app.id} ORDER BY id`
+      ).map(({ details }) => [details.external_id, details.url]);
+    return { app, shop, link, send, told, follow: (token: string) => t.request('GET', `/v1/r/${token}`) };
+  }
+
+  it('are gone from deliveries: such a link leads nowhere, and another user’s leads on', async () => {
+    const { app, shop, link, send, follow } = await newShop();
+    const [phone, other] = [await t.registerDevice({}, app), await t.registerDevice({}, app)];
+    await link('ada', phone);
+    await link('bob', other);
+    const [hers, his] = [await send('ada', phone), await send('bob', other)];
+    expect((await follow(hers)).headers.get('location')).toBe('https://shop.example/?m=ada');
+    await shop.server.delete('/v1/users/ada');
+    await clear();
+    expect((await follow(hers)).status).toBe(404);
+    expect((await follow(his)).headers.get('location')).toBe('https://shop.example/?m=bob');
+    const urls = await t.sql`
+      SELECT d.urls FROM deliveries d JOIN batches b ON b.id = d.batch_id WHERE b.app_id = ${app.id} AND d.urls IS NOT NULL`;
+    expect(urls).toHaveLength(1);
+  });
+
+  it('are gone from outboxes, also where the device was somebody else’s by then, or the name is taken again', async () => {
+    const { app, shop, link, send, told, follow } = await newShop();
+    const [phone, tablet] = [await t.registerDevice({}, app), await t.registerDevice({}, app)];
+    await link('ada', phone);
+    await link('eve', tablet);
+    await follow(await send('ada', phone));
+    await follow(await send('eve', tablet));
+    await link('bob', tablet);
+    await follow(await send('bob', tablet));
+    expect(await told()).toEqual(['ada', 'eve', 'bob'].map((name) => [name, `https://shop.example/?m=${name}`]));
+    t.clock.advance(1_000);
+    for (const name of ['ada', 'eve']) await shop.server.delete(`/v1/users/${name}`);
+    await shop.server.post('/v1/users', { external_id: 'ada' });
+    await clear();
+    expect(await told()).toEqual([
+      [null, null],
+      [null, null],
+      ['bob', 'https://shop.example/?m=bob'],
+    ]);
+  });
+});
+
 describe('the clearing', () => {
   it('leaves alone what was erased within the last minute: somebody may still be writing', async () => {
     const { app, server, track } = await newWorld();
@@ -201,12 +262,13 @@ describe('the clearing', () => {
     await track({ device_id: device }, 'a', 'b');
     await server.delete('/v1/users/ada');
     t.clock.advance(61_000);
-    for (let failing = 1; failing <= 3; failing++) {
+    // At the first piece, then at the second of what is left: the pieces before them are done.
+    for (const failing of [1, 2, 2]) {
       let pieces = 0;
       const interrupted = async (turn: ErasureTurn): Promise<void> => {
-        const run: ErasureTurn['run'] = async (work) => {
+        const run: ErasureTurn['run'] = async (work, done) => {
           if (++pieces === failing) throw new Error('interrupted');
-          await turn.run(work);
+          await turn.run(work, done);
         };
         await forgetPeople(t.sql, { ...turn, run });
       };
@@ -219,6 +281,67 @@ describe('the clearing', () => {
     expect(days.map(({ name, count }) => `${name} ${count}`).sort()).toEqual(['a 1', 'a 2', 'b 1', 'b 1', 'c 1']);
     expect(new Set(days.map(({ subjectId }) => subjectId)).size).toBe(2);
     expect(await eventsOf(app)).toHaveLength(6);
+    expect(await t.sql`SELECT 1 FROM erasures WHERE app_id = ${app.id}`).toHaveLength(0);
+  });
+
+  it('that was interrupted goes on where it ended, in the middle of a name too', async () => {
+    const { app, server, track } = await newWorld();
+    const occurred_at = new Date(t.clock.nowMs() - 3 * 86_400_000).toISOString();
+    await track({ external_id: 'ada' }, 'a', 'b', 'c');
+    await server.post('/v1/events', { name: 'b', external_id: 'ada', occurred_at });
+    await server.delete('/v1/users/ada');
+    t.clock.advance(61_000);
+    const pieces: string[] = [];
+    const counting = (piecesMax: number) => async (turn: ErasureTurn) => {
+      const run: ErasureTurn['run'] = async (work, done) => {
+        if (pieces.length === piecesMax) throw new Error('interrupted');
+        await turn.run(work, done);
+        pieces.push(`${done?.name}`);
+      };
+      await forgetPeople(t.sql, { ...turn, run });
+    };
+    await expect(finishErasures({ ...deps, forget: [counting(2)] })).rejects.toThrow('interrupted');
+    await finishErasures({ ...deps, forget: [counting(9)] });
+    expect(pieces).toEqual(['a', 'b', 'b', 'c']);
+    expect((await eventsOf(app)).map(({ externalId }) => externalId)).toEqual([null, null, null, null]);
+    expect(await t.sql`SELECT 1 FROM erasures WHERE app_id = ${app.id}`).toHaveLength(0);
+  });
+
+  it('is one process’s until it ends: who looks meanwhile does nothing and stops nobody', async () => {
+    const { app, server, track } = await newWorld();
+    await track({ external_id: 'ada' }, 'a', 'b');
+    await server.delete('/v1/users/ada');
+    t.clock.advance(61_000);
+    let looked = 0;
+    const watched = async (turn: ErasureTurn): Promise<void> => {
+      const run: ErasureTurn['run'] = async (work, done) => {
+        await turn.run(work, done);
+        looked++;
+        await finishErasures({ ...deps, forget: [() => Promise.reject(new Error('there is nothing to do'))] });
+      };
+      await forgetPeople(t.sql, { ...turn, run });
+    };
+    await finishErasures({ ...deps, forget: [watched] });
+    expect(looked).toBe(2);
+    expect(await t.sql`SELECT 1 FROM erasures WHERE app_id = ${app.id}`).toHaveLength(0);
+  });
+
+  it('is taken up by another process once the one that had it is silent, which then does nothing any more', async () => {
+    const { app, server, track } = await newWorld();
+    await track({ external_id: 'ada' }, 'a', 'b');
+    await server.delete('/v1/users/ada');
+    t.clock.advance(61_000);
+    let hasWorked = false;
+    const silent = async (turn: ErasureTurn): Promise<void> => {
+      t.clock.advance(301_000);
+      await finishErasures(deps);
+      await turn.run(async () => {
+        hasWorked = true;
+      });
+    };
+    await finishErasures({ ...deps, forget: [silent] });
+    expect(hasWorked).toBe(false);
+    expect((await eventsOf(app)).map(({ externalId }) => externalId)).toEqual([null, null]);
     expect(await t.sql`SELECT 1 FROM erasures WHERE app_id = ${app.id}`).toHaveLength(0);
   });
 
