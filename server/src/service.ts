@@ -25,6 +25,7 @@ import { createMessageWatches } from './delivery/message-watch.ts';
 import { batchesChannel } from './delivery/queries.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
 import { createSenders } from './delivery/senders.ts';
+import { createKnownNames } from './events/event-names.ts';
 import { createKnownProperties } from './events/known-properties.ts';
 import { type HttpDeps, routesOf } from './http.ts';
 import { createFinishes } from './messages/await-report.ts';
@@ -325,6 +326,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     ledger,
     receiptKeys: instance.receiptKeys,
     knownProperties: createKnownProperties(),
+    knownNames: createKnownNames(),
     retentionDays: config.retentionDays,
     fieldUses: createFieldUses({ sql: txSql, clock, log }),
     run,

@@ -31,6 +31,11 @@ export function readEvents(body: unknown, isServer: boolean): EventGiven[] {
   return events;
 }
 
+/** Where in a request the name of an event stands. */
+export function pathOfName(body: unknown, index: number): Issue['path'] {
+  return isObject(body) && isBatch(body) ? ['events', index, 'name'] : ['name'];
+}
+
 function isBatch(body: Readonly<Record<string, unknown>>): boolean {
   return Object.hasOwn(body, 'events') && body['events'] !== null;
 }

@@ -2,7 +2,7 @@
 import type { Caller } from '../apps/caller.ts';
 import type { Route } from '../platform/http-server.ts';
 import { noQuery, validate } from '../platform/validate.ts';
-import { readEvents } from './read-events.ts';
+import { pathOfName, readEvents } from './read-events.ts';
 import { type TrackDeps, trackEvents } from './track-events.ts';
 
 export type EventRouteDeps = TrackDeps;
@@ -23,6 +23,7 @@ export function eventRoutes(deps: EventRouteDeps): Route<Caller>[] {
           appId: caller.appId,
           isServer,
           events: readEvents(body, isServer),
+          pathOfName: (index) => pathOfName(body, index),
         });
         return { accepted, duplicates };
       },

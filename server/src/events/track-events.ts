@@ -3,13 +3,14 @@
 import { hash } from 'node:crypto';
 import { type DeviceOwner, listDeviceOwners } from '../audience/queries.ts';
 import { noteSeen } from '../devices/note-seen.ts';
-import { notFound } from '../platform/api-error.ts';
+import { type Issue, notFound } from '../platform/api-error.ts';
 import { type Clock, readNowMs } from '../platform/clock.ts';
 import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
 import { claimPeople } from '../users/claim-people.ts';
 import { upsertEventProperties } from './catalog-queries.ts';
 import type { EventGiven } from './event.ts';
+import { admitNames, type KnownNames } from './event-names.ts';
 import { type KnownProperties, type NewEventProperty, samplesMax } from './known-properties.ts';
 import { addToDays, type EventKey, insertDeltas, insertEventKeys, insertEvents } from './queries.ts';
 import { subjectOf } from './subject.ts';
@@ -22,6 +23,8 @@ export interface TrackDeps {
   readonly clock: Clock;
   /** What of the event catalog is stored already. */
   readonly knownProperties: KnownProperties;
+  /** Which names are stored already. */
+  readonly knownNames: KnownNames;
 }
 
 export interface TrackEvents {
@@ -29,6 +32,8 @@ export interface TrackEvents {
   /** Ids of a server are unique in the app, those of a client for the device it names (contract 10). */
   readonly isServer: boolean;
   readonly events: readonly EventGiven[];
+  /** Where the name of an event stands in the request. */
+  pathOfName(index: number): Issue['path'];
 }
 
 export interface TrackedEvents {
@@ -36,7 +41,7 @@ export interface TrackedEvents {
   readonly duplicates: number;
 }
 
-/** Throws the 404 for an unknown device; then nothing is stored. */
+/** Throws the 404 for an unknown device, and the 400 for one name too many; then nothing is stored. */
 export async function trackEvents(deps: TrackDeps, request: TrackEvents): Promise<TrackedEvents> {
   const { appId, events } = request;
   const deviceIds = [...new Set(events.flatMap(({ deviceId }) => deviceId ?? []))];
@@ -47,25 +52,28 @@ export async function trackEvents(deps: TrackDeps, request: TrackEvents): Promis
   ]);
   if (owners.size < deviceIds.length) throw notFound();
   const known = { nowMs: Math.floor(preciseNowMs), owners };
-  const { accepted, catalogued } = await repeatOnDeadlock(() =>
+  const { accepted, catalogued, named } = await repeatOnDeadlock(() =>
     transaction(deps.txSql, (tx) => trackIn(tx, deps, request, known)),
   );
   // Only now is it certain that the catalog has them.
   deps.knownProperties.note(appId, catalogued);
+  deps.knownNames.note(appId, named);
   return { accepted, duplicates: events.length - accepted };
 }
 
 async function trackIn(
   tx: Tx,
-  { clock, knownProperties }: TrackDeps,
-  { appId, isServer, events }: TrackEvents,
+  { clock, knownProperties, knownNames }: TrackDeps,
+  { appId, isServer, events, pathOfName }: TrackEvents,
   { nowMs, owners }: { readonly nowMs: number; readonly owners: ReadonlyMap<Uuid, DeviceOwner> },
-): Promise<{ accepted: number; catalogued: readonly NewEventProperty[] }> {
+): Promise<{ accepted: number; catalogued: readonly NewEventProperty[]; named: readonly string[] }> {
+  const names = events.map(({ name }) => name);
+  const named = await admitNames(tx, knownNames, { appId, isServer, names, pathOf: pathOfName });
   const externalIds = [...new Set(events.flatMap(({ externalId }) => externalId ?? []))];
   const people = await claimPeople(tx, clock, appId, externalIds);
   const timed = events.map((event) => ({ event, atMs: Math.min(event.occurredAtMs ?? nowMs, nowMs) }));
   const fresh = await leaveOutSeen(tx, appId, isServer, timed);
-  if (fresh.length === 0) return { accepted: 0, catalogued: [] };
+  if (fresh.length === 0) return { accepted: 0, catalogued: [], named: [] };
   const stored = fresh.map(({ event, atMs }): StoredEvent => {
     const subject = subjectOf(event, people, owners);
     const { name, deviceId, propertiesText, purchase } = event;
@@ -76,6 +84,8 @@ async function trackIn(
   });
   const given = fresh.map(({ event }) => event);
   const catalogued = knownProperties.findNew(appId, given);
+  // The name of a repeat is not stored.
+  const namesStored = new Set(given.map(({ name }) => name));
   // Sent together, in this order: they wait for no answers.
   await Promise.all([
     insertEvents(tx, appId, stored),
@@ -84,7 +94,7 @@ async function trackIn(
     addToDays(tx, appId, dayCountsOf(stored)),
     catalogued.length > 0 && upsertEventProperties(tx, appId, catalogued, samplesMax),
   ]);
-  return { accepted: fresh.length, catalogued };
+  return { accepted: fresh.length, catalogued, named: named.filter((name) => namesStored.has(name)) };
 }
 
 async function readOwners(sql: Sql, appId: Uuid, deviceIds: readonly Uuid[]): Promise<ReadonlyMap<Uuid, DeviceOwner>> {

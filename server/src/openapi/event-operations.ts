@@ -8,6 +8,7 @@ import {
   propertiesMax,
   propertyKeyLengthMax,
 } from '../events/event.ts';
+import { namesByClientsMax, namesMax } from '../events/event-names.ts';
 import { component, count } from './components.ts';
 import type { Operation } from './operation.ts';
 
@@ -66,7 +67,8 @@ export const eventOperations: readonly Operation[] = [
     summary: 'Track what people did: one event, or up to 50',
     description:
       'All are stored or none. An event is its `external_id`’s, else the user’s whose device it is; what a device did before somebody ' +
-      'logged in on it counts for that user from then on.',
+      'logged in on it counts for that user from then on. ' +
+      `A name that is new to the app is \`too_big\` where the app has ${namesMax} already, with a client key where it has ${namesByClientsMax}.`,
     access: 'client-or-server',
     body: {
       schema: trackRequest,

@@ -1,6 +1,7 @@
 // Reports as the API's description tells them.
 import { z } from 'zod';
 import { attributedNames } from '../reports/attribution.ts';
+import { reportedNamesMax } from '../reports/events-report.ts';
 import { groups } from '../reports/periods.ts';
 import { engagementQuery, rangeQuery, revenueQuery } from '../reports/report-request.ts';
 import { component, count, instant, messageId, pageEnd } from './components.ts';
@@ -229,7 +230,7 @@ export const reportOperations: readonly Operation[] = [
     path: '/v1/reports/events',
     tag,
     summary: 'How many events of each name there were',
-    description: `${asCsv}.`,
+    description: `Of more than ${reportedNamesMax} names, those with the most events in the range. ${asCsv}.`,
     access: 'server',
     query: rangeQuery,
     answers: {

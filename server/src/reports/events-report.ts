@@ -1,10 +1,13 @@
-// How many events of each name there were, by period.
+// How many events of each name there were, by period. Never of more names than an answer can hold.
 import { findKeptSince } from '../events/retention-queries.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { type Group, periodsOf, type Range, splitRange } from './periods.ts';
 import { sumEvents } from './queries.ts';
 import { snapshot } from './snapshot.ts';
+
+/** Of a range with more names, those with the most events in it are counted; of equal ones the first in order. */
+export const reportedNamesMax = 1_000;
 
 export interface NamedCount {
   readonly name: string;
@@ -19,7 +22,7 @@ export async function reportEvents(
   const periods = periodsOf(range, group, zone);
   const totals = await snapshot(sql, async (tx) => {
     const split = splitRange(range, (await findKeptSince(tx))?.getTime());
-    return sumEvents(tx, appId, null, { periods, split });
+    return sumEvents(tx, appId, { mostOf: reportedNamesMax }, { periods, split });
   });
   const counts = periods.map(() => new Map<string, number>());
   for (const { period, name, count } of totals) {

@@ -31,14 +31,15 @@ export interface EventTotal {
   readonly amount: string;
 }
 
-/** How many events of each name there were, and what they amount to; `names` null: of all names. */
+/** How many events of each name there were, and what they amount to: of these names, or of so many that the range has most of. */
 export async function sumEvents(
   tx: Tx,
   appId: Uuid,
-  names: readonly string[] | null,
+  names: readonly string[] | { readonly mostOf: number },
   { periods, split }: Cut,
 ): Promise<EventTotal[]> {
-  const named = names === null ? tx`` : tx`AND name = ANY(${names as string[]}::text[])`;
+  const isOfMost = 'mostOf' in names;
+  const named = isOfMost ? tx`` : tx`AND name = ANY(${names as string[]}::text[])`;
   const columns = tx`name, bucket AS at, currency, count, amount`;
   const inner = tx`${named} AND ${within(tx, tx`bucket`, split.inner)}`;
   const edges = split.edges.map(
@@ -47,15 +48,21 @@ export async function sumEvents(
       SELECT name, at, coalesce(currency, ''), 1, coalesce(amount, 0) FROM events
       WHERE app_id = ${appId} ${named} AND ${within(tx, tx`at`, edge)}`,
   );
+  const most = isOfMost
+    ? tx`WHERE name IN (SELECT name FROM summed GROUP BY name ORDER BY sum(count) DESC, name LIMIT ${names.mostOf})`
+    : tx``;
   return tx<EventTotal[]>`
-    SELECT ${periodOf(tx, tx`at`, periods)} AS period, name, currency, sum(count)::bigint AS count, sum(amount)::text AS amount
-    FROM (
-      SELECT ${columns} FROM rollups WHERE app_id = ${appId} ${inner}
-      UNION ALL
-      SELECT ${columns} FROM rollup_deltas WHERE app_id = ${appId} ${inner}
-      ${edges.length === 0 ? tx`` : edges}
-    ) AS counted
-    GROUP BY 1, 2, 3`;
+    WITH summed AS (
+      SELECT ${periodOf(tx, tx`at`, periods)} AS period, name, currency, sum(count)::bigint AS count, sum(amount)::text AS amount
+      FROM (
+        SELECT ${columns} FROM rollups WHERE app_id = ${appId} ${inner}
+        UNION ALL
+        SELECT ${columns} FROM rollup_deltas WHERE app_id = ${appId} ${inner}
+        ${edges.length === 0 ? tx`` : edges}
+      ) AS counted
+      GROUP BY 1, 2, 3
+    )
+    SELECT period, name, currency, count, amount FROM summed ${most}`;
 }
 
 /** What of the settled is credited: rows of (name, at, currency, class, message_id, count, amount). */

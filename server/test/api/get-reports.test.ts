@@ -313,6 +313,23 @@ describe('the other reports', () => {
   });
 });
 
+describe('GET /v1/reports/events of many names', () => {
+  it('counts those of most events in the range, of equal ones the first', async () => {
+    const t = await setUp();
+    await t.sql`
+      INSERT INTO rollups (app_id, name, bucket, currency, count, amount, last_at)
+      SELECT ${t.app.id}, 'name ' || lpad(i::text, 4, '0'), at, '', CASE WHEN i > 1005 THEN 2 ELSE 1 END, 0, at
+      FROM generate_series(1, 1010) AS i, unnest('{2027-11-02,2027-11-03}'::timestamptz[]) AS at`;
+    for (const group of ['', '&group=month']) {
+      const { body } = await t.server.get(`/v1/reports/events?${november}${group}`);
+      const names = Object.keys((body.groups?.[0] ?? body).events);
+      expect([names.length, names[0], names[994], names[995], names[999]]).toEqual([
+        ...[1_000, 'name 0001', 'name 0995', 'name 1006', 'name 1010'],
+      ]);
+    }
+  });
+});
+
 describe('what may be asked', () => {
   it('R-60 is never another app’s: the same things there count nowhere here', async () => {
     const t = await setUp();

@@ -482,3 +482,60 @@ describe('when an event happened', () => {
     ]);
   });
 });
+
+describe('the names of an app', () => {
+  const fill = (app: TestApp, count: number) => t.sql`
+    INSERT INTO event_names (app_id, name, count, last_at)
+    SELECT ${app.id}, 'name ' || i, 1, now() FROM generate_series(1, ${count}::int) AS i`;
+  const namesOf = async (app: TestApp): Promise<string[]> => {
+    const rows = await t.sql<{ name: string }[]>`
+      SELECT name FROM event_names WHERE app_id = ${app.id} UNION SELECT name FROM rollup_deltas WHERE app_id = ${app.id}`;
+    return rows.map(({ name }) => name);
+  };
+  const issuesOf = ({ body }: { body: { issues?: { path: unknown; code: string }[] } }) =>
+    body.issues?.map(({ path, code }) => [path, code]);
+
+  it('are at most 1,000 by client keys; known ones, reserved ones and a server’s are taken all the same', async () => {
+    const { app, client, server } = await newShop();
+    await fill(app, 998);
+    const batch = (...names: string[]) => ({ events: names.map((name) => ({ name })) });
+    const tooMany = await client.post('/v1/events', batch('name 1', 'a', 'b', 'a', 'c', 'c'));
+    expect([tooMany.status, issuesOf(tooMany)]).toEqual([
+      400,
+      [
+        [['events', 4, 'name'], 'too_big'],
+        [['events', 5, 'name'], 'too_big'],
+      ],
+    ]);
+    expect(await namesOf(app)).toHaveLength(998);
+    expect((await client.post('/v1/events', batch('a', 'b'))).status).toBe(200);
+    expect(issuesOf(await client.post('/v1/events', { name: 'c' }))).toEqual([[['name'], 'too_big']]);
+    expect((await client.post('/v1/events', batch('a', 'b', 'name 998', 'install', 'session_start'))).status).toBe(200);
+    expect((await server.post('/v1/events', { name: 'c' })).status).toBe(200);
+    expect((await client.post('/v1/events', { name: 'c' })).status).toBe(200);
+    expect((await client.post('/v1/events', { name: 'd' })).status).toBe(400);
+  });
+
+  it('are at most 10,000 by server keys', async () => {
+    const { app, server } = await newShop();
+    await fill(app, 9_999);
+    expect((await server.post('/v1/events', { name: 'last' })).status).toBe(200);
+    expect(issuesOf(await server.post('/v1/events', { name: 'one more' }))).toEqual([[['name'], 'too_big']]);
+  });
+
+  it('are no more when many requests bring them at once, nor when repeats of an event bring them', async () => {
+    const { app, client, deviceId } = await newShop();
+    await fill(app, 990);
+    const names = Array.from({ length: 20 }, (_, i) => `repeat ${i}`);
+    expect((await client.post('/v1/events', { id: 'x', device_id: deviceId, name: 'name 1' })).status).toBe(200);
+    for (const name of names) {
+      const { body } = await client.post('/v1/events', { id: 'x', device_id: deviceId, name });
+      expect(body).toEqual({ accepted: 0, duplicates: 1 });
+    }
+    const answers = await Promise.all(
+      [...names, ...names.map((name) => `new ${name}`)].map((name) => client.post('/v1/events', { name })),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(10);
+    expect(await namesOf(app)).toHaveLength(1_000);
+  });
+});
