@@ -759,15 +759,16 @@ export type RevenueReport = {
   readonly group?: "day" | "week" | "month" | undefined;
   /** Without `group`: by currency. */
   readonly revenue?: readonly RevenueRow[] | undefined;
-  /** Without `group`. */
+  /** Without `group`. Left out for a segment over a range whose deliveries are not kept any more. */
   readonly events?: { readonly [key: string]: ClassCount } | undefined;
-  readonly groups?: readonly {
+  readonly groups?: readonly ({
     readonly from: Instant;
     readonly to: Instant;
     /** By currency. */
     readonly revenue: readonly RevenueRow[];
-    readonly events: { readonly [key: string]: ClassCount };
-  }[] | undefined;
+    /** Left out for a segment over a range whose deliveries are not kept any more. */
+    readonly events?: { readonly [key: string]: ClassCount } | undefined;
+  })[] | undefined;
   /** Of the whole range, highest direct amount first. */
   readonly messages: readonly MessageRevenue[];
   readonly has_more: boolean;

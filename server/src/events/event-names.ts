@@ -78,6 +78,8 @@ export async function admitNames(tx: Tx, known: KnownNames, asked: NamesAsked): 
     ? `An app has at most ${namesMax} names of events.`
     : `This app has ${namesByClientsMax} names of events: a further one needs a server key.`;
   throw invalid(
-    asked.names.flatMap((name, i) => (refused.includes(name) ? [{ path: asked.pathOf(i), code: 'too_big', message }] : [])),
+    asked.names.flatMap((name, i) =>
+      refused.includes(name) ? [{ path: asked.pathOf(i), code: 'too_big', message }] : [],
+    ),
   );
 }

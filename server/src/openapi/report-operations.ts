@@ -38,6 +38,7 @@ const messageRevenue = component(
   'MessageRevenue',
   z.strictObject({ message_id: messageId, currency: z.string(), direct: classSum, influenced: classSum }),
 );
+const unknownCounts = 'Left out for a segment over a range whose deliveries are not kept any more.';
 const revenueReport = component(
   'RevenueReport',
   z.strictObject({
@@ -45,8 +46,12 @@ const revenueReport = component(
     window_hours: z.int(),
     ...grouped,
     revenue: revenueSums.revenue.optional().describe('Without `group`: by currency.'),
-    events: revenueSums.events.optional().describe('Without `group`.'),
-    groups: z.array(z.strictObject({ ...range, ...revenueSums })).optional(),
+    events: revenueSums.events.optional().describe(`Without \`group\`. ${unknownCounts}`),
+    groups: z
+      .array(
+        z.strictObject({ ...range, ...revenueSums, events: revenueSums.events.optional().describe(unknownCounts) }),
+      )
+      .optional(),
     messages: z.array(messageRevenue).describe('Of the whole range, highest direct amount first.'),
     ...pageEnd,
   }),
@@ -129,7 +134,7 @@ export const reportOperations: readonly Operation[] = [
     summary: 'What purchases came to, and which messages they are credited to',
     description:
       'Direct: a push was clicked within the window before it. Influenced: a push was sent within the window and not clicked. ' +
-      `Sums are exact and never converted. ${asCsv}, without those per message.`,
+      `Sums are exact and never converted. ${asCsv}, without \`events\`; a further page's cursor is in \`x-next-cursor\`.`,
     access: 'server',
     query: revenueQuery,
     answers: {

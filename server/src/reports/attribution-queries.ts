@@ -249,16 +249,22 @@ export async function listAttributions(
     WHERE app_id = ${appId} AND at >= ${new Date(range.fromMs)} AND at <= ${new Date(range.toMs)}`;
 }
 
+// Messages of which no delivery is gone: those whose first batch is not older than what is kept.
+const keptMessages = (tx: Tx, appId: Uuid, keptFrom: Uuid): Fragment => tx`
+  SELECT id FROM messages WHERE app_id = ${appId} AND first_batch_id >= ${keptFrom}`;
+
 /**
- * Forgets the settled purchases of a range, but for those credited to a message that has lost deliveries, or may have: one whose
- * first batch is older than `keptFrom`.
+ * Forgets the settled purchases of a range, but for what could not be found again: those credited to a message that has lost
+ * deliveries, or may have, and those of somebody erased, whose event is nobody's by now.
  */
 export async function deleteAttributions(tx: Tx, appId: Uuid, range: Range, keptFrom: Uuid): Promise<void> {
+  const within = tx`at >= ${new Date(range.fromMs)} AND at < ${new Date(range.toMs)}`;
   await tx`
     DELETE FROM attributions
-    WHERE app_id = ${appId} AND at >= ${new Date(range.fromMs)} AND at < ${new Date(range.toMs)}
-      AND (message_id IS NULL
-        OR message_id IN (SELECT id FROM messages WHERE app_id = ${appId} AND first_batch_id >= ${keptFrom}))`;
+    WHERE app_id = ${appId} AND ${within}
+      AND (message_id IS NULL OR (message_id IN (${keptMessages(tx, appId, keptFrom)}) AND event_id IN (
+        SELECT id FROM events
+        WHERE app_id = ${appId} AND name = 'purchase' AND ${within} AND (device_id IS NOT NULL OR external_id IS NOT NULL))))`;
 }
 
 /** Forgets what of a range is credited to messages. */
@@ -267,6 +273,25 @@ export async function deleteCreditedTotals(tx: Tx, appId: Uuid, name: Attributed
     DELETE FROM credited_totals
     WHERE app_id = ${appId} AND name = ${name}
       AND bucket >= ${new Date(range.fromMs)} AND bucket < ${new Date(range.toMs)}`;
+}
+
+/** Forgets what of a range is credited to messages, but for those that have lost deliveries, or may have; says what is left. */
+export async function deleteTotalsOfKept(
+  tx: Tx,
+  appId: Uuid,
+  name: AttributedName,
+  range: Range,
+  keptFrom: Uuid,
+): Promise<{ bucket: Date; messageId: Uuid; count: number }[]> {
+  const ofRange = tx`
+    app_id = ${appId} AND name = ${name} AND bucket >= ${new Date(range.fromMs)} AND bucket < ${new Date(range.toMs)}`;
+  return tx<{ bucket: Date; messageId: Uuid; count: number }[]>`
+    WITH gone AS (
+      DELETE FROM credited_totals WHERE ${ofRange} AND message_id IN (${keptMessages(tx, appId, keptFrom)})
+    )
+    SELECT bucket, message_id, sum(count)::bigint AS count FROM credited_totals
+    WHERE ${ofRange} AND message_id NOT IN (${keptMessages(tx, appId, keptFrom)})
+    GROUP BY bucket, message_id`;
 }
 
 /** Sums up the settled purchases of a range anew, by quarters of an hour. */

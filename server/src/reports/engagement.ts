@@ -46,8 +46,8 @@ export interface EngagementReport {
 }
 
 const hourMs = 3_600_000;
-/** Purchases of all times: what is not settled is found from the first on. */
-const always: Range = { fromMs: 0, toMs: Date.UTC(2200, 0, 1) };
+/** Later than anything that was bought. */
+const endMs = Date.UTC(2200, 0, 1);
 const nobody: Funnel = { accepted: 0, sent: 0, failed: 0, skipped: 0, displayed: 0, clicked: 0, dismissed: 0 };
 
 export async function reportEngagement(
@@ -58,8 +58,10 @@ export async function reportEngagement(
     const periods = periodsOf(range, group, zone);
     const tally = createTally();
     const windowMs = (await getAttributionWindowHours(tx, appId)) * hourMs;
-    const context = { tx, clock, appId, windowMs, startedAtMs: clock.steadyMs(), periods: [always], tally };
-    await readUnsettled(context, 'purchase', always);
+    // What was bought before a message began is not owed to it.
+    const since: Range = { fromMs: range.fromMs, toMs: endMs };
+    const context = { tx, clock, appId, windowMs, startedAtMs: clock.steadyMs(), periods: [since], tally };
+    await readUnsettled(context, 'purchase', since);
     const tallied = tally.rows();
     const messages = await listFunnels(tx, appId, range, after, limit);
     const ids = messages.map(({ messageId }) => messageId);

@@ -3,7 +3,7 @@ import type { Answer } from '../platform/http-server.ts';
 import { encodeId } from '../platform/ids.ts';
 import { attributedNames } from './attribution.ts';
 import { type Cell, csvAnswer, textCell } from './csv.ts';
-import { parseDecimal, writeDecimal } from './decimal.ts';
+import { add, parseDecimal, writeDecimal } from './decimal.ts';
 import type { ChannelDevices } from './devices-report.ts';
 import type { CurrencyRevenue, EngagementReport } from './engagement.ts';
 import type { Funnel, MessageFunnel } from './engagement-queries.ts';
@@ -42,12 +42,12 @@ function pageEnd<Row>(rows: readonly Row[], limit: number, nextCursor: (last: Ro
 
 export function presentRevenue(
   asked: Asked,
-  { windowHours, periods, sums, messages }: RevenueReport,
+  { windowHours, knowsCounts, periods, sums, messages }: RevenueReport,
   nextCursor: (last: MessageRevenue) => string,
 ): object {
   const presented = presentPeriods(asked, periods, (_, i) => ({
     revenue: sums.revenueOf(i),
-    events: Object.fromEntries(countedNames.map((name) => [name, sums.countsOf(i, name)])),
+    ...(knowsCounts && { events: Object.fromEntries(countedNames.map((name) => [name, sums.countsOf(i, name)])) }),
   }));
   const rows = messages.slice(0, asked.limit).map((row) => ({
     message_id: encodeId('msg', row.messageId),
@@ -64,19 +64,41 @@ function plain(amount: string): string {
   return writeDecimal(parseDecimal(amount));
 }
 
-/** The rows per currency: those per message are another table. */
-export function revenueAsCsv({ periods, sums }: RevenueReport): Answer {
-  const columns = ['from', 'to', 'currency', 'total', 'purchases'];
+/**
+ * A row for each currency of a group, one of zeros for a group without purchases, and then the page of rows per message, which have a
+ * message id.
+ */
+export function revenueAsCsv(
+  asked: Asked,
+  { periods, sums, messages }: RevenueReport,
+  nextCursor: (last: MessageRevenue) => string,
+): Answer {
+  const columns = ['from', 'to', 'message_id', 'currency', 'total', 'purchases'];
   const classes = ['direct', 'influenced', 'unattributed'] as const;
   const headings = classes.flatMap((name) => [`${name}_amount`, `${name}_purchases`]);
-  const rows = periods.flatMap((period, i) =>
-    sums.revenueOf(i).map((row): Cell[] => {
-      const { from, to } = presentRange(period);
+  const ofPeriods = periods.flatMap((period, i) => {
+    const { from, to } = presentRange(period);
+    const rows = sums.revenueOf(i).map((row): Cell[] => {
       const ofClasses = classes.flatMap((name) => [row[name].amount, row[name].purchases]);
-      return [from, to, row.currency, row.total, row.purchases, ...ofClasses];
-    }),
-  );
-  return csvAnswer([...columns, ...headings], rows);
+      return [from, to, null, row.currency, row.total, row.purchases, ...ofClasses];
+    });
+    if (rows.length > 0 || asked.group === null) return rows;
+    return [[from, to, null, null, '0', 0, ...classes.flatMap((): Cell[] => ['0', 0])]];
+  });
+  const { from, to } = presentRange(asked.range);
+  const ofMessages = messages.slice(0, asked.limit).map((row): Cell[] => {
+    const sum = writeDecimal(add(parseDecimal(row.directAmount), parseDecimal(row.influencedAmount)));
+    return [
+      ...[from, to, encodeId('msg', row.messageId), row.currency, sum, row.directCount + row.influencedCount],
+      ...[plain(row.directAmount), row.directCount, plain(row.influencedAmount), row.influencedCount, null, null],
+    ];
+  });
+  const rows = [...ofPeriods, ...ofMessages];
+  return csvAnswer([...columns, ...headings], rows, cursorHeader(pageEnd(messages, asked.limit, nextCursor)));
+}
+
+function cursorHeader({ next_cursor: next }: { next_cursor: string | null }): Record<string, string> {
+  return next === null ? {} : { 'x-next-cursor': next };
 }
 
 const funnelSteps = ['accepted', 'sent', 'failed', 'skipped', 'displayed', 'clicked', 'dismissed'] as const;
@@ -134,8 +156,7 @@ export function engagementAsCsv(
     const name = message.name === null ? null : textCell(message.name);
     return cellsOf(message).map((cells) => [id, name, message.startedAt.toISOString(), ...cells]);
   });
-  const { next_cursor: next } = pageEnd(messages, asked.limit, nextCursor);
-  const headers: Record<string, string> = next === null ? {} : { 'x-next-cursor': next };
+  const headers = cursorHeader(pageEnd(messages, asked.limit, nextCursor));
   return csvAnswer(['message_id', 'name', 'started_at', ...headings, ...sums], rows, headers);
 }
 

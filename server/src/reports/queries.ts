@@ -66,8 +66,9 @@ export async function sumEvents(
 }
 
 /** What of the settled is credited: rows of (name, at, currency, class, message_id, count, amount). */
-function settledCredits(tx: Tx, appId: Uuid, names: readonly AttributedName[], split: SplitRange): Fragment {
-  const edges = split.edges.map(
+function settledCredits(tx: Tx, appId: Uuid, name: AttributedName, split: SplitRange): Fragment {
+  // Of others than purchases nothing but sums is stored.
+  const edges = (name === 'purchase' ? split.edges : []).map(
     (edge) => tx`
       UNION ALL
       SELECT 'purchase', at, currency, class, message_id, 1, amount FROM attributions
@@ -75,7 +76,7 @@ function settledCredits(tx: Tx, appId: Uuid, names: readonly AttributedName[], s
   );
   return tx`
     SELECT name, bucket AS at, currency, class, message_id, count, amount FROM credited_totals
-    WHERE app_id = ${appId} AND name = ANY(${names as AttributedName[]}::text[]) AND ${within(tx, tx`bucket`, split.inner)}
+    WHERE app_id = ${appId} AND name = ${name} AND ${within(tx, tx`bucket`, split.inner)}
     ${edges.length === 0 ? tx`` : edges}`;
 }
 
@@ -87,14 +88,14 @@ export interface CreditTotal extends EventTotal {
 export async function sumSettledCredits(
   tx: Tx,
   appId: Uuid,
-  names: readonly AttributedName[],
+  name: AttributedName,
   { periods, split }: Cut,
   messageId: Uuid | null,
 ): Promise<CreditTotal[]> {
   return tx<CreditTotal[]>`
     SELECT ${periodOf(tx, tx`at`, periods)} AS period, name, currency, class, sum(count)::bigint AS count,
       sum(amount)::text AS amount
-    FROM (${settledCredits(tx, appId, names, split)}) AS credited
+    FROM (${settledCredits(tx, appId, name, split)}) AS credited
     ${messageId === null ? tx`` : tx`WHERE message_id = ${messageId}`}
     GROUP BY 1, 2, 3, 4`;
 }
@@ -136,7 +137,7 @@ export async function listMessageRevenue(tx: Tx, asked: MessageRevenueAsked): Pr
     split === null
       ? tx``
       : tx`UNION ALL SELECT message_id, currency, class, count, amount
-          FROM (${settledCredits(tx, appId, ['purchase'], split)}) AS settled`;
+          FROM (${settledCredits(tx, appId, 'purchase', split)}) AS settled`;
   const past =
     after === null
       ? tx``

@@ -15,6 +15,14 @@ import type { Tally } from './tally.ts';
 const msMax = 30_000;
 const retryAfterMs = 5_000;
 
+/** The 503 for a report that asks for too much. */
+export function tooLong(): ApiError {
+  return new ApiError('unavailable', {
+    message: 'This report takes too long: ask for a shorter range.',
+    retryAfterMs,
+  });
+}
+
 export interface ReadContext {
   /** One snapshot, for all that a report reads. */
   readonly tx: Tx;
@@ -74,12 +82,7 @@ async function tallyEvents(
   events: readonly AttributableEvent[],
 ): Promise<void> {
   const { tx, clock, appId, windowMs, startedAtMs, periods, tally } = context;
-  if (clock.steadyMs() - startedAtMs > msMax) {
-    throw new ApiError('unavailable', {
-      message: 'This report takes too long: ask for a shorter range.',
-      retryAfterMs,
-    });
-  }
+  if (clock.steadyMs() - startedAtMs > msMax) throw tooLong();
   if (events.length === 0) return;
   const selected: Selected[] = context.select
     ? await context.select(events, name)

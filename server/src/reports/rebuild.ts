@@ -7,11 +7,12 @@ import { findKeptSince } from '../events/retention-queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, type Tx, transaction } from '../platform/db.ts';
 import { mintedAtMs, type Uuid } from '../platform/ids.ts';
-import { type AttributedName, attributedNames } from './attribution.ts';
+import { type AttributedName, attributedNames, type Credit, unattributed } from './attribution.ts';
 import {
   type AttributableEvent,
   deleteAttributions,
   deleteCreditedTotals,
+  deleteTotalsOfKept,
   insertTotalsOfAttributions,
   listAttributions,
   listEvents,
@@ -22,7 +23,9 @@ import {
 import { chunkEvents, classifyEvents } from './classify-events.ts';
 import { quarterMs, type Range } from './periods.ts';
 import { findEventRange } from './rebuild-queries.ts';
-import { storeSettled } from './settle.ts';
+import { storeCredits, storeSettled } from './settle.ts';
+import { createTally } from './tally.ts';
+import { besideWhatStays } from './what-stays.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -84,31 +87,61 @@ interface DayContext {
 }
 
 async function rebuildDay(context: DayContext, day: Range): Promise<number> {
-  const { tx, appId, name, windowHours, keptFrom } = context;
+  const { tx, appId, name } = context;
   // What is not settled is classed when it is asked for. Held, so that nothing is settled meanwhile.
   const progress = await lockProgress(tx, appId, name);
   if (!progress) return 0;
-  const isPurchase = name === 'purchase';
-  if (isPurchase) await deleteAttributions(tx, appId, day, keptFrom);
-  const left = isPurchase ? await listAttributions(tx, appId, { ...day, toMs: day.toMs - 1 }) : [];
+  return name === 'purchase' ? rebuildPurchases(context, progress, day) : rebuildCounts(context, progress, day);
+}
+
+async function rebuildPurchases(context: DayContext, progress: Progress, day: Range): Promise<number> {
+  const { tx, appId, name, windowHours, keptFrom } = context;
+  await deleteAttributions(tx, appId, day, keptFrom);
+  const left = await listAttributions(tx, appId, { ...day, toMs: day.toMs - 1 });
   const leftIds = new Set(left.map(({ eventId }) => eventId));
-  await deleteCreditedTotals(tx, appId, name, day);
   let count = 0;
+  await classSettled(context, progress, day, leftIds, async (events, credits) => {
+    await storeSettled({ tx, appId, name, windowHours }, events, credits);
+    count += events.length;
+  });
+  await deleteCreditedTotals(tx, appId, name, day);
+  await insertTotalsOfAttributions(tx, appId, day);
+  return count;
+}
+
+// Of installs and sessions only sums are stored, so what stays of them is taken off what is classed anew.
+async function rebuildCounts(context: DayContext, progress: Progress, day: Range): Promise<number> {
+  const { tx, appId, name, keptFrom } = context;
+  const left = await deleteTotalsOfKept(tx, appId, name, day, keptFrom);
+  const tally = createTally();
+  let count = 0;
+  await classSettled(context, progress, day, new Set(), async (events, credits) => {
+    for (const [i, event] of events.entries()) {
+      tally.add(Math.floor(event.at.getTime() / quarterMs), name, event, credits[i] ?? unattributed);
+    }
+    count += events.length;
+  });
+  const staying = left.map(({ bucket, ...row }) => ({ ...row, period: bucket.getTime() / quarterMs }));
+  await storeCredits(tx, appId, name, besideWhatStays(tally.rows(), staying));
+  return count;
+}
+
+/** Classes what of a day is settled, but for these, a chunk at a time. */
+async function classSettled(
+  { tx, appId, name, windowHours }: DayContext,
+  progress: Progress,
+  day: Range,
+  leftIds: ReadonlySet<Uuid>,
+  take: (events: readonly AttributableEvent[], credits: readonly Credit[]) => Promise<void>,
+): Promise<void> {
   for (let after: Place | null = null; ; ) {
     const events: AttributableEvent[] = await listEvents(tx, { appId, name, range: day, after, limit: chunkEvents });
     const settled = events.filter((event) => isSettled(progress, event) && !leftIds.has(event.id));
-    const credits = await classifyEvents(tx, { appId, windowMs: windowHours * hourMs }, settled);
-    await storeSettled({ tx, appId, name, windowHours }, settled, credits);
-    count += settled.length;
+    await take(settled, await classifyEvents(tx, { appId, windowMs: windowHours * hourMs }, settled));
     const last = events.at(-1);
-    if (last === undefined || events.length < chunkEvents) break;
+    if (last === undefined || events.length < chunkEvents) return;
     after = last;
   }
-  if (isPurchase) {
-    await deleteCreditedTotals(tx, appId, name, day);
-    await insertTotalsOfAttributions(tx, appId, day);
-  }
-  return count;
 }
 
 function isSettled({ settledAt, settledId, receivedTo }: Progress, { at, id }: AttributableEvent): boolean {

@@ -69,16 +69,22 @@ function issueOfRange({ fromMs, toMs }: Range): Issue | undefined {
   return { path, code: 'too_big', message: `to must be at most ${rangeDaysMax} days later than from.` };
 }
 
+export interface Kept {
+  readonly clock: Clock;
+  readonly retentionDays: number;
+}
+
+/** From when on all deliveries are kept that an event may be owed to. */
+export function classedSinceMs({ clock, retentionDays }: Kept, windowHours: number): number {
+  return clock.nowMs() - retentionDays * dayMs + windowHours * hourMs;
+}
+
 /**
  * Throws the 400 for a window that reaches back to before what is kept of deliveries. The app's own window may: what it came to is
  * stored.
  */
-export function checkWindow(
-  { clock, retentionDays }: { readonly clock: Clock; readonly retentionDays: number },
-  range: Range,
-  windowHours: number,
-): void {
-  if (range.fromMs - windowHours * hourMs >= clock.nowMs() - retentionDays * dayMs) return;
-  const message = `Deliveries are kept for ${retentionDays} days: with this window from must be later.`;
+export function checkWindow(kept: Kept, range: Range, windowHours: number): void {
+  if (range.fromMs >= classedSinceMs(kept, windowHours)) return;
+  const message = `Deliveries are kept for ${kept.retentionDays} days: with this window from must be later.`;
   throw invalid([{ path: ['window_hours'], code: 'invalid_value', message }]);
 }

@@ -20,7 +20,7 @@ import {
   sumSettledCredits,
 } from './queries.ts';
 import { type ReadContext, readRange, readUnsettled } from './read-credits.ts';
-import { checkWindow } from './report-request.ts';
+import { checkWindow, classedSinceMs } from './report-request.ts';
 import { selectSegment } from './select-segment.ts';
 import { snapshot } from './snapshot.ts';
 import { createTally } from './tally.ts';
@@ -47,6 +47,8 @@ export interface RevenueAsked {
 
 export interface RevenueReport {
   readonly windowHours: number;
+  /** False: installs and sessions cannot be classed, because deliveries of the range are gone. */
+  readonly knowsCounts: boolean;
   readonly periods: readonly Range[];
   readonly sums: ClassedSums;
   readonly messages: readonly MessageRevenue[];
@@ -81,15 +83,23 @@ export async function reportRevenue(deps: RevenueDeps, asked: RevenueAsked): Pro
       startedAtMs: clock.steadyMs(),
       periods,
       tally,
-      ...(segment && { select: selectSegment({ tx, clock, appId }, segment, windowHours === appHours) }),
     };
     const sums = createClassedSums();
     let split: SplitRange | null = null;
+    let knowsCounts = true;
     if (windowHours === appHours && segment === null) {
-      split = splitRange(range, (await findKeptSince(tx))?.getTime());
-      await readStored(context, sums, { split, messageId });
+      const eventsSinceMs = (await findKeptSince(tx))?.getTime() ?? Number.NEGATIVE_INFINITY;
+      split = splitRange(range, eventsSinceMs);
+      // A part of a quarter is classed from deliveries: where these are gone, the quarter counts whole or not at all.
+      const countSplit = splitRange(range, Math.max(eventsSinceMs, classedSinceMs(deps, windowHours)));
+      await readStored(context, sums, { split, countSplit, messageId });
     } else {
-      for (const name of attributedNames) await readRange(context, name, range);
+      // Settled purchases keep their classes, one by one; of installs and sessions only sums are kept.
+      knowsCounts = range.fromMs >= classedSinceMs(deps, windowHours);
+      const names = knowsCounts ? attributedNames : (['purchase'] as const);
+      const keepsClasses = windowHours === appHours;
+      const select = segment && (await selectSegment({ tx, clock, appId }, { segment, names, range, keepsClasses }));
+      for (const name of names) await readRange({ ...context, ...(select && { select }) }, name, range);
     }
     const isOfMessage = (row: { messageId: Uuid | null }): boolean => messageId === null || row.messageId === messageId;
     const tallied = tally.rows().filter(isOfMessage);
@@ -100,29 +110,32 @@ export async function reportRevenue(deps: RevenueDeps, asked: RevenueAsked): Pro
       if (row.class !== 'unattributed') sums.addCredit(period, name, currency, row.class, count, amount);
     }
     const messages = await listMessageRevenue(tx, { appId, split, tallied, messageId, after, limit });
-    return { windowHours, periods, sums, messages };
+    return { windowHours, knowsCounts, periods, sums, messages };
   });
 }
 
+/** `countSplit`: the range of installs and sessions. */
 async function readStored(
   context: ReadContext,
   sums: ClassedSums,
-  { split, messageId }: { split: SplitRange; messageId: Uuid | null },
+  { split, countSplit, messageId }: { split: SplitRange; countSplit: SplitRange; messageId: Uuid | null },
 ): Promise<void> {
   const { tx, appId, periods } = context;
-  const cut = { periods, split };
-  if (messageId === null) {
-    for (const { period, name, currency, count, amount } of await sumEvents(tx, appId, attributedNames, cut)) {
-      sums.addTotal(period, name, currency, count, parseDecimal(amount));
+  for (const name of attributedNames) {
+    const cut = { periods, split: name === 'purchase' ? split : countSplit };
+    if (messageId === null) {
+      for (const { period, currency, count, amount } of await sumEvents(tx, appId, [name], cut)) {
+        sums.addTotal(period, name, currency, count, parseDecimal(amount));
+      }
     }
+    for (const row of await sumSettledCredits(tx, appId, name, cut, messageId)) {
+      const { period, currency, count } = row;
+      const amount = parseDecimal(row.amount);
+      if (messageId !== null) sums.addTotal(period, name, currency, count, amount);
+      sums.addCredit(period, name, currency, row.class, count, amount);
+    }
+    await readRest(context, name, cut.split);
   }
-  for (const row of await sumSettledCredits(tx, appId, attributedNames, cut, messageId)) {
-    const { period, name, currency, count } = row;
-    const amount = parseDecimal(row.amount);
-    if (messageId !== null) sums.addTotal(period, name, currency, count, amount);
-    sums.addCredit(period, name, currency, row.class, count, amount);
-  }
-  for (const name of attributedNames) await readRest(context, name, split);
 }
 
 /** What the stored sums do not hold of a range. */

@@ -24,6 +24,7 @@ import {
   presentRevenue,
   revenueAsCsv,
 } from './present.ts';
+import type { MessageRevenue } from './queries.ts';
 import { engagementQuery, rangeQuery, readReportQuery, revenueQuery } from './report-request.ts';
 import { checkAskedWindow, reportRevenue } from './revenue.ts';
 
@@ -88,10 +89,11 @@ async function getRevenue(
     ...{ appId, range, zone, group, windowHours, messageId, segment },
     ...{ after: after ?? null, limit: limit + 1 },
   });
-  if (wantsCsv(header('accept'))) return revenueAsCsv(report);
-  return presentRevenue(asked, report, (last) =>
-    deps.cursors.write([last.directAmount, last.messageId, last.currency], scope),
-  );
+  const nextCursor = (last: MessageRevenue): string =>
+    deps.cursors.write([last.directAmount, last.messageId, last.currency], scope);
+  return wantsCsv(header('accept'))
+    ? revenueAsCsv(asked, report, nextCursor)
+    : presentRevenue(asked, report, nextCursor);
 }
 
 async function findFilter(sql: Sql, appId: Uuid, segmentId: string) {

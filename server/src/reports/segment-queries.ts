@@ -1,19 +1,39 @@
-// SQL: who of some people is in a segment. Only the audience's own table is asked, and only about these.
+// SQL: who of those that did something in a range is in a segment. One statement, however many they are: what a filter asks of
+// events is worked out for all of them at once.
 import type { CheckedFilter } from '../audience/check-filter.ts';
 import { filterToSql } from '../audience/filter-to-sql.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
+import type { AttributedName } from './attribution.ts';
+import type { Range } from './periods.ts';
 
-/** The devices among these, and of these users, that a filter matches now, whether they can be reached or not. */
+/**
+ * The devices of events of a range, and of the users whose events or devices these are, that a filter matches now, whether they can be
+ * reached or not; at most so many.
+ */
 export async function listDevicesInSegment(
   { tx, clock, appId }: { tx: Tx; clock: Clock; appId: Uuid },
   filter: CheckedFilter,
-  of: { readonly deviceIds: readonly Uuid[]; readonly externalIds: readonly string[] },
+  of: { readonly names: readonly AttributedName[]; readonly range: Range; readonly limit: number },
 ): Promise<{ deviceId: Uuid; userId: Uuid | null }[]> {
+  const { names, range, limit } = of;
   const matches = filterToSql({ tx, appId, now: clock.now }, filter);
   return tx<{ deviceId: Uuid; userId: Uuid | null }[]>`
-    SELECT a.device_id, a.user_id FROM audience a
-    WHERE a.app_id = ${appId} AND (a.device_id = ANY(${of.deviceIds as Uuid[]}::uuid[])
-      OR a.external_id = ANY(${of.externalIds as string[]}::text[])) AND ${matches}`;
+    WITH of_range AS MATERIALIZED (
+      SELECT DISTINCT device_id, external_id FROM events
+      WHERE app_id = ${appId} AND name = ANY(${names as AttributedName[]}::text[])
+        AND at >= ${new Date(range.fromMs)} AND at < ${new Date(range.toMs)}
+    ), users_of_range AS (
+      SELECT external_id FROM of_range WHERE external_id IS NOT NULL
+      UNION
+      SELECT o.external_id FROM of_range r JOIN audience o ON o.app_id = ${appId} AND o.device_id = r.device_id
+      WHERE r.external_id IS NULL AND o.user_id IS NOT NULL
+    ), devices_of_range AS MATERIALIZED (
+      SELECT device_id FROM of_range WHERE device_id IS NOT NULL
+      UNION
+      SELECT o.device_id FROM users_of_range u JOIN audience o ON o.app_id = ${appId} AND o.external_id = u.external_id
+    )
+    SELECT a.device_id, a.user_id FROM devices_of_range d JOIN audience a ON a.app_id = ${appId} AND a.device_id = d.device_id
+    WHERE ${matches} LIMIT ${limit}`;
 }

@@ -4,28 +4,40 @@ import type { CheckedFilter } from '../audience/check-filter.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
-import type { Credit } from './attribution.ts';
+import type { AttributedName, Credit } from './attribution.ts';
 import { type AttributableEvent, listAttributions } from './attribution-queries.ts';
 import { findPeople } from './classify-events.ts';
-import type { ReadContext, Selected } from './read-credits.ts';
+import type { Range } from './periods.ts';
+import { type ReadContext, type Selected, tooLong } from './read-credits.ts';
 import { listDevicesInSegment } from './segment-queries.ts';
 
-/** `keepsClasses`: what was settled with the same window stands. */
-export function selectSegment(
+/** What a process holds of one report: more devices than its time would suffice for. */
+const devicesMax = 1_000_000;
+
+export interface SegmentAsked {
+  readonly segment: CheckedFilter;
+  /** All that is going to be read. */
+  readonly names: readonly AttributedName[];
+  readonly range: Range;
+  /** What was settled with the same window stands. */
+  readonly keepsClasses: boolean;
+}
+
+/** Finds out who of a range is in a segment, at once: all that is read of it is held to the same people. */
+export async function selectSegment(
   context: { readonly tx: Tx; readonly clock: Clock; readonly appId: Uuid },
-  segment: CheckedFilter,
-  keepsClasses: boolean,
-): NonNullable<ReadContext['select']> {
+  { segment, names, range, keepsClasses }: SegmentAsked,
+): Promise<NonNullable<ReadContext['select']>> {
   const { tx, appId } = context;
+  const inside = await listDevicesInSegment(context, segment, { names, range, limit: devicesMax + 1 });
+  if (inside.length > devicesMax) throw tooLong();
+  const ids = new Set<Uuid>();
+  for (const { deviceId, userId } of inside) {
+    ids.add(deviceId);
+    if (userId !== null) ids.add(userId);
+  }
   return async (events, name) => {
     const people = await findPeople(tx, appId, events);
-    const deviceIds = new Set(events.flatMap(({ deviceId }) => (deviceId === null ? [] : [deviceId])));
-    const externalIds = new Set(people.flatMap((person) => (person?.externalId ? [person.externalId] : [])));
-    const inside = await listDevicesInSegment(context, segment, {
-      deviceIds: [...deviceIds],
-      externalIds: [...externalIds],
-    });
-    const ids = new Set(inside.flatMap(({ deviceId, userId }) => (userId === null ? [deviceId] : [deviceId, userId])));
     const chosen = events.filter(
       ({ deviceId }, i) => (deviceId !== null && ids.has(deviceId)) || ids.has(people[i]?.id ?? ''),
     );

@@ -22,7 +22,7 @@ import {
 import { chunkEvents, classifyEvents } from './classify-events.ts';
 import { writeDecimal } from './decimal.ts';
 import { quarterMs } from './periods.ts';
-import { createTally } from './tally.ts';
+import { createTally, type Tallied } from './tally.ts';
 
 export interface SettleDeps {
   readonly sql: Sql;
@@ -197,7 +197,12 @@ export async function storeSettled(
     return [{ subjectId, eventId, at, currency, amount, ...credit }];
   });
   if (name === 'purchase' && purchases.length > 0) await insertAttributions(tx, appId, windowHours, purchases);
-  const totals = tally.rows().flatMap((row) =>
+  await storeCredits(tx, appId, name, tally.rows());
+}
+
+/** Adds to the sums what of quarters of an hour is credited to messages. */
+export async function storeCredits(tx: Tx, appId: Uuid, name: AttributedName, rows: readonly Tallied[]): Promise<void> {
+  const totals = rows.flatMap((row) =>
     row.class === 'unattributed' || row.messageId === null
       ? []
       : [

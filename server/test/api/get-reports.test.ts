@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { ensureDeliveryPartitions } from '../../src/delivery/partitions.ts';
+import { decodeId } from '../../src/platform/ids.ts';
+import { reportEngagement } from '../../src/reports/engagement.ts';
+import { reportRevenue } from '../../src/reports/revenue.ts';
 import { settleDue } from '../../src/reports/settle.ts';
+import { resolveAudience } from '../../src/segments/resolve-audience.ts';
 import { stage } from '../reports/ledger.ts';
 import { type Bundle, setup, unknownId } from '../setup.ts';
 
@@ -192,19 +196,63 @@ describe('GET /v1/reports/revenue', () => {
     expect((await ask()).revenue).toMatchObject([{ total: '30' }]);
   });
 
-  it('answers the same rows as CSV', async () => {
+  it('answers the same rows as CSV: of every group, and a page of those per message', async () => {
     const t = await setUp();
-    await sale(t);
-    const answer = await t.request('GET', `/v1/reports/revenue?${november}`, {
-      key: t.app.serverKey,
-      headers: { accept: 'text/csv' },
-    });
-    expect(answer.headers.get('content-type')).toBe('text/csv; charset=utf-8');
-    expect(answer.body).toBe(
-      'from,to,currency,total,purchases,direct_amount,direct_purchases,influenced_amount,influenced_purchases,' +
-        'unattributed_amount,unattributed_purchases\r\n' +
-        '2027-11-01T00:00:00.000Z,2027-12-01T00:00:00.000Z,EUR,12.5,1,0,0,12.5,1,0,0\r\n',
-    );
+    const { s, message } = await sale(t);
+    await s.deviceOf('bob');
+    const second = await s.send({ external_ids: ['bob'] });
+    await s.buy({ external_id: 'bob' }, 3, 'USD');
+    const ask = (query: string) =>
+      t.request('GET', `/v1/reports/revenue?${query}`, { key: t.app.serverKey, headers: { accept: 'text/csv' } });
+    const heading =
+      'from,to,message_id,currency,total,purchases,direct_amount,direct_purchases,influenced_amount,influenced_purchases,' +
+      'unattributed_amount,unattributed_purchases';
+    const days = 'from=2027-11-04T00:00:00Z&to=2027-11-06T00:00:00Z';
+    const both = '2027-11-04T00:00:00.000Z,2027-11-06T00:00:00.000Z';
+    const first = await ask(`${days}&group=day&limit=1`);
+    expect(first.headers.get('content-type')).toBe('text/csv; charset=utf-8');
+    const groups = [
+      heading,
+      '2027-11-04T00:00:00.000Z,2027-11-05T00:00:00.000Z,,,0,0,0,0,0,0,0,0',
+      '2027-11-05T00:00:00.000Z,2027-11-06T00:00:00.000Z,,EUR,12.5,1,0,0,12.5,1,0,0',
+      '2027-11-05T00:00:00.000Z,2027-11-06T00:00:00.000Z,,USD,3,1,0,0,3,1,0,0',
+    ];
+    expect(first.body.split('\r\n')).toEqual([...groups, `${both},${message},EUR,12.5,1,0,0,12.5,1,,`, '']);
+    const cursor = first.headers.get('x-next-cursor');
+    const next = await ask(`${days}&group=day&limit=1&cursor=${cursor}`);
+    expect(next.body.split('\r\n')).toEqual([...groups, `${both},${second},USD,3,1,0,0,3,1,,`, '']);
+    expect(next.headers.get('x-next-cursor')).toBeNull();
+    const whole = await ask(days);
+    expect(whole.body.split('\r\n').slice(1, 3)).toEqual([
+      `${both},,EUR,12.5,1,0,0,12.5,1,0,0`,
+      `${both},,USD,3,1,0,0,3,1,0,0`,
+    ]);
+    expect((await ask('from=2027-10-01T00:00:00Z&to=2027-10-02T00:00:00Z')).body).toBe(`${heading}\r\n`);
+  });
+
+  it('never says that installs and sessions are unattributed because their deliveries are gone', async () => {
+    const t = await setUp();
+    const { s } = await sale(t);
+    await s.track({ name: 'session_start', external_id: 'ada' }, { name: 'install', external_id: 'ada' });
+    await t.server.post('/v1/users', { external_id: 'ada', country: 'DE' });
+    const filter = { field: 'country', op: 'eq', value: 'DE' };
+    const { body: segment } = await t.server.post('/v1/segments', { name: 'Germans', filter });
+    const once = { count: 1, direct: 0, influenced: 1, unattributed: 0 };
+    const ofSegment = async (query = november) =>
+      (await t.server.get(`/v1/reports/revenue?${query}&segment_id=${segment.id}`)).body;
+    const before = await ofSegment();
+    expect(before.events).toEqual({ install: once, session_start: once });
+    const whole = (await t.server.get(`/v1/reports/revenue?${november}`)).body;
+    t.clock.advance(120 * 24 * hourMs);
+    await t.startWorkers().upkeep.runOnce();
+    expect(await t.sql`SELECT FROM deliveries`).toHaveLength(0);
+    // What is settled of purchases stands by itself; of the others there are only sums of everybody's.
+    const { events: _unknown, ...purchases } = before;
+    expect(await ofSegment()).toEqual(purchases);
+    expect((await ofSegment(`${november}&group=month`)).groups[0]).not.toHaveProperty('events');
+    // A range that begins within a quarter of an hour has them by the quarter.
+    const cut = await t.server.get('/v1/reports/revenue?from=2027-11-01T00:07:00Z&to=2027-11-05T13:00:00.001Z');
+    expect([cut.body.events, cut.body.revenue]).toEqual([whole.events, whole.revenue]);
   });
 
   it('with another window needs the deliveries of its range', async () => {
@@ -310,6 +358,58 @@ describe('the other reports', () => {
       `2027-11-02T00:00:00.000Z,2027-11-03T00:00:00.000Z,"'=1+1,""x""",1`,
       '2027-11-02T00:00:00.000Z,2027-11-03T00:00:00.000Z,__proto__,1',
     ]);
+  });
+});
+
+describe('what a report reads', () => {
+  /** Purchases and sessions of nobody, of which nothing is settled. */
+  const addEvents = (t: Bundle, at: string, count: number) => t.sql`
+    INSERT INTO events (app_id, subject_id, id, name, at, amount, currency)
+    SELECT ${t.app.id}, gen_random_uuid(), gen_random_uuid(), name, ${at}::timestamptz, amount, currency
+    FROM generate_series(1, ${count}::int), (VALUES ('purchase', 1, 'EUR'), ('session_start', NULL, NULL)) AS e (name, amount, currency)`;
+
+  it('engagement: nothing that was bought before its range', async () => {
+    const t = await setUp();
+    const { message } = await sale(t);
+    await addEvents(t, '2027-10-05T12:00:00Z', 4_000);
+    // Every chunk takes as long as half a report may.
+    let nowMs = 0;
+    const clock = { ...t.clock, steadyMs: () => (nowMs += 15_000) };
+    const range = { fromMs: Date.UTC(2027, 10, 1), toMs: Date.UTC(2027, 11, 1) };
+    const asked = { appId: t.app.id, range, group: null, zone: 'UTC', after: null, limit: 10 };
+    const { messages } = await reportEngagement({ sql: t.sql, clock }, asked);
+    expect(messages).toMatchObject([{ messageId: decodeId('msg', message), purchases: 1 }]);
+  });
+
+  it('of a segment: who is in it, once, however much they did', async () => {
+    const t = await setUp();
+    await sale(t);
+    await addEvents(t, '2027-11-04T12:00:00Z', 2_500);
+    await t.server.post('/v1/users', { external_id: 'ada', country: 'DE' });
+    const filter = { field: 'country', op: 'eq', value: 'DE' };
+    const { body } = await t.server.post('/v1/segments', { name: 'Germans', filter });
+    const audience = { segment_id: body.id };
+    const resolved = await resolveAudience(t.sql, t.app.id, audience, null, { audience: [], exclude: [] });
+    if (!('filter' in resolved)) throw new Error('a segment has a filter');
+    // A filter asks what time it is once for each statement that it is part of.
+    let evaluations = 0;
+    const clock = {
+      ...t.clock,
+      get now() {
+        evaluations++;
+        return t.clock.now;
+      },
+    };
+    const report = await reportRevenue(
+      { sql: t.sql, clock, retentionDays: 90 },
+      {
+        ...{ appId: t.app.id, range: { fromMs: Date.UTC(2027, 10, 1), toMs: Date.UTC(2027, 11, 1) } },
+        ...{ group: null, zone: 'UTC', windowHours: null, messageId: null },
+        ...{ segment: resolved.filter, after: null, limit: 10 },
+      },
+    );
+    expect(report.sums.revenueOf(0)).toMatchObject([{ total: '12.5', influenced: { amount: '12.5' } }]);
+    expect(evaluations).toBe(1);
   });
 });
 
