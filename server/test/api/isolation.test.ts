@@ -358,7 +358,7 @@ describe('R-61 app by app in the database', () => {
       'finds the apps with something to be cleared',
     'events/retention-queries.ts: DELETE FROM event_ids WHERE at < ${to} ${from === null ? sql':
       'forgets what retention has taken',
-    'reports/attribution-queries.ts: SELECT coalesce(user_id, device_id) AS person_id, batch_id, ':
+    'reports/attribution-queries.ts: SELECT device_id, user_id, batch_id, done_at AS sent_at, cli':
       'a person belongs to one app, and so does what was sent to them',
     'audience/index-queries.ts: DELETE FROM field_uses WHERE last_preview_at < ${clock.now} ': 'forgets what is old',
     'audience/index-queries.ts: SELECT app_id, field FROM field_uses WHERE previews >= ${pre':
