@@ -72,7 +72,11 @@ export async function sendThroughFlips({ sends, seed }: { sends: number; seed: n
       const { error } = await postEvent(
         { http, clock: { nowMs: () => Date.now() }, rules: { exceptions, ownHosts: [] } },
         {
-          ...{ endpoint: `https://${host}:${receiver.port}/hooks`, pool: `webhook-${number}`, secrets: ['whsec_a'] },
+          ...{
+            endpoint: `https://${host}:${receiver.port}/hooks`,
+            pool: `webhook-${number}`,
+            secretsAt: () => ['whsec_a'],
+          },
           ...{ event: 'message.sent', body: Buffer.from('{}'), headers: {} },
         },
       );

@@ -35,7 +35,7 @@ function sender(resolver?: Resolver): (endpoint: string, pool: string) => Promis
   const deps = { http, clock: { nowMs: () => Date.now() }, rules: { exceptions, ownHosts: [] } };
   return (endpoint, pool) =>
     postEvent(deps, {
-      ...{ endpoint, pool, secrets: ['whsec_a'], event: 'message.sent', body: Buffer.from('{}'), headers: {} },
+      ...{ endpoint, pool, secretsAt: () => ['whsec_a'], event: 'message.sent', body: Buffer.from('{}'), headers: {} },
     });
 }
 

@@ -1,5 +1,6 @@
 // Lookups of names by the system, so that names which are never resolved stand in nobody's way: the system answers each on a thread,
-// and there are few. Caches no address: who asks after an answer asks again, and each answer is judged.
+// there are few, and nothing takes one back from a name that hangs. Caches no address: who asks after an answer asks again, and
+// each answer is judged.
 
 interface Address {
   readonly address: string;
@@ -7,61 +8,70 @@ interface Address {
 }
 type Lookup = (host: string) => Promise<readonly Address[]>;
 
+/** How many lookups of each kind may be under way. Together no more than there are threads: then no kind takes another's. */
 export interface NameLookupsOptions {
-  /** How many lookups of names that are not known to be quick may be under way. Fewer than there are threads for all. */
-  readonly strangersMax: number;
-  /** By `performance.now()`; tests have their own. */
-  readonly nowMs?: () => number;
+  /** Names of the services that pushes go to: nobody else can make them hang. */
+  readonly isProvider: (host: string) => boolean;
+  readonly providersMax: number;
+  /** Names that were answered quickly the last time. */
+  readonly knownMax: number;
+  /** Names never asked for, and those that failed, but quickly. */
+  readonly freshMax: number;
+  /** Names that took long the last time, whatever came of it. */
+  readonly slowMax: number;
 }
 
-/** Whoever took longer is a stranger the next time. */
+/** A lookup that was not begun, as others held all places of its kind: it says nothing about the name. */
+export class LookupNotBegunError extends Error {
+  override readonly name = 'LookupNotBegunError';
+  readonly code = 'EAI_AGAIN';
+
+  constructor() {
+    super('The name could not be asked for in time.');
+  }
+}
+
 const quickMs = 1_000;
-/** Nobody who asked waits longer, so a lookup that could not be begun by then is not. */
-const waitMsMax = 5_000;
-const knownMax = 10_000;
+/** Leaves a request that has five seconds in all time enough for the lookup itself and what follows. */
+const waitMsMax = 2_000;
+const rememberedMax = 10_000;
 
-/** The same lookup: one for all who ask for a name at once, and few at a time for names that were not answered quickly before. */
-export function createNameLookups(
-  lookup: Lookup,
-  { strangersMax, nowMs = () => performance.now() }: NameLookupsOptions,
-): Lookup {
+/** The same lookup: one for all who ask for a name at once, and few at a time of each kind. */
+export function createNameLookups(lookup: Lookup, options: NameLookupsOptions): Lookup {
   const underWay = new Map<string, Promise<readonly Address[]>>();
-  // In the order of use: the first has rested longest.
-  const known = new Set<string>();
-  const waiting: { readonly sinceMs: number; readonly begin: (mayBegin: boolean) => void }[] = [];
-  let strangers = 0;
+  // How long each took the last time: names that failed quickly are not in it. In the order of use: the first has rested longest.
+  const tookMs = new Map<string, number>();
+  const providers = createPlaces(options.providersMax);
+  const known = createPlaces(options.knownMax);
+  const fresh = createPlaces(options.freshMax);
+  const slow = createPlaces(options.slowMax);
 
-  const placeForStranger = async (): Promise<void> => {
-    if (strangers < strangersMax) {
-      strangers++;
-      return;
-    }
-    const mayBegin = await new Promise<boolean>((begin) => waiting.push({ sinceMs: nowMs(), begin }));
-    if (!mayBegin) throw Object.assign(new Error('The name could not be asked for in time.'), { code: 'EAI_AGAIN' });
+  const placesFor = (host: string): Places => {
+    if (options.isProvider(host)) return providers;
+    const lastMs = tookMs.get(host);
+    if (lastMs === undefined) return fresh;
+    return lastMs < quickMs ? known : slow;
   };
-  const passOn = (): void => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) {
-      const mayBegin = nowMs() - next.sinceMs < waitMsMax;
-      next.begin(mayBegin);
-      if (mayBegin) return;
-    }
-    strangers--;
+  const remember = (host: string, ms: number, isFound: boolean): void => {
+    tookMs.delete(host);
+    if (ms < quickMs && !isFound) return;
+    tookMs.set(host, ms);
+    const [oldest] = tookMs.keys();
+    if (tookMs.size > rememberedMax && oldest !== undefined) tookMs.delete(oldest);
   };
 
   const ask = async (host: string): Promise<readonly Address[]> => {
-    const isKnown = known.delete(host);
-    if (!isKnown) await placeForStranger();
-    const startedAtMs = nowMs();
+    const places = placesFor(host);
+    await places.take(tookMs.get(host) ?? 0);
+    const startedAtMs = performance.now();
+    let isFound = false;
     try {
       const found = await lookup(host);
-      if (nowMs() - startedAtMs < quickMs) {
-        known.add(host);
-        const [oldest] = known;
-        if (known.size > knownMax && oldest !== undefined) known.delete(oldest);
-      }
+      isFound = true;
       return found;
     } finally {
-      if (!isKnown) passOn();
+      remember(host, performance.now() - startedAtMs, isFound);
+      places.passOn();
     }
   };
 
@@ -71,5 +81,46 @@ export function createNameLookups(
     const asked = ask(host).finally(() => underWay.delete(host));
     underWay.set(host, asked);
     return asked;
+  };
+}
+
+interface Places {
+  /** Waits for a place, those that took least the last time first. Rejects when none became free in time. */
+  take(lastMs: number): Promise<void>;
+  passOn(): void;
+}
+
+function createPlaces(max: number): Places {
+  const waiting = new Set<{ readonly lastMs: number; readonly begin: () => void }>();
+  let taken = 0;
+  return {
+    take(lastMs) {
+      if (taken < max) {
+        taken++;
+        return Promise.resolve();
+      }
+      return new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          waiting.delete(waiter);
+          reject(new LookupNotBegunError());
+        }, waitMsMax);
+        const begin = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+        const waiter = { lastMs, begin };
+        waiting.add(waiter);
+      });
+    },
+    passOn() {
+      let [next] = waiting;
+      for (const waiter of waiting) if (next && waiter.lastMs < next.lastMs) next = waiter;
+      if (!next) {
+        taken--;
+        return;
+      }
+      waiting.delete(next);
+      next.begin();
+    },
   };
 }

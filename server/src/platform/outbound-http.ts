@@ -4,6 +4,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, type RequestOptions, request as startRequest } from 'node:https';
 import type { TLSSocket } from 'node:tls';
 import { type BodyLimits, CappedBody } from './capped-body.ts';
+import { LookupNotBegunError } from './name-lookups.ts';
 import { type OutboundOrigin, type OutboundSockets, type TransportError, transportErrorOf } from './outbound-socket.ts';
 
 export interface OutboundRequest extends OutboundOrigin {
@@ -40,6 +41,8 @@ export interface OutboundFailure {
   /** False where it is certain that no byte of the request left: it cannot have been acted upon. */
   readonly written: boolean;
   readonly latencyMs: number;
+  /** The host's name was not even asked for: other names held all places. It is nobody's fault at the other side. */
+  readonly isUntried?: true;
 }
 
 export type OutboundResult = OutboundAnswer | OutboundFailure;
@@ -49,6 +52,8 @@ export interface Http1Request extends OutboundRequest {
   readonly socketsMax?: number;
   /** Requests with another name here never share a connection. */
   readonly pool?: string;
+  /** Headers that are true of one moment: asked when the connection is verified and the request is about to be written. */
+  readonly lateHeaders?: () => Readonly<Record<string, string>>;
 }
 
 export interface OutboundHttp {
@@ -123,20 +128,29 @@ function exchange(agent: GuardedAgent, request: Http1Request, resolve: (result: 
     end(transportErrorOf(error));
     return;
   }
+  const write = () => {
+    try {
+      for (const [name, value] of Object.entries(request.lateHeaders?.() ?? {})) call.setHeader(name, value);
+      isWritten = true;
+      call.end(request.body);
+    } catch (error) {
+      call.destroy(error instanceof Error ? error : new Error(String(error)));
+    }
+  };
   call.once('socket', (socket: TLSSocket) => {
     if (request.isWanted?.() === false) {
       end('connect_error');
       call.destroy();
       return;
     }
-    // Verified already: a socket that served another request before.
-    if (socket.authorized) isWritten = true;
-    else socket.once('secureConnect', () => (isWritten = true));
     startedAt = performance.now();
     timer = setTimeout(() => {
       end('timeout');
       call.destroy();
     }, request.timeoutMs);
+    // Verified already: a socket that served another request before.
+    if (socket.authorized) write();
+    else socket.once('secureConnect', write);
   });
   call.once('response', (response) => {
     const body = new CappedBody(request.bodyLimits ?? answerBodyLimits);
@@ -149,9 +163,12 @@ function exchange(agent: GuardedAgent, request: Http1Request, resolve: (result: 
     response.once('close', () => end('reset'));
     response.on('error', () => {});
   });
-  call.on('error', (error) => end(transportErrorOf(error)));
+  call.on('error', (error) => {
+    if (error instanceof LookupNotBegunError) {
+      settle({ transportError: 'dns_error', written: false, latencyMs: latency(), isUntried: true });
+    } else end(transportErrorOf(error));
+  });
   call.once('close', () => end('reset'));
-  call.end(request.body);
 }
 
 function optionsFor(agent: GuardedAgent, request: Http1Request): PooledOptions {

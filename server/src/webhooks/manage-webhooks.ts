@@ -22,7 +22,7 @@ import {
   updateSecret,
 } from './queries.ts';
 import { openSecrets, sealSecret } from './secrets.ts';
-import { makeSecret, signingSecrets } from './signature.ts';
+import { isRotationOver, makeSecret, signingSecrets } from './signature.ts';
 import { type EventKind, eventKinds, probingHealth, webhooksMax } from './webhook.ts';
 
 export interface ManageDeps {
@@ -96,7 +96,10 @@ export async function removeWebhook({ sql }: Pick<ManageDeps, 'sql'>, { appId, i
 
 const finishDaysMax = 30;
 
-/** A new secret, pending: the old one signs until `finishAt`, or until the rotation is finished by hand. */
+/**
+ * A new secret, pending: the one that signs now signs until `finishAt`, or until the rotation is finished by hand. That is the pending
+ * one of a rotation whose time has come, whether or not its row says so yet: it is never the one to be replaced.
+ */
 export async function rotateSecret(
   { sql, clock, seal }: ManageDeps,
   webhook: Named,
@@ -109,7 +112,12 @@ export async function rotateSecret(
   }
   const secret = makeSecret();
   const sealed = sealSecret(seal, webhook, secret);
-  await updatePendingSecret(sql, clock, webhook.appId, webhook.id, { secret: sealed, finishAt, isDual });
+  const { appId, id } = webhook;
+  await transaction(sql, async (tx) => {
+    const stored = await lockWebhook(tx, appId, id);
+    if (stored && hasFinished(stored, clock)) await updateSecret(tx, appId, id, stored.pendingSecret);
+    await updatePendingSecret(tx, clock, appId, id, { secret: sealed, finishAt, isDual });
+  });
   return secret;
 }
 
@@ -123,9 +131,20 @@ export async function finishRotation({ sql }: Pick<ManageDeps, 'sql'>, { appId, 
   });
 }
 
+// By the rule that signs, once the row is held: an instant of the transaction would be as old as the wait for the row.
+function hasFinished(webhook: StoredWebhook, clock: Clock): webhook is StoredWebhook & { pendingSecret: string } {
+  return webhook.pendingSecret !== null && isRotationOver(webhook, clock.nowMs());
+}
+
 /** Erases the old secrets of rotations whose time has come; they have not signed since then. */
 export async function finishDueRotations({ sql, clock }: Pick<ManageDeps, 'sql' | 'clock'>): Promise<void> {
-  for (const webhook of await listFinishedRotations(sql, clock)) await finishRotation({ sql }, webhook);
+  for (const { appId, id } of await listFinishedRotations(sql, clock)) {
+    await transaction(sql, async (tx) => {
+      const webhook = await lockWebhook(tx, appId, id);
+      // It may have been rotated anew since it was listed.
+      if (webhook && hasFinished(webhook, clock)) await updateSecret(tx, appId, id, webhook.pendingSecret);
+    });
+  }
 }
 
 export interface WebhookTest {
@@ -142,10 +161,11 @@ export async function testWebhook(deps: ManageDeps & PostDeps, webhook: StoredWe
     throw invalid([{ path: ['id'], code: 'invalid_value', message }]);
   }
   const at = deps.clock.date();
+  const secrets = openSecrets(deps.seal, webhook);
   const result = await postEvent(deps, {
     endpoint: webhook.endpoint,
     pool: webhook.id,
-    secrets: signingSecrets(openSecrets(deps.seal, webhook), deps.clock.nowMs()),
+    secretsAt: (nowMs) => signingSecrets(secrets, nowMs),
     event: 'webhook.test',
     body: testBody(at),
     headers: { 'service-id': 'whe_0000000000000000000000', 'service-attempt': '1' },

@@ -26,13 +26,16 @@ export interface PostResult {
   readonly error: AttemptError | null;
   readonly durationMs: number;
   readonly retryAfterMs: number | null;
+  /** No attempt: the endpoint's name was not even asked for, as other names held all places. */
+  readonly isUntried?: true;
 }
 
 export interface EventPost {
   readonly endpoint: string;
   /** Connections are kept per name and never shared between two (R-33). */
   readonly pool: string;
-  readonly secrets: readonly string[];
+  /** Those that sign at the instant at which the request is written. */
+  readonly secretsAt: (nowMs: number) => readonly string[];
   readonly event: string;
   readonly body: Buffer;
   /** `service-id`, `service-attempt` and the like. */
@@ -51,7 +54,7 @@ const redirects: readonly number[] = [301, 302, 303, 307, 308];
 /** Never rejects for what an endpoint does. */
 export async function postEvent(
   { http, clock, rules }: PostDeps,
-  { endpoint, pool, secrets, event, body, headers }: EventPost,
+  { endpoint, pool, secretsAt, event, body, headers }: EventPost,
 ): Promise<PostResult> {
   const judged = judgeEndpoint(endpoint, rules);
   if (!('url' in judged)) return { statusCode: null, error: 'blocked_address', durationMs: 0, retryAfterMs: null };
@@ -68,10 +71,14 @@ export async function postEvent(
     headers: {
       'content-type': 'application/json',
       'service-event': event,
-      'service-signature': signatureOf(secrets, Math.floor(clock.nowMs() / 1000), body),
       ...headers,
       'user-agent': 'Carillon/1',
       'accept-encoding': 'identity',
+    },
+    // Receivers refuse what was signed too long ago, and a name or a connection may take seconds (R-20).
+    lateHeaders() {
+      const nowMs = clock.nowMs();
+      return { 'service-signature': signatureOf(secretsAt(nowMs), Math.floor(nowMs / 1000), body) };
     },
   });
   // The deadline is for everything: also for whatever may come before the request has a connection.
@@ -79,7 +86,8 @@ export async function postEvent(
   const durationMs = Math.round(performance.now() - startedAt);
   if (result === 'timeout' || 'transportError' in result) {
     const error = result === 'timeout' ? 'timeout' : result.transportError;
-    return { statusCode: null, error, durationMs, retryAfterMs: null };
+    const isUntried = result !== 'timeout' && result.isUntried === true;
+    return { statusCode: null, error, durationMs, retryAfterMs: null, ...(isUntried && { isUntried }) };
   }
   const { status } = result;
   const isAcknowledged = status >= 200 && status < 300;

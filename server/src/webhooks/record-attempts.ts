@@ -115,15 +115,20 @@ async function write(
     const held = isRepeated ? new Set((await listHeld(tx, webhook, claimIds, ids)).map(({ id }) => id)) : undefined;
     const attempts = held ? completed.filter(({ event }) => held.has(event.id)) : completed;
     if (attempts.length === 0) return [];
+    const tried = attempts.filter(({ result }) => !result.isUntried);
     const { health, done, later } = judge(deps, stored, attempts);
     const restMs = pauseMs(health.failures, deps.failurePauseMsMax);
     // Pipelined: the row is held for one way to the database and back.
     await Promise.all([
       done.length > 0 && deleteEvents(tx, webhook, claimIds, done),
       later.length > 0 && postponeEvents(tx, clock, webhook, claimIds, later),
-      insertAttempts(tx, webhook, attempts.slice(-attemptsKept).map(toRow)),
-      deleteOldAttempts(tx, webhook, attemptsKept),
-      updateHealth(tx, clock, webhook.appId, webhook.id, health, restMs),
+      ...(tried.length > 0
+        ? [
+            insertAttempts(tx, webhook, tried.slice(-attemptsKept).map(toRow)),
+            deleteOldAttempts(tx, webhook, attemptsKept),
+            updateHealth(tx, clock, webhook.appId, webhook.id, health, restMs),
+          ]
+        : []),
     ]);
     await failpoint('webhook.before_ack_commit');
     if (health.state === 'disabled' && stored.state === 'enabled') {
@@ -132,13 +137,16 @@ async function write(
         'webhook disabled: its endpoint failed 15 times in a row',
       );
     }
-    return attempts;
+    return tried;
   });
   for (const one of counted) {
     deps.noteAttempt(webhook.id, one.result);
     logAttempt(log, webhook, one, deps.retrySeconds.length);
   }
 }
+
+/** An event whose attempt could not be begun is neither counted nor logged; it is only later. */
+const untriedAgainMs = 5_000;
 
 interface Verdict {
   readonly health: Health;
@@ -153,6 +161,10 @@ function judge({ retrySeconds, random }: RecordDeps, before: Health, attempts: r
   const done: Uuid[] = [];
   const later: { id: Uuid; attempts: number; inMs: number }[] = [];
   for (const { event, result } of attempts) {
+    if (result.isUntried) {
+      later.push({ id: event.id, attempts: event.attempts, inMs: untriedAgainMs });
+      continue;
+    }
     health = result.error === null ? afterSuccess(health) : afterFailure(health);
     const made = event.attempts + 1;
     const inMs = result.error === null ? undefined : retryInMs(retrySeconds, made, result.retryAfterMs, random());

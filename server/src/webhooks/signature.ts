@@ -23,9 +23,15 @@ export interface StoredSecrets {
   readonly isDual: boolean;
 }
 
+/** Whether the new secret alone signs, also where the row does not say so yet. */
+export function isRotationOver({ finishAt }: Pick<StoredSecrets, 'finishAt'>, nowMs: number): boolean {
+  return finishAt !== null && finishAt.getTime() <= nowMs;
+}
+
 /** Which secrets sign at an instant: the old one alone until the rotation is finished, unless both do meanwhile. */
-export function signingSecrets({ secret, pending, finishAt, isDual }: StoredSecrets, nowMs: number): string[] {
+export function signingSecrets(secrets: StoredSecrets, nowMs: number): string[] {
+  const { secret, pending } = secrets;
   if (pending === null) return [secret];
-  if (finishAt !== null && finishAt.getTime() <= nowMs) return [pending];
-  return isDual ? [pending, secret] : [secret];
+  if (isRotationOver(secrets, nowMs)) return [pending];
+  return secrets.isDual ? [pending, secret] : [secret];
 }

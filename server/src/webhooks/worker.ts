@@ -150,7 +150,7 @@ async function attempt(
     return await postEvent(deps, {
       endpoint: webhook.endpoint,
       pool: webhook.id,
-      secrets: signingSecrets(secrets, deps.clock.nowMs()),
+      secretsAt: (nowMs) => signingSecrets(secrets, nowMs),
       event: kind,
       body: eventBody({ kind, at, messageId, deviceId, channel, errorCode, details, metadata }),
       headers: {

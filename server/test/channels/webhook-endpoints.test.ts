@@ -10,9 +10,11 @@ import {
   parseOutboundExceptions,
   type Resolver,
 } from '../../src/platform/address-guard.ts';
+import { LookupNotBegunError } from '../../src/platform/name-lookups.ts';
 import { createOutboundHttp } from '../../src/platform/outbound-http.ts';
 import { createOutboundSockets } from '../../src/platform/outbound-socket.ts';
 import { type EventPost, type PostResult, postEvent } from '../../src/webhooks/post-event.ts';
+import { signatureOf } from '../../src/webhooks/signature.ts';
 import { privateAddresses, sendThroughFlips } from '../webhook-flips.ts';
 import { certificate, certificateKey, type PushServerOptions, startPushServer } from './push-server.ts';
 
@@ -20,18 +22,20 @@ interface ClientSettings {
   readonly resolver?: Resolver;
   readonly allowCidrs?: readonly string[];
   readonly ca?: string | undefined;
+  readonly nowMs?: () => number;
 }
 
 /** Sends as the service does, to receivers on this machine unless a test says otherwise. */
-function client({ resolver, allowCidrs = ['127.0.0.0/8'], ca = certificate }: ClientSettings = {}) {
+function client(settings: ClientSettings = {}) {
+  const { resolver, allowCidrs = ['127.0.0.0/8'], ca = certificate, nowMs = () => Date.now() } = settings;
   const exceptions = parseOutboundExceptions({ allowCidrs, allowPorts: '1024-65535', ca });
   const guard = createAddressGuard({ exceptions, ...(resolver && { resolver }) });
   const http = createOutboundHttp(createOutboundSockets(guard));
   onTestFinished(() => http.close());
-  const deps = { http, clock: { nowMs: () => Date.now() }, rules: { exceptions, ownHosts: [] } };
+  const deps = { http, clock: { nowMs }, rules: { exceptions, ownHosts: [] } };
   return (endpoint: string, more: Partial<EventPost> = {}): Promise<PostResult> =>
     postEvent(deps, {
-      ...{ endpoint, pool: 'webhook-1', secrets: ['whsec_a'], event: 'message.sent' },
+      ...{ endpoint, pool: 'webhook-1', secretsAt: () => ['whsec_a'], event: 'message.sent' },
       ...{ body: Buffer.from('{"ü":1}'), headers: { 'service-attempt': '1' }, ...more },
     });
 }
@@ -102,6 +106,39 @@ const answeringWith = (head: string, then: (socket: TLSSocket) => void = () => u
     socket.write(head);
     then(socket);
   });
+
+describe('R-20 the signature', () => {
+  test('is made when the request is written, however long its name took, by the secrets of that moment', async () => {
+    const server = await serve();
+    let nowMs = 1_000_000_000_000;
+    const resolver: Resolver = async () => {
+      await new Promise(setImmediate);
+      nowMs += 4_000;
+      return [{ address: '127.0.0.1', family: 4 }];
+    };
+    const send = client({ resolver, nowMs: () => nowMs });
+    const more = { body: Buffer.from('{}'), secretsAt: (ms: number) => [`whsec_${ms}`] };
+    await send(`https://localhost:${server.port}/hooks`, more);
+    // On the connection that was kept.
+    nowMs += 60_000;
+    await send(`https://localhost:${server.port}/hooks`, more);
+    expect(server.connections).toBe(1);
+    expect(server.seen.map(({ headers }) => headers['service-signature'])).toEqual([
+      signatureOf(['whsec_1000000004000'], 1_000_000_004, more.body),
+      signatureOf(['whsec_1000000064000'], 1_000_000_064, more.body),
+    ]);
+  });
+});
+
+describe('R-27 a name that could not be asked for, as others held all places', () => {
+  test('is told from one that could not be resolved', async () => {
+    const notBegun = client({ resolver: () => Promise.reject(new LookupNotBegunError()) });
+    const failed = client({ resolver: () => Promise.reject(Object.assign(new Error('no'), { code: 'EAI_AGAIN' })) });
+    const endpoint = 'https://hooks.shop.example/push';
+    expect(await notBegun(endpoint)).toMatchObject({ statusCode: null, error: 'dns_error', isUntried: true });
+    expect(await failed(endpoint)).not.toHaveProperty('isUntried');
+  });
+});
 
 describe('R-21 five seconds in all, whatever the endpoint does', () => {
   test('none of these is waited for, and a 2xx counts as soon as its headers are there', async () => {

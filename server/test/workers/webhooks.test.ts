@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { receiptTokensOf } from '../../src/delivery/receipt-token.ts';
 import { parseOutboundExceptions } from '../../src/platform/address-guard.ts';
+import { transaction } from '../../src/platform/db.ts';
 import { decodeId } from '../../src/platform/ids.ts';
 import { createSeal } from '../../src/platform/seal.ts';
 import {
@@ -12,7 +13,7 @@ import {
   rotateSecret,
   testWebhook,
 } from '../../src/webhooks/manage-webhooks.ts';
-import { findWebhook, listAttempts, listWebhooks } from '../../src/webhooks/queries.ts';
+import { findWebhook, listAttempts, listWebhooks, lockWebhook } from '../../src/webhooks/queries.ts';
 import { type Client, setup, type TestApp } from '../setup.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../webhook-receiver.ts';
 
@@ -309,6 +310,15 @@ describe('a healthy endpoint', () => {
   });
 });
 
+/** Resolves when so many statements of this database wait for a lock. */
+async function untilWaiting(count: number): Promise<void> {
+  for (;;) {
+    const waiting = await t.sql`
+      SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    if (waiting.length >= count) return;
+  }
+}
+
 describe('a rotation of the secret', () => {
   const signed = async (shop: Shop, secrets: readonly string[]): Promise<boolean[]> => {
     const before = shop.receiver.received.length;
@@ -339,6 +349,37 @@ describe('a rotation of the secret', () => {
     await finishDueRotations(deps);
     expect((await shop.hook()).pendingSecret).toBeNull();
     expect(await signed(shop, [shop.secret, fresh])).toEqual([false, true]);
+  });
+
+  it('R-20 made anew after the end of the one before leaves the secret that signs, and the old one does not come back', async () => {
+    const shop = await newShop();
+    const finishAt = new Date(t.clock.nowMs() + 3_600_000);
+    const second = await rotateSecret(deps, await shop.hook(), { finishAt, isDual: false });
+    t.clock.advance(3_600_000);
+    const third = await rotateSecret(deps, await shop.hook(), { finishAt: null, isDual: false });
+    expect(await signed(shop, [shop.secret, second, third])).toEqual([false, true, false]);
+    await finishRotation(deps, await shop.hook());
+    expect(await signed(shop, [shop.secret, second, third])).toEqual([false, false, true]);
+  });
+
+  it('R-20 made anew while the one before is being finished is not finished with it', async () => {
+    const shop = await newShop();
+    const finishAt = new Date(t.clock.nowMs() + 3_600_000);
+    const second = await rotateSecret(deps, await shop.hook(), { finishAt, isDual: false });
+    t.clock.advance(3_600_000);
+    // Both wait for the row, in this order: the one that finishes has listed it, and finds another rotation.
+    const work: Promise<unknown>[] = [];
+    let third = '';
+    await transaction(t.sql, async (tx) => {
+      await lockWebhook(tx, shop.app.id, shop.id);
+      const hook = await shop.hook();
+      work.push(rotateSecret(deps, hook, { finishAt: null, isDual: false }).then((made) => (third = made)));
+      await untilWaiting(1);
+      work.push(finishDueRotations(deps));
+      await untilWaiting(2);
+    });
+    await Promise.all(work);
+    expect(await signed(shop, [shop.secret, second, third])).toEqual([false, true, false]);
   });
 });
 
