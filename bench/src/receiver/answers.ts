@@ -74,7 +74,8 @@ function fcmForm(): AnswerForm {
       appendFrame(out, head, streamId);
       appendFrame(out, data, streamId);
       out.length -= numberDigits + tail.length;
-      out.writeLatin1(digitsOf(number));
+      // Google writes them small.
+      out.writeLatin1(digitsOf(number).toLowerCase());
       out.length += tail.length;
     },
   };
