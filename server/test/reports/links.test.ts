@@ -227,6 +227,25 @@ describe('purchases while devices pass on', () => {
 });
 
 describe('whose a device was', () => {
+  it.each<[string, (t: Bundle, device: Device) => Promise<unknown>]>([
+    ['it logs out', (t, device) => stage(t).logout(device.id)],
+    ['it opts out', optOutAndIn],
+    ['another logs in', (t, device) => stage(t).login('hugo', device.id)],
+    ['a file gives it to another', (t, device) => importLink(t, device, 'hugo')],
+  ])('is known when %s: what is bought on it as nobody’s is owed to what was sent to it', async (_how, part) => {
+    const t = await setup({ workers: false });
+    const s = stage(t);
+    await s.at('2027-03-01T08:00:00Z');
+    const device = await addDevice(t);
+    await s.login('ada', device.id);
+    await s.send({ device_ids: [device.id] });
+    await part(t, device);
+    await s.logout(device.id);
+    await s.at('2027-03-01T09:00:00Z');
+    await s.buy({ device_id: device.id }, 1, 'EUR');
+    expect(Object.values(await reported(t))).toEqual([0, 0, 1]);
+  });
+
   it('is forgotten with the user: what was sent to an erased person counts for nobody after them', async () => {
     const t = await setup({ workers: false });
     const s = stage(t);
