@@ -157,13 +157,19 @@ function checkCondition(condition: Comparison, issues: Issue[]): CheckedConditio
     condition,
     allowed,
     type === null ? 'comparison without a value' : `${type} value`,
-    (value) => (typeof value === type ? { value: value as string | number | boolean } : mismatch(type ?? 'missing')),
+    (value) => readConditionValue(value, type),
   );
   if ('issue' in checked) {
     issues.push(checked.issue);
     return [];
   }
   return [{ path, key, type, ...checked }];
+}
+
+function readConditionValue(value: unknown, type: CheckedCondition['type']): ReadValue {
+  if (typeof value !== type) return mismatch(type ?? 'missing');
+  if (typeof value === 'string' && value.length > textLengthMax) return tooLong;
+  return { value: value as string | number | boolean };
 }
 
 /** Null: there is no value to have one. Undefined: it is of no type that an event's property is compared by. */
@@ -179,6 +185,8 @@ type Problem = { readonly code: IssueCode; readonly message: string; readonly al
 type ReadValue = { readonly value: string | number | boolean } | Problem;
 /** `isWhole`: it is compared as a whole, and not as a part of a text. */
 type Reader = (value: unknown, isWhole: boolean) => ReadValue;
+
+const tooLong: Problem = { code: 'too_big', message: `A value has at most ${textLengthMax} characters.` };
 
 const positiveOf: Partial<Record<Operator, Operator>> = {
   neq: 'eq',
@@ -279,9 +287,7 @@ function readFieldValue(value: unknown, type: FieldType, builtin: BuiltinField |
   }
   if (typeof value === 'boolean' && type === 'boolean') return { value };
   if (typeof value !== 'string' || type !== 'string') return mismatch(type);
-  if (value.length > textLengthMax) {
-    return { code: 'too_big', message: `A value has at most ${textLengthMax} characters.` };
-  }
+  if (value.length > textLengthMax) return tooLong;
   return builtin === null ? { value } : builtinValue(builtin, value);
 }
 
