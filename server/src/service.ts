@@ -160,6 +160,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const sql = open('reads', 4, shortMs);
   const txSql = open('transactions', 6, shortMs);
   const workSql = open('audience', audienceConnections + upkeepConnections, 60_000, true);
+  // How long an index takes to build is the table's business; nothing else waits for this connection.
+  const indexSql = openPool({ ...pool, connectionsMax: 1, name: 'carillon indexes', statementTimeoutMs: 0 });
   const countSql = open('counts', countConnections, 60_000, true);
   const sendSql = openPatient('send', 5);
   // Used by workers only: no endpoint's answers wait for a send's commits, and none of those for them.
@@ -380,7 +382,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     startWorkers() {
       const { retentionDays, eventRetentionDays } = config;
       const rules = { plans, localInstants, retentionDays, eventRetentionDays };
-      workers ??= startWorkers({ run, sql: workSql, txSql, clock, log, ...rules, webhooks });
+      workers ??= startWorkers({ run, sql: workSql, indexSql, txSql, clock, log, ...rules, webhooks });
       return workers;
     },
     noteWorkers(pollAgeMs) {
@@ -401,7 +403,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       pause.stop();
       await listener.stop();
       await Promise.all(Object.values(senders).map((sender) => sender.close()));
-      const pools = [sql, txSql, workSql, countSql, sendSql, webhookSql, limitSql];
+      const pools = [sql, txSql, workSql, indexSql, countSql, sendSql, webhookSql, limitSql];
       await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
     },
   };

@@ -1,6 +1,6 @@
 // Every loop of a worker process.
 
-import { followUse } from './audience/follow-use.ts';
+import { type FollowUseDeps, followUse } from './audience/follow-use.ts';
 import { moveSlots } from './audience/move-slots.ts';
 import { forgetUrls } from './delivery/forget-urls.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
@@ -8,7 +8,6 @@ import { startSendWorker } from './delivery/worker.ts';
 import { foldTotals } from './events/fold-totals.ts';
 import { forgetPeople } from './events/forget-people.ts';
 import { type ScheduleDeps, startScheduleWorker } from './messages/worker.ts';
-import type { Clock } from './platform/clock.ts';
 import type { Sql } from './platform/db.ts';
 import type { Log } from './platform/log.ts';
 import { createPropertyCounter } from './properties/worker.ts';
@@ -38,19 +37,21 @@ export interface WorkersDeps extends Omit<ScheduleDeps, 'workSql' | 'isPaused'> 
   readonly run: RunDeps;
   /** The pool for long statements. */
   readonly sql: Sql;
+  /** The connection that builds indexes, without deadlines. */
+  readonly indexSql: Sql;
   readonly retentionDays: number;
   readonly eventRetentionDays: number | null;
   readonly webhooks: WebhookDeps;
 }
 
 export function startWorkers(deps: WorkersDeps): Workers {
-  const { run, sql, clock, log, retentionDays, eventRetentionDays } = deps;
+  const { run, sql, indexSql, clock, log, retentionDays, eventRetentionDays } = deps;
   const send = startSendWorker(run);
   const schedule = startScheduleWorker({ ...deps, isPaused: run.isPaused, workSql: sql });
   const webhooks = startWebhookWorker(deps.webhooks);
   const upkeep = startUpkeep({ sql, clock, log, retentionDays, eventRetentionDays, isPaused: run.isPaused });
   // Small tasks that any number of processes may run; one that fails is tried again at its next turn.
-  const timers = periodicTasks(sql, clock, log).map((task) => runEvery(task, log));
+  const timers = periodicTasks({ sql, indexSql, clock, log }).map((task) => runEvery(task, log));
   return {
     get lastLookedAt() {
       return Math.min(send.lastLookedAt, schedule.lastLookedAt, webhooks.lastLookedAt);
@@ -109,7 +110,7 @@ export function stepsToForget(sql: Sql): Forget[] {
   ];
 }
 
-function periodicTasks(sql: Sql, clock: Clock, log: Log): PeriodicTask[] {
+function periodicTasks({ sql, indexSql, clock, log }: FollowUseDeps): PeriodicTask[] {
   const counter = createPropertyCounter({ sql, clock });
   const clearing = createPropertyClearing({ sql, clock });
   const forget = stepsToForget(sql);
@@ -121,13 +122,17 @@ function periodicTasks(sql: Sql, clock: Clock, log: Log): PeriodicTask[] {
     { what: 'drop events held too long', everyMs: 600_000, run: () => dropHeldTooLong({ sql, clock }) },
     { what: 'clear the outboxes of deleted webhooks', everyMs: 60_000, run: () => clearOrphanedOutboxes(sql) },
     { what: 'fold what events add to the sums', everyMs: 10_000, run: () => foldTotals({ sql }) },
-    { what: 'let slots and indexes follow use', everyMs: 60_000, run: () => followFilters({ sql, clock, log }) },
+    {
+      what: 'let slots and indexes follow use',
+      everyMs: 60_000,
+      run: () => followFilters({ sql, indexSql, clock, log }),
+    },
     { what: 'settle what purchases are owed to', everyMs: 60_000, run: () => settleAlone({ sql, clock }) },
   ];
 }
 
 /** One after the other: each holds a connection for its lock while it works. */
-async function followFilters(deps: Parameters<typeof followUse>[0]): Promise<void> {
+async function followFilters(deps: FollowUseDeps): Promise<void> {
   await moveSlots(deps);
   await followUse(deps);
 }

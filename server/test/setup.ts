@@ -221,7 +221,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     startWorkers() {
       const { retentionDays, eventRetentionDays } = config;
       const { run, clock, localInstants } = service;
-      const pools = { sql: database.sql, txSql: database.sql };
+      const pools = { sql: database.sql, indexSql: database.sql, txSql: database.sql };
       const rules = { plans: builtInPlans, localInstants, retentionDays, eventRetentionDays };
       const started = startWorkers({ run, ...pools, clock, log: run.log, ...rules, webhooks: service.webhooks });
       whenDone(() => started.stop());

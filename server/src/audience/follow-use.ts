@@ -55,29 +55,51 @@ export function createFieldUses({ sql, clock, log }: { sql: Sql; clock: Clock; l
 /** Any number that nothing else in this database locks. */
 const indexLock = 4_271_960_133;
 
-/** Builds what is used and lacks an index, drops what is not used any more. False: another process is at it. */
-export async function followUse({ sql, clock, log }: { sql: Sql; clock: Clock; log: Log }): Promise<boolean> {
+export interface FollowUseDeps {
+  readonly sql: Sql;
+  /** Builds and drops: without a deadline for statements and their answers, since no table's size is known here. */
+  readonly indexSql: Sql;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * Builds what is used and lacks an index, drops what is not used any more. False: another process is at it. An index that fails
+ * holds up no other; throws the first failure when all were tried.
+ */
+export async function followUse({ sql, indexSql, clock, log }: FollowUseDeps): Promise<boolean> {
   return runAlone(sql, indexLock, async () => {
     await deleteOldFieldUses(sql, clock, rememberedDays);
     const wanted = new Map([...(await listColumnsInUse(sql))].map((column) => [indexPrefix + column, column]));
     const existing = await listFollowingIndexes(sql, indexPrefix);
-    const connection = await sql.reserve();
-    try {
-      for (const { name, isValid } of existing) {
-        if (isValid && wanted.has(name)) continue;
-        await dropIndex(connection, name);
+    const failures: unknown[] = [];
+    const attempt = async (name: string, work: () => Promise<void>): Promise<void> => {
+      try {
+        await work();
+      } catch (error) {
+        log.warn({ err: error, index: name }, 'index not built or dropped');
+        failures.push(error);
+      }
+    };
+    // One that the server still builds for a process that is gone will be valid: it is waited for, and not built beside.
+    const kept = existing.filter(({ name, isValid, isBeingBuilt }) => isBeingBuilt || (isValid && wanted.has(name)));
+    const ready = new Set(kept.map(({ name }) => name));
+    for (const { name, isValid } of existing) {
+      if (ready.has(name)) continue;
+      await attempt(name, async () => {
+        await dropIndex(indexSql, name);
         log.info({ index: name }, isValid ? 'index dropped: no filter uses it' : 'broken index dropped');
-      }
-      const ready = new Set(existing.filter(({ isValid }) => isValid).map(({ name }) => name));
-      for (const [name, column] of wanted) {
-        if (ready.has(name)) continue;
-        const startedAt = performance.now();
-        await buildIndex(connection, name, column);
-        log.info({ index: name, ms: Math.round(performance.now() - startedAt) }, 'index built: filters use it');
-      }
-    } finally {
-      connection.release();
+      });
     }
+    for (const [name, column] of wanted) {
+      if (ready.has(name)) continue;
+      await attempt(name, async () => {
+        const startedAt = performance.now();
+        await buildIndex(indexSql, name, column);
+        log.info({ index: name, ms: Math.round(performance.now() - startedAt) }, 'index built: filters use it');
+      });
+    }
+    if (failures.length > 0) throw failures[0];
   });
 }
 

@@ -37,37 +37,37 @@ export async function listSlotsOfKeys(
 
 export interface FollowingIndex {
   readonly name: string;
-  /** False: its building was broken off. */
+  /** False: it is being built, or its building was broken off. */
   readonly isValid: boolean;
+  /** A server goes on building when whoever asked for it is gone. */
+  readonly isBeingBuilt: boolean;
 }
 
 /** The indexes that were made here, by the beginning of their names. */
 export async function listFollowingIndexes(sql: Sql, prefix: string): Promise<FollowingIndex[]> {
   return sql<FollowingIndex[]>`
-    SELECT c.relname::text AS name, i.indisvalid AS is_valid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    SELECT c.relname::text AS name, i.indisvalid AS is_valid, EXISTS (
+      SELECT FROM pg_stat_progress_create_index p WHERE p.datname = current_database() AND p.index_relid = i.indexrelid
+    ) AS is_being_built
+    FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
     WHERE i.indrelid = 'audience'::regclass AND starts_with(c.relname::text, ${prefix}) ORDER BY c.relname`;
 }
 
 /**
  * Builds an index while everybody writes on. It holds what a count asks of a row, so that one over a single column reads nothing
  * else: whether it is active, its platform, and its user, in whose order equal values stand, so that users are told apart without
- * sorting them. Takes as long as it takes, on a connection of its own; one that is broken off
- * leaves an index that is not valid. Names are known words, never a caller's text: DDL takes no parameters.
+ * sorting them. Takes as long as it takes, so the connection must be one without a deadline; one that is broken off leaves an
+ * index that is not valid. Names are known words, never a caller's text: DDL takes no parameters.
  */
-export async function buildIndex(connection: Sql, name: string, column: string): Promise<void> {
-  await connection`SET statement_timeout = 0`;
-  try {
-    const platform = column === 'platform' ? '' : 'INCLUDE (platform)';
-    await connection.unsafe(
-      `CREATE INDEX CONCURRENTLY ${name} ON audience (app_id, ${column}, user_id) ${platform}
-       WHERE ${column} IS NOT NULL AND active`,
-    );
-  } finally {
-    await connection`RESET statement_timeout`;
-  }
+export async function buildIndex(indexSql: Sql, name: string, column: string): Promise<void> {
+  const platform = column === 'platform' ? '' : 'INCLUDE (platform)';
+  await indexSql.unsafe(
+    `CREATE INDEX CONCURRENTLY ${name} ON audience (app_id, ${column}, user_id) ${platform}
+     WHERE ${column} IS NOT NULL AND active`,
+  );
 }
 
-/** Drops an index while everybody reads and writes on. */
-export async function dropIndex(connection: Sql, name: string): Promise<void> {
-  await connection.unsafe(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
+/** Drops an index while everybody reads and writes on. Takes as long as it takes, as building does. */
+export async function dropIndex(indexSql: Sql, name: string): Promise<void> {
+  await indexSql.unsafe(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
 }

@@ -27,7 +27,7 @@ export interface PoolOptions {
   readonly connectionsMax: number;
   /** Shown in pg_stat_activity. */
   readonly name: string;
-  /** Every statement ends by then, at the latest. */
+  /** Every statement ends by then, at the latest; 0: it takes as long as it takes. */
   readonly statementTimeoutMs: number;
   /** A transaction whose process says nothing for so long is undone. Default: as long as a statement may take. */
   readonly silenceMsMax?: number;
@@ -57,6 +57,9 @@ const silentMs = 2000;
 
 /** The server, too, finds out within a minute when we are gone, and gives back what a session has locked. */
 const serverKeepAlive = '-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3';
+
+// The driver leaves a parameter of 0 out, and then the server's own limit would hold.
+const noDeadline = '-c statement_timeout=0';
 
 interface TlsOptions {
   readonly ssl: TlsMode;
@@ -104,7 +107,7 @@ export function openPool(options: PoolOptions): Sql {
     types: { bigint: { to: 20, from: [20], serialize: String, parse: Number } },
   }) as Sql;
   askForTypesOnce(sql);
-  startAtOnce(sql, serverKeepAlive);
+  startAtOnce(sql, statementTimeoutMs === 0 ? `${serverKeepAlive} ${noDeadline}` : serverKeepAlive);
   tellOfLosses(sql);
   endWithoutWaiting(sql, sockets);
   if (waitMs !== undefined) limitWait(sql, waitMs, sockets);

@@ -30,6 +30,16 @@ function ask(sql: Sql, times: number): Promise<unknown[]> {
   );
 }
 
+describe('a pool without a deadline', () => {
+  it('has none either where the database has one of its own', async () => {
+    const { url, sql: admin } = await createTestDatabase();
+    await admin.unsafe(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET statement_timeout = '1min'`);
+    expect(await pool(url, { statementTimeoutMs: 0 })`SHOW statement_timeout`).toMatchObject([
+      { statementTimeout: '0' },
+    ]);
+  });
+});
+
 describe('R-06 R-81 a database that refuses', () => {
   it('says so to everybody who asks, however often, and is used again when it stops', async () => {
     const { url } = await createTestDatabase();

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { followUse } from '../../src/audience/follow-use.ts';
-import { upsertFieldUses } from '../../src/audience/index-queries.ts';
+import { buildIndex, listFollowingIndexes, upsertFieldUses } from '../../src/audience/index-queries.ts';
+import { transaction } from '../../src/platform/db.ts';
 import { setup } from '../setup.ts';
 
 const t = await setup({ workers: false });
-const deps = { sql: t.sql, clock: t.clock, log: t.service.run.log };
+const deps = { sql: t.sql, indexSql: t.sql, clock: t.clock, log: t.service.run.log };
 
 const indexes = async (): Promise<string[]> =>
   (await t.sql`SELECT indexname::text AS name FROM pg_indexes WHERE indexname LIKE 'audience_by_%' ORDER BY 1`).map(
@@ -66,9 +67,46 @@ describe('indexes follow use', () => {
     expect({ ...made }).toEqual({ indisvalid: true, isPartial: true });
   });
 
+  it('one that the server still builds for a process that is gone is neither dropped nor built again', async () => {
+    const name = 'audience_by_language';
+    const find = async () => (await listFollowingIndexes(t.sql, name))[0];
+    await t.server.post('/v1/segments', { name: 'In German', filter: { field: 'language', op: 'eq', value: 'de' } });
+    const { building, id } = await transaction(t.sql, async (tx) => {
+      // A build waits for those who write.
+      await tx`LOCK TABLE audience IN ROW EXCLUSIVE MODE`;
+      const building = buildIndex(t.sql, name, 'language');
+      await expect.poll(find, { timeout: 5_000 }).toEqual({ name, isValid: false, isBeingBuilt: true });
+      expect(await followUse(deps)).toBe(true);
+      const [row] = await t.sql<{ id: number }[]>`SELECT ${name}::regclass::oid::int8 AS id`;
+      return { building, id: row?.id };
+    });
+    await building;
+    await followUse(deps);
+    expect(await find()).toEqual({ name, isValid: true, isBeingBuilt: false });
+    expect(await t.sql`SELECT ${name}::regclass::oid::int8 AS id`).toMatchObject([{ id }]);
+  });
+
+  it('one that cannot be built holds up no other, and is built when it can', async () => {
+    await t.sql`CREATE TABLE audience_by_text_01 ()`;
+    const filter = {
+      and: [
+        { field: 'properties.plan', op: 'eq', value: 'pro' },
+        { field: 'first_name', op: 'eq', value: 'Ada' },
+      ],
+    };
+    const { body: segment } = await t.server.post('/v1/segments', { name: 'Pro Adas', filter });
+    await expect(followUse(deps)).rejects.toThrow(/already exists/);
+    expect(await indexes()).toContain('audience_by_first_name');
+    await t.sql`DROP TABLE audience_by_text_01`;
+    await followUse(deps);
+    expect(await indexes()).toContain('audience_by_text_01');
+    await t.server.delete(`/v1/segments/${segment.id}`);
+    await followUse(deps);
+  });
+
   it('two processes do not build the same', async () => {
     const both = await Promise.all([followUse(deps), followUse(deps)]);
     expect(both.filter((isDone) => isDone).length).toBeGreaterThanOrEqual(1);
-    expect(await indexes()).toEqual(['audience_by_country']);
+    expect(await indexes()).toEqual(['audience_by_country', 'audience_by_language']);
   });
 });

@@ -8,7 +8,7 @@ import { createPropertyClearing } from '../../src/users/worker.ts';
 import { setup, type TestApp } from '../setup.ts';
 
 const t = await setup({ workers: false });
-const deps = { sql: t.sql, clock: t.clock, log: t.service.run.log };
+const deps = { sql: t.sql, indexSql: t.sql, clock: t.clock, log: t.service.run.log };
 
 /** Turns of the job, as minutes pass, until `isDone`: other databases of the server may have transactions that it waits for. */
 async function turnUntil(isDone: () => Promise<boolean>): Promise<void> {
