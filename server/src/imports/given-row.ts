@@ -74,12 +74,27 @@ export function toBase64Url(text: string | undefined): string | undefined {
   return text?.replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
 }
 
-/** An instant in UTC, as those write it who leave its zone out, or in seconds or milliseconds since 1970; null where it is none. */
+/**
+ * An instant in UTC, as those write it who leave its zone out, or in seconds or milliseconds since 1970; null where it is none,
+ * or one in which nobody can have registered.
+ */
 export function looseInstant(value: unknown): Date | null {
   const text = typeof value === 'number' ? String(value) : textOf(value);
   if (text === undefined) return null;
+  const instant = readLoosely(text);
+  return instant && isPlausible(instant) ? instant : null;
+}
+
+function readLoosely(text: string): Date | null {
   if (/^\d{9,13}$/.test(text)) return new Date(Number(text) * (text.length > 10 ? 1 : 1000));
   const parts = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}:\d{2}(?:\.\d+)?)(?: ?UTC|Z)?$/.exec(text);
-  const instant = parts ? new Date(`${parts[1]}T${parts[2]}Z`) : null;
-  return instant && !Number.isNaN(instant.getTime()) ? instant : null;
+  return parts ? new Date(`${parts[1]}T${parts[2]}Z`) : null;
+}
+
+const [earliestMs, latestMs] = [Date.UTC(2000), Date.UTC(2100)];
+
+/** From 2000 to 2100: the id of a device is made of when it was, and takes no instant before 1970. */
+function isPlausible(instant: Date): boolean {
+  const ms = instant.getTime();
+  return ms >= earliestMs && ms < latestMs;
 }

@@ -2,27 +2,28 @@
 // and never more than these two lots are held. Each transaction also says how far the file is done, so a command that was ended at
 // any instant goes on where it was; and where it cannot know, the same rows change nothing twice.
 import { setImmediate as turn } from 'node:timers/promises';
-import { ApiError } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import { repeatOnDeadlock, type Sql, transaction } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { CellTypes } from './cells.ts';
 import type { Detected } from './detect.ts';
+import { findRefused, sentenceOf } from './find-refused.ts';
 import { type GivenRow, Refused } from './given-row.ts';
 import { importRows } from './import-rows.ts';
 import { ImportError, type Input } from './input.ts';
 import { deleteImport, deleteOldImports, findImport, insertImport, updateImport } from './queries.ts';
 import type { FileRecord, Position } from './records.ts';
 import type { Reject, RejectFile } from './reject-file.ts';
-import { addCounts, type ImportCounts, type ImportRow, noCounts, RowsRefused } from './row.ts';
+import { addCounts, type ImportCounts, type ImportRow, noCounts } from './row.ts';
 
 /** How far a file is done, and what came of it. */
 export interface ImportProgress {
   readonly position: Position;
   readonly records: number;
   readonly counts: ImportCounts;
+  /** Records of which something was not taken. */
   readonly rejected: number;
-  /** How often each sentence was the reason. */
+  /** For how many records each sentence was a reason. */
   readonly reasons: Readonly<Record<string, number>>;
   readonly rejectedBytes: number;
 }
@@ -141,13 +142,13 @@ async function* lotsOf({ bytes, format }: ImportPlan, from: Position): AsyncGene
 
 interface JudgedLot {
   readonly rows: ReadonlyMap<ImportRow, FileRecord>;
-  readonly rejects: readonly Reject[];
+  readonly rejects: ReadonlyMap<FileRecord, ReadonlySet<string>>;
   readonly records: number;
   readonly after: Position;
 }
 
 async function judgeLot({ format, judge, types }: ImportPlan, { records, after }: Lot): Promise<JudgedLot> {
-  const rejects: Reject[] = [];
+  const rejects: Rejects = new Map();
   const given: { readonly row: GivenRow; readonly record: FileRecord }[] = [];
   const rows = new Map<ImportRow, FileRecord>();
   for (const [i, record] of records.entries()) {
@@ -168,11 +169,18 @@ function refuse(sentence: string): never {
   throw new Refused(sentence);
 }
 
-function attempt<Result>(rejects: Reject[], record: FileRecord, work: () => Result): Result | undefined {
+/** A record is rejected once, for each of its reasons: it may be several rows, and some of them may be taken. */
+type Rejects = Map<FileRecord, Set<string>>;
+
+function reject(rejects: Rejects, record: FileRecord, sentence: string): void {
+  rejects.set(record, (rejects.get(record) ?? new Set()).add(shorten(sentence)));
+}
+
+function attempt<Result>(rejects: Rejects, record: FileRecord, work: () => Result): Result | undefined {
   try {
     return work();
   } catch (error) {
-    rejects.push({ record, sentence: shorten(sentenceOf(error)) });
+    reject(rejects, record, sentenceOf(error));
     return undefined;
   }
 }
@@ -182,39 +190,29 @@ function shorten(sentence: string): string {
   return sentence.length <= sentenceLengthMax ? sentence : `${sentence.slice(0, sentenceLengthMax).toWellFormed()}…`;
 }
 
-/** Anything else than a refusal is a fault, and ends the import. */
-function sentenceOf(error: unknown): string {
-  if (error instanceof Refused) return error.message;
-  if (!(error instanceof ApiError)) throw error;
-  const issues = error.details.issues ?? [];
-  const said = issues
-    .slice(0, 5)
-    .map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`));
-  return said.length === 0 ? error.message : said.join(' ');
-}
-
 async function storeLot(
-  { sql, clock }: Deps,
+  deps: Deps,
   plan: ImportPlan,
   progress: ImportProgress,
   lot: JudgedLot,
 ): Promise<ImportProgress> {
+  const { sql, clock } = deps;
   const { appId, fingerprint } = plan;
   const rows = new Map(lot.rows);
-  const rejects = [...lot.rejects];
+  const rejects: Rejects = new Map([...lot.rejects].map(([record, sentences]) => [record, new Set(sentences)]));
   for (;;) {
     try {
       return await repeatOnDeadlock(() =>
         transaction(sql, async (tx) => {
           const counts = await importRows({ tx, clock, appId }, [...rows.keys()]);
-          rejects.sort((one, other) => one.record.line - other.record.line);
+          const rejected = inOrder(rejects);
           const next: ImportProgress = {
             position: lot.after,
             records: progress.records + lot.records,
             counts: addCounts(progress.counts, counts),
-            rejected: progress.rejected + rejects.length,
-            reasons: countReasons(progress.reasons, rejects),
-            rejectedBytes: await plan.rejects.write(progress.rejectedBytes, rejects),
+            rejected: progress.rejected + rejected.length,
+            reasons: countReasons(progress.reasons, rejected),
+            rejectedBytes: await plan.rejects.write(progress.rejectedBytes, rejected),
           };
           const isOurs =
             fingerprint === null || (await updateImport(tx, clock, appId, fingerprint, progress.position.offset, next));
@@ -223,19 +221,24 @@ async function storeLot(
         }),
       );
     } catch (error) {
-      if (!(error instanceof RowsRefused)) throw error;
-      for (const [row, refusal] of error.refusals) {
+      for (const [row, sentence] of await findRefused({ ...deps, appId }, [...rows.keys()], error)) {
         const record = rows.get(row);
         rows.delete(row);
-        if (record) rejects.push({ record, sentence: shorten(sentenceOf(refusal)) });
+        if (record) reject(rejects, record, sentence);
       }
     }
   }
 }
 
+function inOrder(rejects: Rejects): Reject[] {
+  return [...rejects]
+    .map(([record, sentences]) => ({ record, sentences: [...sentences] }))
+    .sort((one, other) => one.record.line - other.record.line);
+}
+
 function countReasons(former: ImportProgress['reasons'], rejects: readonly Reject[]): Record<string, number> {
   const counts = new Map(Object.entries(former));
-  for (const { sentence } of rejects) {
+  for (const sentence of rejects.flatMap(({ sentences }) => sentences)) {
     const name = counts.has(sentence) || counts.size < reasonsMax ? sentence : otherReasons;
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }

@@ -10,7 +10,8 @@ import type { FileRecord } from './records.ts';
 
 export interface Reject {
   readonly record: FileRecord;
-  readonly sentence: string;
+  /** Why, each reason once: a record may name several devices. */
+  readonly sentences: readonly string[];
 }
 
 export class RejectFile {
@@ -23,18 +24,27 @@ export class RejectFile {
     this.#format = format;
   }
 
-  /** Writes rejects from a place on, 0 being the beginning, and returns where they end. The rest of the file is cut off. */
+  /**
+   * Writes rejects from a place on, 0 being the beginning, and returns where they end. The rest of the file is cut off. Throws
+   * `ImportError` unless all of them stand on the disk, and where what an earlier run wrote does not.
+   */
   async write(at: number, rejects: readonly Reject[]): Promise<number> {
     if (rejects.length === 0 && (at === 0 || this.#file)) return at;
+    const lines = rejects.map((reject) => this.#line(reject));
+    const bytes = Buffer.concat(at === 0 ? [this.#heading(), ...lines] : lines);
     try {
-      const start = await this.#open(at);
-      const lines = rejects.map((reject) => this.#line(reject));
-      const bytes = Buffer.concat(start === 0 ? [this.#heading(), ...lines] : lines);
-      await (await this.#handle(false)).truncate(start);
-      await (await this.#handle(false)).write(bytes, 0, bytes.length, start);
-      return start + bytes.length;
+      const file = await this.#handle(at === 0);
+      const { size } = await file.stat();
+      if (size < at) throw this.#isGone();
+      await file.truncate(at);
+      await writeAll(file, bytes, at);
+      await file.datasync();
+      return at + bytes.length;
     } catch (error) {
-      throw new ImportError(`${this.path} cannot be written (${(error as NodeJS.ErrnoException).code})`);
+      if (error instanceof ImportError) throw error;
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'ENOENT' && at > 0) throw this.#isGone();
+      throw new ImportError(`${this.path} cannot be written (${code})`);
     }
   }
 
@@ -43,10 +53,10 @@ export class RejectFile {
     this.#file = undefined;
   }
 
-  // Where to write: at the beginning where what an earlier run wrote is gone.
-  async #open(at: number): Promise<number> {
-    const file = await this.#handle(true);
-    return at <= (await file.stat()).size ? at : 0;
+  #isGone(): ImportError {
+    return new ImportError(
+      `${this.path} lacks lines that an earlier run wrote: put it back as it was, or give the file a new time of change (touch), and it is imported from its beginning`,
+    );
   }
 
   async #handle(mayMake: boolean): Promise<FileHandle> {
@@ -63,8 +73,9 @@ export class RejectFile {
     return Buffer.concat([Buffer.from(`line${delimiter}reason${delimiter}`), header]);
   }
 
-  #line({ record: { line, bytes, fault }, sentence }: Reject): Buffer {
+  #line({ record: { line, bytes, fault }, sentences }: Reject): Buffer {
     const { kind, delimiter } = this.#format;
+    const sentence = sentences.join(' ');
     if (kind === 'csv') {
       // What cannot be read would make the list unreadable, too.
       const kept = fault === null ? bytes : Buffer.alloc(0);
@@ -75,6 +86,15 @@ export class RejectFile {
       ]);
     }
     return Buffer.from(`${JSON.stringify({ line, reason: sentence, ...readBack(bytes) })}\n`);
+  }
+}
+
+/** As much as it can take is what one write takes: of a disk that is nearly full, a part. */
+export async function writeAll(file: Pick<FileHandle, 'write'>, bytes: Buffer, at: number): Promise<void> {
+  for (let written = 0; written < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, written, bytes.length - written, at + written);
+    if (bytesWritten === 0) throw Object.assign(new Error('nothing was written'), { code: 'ENOSPC' });
+    written += bytesWritten;
   }
 }
 

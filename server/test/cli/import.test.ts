@@ -379,6 +379,37 @@ describe('import', () => {
     ]);
   });
 
+  it('takes lines of other services without the dates that cannot be', async () => {
+    const { id } = await cli.newApp('Dates');
+    const [head = '', ios = ''] = readFileSync(fixture('onesignal.csv'), 'utf8').split('\n');
+    const odd = ios.replaceAll(/1700000000|1756800000/g, '1901-01-01 00:00:00');
+    expect(odd).not.toBe(ios);
+    const { document } = await importSome('Dates', write('dates.csv', `${head}\n${odd}\n`));
+    expect(document).toMatchObject({ devices: { created: 1 }, rejected: 0 });
+    const channel = { channel_id: 'x', device_type: 'ios', push_address: iosToken(1), installed: true, opt_in: true };
+    const dated = { ...channel, created: '0001-01-01T00:00:00', last_registration: '2286-11-20T17:46:40' };
+    expect(await cli.json('import', 'Dates', write('dates.json', `${JSON.stringify(dated)}\n`))).toMatchObject({
+      devices: { created: 1 },
+    });
+    expect(await devicesOf(id)).toHaveLength(2);
+  });
+
+  it('counts and lists a line once, however many of its devices cannot be taken, and takes the others', async () => {
+    const { id } = await cli.newApp('Parts');
+    const channel = (token: string) => ({ device_type: 'ios', push_address: token, installed: true, opt_in: true });
+    const channels = ['broken', 'worse', 'no token', iosToken(9)].map(channel);
+    const file = write(
+      'parts.json',
+      `${JSON.stringify({ ok: true, named_users: [{ named_user_id: 'u-1', channels }] })}\n`,
+    );
+    const { document, stderr } = await importSome('Parts', file);
+    expect(document).toMatchObject({ lines: 1, rejected: 1, users: { created: 1 }, devices: { created: 1 } });
+    expect(document.reasons.every(({ lines }: { lines: number }) => lines === 1)).toBe(true);
+    expect(stderr).toContain('1 of 1 lines were rejected');
+    expect(readFileSync(document.rejected_file, 'utf8').trim().split('\n')).toHaveLength(1);
+    expect(await devicesOf(id)).toMatchObject([{ token: iosToken(9), externalId: 'u-1' }]);
+  });
+
   it('knows the channels that Airship lists', async () => {
     const { document, devices, users } = await importExport('Airship', 'airship-channels.json');
     expect(document).toMatchObject({ format: 'Airship channels', lines: 5, rejected: 2 });

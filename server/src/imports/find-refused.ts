@@ -1,0 +1,73 @@
+// Why rows are not taken, in sentences: by what was found out about each, and where the database takes a whole lot of them not,
+// by trying parts of it. Keeps nothing of a trial.
+import { ApiError } from '../platform/api-error.ts';
+import type { Clock } from '../platform/clock.ts';
+import { repeatOnDeadlock, type Sql, transaction } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { Refused } from './given-row.ts';
+import { importRows } from './import-rows.ts';
+import { type ImportRow, RowsRefused } from './row.ts';
+
+interface Context {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly appId: Uuid;
+}
+
+/** Anything else than a refusal is a fault, and ends the import. */
+export function sentenceOf(error: unknown): string {
+  if (error instanceof Refused) return error.message;
+  if (!(error instanceof ApiError)) throw error;
+  const issues = error.details.issues ?? [];
+  const said = issues
+    .slice(0, 5)
+    .map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`));
+  return said.length === 0 ? error.message : said.join(' ');
+}
+
+/** Which of the rows of a failed transaction it failed for, and why. Throws the error where it is none of them. */
+export async function findRefused(
+  context: Context,
+  rows: readonly ImportRow[],
+  error: unknown,
+): Promise<ReadonlyMap<ImportRow, string>> {
+  if (error instanceof RowsRefused) {
+    return new Map([...error.refusals].map(([row, refusal]) => [row, sentenceOf(refusal)]));
+  }
+  const found = isAboutData(error) ? await findUnstorable(context, rows) : new Map<ImportRow, string>();
+  if (found.size === 0) throw error;
+  return found;
+}
+
+/** Rows that cannot be stored, each by itself, found by trying halves: nothing of a trial stays. */
+async function findUnstorable(context: Context, rows: readonly ImportRow[]): Promise<ReadonlyMap<ImportRow, string>> {
+  const { sql, clock, appId } = context;
+  const [first] = rows;
+  if (!first) return new Map();
+  try {
+    await repeatOnDeadlock(() =>
+      transaction<void>(sql, async (tx, rollback) => {
+        await importRows({ tx, clock, appId }, rows);
+        rollback(undefined);
+      }),
+    );
+    return new Map();
+  } catch (error) {
+    // Refused rows are found when the others are gone.
+    if (error instanceof RowsRefused) return new Map();
+    if (!isAboutData(error)) throw error;
+    if (rows.length === 1) return new Map([[first, `The database cannot store it (${codeOf(error)}).`]]);
+    const middle = Math.ceil(rows.length / 2);
+    const left = await findUnstorable(context, rows.slice(0, middle));
+    return new Map([...left, ...(await findUnstorable(context, rows.slice(middle)))]);
+  }
+}
+
+function codeOf(error: unknown): string {
+  return String((error as { code?: unknown } | null)?.code);
+}
+
+// Values of a form that a type does not have, that a constraint forbids, or that are too large.
+function isAboutData(error: unknown): boolean {
+  return /^(22|23|54)...$/.test(codeOf(error));
+}

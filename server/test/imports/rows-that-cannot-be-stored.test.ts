@@ -1,0 +1,58 @@
+// What the database cannot store costs the rows that say it, and no import.
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { CellTypes } from '../../src/imports/cells.ts';
+import { detectFormat } from '../../src/imports/detect.ts';
+import { importFile } from '../../src/imports/import-file.ts';
+import { createJudge } from '../../src/imports/judge.ts';
+import { RejectFile } from '../../src/imports/reject-file.ts';
+import { noExceptions } from '../../src/platform/address-guard.ts';
+import { loadTimeZones } from '../../src/platform/time-zones.ts';
+import { setup } from '../setup.ts';
+
+const t = await setup({ workers: false });
+
+it('rows that the database refuses are rejected with a sentence, and the others of the lot are stored', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'carillon-rejects-'));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const lines = Array.from({ length: 200 }, (_, i) => JSON.stringify({ platform: 'android', token: `token-${i}` }));
+  const bytes = Buffer.from(lines.join('\n'));
+  const format = detectFormat(bytes);
+  const types = new CellTypes(new Map());
+  const judge = createJudge({
+    endpointRules: { pushHosts: [], exceptions: noExceptions, ownHosts: [] },
+    timeZones: await loadTimeZones(t.sql),
+    credentials: { ios: null, android: null, web: new Map(), webOtherwise: null },
+    types,
+  });
+  const rejects = new RejectFile(join(directory, 'list.ndjson'), format);
+  const done = await importFile(
+    { sql: t.sql, clock: t.clock },
+    {
+      ...{ appId: t.app.id, fingerprint: null, format, types, rejects },
+      bytes: (async function* () {
+        yield bytes;
+      })(),
+      // No check before the database knows of these.
+      judge(given) {
+        const row = judge(given);
+        const isOdd = ['token-7', 'token-150'].includes(String(given.device?.['token']));
+        return isOdd && row.device ? { ...row, device: { ...row.device, createdAt: new Date(-1) } } : row;
+      },
+      onProgress: () => undefined,
+    },
+  );
+  expect(done).toMatchObject({
+    counts: { devicesCreated: 198 },
+    records: 200,
+    rejected: 2,
+    reasons: { 'The database cannot store it (22P02).': 2 },
+  });
+  const listed = readFileSync(rejects.path, 'utf8').trim().split('\n');
+  expect(listed.map((line) => JSON.parse(line).line)).toEqual([8, 151]);
+  const [stored] = await t.sql`SELECT count(*) AS count FROM devices WHERE app_id = ${t.app.id}`;
+  expect(stored?.['count']).toBe(198);
+});
