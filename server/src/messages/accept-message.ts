@@ -13,7 +13,7 @@ import { type FairSlots, withSlot } from '../platform/fair-slots.ts';
 import { decodeId, encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
 import { chargeQuota, refuseWhenUsedUp } from '../quotas/monthly-quota.ts';
 import type { Plan } from '../quotas/plan.ts';
-import { resolveAudience } from '../segments/resolve-audience.ts';
+import { keepSegmentsOf, resolveAudience } from '../segments/resolve-audience.ts';
 import { countDueDeliveries, type DueDeliveriesDeps } from './due-deliveries.ts';
 import { fingerprintOf, type MessageRequest } from './message.ts';
 import {
@@ -222,7 +222,9 @@ async function sendLater(
   const { appId, id } = message;
   const schedule = scheduleOf(request, await readNowMs(tx, clock));
   // Resolved again when it runs; here for whoever wrote it, to know now what would be refused then.
-  const audience = await resolveAudience(tx, appId, request.audience, request.exclude_segment_id ?? null);
+  const excluded = request.exclude_segment_id ?? null;
+  await keepSegmentsOf(tx, appId, request.audience, excluded);
+  const audience = await resolveAudience(tx, appId, request.audience, excluded);
   await refuseWhenUsedUp({ sql: tx, clock }, appId, plan, async () => {
     const { web, ios, android } = await countAudience({ tx: workSql, clock, appId }, audience);
     return web + ios + android;

@@ -17,7 +17,7 @@ export interface FilterPlace {
   readonly isInRequest: boolean;
 }
 
-/** Throws the 503 with `path`. `sql` is the pool of counts. */
+/** Throws the 503 with `path`: the place of the slowest leaf, or of the exclusion that it is a part of. `sql` is the pool of counts. */
 export async function preview(
   { sql, clock }: { sql: Sql; clock: Clock },
   appId: Uuid,
@@ -32,8 +32,7 @@ export async function preview(
     });
   } catch (error) {
     if (!isStatementTimeout(error)) throw error;
-    const inside = filter.isInRequest ? await slowestLeaf({ sql, clock }, appId, audience) : [];
-    const path = [...filter.path, ...inside];
+    const path = await slowestPath({ sql, clock }, appId, audience, filter);
     const message = 'This count takes too long. The slowest part of the filter stands at path.';
     throw new ApiError('unavailable', { message, retryAfterMs, extra: { path }, cause: error });
   }
@@ -42,21 +41,34 @@ export async function preview(
 /** Planning takes milliseconds, unless the table is locked: then nobody waits for the place of the leaf. */
 const planMsMax = 500;
 
-async function slowestLeaf(
+/** Where the exclusion's segment is named. */
+const excludePath = ['exclude_segment_id'];
+
+type Path = readonly (string | number)[];
+
+async function slowestPath(
   { sql, clock }: { sql: Sql; clock: Clock },
   appId: Uuid,
   audience: ResolvedAudience,
-): Promise<readonly (string | number)[]> {
-  if (!('filter' in audience)) return [];
-  const leaves = leavesOf(audience.filter);
+  { path, isInRequest }: FilterPlace,
+): Promise<Path> {
+  const selected = 'filter' in audience ? leavesOf(audience.filter) : [];
+  const excluded = audience.exclude ? leavesOf(audience.exclude) : [];
+  if (selected.length === 0 && excluded.length > 0) return excludePath;
+  // One place is known without asking.
+  if (!isInRequest && excluded.length === 0) return path;
+  const places: Path[] = [
+    ...selected.map((leaf) => (isInRequest ? [...path, ...leaf.path] : path)),
+    ...excluded.map(() => excludePath),
+  ];
   try {
     return await transaction(sql, async (tx) => {
       await setStatementTimeout(tx, planMsMax);
-      const costs = await estimateCosts({ tx, clock, appId }, leaves);
-      return leaves[costs.indexOf(Math.max(...costs))]?.path ?? [];
+      const costs = await estimateCosts({ tx, clock, appId }, [...selected, ...excluded]);
+      return places[costs.indexOf(Math.max(...costs))] ?? path;
     });
   } catch (error) {
-    if (isStatementTimeout(error)) return [];
+    if (isStatementTimeout(error)) return path;
     throw error;
   }
 }

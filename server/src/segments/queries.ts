@@ -80,6 +80,18 @@ export async function findSegment(tx: Tx, appId: Uuid, id: Uuid): Promise<Stored
   return row;
 }
 
+/** Keeps segments from being deleted until the transaction ends; waits for whoever deletes one. */
+export async function keepSegments(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
+  await tx`
+    SELECT 1 FROM segments WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) ORDER BY id FOR KEY SHARE`;
+}
+
+/** Holds a segment until the transaction ends, once nobody keeps it. False: there is none. */
+export async function lockSegmentToDelete(tx: Tx, appId: Uuid, id: Uuid): Promise<boolean> {
+  const rows = await tx`SELECT 1 FROM segments WHERE app_id = ${appId} AND id = ${id} FOR UPDATE`;
+  return rows.length === 1;
+}
+
 /** An app's segments, newest first, after a position. */
 export async function listSegments(
   sql: Sql,

@@ -8,7 +8,7 @@ import type { Tx } from '../platform/db.ts';
 import { decodeId, type Uuid } from '../platform/ids.ts';
 import type { Property } from '../properties/property.ts';
 import { findPropertiesByKeys } from '../properties/queries.ts';
-import { findSegment } from './queries.ts';
+import { findSegment, keepSegments } from './queries.ts';
 import { readStoredFilter, stateOfFilter } from './segment.ts';
 
 /** Where a refusal points: the paths of the selector and of the exclusion in the request. */
@@ -18,6 +18,18 @@ export interface AudiencePaths {
 }
 
 export const messagePaths: AudiencePaths = { audience: ['audience'], exclude: ['exclude_segment_id'] };
+
+/** Keeps the segments that an audience names as long as the transaction lasts, for a message that will need them later. */
+export async function keepSegmentsOf(
+  tx: Tx,
+  appId: Uuid,
+  audience: Audience,
+  excludeSegmentId: string | null,
+): Promise<void> {
+  const named = ['segment_id' in audience ? audience.segment_id : null, excludeSegmentId];
+  const ids = named.flatMap((segmentId) => (segmentId && decodeId('seg', segmentId)) || []);
+  if (ids.length > 0) await keepSegments(tx, appId, ids);
+}
 
 /**
  * Throws the 400 with every issue of the filter, `segment_invalid` for a segment that no longer fits the catalog, and the 404

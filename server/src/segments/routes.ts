@@ -135,7 +135,8 @@ async function postPreview(deps: SegmentRouteDeps, { caller, query, body }: ApiR
     exclude: ['exclude_segment_id'],
   });
   // The leaf of a segment is not in the request: there its name is all that can be pointed at.
-  const filterPath = 'segment_id' in named ? [...at, 'segment_id'] : [...at, 'filter'];
+  const [word] = ['segment_id', 'filter'].filter((name) => name in named);
+  const filterPath = word === undefined ? at : [...at, word];
   // A segment's fields are in use as long as it exists.
   if ('filter' in named) deps.fieldUses.note(caller.appId, fieldsOf(readStoredFilter(named.filter)));
   const { appId } = caller;

@@ -14,6 +14,7 @@ import {
   insertSegment,
   listScheduledUses,
   lockSegments,
+  lockSegmentToDelete,
   type SegmentFields,
   type StoredSegment,
   updateSegment,
@@ -72,7 +73,8 @@ const usesShown = 10;
 /** Throws the 404, or the 400 `in_use` that names scheduled messages. */
 export async function removeSegment({ sql }: SegmentDeps, appId: Uuid, id: Uuid): Promise<void> {
   await transaction(sql, async (tx) => {
-    if (!(await findSegment(tx, appId, id))) throw notFound();
+    // A message that is being scheduled keeps it: whichever commits first is seen by the other.
+    if (!(await lockSegmentToDelete(tx, appId, id))) throw notFound();
     const uses = await listScheduledUses(tx, appId, id, usesShown);
     if (uses.length > 0) {
       const names = uses.map((message) => encodeId('msg', message)).join(', ');

@@ -1,9 +1,17 @@
 import { describe, expect, it } from 'vitest';
+import { transaction } from '../../src/platform/db.ts';
+import { preview } from '../../src/segments/preview.ts';
+import { resolveAudience } from '../../src/segments/resolve-audience.ts';
 import { setup, unknownId } from '../setup.ts';
 
 const t = await setup({ workers: false });
 const german = { field: 'country', op: 'eq', value: 'DE' };
 const content = { title: 'Sale' };
+
+const conditioned = (comparison: object) => ({
+  event: 'purchase',
+  where: [{ field: 'properties.item', ...comparison }],
+});
 
 /** An app of its own with users in Germany and France, one of them without a device. */
 async function newShop() {
@@ -65,6 +73,16 @@ describe('POST /v1/segments', () => {
       'a key that the catalog lacks',
       { name: 'x', filter: { field: 'properties.gone', op: 'exists' } },
       ['unknown_property', 'filter', 'field'],
+    ],
+    [
+      "a text of 1,025 in an event's condition",
+      { name: 'x', filter: conditioned({ op: 'eq', value: 'x'.repeat(1025) }) },
+      ['too_big', 'filter', 'where', 0, 'value'],
+    ],
+    [
+      "a text of 1,025 in the list of an event's condition",
+      { name: 'x', filter: conditioned({ op: 'in', value: ['x', 'x'.repeat(1025)] }) },
+      ['too_big', 'filter', 'where', 0, 'value', 1],
     ],
   ])('400 for %s', async (_what, request, [code, ...path]) => {
     const { status, body } = await t.server.post('/v1/segments', request);
@@ -187,6 +205,31 @@ describe('a segment that a scheduled message uses', () => {
     expect((await server.delete(`/v1/segments/${segment.id}`)).status).toBe(200);
   });
 
+  it('cannot be deleted while the message is being stored', async () => {
+    const { server } = await newShop();
+    const { body: segment } = await server.post('/v1/segments', { name: 'A', filter: german });
+    const waiting = async (): Promise<number> =>
+      (await t.sql`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+        .length;
+    let isAnswered = false;
+    const { scheduling, deleting } = await transaction(t.sql, async (tx) => {
+      // From now on messages are read and not stored.
+      await tx`LOCK TABLE messages IN SHARE MODE`;
+      const request = { audience: { segment_id: segment.id }, content, send_at: inAnHour() };
+      const scheduling = server.post('/v1/messages', request);
+      await expect.poll(waiting, { timeout: 5_000 }).toBe(1);
+      const deleting = server.delete(`/v1/segments/${segment.id}`).finally(() => {
+        isAnswered = true;
+      });
+      await expect.poll(async () => isAnswered || (await waiting()) === 2, { timeout: 5_000 }).toBe(true);
+      return { scheduling, deleting };
+    });
+    expect((await scheduling).status).toBe(200);
+    const { status, body } = await deleting;
+    expect([status, body.issues?.[0].code]).toEqual([400, 'in_use']);
+    expect((await server.get(`/v1/segments/${segment.id}`)).status).toBe(200);
+  });
+
   it('is read when the message runs; one that no longer fits the catalog ends it failed, with nothing sent', async () => {
     const { app, server } = await newShop();
     const filter = { field: 'properties.plan', op: 'eq', value: 'pro' };
@@ -250,6 +293,35 @@ describe('POST /v1/segments/preview', () => {
     expect([status, body.issues[0].code, body.issues[0].path]).toEqual([400, 'segment_invalid', ['segment_id']]);
     const { status: missing } = await server.post('/v1/segments/preview', { segment_id: unknownId('seg') });
     expect(missing).toBe(404);
+  });
+
+  it('R-73 a count that takes too long points at its slowest part, which may be the exclusion', async () => {
+    const { app, server } = await newShop();
+    const columns = await t.sql<{ name: string }[]>`
+      SELECT quote_ident(column_name) AS name FROM information_schema.columns WHERE table_name = 'audience'`;
+    const names = columns.map(({ name }) => name);
+    const values = names.map((name) => (name === 'device_id' ? 'gen_random_uuid()' : name));
+    await t.sql.unsafe(
+      `INSERT INTO audience (${names}) SELECT ${values} FROM audience, generate_series(1, 4000) WHERE app_id = '${app.id}'`,
+    );
+    await t.sql`ANALYZE audience`;
+    const slow = { field: 'first_name', op: 'not_contains', value: 'x' };
+    const quick = { field: 'external_id', op: 'eq', value: 'nobody' };
+    const segmentOf = async (name: string, filter: object): Promise<string> =>
+      (await server.post('/v1/segments', { name, filter })).body.id;
+    const [slowOne, quickOne] = [await segmentOf('Slow', slow), await segmentOf('Quick', quick)];
+    const pathOf = async (audience: Parameters<typeof resolveAudience>[2], excluded: string | null) => {
+      const resolved = await resolveAudience(t.sql, app.id, audience, excluded);
+      const isInRequest = 'filter' in audience;
+      const place = { path: [isInRequest ? 'filter' : 'segment_id'], isInRequest };
+      const error = await preview({ sql: t.sql, clock: t.clock }, app.id, resolved, place, 1).catch((thrown) => thrown);
+      return error.details?.extra?.path;
+    };
+    const mixed = { or: [quick, slow] };
+    expect(await pathOf({ filter: mixed }, quickOne)).toEqual(['filter', 'or', 1]);
+    expect(await pathOf({ filter: { or: [quick, quick, { not: quick }] } }, slowOne)).toEqual(['exclude_segment_id']);
+    expect(await pathOf({ segment_id: slowOne }, quickOne)).toEqual(['segment_id']);
+    expect(await pathOf({ all: true }, slowOne)).toEqual(['exclude_segment_id']);
   });
 
   it('is inert against statements in every value and key', async () => {
