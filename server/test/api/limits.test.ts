@@ -12,6 +12,8 @@ const bodyLimits: Readonly<Record<string, number>> = {
   'POST /v1/messages/:id/cancel': 256 * kibibyte,
   'POST /v1/users': 256 * kibibyte,
   'POST /v1/devices': 256 * kibibyte,
+  'POST /v1/identify': 256 * kibibyte,
+  'POST /v1/events': 1024 * kibibyte,
   'POST /v1/receipts': 256 * kibibyte,
   'POST /v1/segments': 1024 * kibibyte,
   'POST /v1/segments/preview': 1024 * kibibyte,
@@ -394,7 +396,8 @@ describe('query parameters', () => {
     const body = method === 'POST' ? { body: {} } : {};
     const answer = await t.request(method, `${addressOf(path)}?unknown=1&also`, { key: t.app.serverKey, ...body });
     expect(answer.status).toBe(400);
-    expect(answer.body.issues).toEqual([
+    // Beside what a report misses.
+    expect(answer.body.issues.filter(({ code }: { code: string }) => code !== 'required')).toEqual([
       expect.objectContaining({ path: ['unknown'], code: 'unrecognized_keys' }),
       expect.objectContaining({ path: ['also'], code: 'unrecognized_keys' }),
     ]);
