@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { copyProfile, type Profile } from '../../src/audience/profile-copy.ts';
 import { generateVapidKeys } from '../../src/channels/webpush/vapid.ts';
 import type { Uuid } from '../../src/platform/ids.ts';
@@ -428,6 +428,22 @@ describe('import', () => {
     expect(users).toMatchObject([{ externalId: 'some_id_that_maps_to_your_systems' }]);
   });
 
+  // Once for all of them: they run side by side.
+  beforeAll(() => {
+    for (const [name, content] of Object.entries({
+      'users-of-nobody.csv': 'external_id\nu-1\n',
+      'unknown.csv': 'a,b\n1,2\n',
+      'twice.csv': 'platform,token,token\nios,a,b\n',
+      'half.csv': 'platform,external_id\nios,u-1\n',
+      'key.csv': 'external_id,properties.a b\nu-1,2\n',
+      'type.csv': 'external_id,properties.born:date\nu-1,2\n',
+      'empty.csv': '',
+      'utf16.csv': Buffer.from('\ufeffexternal_id\nu-1\n', 'utf16le'),
+    })) {
+      write(name, content);
+    }
+  });
+
   it.each([
     ['JSON', 'firebase-auth.json', { plan: 'pro' }],
     ['CSV', 'firebase-auth.csv', null],
@@ -517,18 +533,6 @@ describe('import', () => {
     ['UTF-16', ['import', 'Bare', 'utf16.csv'], /save it as UTF-8/],
     ['keys that are none', ['import', 'Bare', 'users-of-nobody.csv', '--vapid-file', 'half.csv'], /is not JSON/],
   ])('refuses %s in one line', async (_what, parameters, line) => {
-    for (const [name, content] of Object.entries({
-      'users-of-nobody.csv': 'external_id\nu-1\n',
-      'unknown.csv': 'a,b\n1,2\n',
-      'twice.csv': 'platform,token,token\nios,a,b\n',
-      'half.csv': 'platform,external_id\nios,u-1\n',
-      'key.csv': 'external_id,properties.a b\nu-1,2\n',
-      'type.csv': 'external_id,properties.born:date\nu-1,2\n',
-      'empty.csv': '',
-      'utf16.csv': Buffer.from('\ufeffexternal_id\nu-1\n', 'utf16le'),
-    })) {
-      write(name, content);
-    }
     expect(await cli.run(...parameters)).toMatchObject(refusal(line));
   });
 
