@@ -182,11 +182,14 @@ describe('R-81 a fault of ours', () => {
 describe('R-81 an outage of the database', () => {
   const keyed = t.service.routes.filter(({ access }) => access !== 'public');
   const addressOf = (path: string): string =>
-    path.replace(':id', unknownId(path.startsWith('/v1/segments') ? 'seg' : 'msg')).replace(':external_id', 'ada');
+    path.replace(':id', unknownId(path.startsWith('/v1/segments') ? 'seg' : 'msg')).replace(':external_id', 'ada') +
+    (path.startsWith('/v1/reports/') ? '?from=2026-11-01T00:00:00Z&to=2026-11-02T00:00:00Z' : '');
   const bodies: Record<string, unknown> = {
     '/v1/messages': { audience: { all: true }, content: { title: 'Sale' } },
     '/v1/users': { external_id: 'ada' },
     '/v1/devices': { platform: 'web', token: t.pushSubscription() },
+    '/v1/identify': { device_id: unknownId('dev'), external_id: 'ada' },
+    '/v1/events': { name: 'opened', external_id: 'ada' },
     '/v1/segments': { name: 'All', filter: { event: 'x' } },
     '/v1/segments/preview': { audience: { all: true } },
     '/v1/segments/:id': { name: 'All', filter: { event: 'x' } },
