@@ -55,10 +55,10 @@ export async function pushOne(
   const heldBefore = failpoint('push.before_write');
   if (heldBefore) await heldBefore;
   const receiptToken = context.tokenOf(target.deviceId);
-  // Asked as late as can be, where it may have waited for a connection: a lane that stands still meanwhile gets no more.
+  // Asked as late as can be, where it may have waited for a connection.
   let isLeft = false;
   const isWanted = (): boolean => {
-    if (context.isWanted() && deps.lanes.pausedUntilMs(planned.lane) === undefined) return true;
+    if (context.isWanted()) return true;
     isLeft = true;
     return false;
   };
@@ -81,7 +81,7 @@ export async function pushOne(
   if (heldAfter) await heldAfter;
   // Nothing went out: not an attempt.
   if (isLeft && outcome.kind === 'refused' && outcome.provider?.transportError === 'connect_error')
-    return { kind: 'deferred', untilMs: deps.lanes.pausedUntilMs(planned.lane) ?? deps.clock.nowMs() };
+    return { kind: 'deferred', untilMs: deps.clock.nowMs() };
   // A local check of the channel: nothing was asked of the provider, so there is no attempt to show.
   if (outcome.kind === 'refused' && outcome.provider === null) {
     return { kind: 'failed', code: outcome.errorCode, credentialId: credential.id };
