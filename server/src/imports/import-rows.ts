@@ -9,7 +9,8 @@ import { learnManyProperties, recordManySightings } from '../properties/learn-ma
 import type { LearnedProperties } from '../properties/learn-properties.ts';
 import { noChanges } from '../properties/property.ts';
 import { claimDevices, mergeDevices, writeDevices } from './merge-devices.ts';
-import { mergeUsers, type RowToMerge, writeUsers } from './merge-users.ts';
+import type { RowToMerge } from './merge-properties.ts';
+import { mergeUsers, writeUsers } from './merge-users.ts';
 import { type ImportCounts, type ImportRow, RowsRefused } from './row.ts';
 
 /** Throws `RowsRefused` for rows that go beyond a limit; then nothing may be kept of the transaction. */

@@ -18,15 +18,15 @@ import { insertDevices } from '../devices/insert-many.ts';
 import { insertFormerLinks } from '../devices/link-queries.ts';
 import { lockDevice, updateKnown, updateTokenDevice } from '../devices/queries.ts';
 import type { DeviceToken } from '../devices/token.ts';
-import { ApiError } from '../platform/api-error.ts';
+import type { ApiError } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
-import { applyChanges } from '../properties/change-properties.ts';
 import type { Property, StoredProperties, TextGone } from '../properties/property.ts';
 import { findUsers } from '../users/queries.ts';
 import type { User } from '../users/user.ts';
-import { earlier, isChanged, isSame, type MergedUsers, type RowToMerge, readCatalogOf } from './merge-users.ts';
+import { mergeProperties, type RowToMerge, readCatalogOf } from './merge-properties.ts';
+import { earlier, isChanged, isSame, type MergedUsers } from './merge-users.ts';
 import type { DevicePart, ImportRow } from './row.ts';
 
 interface Context {
@@ -119,19 +119,11 @@ export async function mergeDevices(
     states.set(key, newState(id, platform, token, now));
   }
   const gone: TextGone[] = [];
-  for (const { row, learned } of rows) {
+  for (const merged of rows) {
+    const { row } = merged;
     const state = row.device && states.get(keyOf(row.device));
     if (!row.device || !state || state.known?.device.status === 'unsubscribed') continue;
-    try {
-      const kept = row.device.properties === null ? {} : state.properties;
-      const changed = applyChanges(kept, state.properties, learned, catalog);
-      state.properties = changed.stored;
-      gone.push(...changed.gone);
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      refusals.set(row, error);
-      continue;
-    }
+    if (!mergeProperties({ catalog, refusals, gone }, merged, row.device, state)) continue;
     mergeRow(state, row.device, row.user?.externalId, now);
   }
   return { states: [...states.values()], catalog, gone };

@@ -1,18 +1,16 @@
 // What rows make of the users that they name: read once, changed row by row in memory, and written together. Works in the
 // caller's transaction.
-import { ApiError } from '../platform/api-error.ts';
+import type { ApiError } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
-import { applyChanges } from '../properties/change-properties.ts';
-import type { LearnedProperties } from '../properties/learn-properties.ts';
-import type { Property, StoredProperties, TextGone } from '../properties/property.ts';
-import { readCatalog } from '../properties/queries.ts';
+import type { StoredProperties, TextGone } from '../properties/property.ts';
 import { insertProfiles } from '../users/insert-many.ts';
 import { lockPeople } from '../users/lock-people.ts';
 import { findUsers, updateUser } from '../users/queries.ts';
 import { mergeAttributes, type UserAttributes } from '../users/upsert-user.ts';
 import type { User } from '../users/user.ts';
+import { mergeProperties, type RowToMerge, readCatalogOf } from './merge-properties.ts';
 import type { ImportRow, UserPart } from './row.ts';
 
 /** A user as the rows so far leave them. */
@@ -28,11 +26,6 @@ export interface UserState {
 export interface MergedUsers {
   readonly byExternalId: ReadonlyMap<string, UserState>;
   readonly gone: readonly TextGone[];
-}
-
-export interface RowToMerge {
-  readonly row: ImportRow;
-  readonly learned: LearnedProperties;
 }
 
 /** Locks the people. Rows whose user would hold too many properties are put among the refusals, and change nothing. */
@@ -59,20 +52,12 @@ export async function mergeUsers(
   const now = clock.date();
   const states = new Map<string, UserState>();
   const gone: TextGone[] = [];
-  for (const { row, learned } of rows) {
+  for (const merged of rows) {
+    const { row } = merged;
     if (!row.user) continue;
     const { externalId } = row.user;
     const state = states.get(externalId) ?? stateOf(people.get(externalId)?.id ?? '', row.user, formers, now);
-    try {
-      const kept = row.user.properties === null ? {} : state.properties;
-      const changed = applyChanges(kept, state.properties, learned, catalog);
-      state.properties = changed.stored;
-      gone.push(...changed.gone);
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      refusals.set(row, error);
-      continue;
-    }
+    if (!mergeProperties({ catalog, refusals, gone }, merged, row.user, state)) continue;
     state.attributes = mergeAttributes(state.attributes, row.user);
     states.set(externalId, state);
   }
@@ -91,18 +76,6 @@ function stateOf(id: Uuid, user: UserPart, formers: ReadonlyMap<string, User>, n
     properties: former?.properties ?? {},
     createdAt: former?.createdAt ?? earlier(user.createdAt ?? now, now),
   };
-}
-
-/** The catalog as far as stored and changed values need it, with everything that has a slot. */
-export async function readCatalogOf(
-  tx: Tx,
-  appId: Uuid,
-  learned: readonly LearnedProperties[],
-  stored: readonly StoredProperties[],
-): Promise<ReadonlyMap<number, Property>> {
-  const numbers = new Set(learned.flatMap(({ changes }) => [...changes.keys()]));
-  for (const properties of stored) for (const id of Object.keys(properties)) numbers.add(Number(id));
-  return readCatalog(tx, appId, [...numbers]);
 }
 
 /** Has the profile anything else in it than before? Of a new one: no copy of it stands anywhere. */
