@@ -9,6 +9,7 @@ import {
 } from '../../src/platform/address-guard.ts';
 import { createOutboundSockets, transportErrorOf } from '../../src/platform/outbound-socket.ts';
 import { refusedUrls } from '../fixtures/refused-urls.ts';
+import { takeEveryCertificate } from '../lax-certificates.ts';
 import { type PushServerOptions, startPushServer } from './push-server.ts';
 import { type ChannelSettings, createTestChannel, pushTo, subscriptionTo } from './webpush-bundle.ts';
 
@@ -177,12 +178,7 @@ describe('R-34 certificates are always verified', () => {
     ['expired', 'fcm.googleapis.com', { cert: expired }, { ca: expired }],
     ['TLS 1.1', 'fcm.googleapis.com', { maxVersion: 'TLSv1.1' }, {}],
   ] as const)('%s', async (_name, name, options, settings) => {
-    const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
-    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
-    onTestFinished(() => {
-      if (before === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
-      else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = before;
-    });
+    takeEveryCertificate();
     const server = await serve(options);
     const channel = channelWith({ leads: { [`${name}:443`]: server.port }, ...settings });
     expect(await channel.send(pushTo(subscriptionTo(`https://${name}/x`)))).toMatchObject(tlsError);

@@ -15,6 +15,7 @@ import { createOutboundHttp } from '../../src/platform/outbound-http.ts';
 import { createOutboundSockets } from '../../src/platform/outbound-socket.ts';
 import { type EventPost, type PostResult, postEvent } from '../../src/webhooks/post-event.ts';
 import { signatureOf } from '../../src/webhooks/signature.ts';
+import { takeEveryCertificate } from '../lax-certificates.ts';
 import { privateAddresses, sendThroughFlips } from '../webhook-flips.ts';
 import { certificate, certificateKey, type PushServerOptions, startPushServer } from './push-server.ts';
 
@@ -266,12 +267,7 @@ describe('R-34 a certificate is always verified', () => {
     ['expired', 'localhost', { cert: expired }, { ca: expired }],
     ['TLS 1.1', 'localhost', { maxVersion: 'TLSv1.1' }, {}],
   ] as const)('%s', async (_name, host, options, settings) => {
-    const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
-    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
-    onTestFinished(() => {
-      if (before === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
-      else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = before;
-    });
+    takeEveryCertificate();
     const server = await serve(options);
     const result = await client({ ...settings, resolver: toThisMachine })(`https://${host}:${server.port}/hooks`);
     expect(result).toMatchObject({ statusCode: null, error: 'tls_error' });
