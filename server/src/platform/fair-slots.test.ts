@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createFairSlots } from './fair-slots.ts';
 
 /** Takes until it would have to wait; says how many it got. The one that waits is left waiting. */
@@ -77,6 +77,31 @@ describe('fair slots', () => {
     slots.give('a');
     // Two wait for four that are held; three may be.
     expect(slots.take('a')).toBeInstanceOf(Promise);
+  });
+
+  it('forget nobody of a holder that has nothing yet, however long the others hold on to all', async () => {
+    const slots = createFairSlots({ slotsMax: 1, perFree: 1 });
+    expect(slots.take('a')).toBeUndefined();
+    vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 3_600_000);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const first = slots.take('b');
+    const second = slots.take('b');
+    slots.give('a');
+    await first;
+    slots.give('b');
+    await second;
+  });
+
+  it('are earned anew after ten seconds with nothing', () => {
+    const slots = createFairSlots({ slotsMax: 10, perFree: 1, start: 1 });
+    for (let earned = 0; earned < 3; earned++) {
+      expect(slots.take('a')).toBeUndefined();
+      slots.give('a', 'well');
+    }
+    const now = performance.now();
+    vi.spyOn(performance, 'now').mockReturnValue(now + 20_000);
+    onTestFinished(() => void vi.restoreAllMocks());
+    expect(takeAll(slots, 'a')).toBe(1);
   });
 
   it('R-62 leave some free for whoever comes, however much a holder has earned', () => {

@@ -58,13 +58,15 @@ export function createFairSlots({ slotsMax, perFree, start = slotsMax }: FairSlo
   };
 
   const sweep = (): void => {
-    for (const [name, { held, waiting }] of holders) if (held === 0 && waiting.length === 0) holders.delete(name);
+    for (const [name, holder] of holders) if (isAtRest(holder)) holders.delete(name);
   };
 
   return {
     take(name) {
       let holder = holders.get(name);
-      if (holder === undefined || (holder.held === 0 && performance.now() - holder.lastAt > earnedForMs)) {
+      if (holder !== undefined && isAtRest(holder) && performance.now() - holder.lastAt > earnedForMs)
+        holder = undefined;
+      if (holder === undefined) {
         if (holders.size >= holdersMax) sweep();
         holder = { held: 0, earned: start, lastAt: 0, waiting: [] };
         holders.set(name, holder);
@@ -86,11 +88,16 @@ export function createFairSlots({ slotsMax, perFree, start = slotsMax }: FairSlo
       if (went === 'badly') holder.earned = start;
       else if (went === 'well' && holder.earned < slotsMax) holder.earned++;
       serve();
-      if (holder.held > 0) return;
-      if (holder.earned === start && holder.waiting.length === 0) holders.delete(name);
+      if (!isAtRest(holder)) return;
+      if (holder.earned === start) holders.delete(name);
       else holder.lastAt = performance.now();
     },
   };
+}
+
+/** One of whom somebody waits is not, even while it holds nothing. */
+function isAtRest({ held, waiting }: Holder): boolean {
+  return held === 0 && waiting.length === 0;
 }
 
 /** Does work while the holder has a slot. */
