@@ -18,7 +18,7 @@ import {
   shortBytes,
   shortPath,
 } from './foreign-server.ts';
-import { killChildren } from './kill-children.ts';
+import { holdStill, killChildren } from './signals.ts';
 
 const program = findProgram('apache2', 'httpd');
 const modulesDirectory = ['/usr/lib/apache2/modules', '/usr/lib64/httpd/modules', '/usr/libexec/apache2'].find((path) =>
@@ -50,6 +50,7 @@ const moods: readonly Mood[] = [
     statuses: [413],
     timeoutsMs: [...Array.from({ length: 15 }, () => 60_000), 5],
     shows: ['timeouts'],
+    disturbances: [20, 2],
   },
   { name: 'killed processes', may: 'fail', paths: mostlyShort, forgets: true, shows: ['lost'], disturbances: [20, 2] },
 ];
@@ -85,10 +86,9 @@ export const apache: ForeignServer = {
       port,
       async disturb() {
         disturbances += 1;
-        if (mood.forgets === true) {
-          await killChildren(running.child.pid ?? 0);
-          return;
-        }
+        const pid = running.child.pid ?? 0;
+        if (mood.forgets === true) return killChildren(pid);
+        if (mood.timeoutsMs !== undefined) return holdStill(pid);
         await configure([5, 100, 20][disturbances % 3] ?? 100);
         running.child.kill('SIGUSR1');
         await pause(200);

@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { findFreePort } from '../rig/ports.ts';
 import { findProgram, type Program, Scratch } from '../scratch.ts';
 import { certificateFile, certificateKeyFile, echoOf, type ForeignServer, type Mood } from './foreign-server.ts';
+import { holdStill } from './signals.ts';
 
 const program = findProgram('nghttpd');
 
@@ -45,6 +46,7 @@ const moods: readonly Mood[] = [
     settings: { '--verbose': '', '--window-bits': 9 },
     timeoutsMs: [...Array.from({ length: 15 }, () => 60_000), 5],
     shows: ['timeouts'],
+    disturbances: [20, 2],
   },
   { name: 'kills', may: 'fail', forgets: true, bodyBytesMax, shows: ['lost'], disturbances: [20, 2] },
 ];
@@ -84,7 +86,9 @@ export const nghttpd: ForeignServer = {
     return {
       port,
       async disturb() {
-        await programs.at(-1)?.stop('SIGKILL');
+        const serving = programs.at(-1);
+        if (mood.timeoutsMs !== undefined) return holdStill(serving?.child.pid ?? 0);
+        await serving?.stop('SIGKILL');
         await launch();
       },
       async stop() {

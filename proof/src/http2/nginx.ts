@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { findFreePort } from '../rig/ports.ts';
 import { findProgram, Scratch } from '../scratch.ts';
 import { certificateFile, certificateKeyFile, type ForeignServer, type Mood, readNumbers } from './foreign-server.ts';
-import { killChildren } from './kill-children.ts';
+import { killChildren } from './signals.ts';
 
 const program = findProgram('nginx');
 
