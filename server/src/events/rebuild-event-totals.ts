@@ -93,9 +93,13 @@ async function rebuildDay(sql: Sql, appId: Uuid, day: Span): Promise<number> {
     await deleteRollups(tx, appId, day);
     return insertRollups(tx, appId, day);
   });
-  await addMissingCounts(sql, appId, day);
-  await correctCounts(sql, appId, day);
-  await deleteCounts(sql, appId, day);
+  for (const work of [addMissingCounts, correctCounts, deleteCounts]) {
+    await transaction(sql, async (tx) => {
+      // A day that was written since statistics were taken looks empty: then the planner would hold each of its rows against each.
+      await tx`SET LOCAL enable_nestloop = off`;
+      await work(tx, appId, day);
+    });
+  }
   await addMissingProperties(sql, appId, day, propertiesPerNameMax);
   return events;
 }
