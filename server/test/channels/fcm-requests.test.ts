@@ -11,6 +11,7 @@ import {
   fcmCredential,
   googleKey,
   grant,
+  makeGoogleKey,
   projectId,
   pushTo,
 } from './phone-bundle.ts';
@@ -75,13 +76,15 @@ describe('a request', () => {
     expect(t.server.seen).toHaveLength(1);
   });
 
-  test("R-62 one project's connections are not another's", async () => {
+  test("R-62 one credential's connections are not another's, whatever project it names", async () => {
     const t = await setup();
-    for (const changed of [{}, { credential: fcmCredential({ project_id: 'another' }) }, {}])
+    const another = fcmCredential({ project_id: 'another' });
+    const impostor = fcmCredential({ private_key: makeGoogleKey().pem });
+    for (const changed of [{}, { credential: another }, { credential: impostor }, {}])
       expect(await t.send({}, changed)).toMatchObject({ kind: 'sent' });
-    const [first, second, third] = t.server.seen.map(({ connection }) => connection);
-    expect(second).not.toBe(first);
-    expect(third).toBe(first);
+    const [first, second, third, fourth] = t.server.seen.map(({ connection }) => connection);
+    expect(new Set([first, second, third]).size).toBe(3);
+    expect(fourth).toBe(first);
   });
 
   test('a project that is paced says how long its next push waits, and another project waits for nothing', async () => {
@@ -90,6 +93,8 @@ describe('a request', () => {
     expect(waits.slice(0, 20)).toEqual(new Array(20).fill(0));
     expect(waits.at(-1)).toBeGreaterThan(500);
     expect(t.channel.waitMs?.({ ...credential, projectId: 'another' })).toBe(0);
+    // Nor does one who only writes that project into a file of their own.
+    expect(t.channel.waitMs?.({ ...credential, fingerprint: 'of another key' })).toBe(0);
   });
 
   test('one that nobody asks to pace waits for nothing', async () => {
@@ -139,6 +144,26 @@ describe('an access token', () => {
     await t.send({}, { credential: fcmCredential({ private_key_id: 'ffff' }) });
     await t.send({}, { credential: fcmCredential({ client_email: 'other@shop-4711.iam.gserviceaccount.com' }) });
     expect(t.google.seen).toHaveLength(3);
+  });
+
+  test('R-62 of an account is not for a file that only names the account and its key, whose failures spoil nothing', async () => {
+    const t = await setup();
+    const forged = fcmCredential({ private_key: makeGoogleKey().pem });
+    const isForged = async (request: Served): Promise<boolean> => {
+      const assertion = new URLSearchParams(String(request.body)).get('assertion') ?? '';
+      return jwtVerify(assertion, googleKey.publicKey, { currentDate: new Date(t.clock.now) }).then(
+        () => false,
+        () => true,
+      );
+    };
+    t.google.handle = async (request) => {
+      if (await isForged(request)) request.answer(400, {}, '{"error":"invalid_grant"}');
+      else request.answer(200, {}, grant('ya29.owner'));
+    };
+    expect(await t.send({}, { credential: forged })).toMatchObject({ errorCode: 'auth_failed' });
+    expect(await t.send()).toMatchObject({ kind: 'sent' });
+    expect(await t.send({}, { credential: forged })).toMatchObject({ errorCode: 'auth_failed' });
+    expect(t.server.seen).toHaveLength(1);
   });
 
   test('that cannot be renewed serves to its end', async () => {
@@ -204,6 +229,9 @@ describe('without an access token', () => {
     [503, '<html>', 'provider_unavailable', true],
     [200, '{}', 'provider_unavailable', true],
     [200, '{"access_token":"a\\r\\nx: y","expires_in":3599}', 'provider_unavailable', true],
+    [200, '{"access_token":"ya29.endless"}', 'provider_unavailable', true],
+    [200, '{"access_token":"ya29.words","expires_in":"3599"}', 'provider_unavailable', true],
+    [200, '{"access_token":"ya29.short","expires_in":0.5}', 'provider_unavailable', true],
   ])('%i %j: %s, and nothing is sent', async (status, body, errorCode, retryable) => {
     const t = await setup();
     t.google.handle = (request) => request.answer(status, {}, body ?? '');

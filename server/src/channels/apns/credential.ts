@@ -1,8 +1,9 @@
 // What an app sends to Apple with: a token signing key, whose it is, and for which app. Checked in words when it is saved,
 // and by signing, so that a wrong file is found out before the first push.
-import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto';
+import { createPrivateKey, type KeyObject } from 'node:crypto';
 import type { Issue } from '../../platform/api-error.ts';
 import { type Environment, environments } from '../channel.ts';
+import { publicHalfOf } from '../public-half.ts';
 
 /** A signing key ready for use. */
 export interface ApnsCredential {
@@ -70,11 +71,8 @@ function readSigningKey(text: string): Pick<ApnsCredential, 'privateKey' | 'fing
   if (details?.namedCurve !== 'prime256v1') {
     return { problem: `It is a key on the curve ${details?.namedCurve}; APNs keys are on P-256.` };
   }
-  try {
-    sign('sha256', Buffer.from('carillon'), privateKey);
-  } catch {
-    return { problem: 'It cannot sign: the private key is damaged.' };
-  }
-  const point = createPublicKey(privateKey).export({ format: 'jwk' });
+  const publicKey = publicHalfOf(privateKey);
+  if (publicKey === undefined) return { problem: 'It cannot sign: the private key is damaged.' };
+  const point = publicKey.export({ format: 'jwk' });
   return { privateKey, fingerprint: `${point.x}` };
 }

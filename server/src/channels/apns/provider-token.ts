@@ -8,7 +8,8 @@ const lifetimeMs = 50 * 60_000;
 const renewAfterMs = 20 * 60_000;
 /** A clock may be corrected by so much without a new token. */
 const setBackMs = 60_000;
-const tokensKeptMax = 1_000;
+/** Each costs some hundred bytes; one that is forgotten would be renewed too soon. */
+const tokensKeptMax = 10_000;
 
 export interface ProviderTokens {
   tokenFor(credential: ApnsCredential): string;

@@ -49,20 +49,25 @@ const scope = 'https://www.googleapis.com/auth/firebase.messaging';
 const grantType = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const assertionSeconds = 3_600;
 const renewBeforeMs = 300_000;
+const lifetimeSecondsLeast = 1;
 const failureMsLeast = 30_000;
 const forceEveryMs = 60_000;
-const accountsMax = 1_000;
+/** Beyond it the one that came first is forgotten, and asked for again when it is needed. */
+const accountsMax = 10_000;
 const retryAfterMsMax = 3_600_000;
 
 export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
   const { clock, random } = options;
   const accounts = new Map<string, Account>();
 
-  const accountOf = ({ clientEmail, privateKeyId }: FcmCredential): Account => {
-    const name = `${clientEmail} ${privateKeyId}`;
+  // By the key itself, too: the names of an account and its keys are public, and whoever writes them into a file of their own must not
+  // have its token (R-62).
+  const accountOf = ({ clientEmail, privateKeyId, fingerprint }: FcmCredential): Account => {
+    const name = `${clientEmail} ${privateKeyId} ${fingerprint}`;
     const known = accounts.get(name);
     if (known !== undefined) return known;
-    if (accounts.size >= accountsMax) accounts.clear();
+    const oldest = accounts.size >= accountsMax ? accounts.keys().next().value : undefined;
+    if (oldest !== undefined) accounts.delete(oldest);
     const account: Account = {
       token: undefined,
       expiresAtMs: 0,
@@ -147,7 +152,10 @@ function readGrant(result: OutboundResult): { token: string; lifetimeMs: number 
   const { access_token: token, expires_in: seconds } = readJson(result.body);
   // It becomes a header: nothing in it may end one.
   if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) return undefined;
-  return { token, lifetimeMs: typeof seconds === 'number' && seconds > 0 ? seconds * 1_000 : 0 };
+  // One whose end is not known could only be used once: an exchange per push.
+  return typeof seconds === 'number' && seconds >= lifetimeSecondsLeast
+    ? { token, lifetimeMs: seconds * 1_000 }
+    : undefined;
 }
 
 function readFailure(result: OutboundResult, nowMs: number): Refusal {

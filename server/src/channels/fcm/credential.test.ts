@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { parseServiceAccount } from './credential.ts';
 
@@ -6,6 +6,12 @@ const google = 'https://oauth2.googleapis.com/token';
 const rsaPem = (modulusLength: number) =>
   generateKeyPairSync('rsa', { modulusLength }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 const pem = rsaPem(2_048);
+/** What anybody could write who has seen the public half of `pem`: its modulus, and secrets of another key. */
+function stolenPem(): string {
+  const [victim, own] = [pem, rsaPem(2_048)].map((each) => createPrivateKey(each).export({ format: 'jwk' }));
+  const key = { ...own, n: victim?.n ?? '', e: victim?.e ?? '' };
+  return createPrivateKey({ key, format: 'jwk' }).export({ type: 'pkcs8', format: 'pem' }).toString();
+}
 const ecPem = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   .privateKey.export({ type: 'pkcs8', format: 'pem' })
   .toString();
@@ -51,6 +57,11 @@ describe('a file that cannot work is refused in words', () => {
       { ...account, private_key: pem.replaceAll('\n', '') },
       ['private_key: The private key cannot be read: it is damaged, or its line breaks were lost.'],
     ],
+    [
+      "another's public half before a private one of one's own",
+      { ...account, private_key: stolenPem() },
+      ['private_key: It cannot sign: the private key is damaged.'],
+    ],
     ['an EC key', { ...account, private_key: ecPem }, [expect.stringMatching(/kind ec/)]],
     ['a short key', { ...account, private_key: rsaPem(1_024) }, [expect.stringMatching(/shorter than 2,048/)]],
   ])('%s', (_what, file, problems) => {
@@ -75,4 +86,14 @@ describe('R-39 where access tokens are had is not for the file to say', () => {
 test('R-44 nothing of the key stands in what is said of it', () => {
   const said = JSON.stringify(problemsOf({ ...account, private_key: pem.replaceAll('\n', '') }));
   expect(said).not.toContain(pem.split('\n')[3]?.slice(10, 40));
+});
+
+test('R-62 keys that come under the same names are told apart, and one key is the same however it is written', () => {
+  const fingerprintOf = (private_key: string): string => {
+    const parsed = parseServiceAccount(JSON.stringify({ ...account, private_key }), google);
+    return 'credential' in parsed ? parsed.credential.fingerprint : expect.unreachable();
+  };
+  const pkcs1 = createPrivateKey(pem).export({ type: 'pkcs1', format: 'pem' }).toString();
+  expect(fingerprintOf(pkcs1)).toBe(fingerprintOf(pem));
+  expect(fingerprintOf(rsaPem(2_048))).not.toBe(fingerprintOf(pem));
 });

@@ -1,8 +1,9 @@
 // What an app sends to Google with: the service account of its Firebase project. Checked in words when it is saved, so that
 // the wrong one of Google's many JSON files is found out before the first push.
-import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
+import { createHash, createPrivateKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import type { Issue } from '../../platform/api-error.ts';
+import { publicHalfOf } from '../public-half.ts';
 
 /** A service account ready for use. */
 export interface FcmCredential {
@@ -12,6 +13,11 @@ export interface FcmCredential {
   /** Whom its assertions are made out to. Requests never follow it: they go where the operator says. */
   readonly tokenUri: string;
   readonly privateKey: KeyObject;
+  /**
+   * Tells keys apart that come under the same names, which anybody can read: Google publishes the ids of an account's keys. What one
+   * was given, another must neither get nor spoil.
+   */
+  readonly fingerprint: string;
 }
 
 /** Where Google gives out access tokens. */
@@ -67,7 +73,7 @@ export function parseServiceAccount(
   };
 }
 
-function readKey(pem: string): { privateKey: KeyObject } | { problem: string } {
+function readKey(pem: string): { privateKey: KeyObject; fingerprint: string } | { problem: string } {
   let privateKey: KeyObject;
   try {
     privateKey = createPrivateKey(pem);
@@ -77,12 +83,10 @@ function readKey(pem: string): { privateKey: KeyObject } | { problem: string } {
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = privateKey;
   if (type !== 'rsa') return { problem: `It is a key of the kind ${type}; Google's are RSA keys.` };
   if ((details?.modulusLength ?? 0) < 2_048) return { problem: 'The RSA key is shorter than 2,048 bits.' };
-  try {
-    sign('sha256', Buffer.from('carillon'), privateKey);
-  } catch {
-    return { problem: 'It cannot sign: the private key is damaged.' };
-  }
-  return { privateKey };
+  const publicKey = publicHalfOf(privateKey);
+  if (publicKey === undefined) return { problem: 'It cannot sign: the private key is damaged.' };
+  const spki = publicKey.export({ type: 'spki', format: 'der' });
+  return { privateKey, fingerprint: createHash('sha256').update(spki).digest('base64url') };
 }
 
 function refuse(path: readonly string[], message: string): { issues: readonly Issue[] } {

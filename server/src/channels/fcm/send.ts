@@ -18,7 +18,7 @@ export interface FcmOptions {
   /** Where access tokens are had, whatever a service account says. */
   readonly tokenEndpoint: OutboundOrigin & { readonly path: string };
   readonly clock: { nowMs(): number };
-  /** Of each project; null where nobody asks for one. */
+  /** Of each credential; null where nobody asks for one. */
   readonly pace: PaceOptions | null;
   /** Default 10 s (contract 7.5). */
   readonly timeoutMs?: number;
@@ -34,7 +34,8 @@ export const transportSettings = { http2: { sessionsMax: 20, streamsMax: 100, id
 
 // Contract 8 (R-37).
 const tokenForm = /^[\x21-\x7e]{1,4096}$/;
-const pacesMax = 1_000;
+/** Beyond it the one that came first begins anew. */
+const pacesMax = 10_000;
 
 export function createFcm(options: FcmOptions): Channel<FcmCredential> {
   const { transport, origin, tokenEndpoint, clock, timeoutMs = 10_000, random = Math.random } = options;
@@ -42,12 +43,13 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
   const tokens = createAccessTokens({ transport, origin: { host, port }, path, clock, timeoutMs, random });
   const paces = new Map<string, Pace>();
 
-  const paceOf = (projectId: string, pace: PaceOptions): Pace => {
-    let known = paces.get(projectId);
+  const paceOf = (name: string, pace: PaceOptions): Pace => {
+    let known = paces.get(name);
     if (known === undefined) {
-      if (paces.size >= pacesMax) paces.clear();
+      const oldest = paces.size >= pacesMax ? paces.keys().next().value : undefined;
+      if (oldest !== undefined) paces.delete(oldest);
       known = createPace(pace);
-      paces.set(projectId, known);
+      paces.set(name, known);
     }
     return known;
   };
@@ -56,13 +58,13 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
     const { projectId } = push.credential;
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const path = `/v1/projects/${encodeURIComponent(projectId)}/messages:send`;
-    // Each project's connections are its own (R-62): whatever one does to them is its own affair.
+    // Each credential's connections are its own (R-62): whatever one does to them is its own affair.
     const result = await transport.request({
       host: origin.host,
       port: origin.port,
       method: 'POST',
       path,
-      pool: projectId,
+      pool: nameOf(push.credential),
       headers,
       body,
       timeoutMs,
@@ -94,7 +96,13 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
     ...fcm,
     send: (push) => send(push).catch((error: unknown) => refuseLocally('unknown_error', String(error))),
     // By a clock that nobody sets: the database's may be corrected in between.
-    waitMs: ({ projectId }) => (options.pace === null ? 0 : paceOf(projectId, options.pace).waitMs(performance.now())),
+    waitMs: (credential) =>
+      options.pace === null ? 0 : paceOf(nameOf(credential), options.pace).waitMs(performance.now()),
     close: () => transport.close(),
   };
+}
+
+/** A project as one key may send for it: whoever merely names somebody else's project shares nothing with them. */
+function nameOf({ projectId, fingerprint }: FcmCredential): string {
+  return `${projectId} ${fingerprint}`;
 }
