@@ -16,7 +16,9 @@ describe('Retry-After', () => {
     ['Sat, 21 Nov 2026 10:00:00 GMT', 1_000],
     ['Sun, 22 Nov 2026 10:00:00 GMT', 3_600_000],
     ['Saturday, 21-Nov-26 10:16:00 GMT', 30_000],
+    ['Sat Nov 21 10:16:00 2026', 30_000],
     ['Sat Nov 21 10:16:00 2026 GMT', 30_000],
+    ['Sat, 21 Nov 2026 10:16:00 +0000', 30_000],
     ['', null],
     ['-5', null],
     ['1.5', null],
@@ -69,6 +71,8 @@ test.each([
   [' Unregistered ', 'Unregistered'],
   ['x'.repeat(300), 'x'.repeat(200)],
   [`${'x'.repeat(199)}😀`, `${'x'.repeat(199)}\uFFFD`],
+  ['Bad\0Word', 'Bad\uFFFDWord'],
+  ['\0', '\uFFFD'],
 ])('the reason %j is kept as %j', (text, expected) => {
   expect(presentReason(text)).toBe(expected);
 });

@@ -51,21 +51,24 @@ export function refuseLocally(errorCode: ErrorCode, reason?: string): Outcome {
   return { ...base, errorCode, reason: presentReason(reason) };
 }
 
-/** A provider's reason word, short and storable; null where there is none. */
+/** A provider's word, short and storable, whatever its JSON has escaped; null where there is none. */
 export function presentReason(text: string | undefined): string | null {
-  const word = (text ?? '').trim().slice(0, reasonLengthMax).toWellFormed();
+  const word = (text ?? '').trim().slice(0, reasonLengthMax).toWellFormed().replaceAll('\0', '\uFFFD');
   return word === '' ? null : word;
 }
 
 const retryAfterMsMin = 1_000;
 const retryAfterMsMax = 3_600_000;
 
-/** Retry-After as seconds or as an HTTP-date (RFC 9110, 10.2.3), clamped to 1 s … 1 h; null for anything else. */
+/**
+ * Retry-After as seconds or as an HTTP-date (RFC 9110, 10.2.3), clamped to 1 s … 1 h; null for anything else. The oldest form of a
+ * date names no zone and ends in its year: it is in GMT like the others.
+ */
 export function retryAfterMs(text: string | undefined, nowMs: number): number | null {
   const value = (text ?? '').trim();
   let waitMs: number;
   if (/^\d{1,15}$/.test(value)) waitMs = Number(value) * 1_000;
-  else if (/^[A-Z][a-z]{2,8},? /.test(value)) waitMs = Date.parse(value) - nowMs;
+  else if (/^[A-Z][a-z]{2,8},? /.test(value)) waitMs = Date.parse(/ \d{4}$/.test(value) ? `${value} GMT` : value) - nowMs;
   else return null;
   return Number.isNaN(waitMs) ? null : Math.min(Math.max(waitMs, retryAfterMsMin), retryAfterMsMax);
 }
