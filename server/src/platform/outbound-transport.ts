@@ -1,6 +1,7 @@
 // One request to an origin over whichever protocol it speaks: ALPN decides at the first connection and the answer is
 // remembered per origin. The one door for HTTPS that wants HTTP/2 where there is some. Never rejects.
 import { isIP } from 'node:net';
+import { ConnectGate } from './http2/connect-gate.ts';
 import { Http2Pool, type Http2PoolOptions } from './http2/pool.ts';
 import type { Http2Engine, Http2Request } from './http2/session.ts';
 import type { OutboundHttp, OutboundRequest, OutboundResult } from './outbound-http.ts';
@@ -48,7 +49,20 @@ const http2Defaults = { sessionsMax: 4, streamsMax: 100, connectTimeoutMs: 10_00
 export function createOutboundTransport(options: TransportOptions): OutboundTransport {
   const { sockets, http1, engine, isHttp1Only = () => false, http1SocketsMax = () => 64 } = options;
   const origins = new Map<string, Peer>();
+  /** By host: its pools are many, of all apps, and knock at one door. */
+  const gates = new Map<string, ConnectGate>();
   const retiring = new Set<Promise<void>>();
+
+  const gateOf = (origin: OutboundOrigin): ConnectGate => {
+    const key = keyOf(origin);
+    let gate = gates.get(key);
+    if (gate === undefined) {
+      if (gates.size >= originsMax) for (const [other, { isClosed }] of gates) if (!isClosed) gates.delete(other);
+      gate = new ConnectGate();
+      gates.set(key, gate);
+    }
+    return gate;
+  };
 
   const peerOf = (key: string, { host, port }: TransportRequest): Peer => {
     const known = origins.get(key);
@@ -56,7 +70,8 @@ export function createOutboundTransport(options: TransportOptions): OutboundTran
     if (isHttp1Only(host)) return 'http/1.1';
     if (origins.size >= originsMax) forgetUnused(origins);
     const open = () => sockets.open({ host, port }, ['h2', 'http/1.1']);
-    const pool = new Http2Pool({ ...http2Defaults, ...options.http2, open, engine });
+    const gate = gateOf({ host, port });
+    const pool = new Http2Pool({ ...http2Defaults, ...options.http2, open, engine, gate });
     const peer = { pool, authority: authorityOf({ host, port }) };
     origins.set(key, peer);
     return peer;

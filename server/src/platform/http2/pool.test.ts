@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { ConnectGate } from './connect-gate.ts';
 import { Http2Pool, type Http2PoolOptions, type PoolResult } from './pool.ts';
 import type { Http2Request, Http2Result, Http2Session, Http2SessionEvents } from './session.ts';
 
@@ -201,6 +202,30 @@ describe('sessions', () => {
     expect(t.get(0).inFlight).toBe(1);
   });
 
+  test('a peer that allows none for as long as a connection may take is out of reach: who waits is told', async () => {
+    const t = setup({ sessionsMax: 1, streams: 0 });
+    t.ask(3);
+    t.connect();
+    await vi.advanceTimersByTimeAsync(9_999);
+    expect(t.results).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(t.results).toEqual(Array(3).fill({ transportError: 'connect_error', written: false, latencyMs: 0 }));
+    t.ask();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(t.results).toHaveLength(4);
+  });
+
+  test('and one that allows some before serves all who waited', async () => {
+    const t = setup({ sessionsMax: 1, streams: 0 });
+    t.ask(2);
+    t.connect();
+    await vi.advanceTimersByTimeAsync(9_000);
+    t.get(0).streamsMax = 2;
+    t.get(0).events.onCapacity();
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect([t.results.length, t.get(0).inFlight]).toEqual([0, 2]);
+  });
+
   test('a peer without HTTP/2 gets no request', async () => {
     const t = setup();
     t.ask(3);
@@ -276,6 +301,46 @@ describe('when no connection can be made', () => {
       await vi.advanceTimersByTimeAsync(100);
     }
     farApart(t.gaps());
+  });
+
+  test('and so they are of all pools to one host together, however many want to go there', async () => {
+    const gate = new ConnectGate();
+    const attemptsAtMs: number[] = [];
+    const open = () => {
+      attemptsAtMs.push(performance.now());
+      const socket = new ScriptedSocket();
+      setTimeout(() => socket.emit('error', refusedConnection), 10);
+      return socket as unknown as TLSSocket;
+    };
+    const pools = Array.from({ length: 20 }, () => setup({ gate, open }));
+    // What nobody knows yet, each finds out.
+    for (const t of pools) t.ask();
+    await vi.advanceTimersByTimeAsync(100);
+    expect(attemptsAtMs.splice(0)).toHaveLength(20);
+    for (let i = 0; i < 200; i += 1) {
+      for (const t of pools) t.ask();
+      await vi.advanceTimersByTimeAsync(100);
+    }
+    farApart(attemptsAtMs.slice(1).map((ms, i) => ms - (attemptsAtMs[i] ?? 0)));
+    await vi.advanceTimersByTimeAsync(2_100);
+    for (const { results } of pools) expect(results).toHaveLength(201);
+  });
+
+  test('and when one of them gets through, the others may at once', async () => {
+    const gate = new ConnectGate();
+    const [a, b] = [setup({ gate }), setup({ gate })];
+    a.ask();
+    a.sockets[0]?.emit('error', refusedConnection);
+    a.ask();
+    b.ask();
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(a.sockets.length + b.sockets.length).toBe(2);
+    const [first, second] = b.sockets.length === 0 ? [a, b] : [b, a];
+    first.connect();
+    expect(a.sockets.length + b.sockets.length).toBe(3);
+    second.connect();
+    await a.turn();
+    expect([a.get(0).inFlight, b.get(0).inFlight]).toEqual([1, 1]);
   });
 
   test('sessions that live go on serving while a further one fails', async () => {

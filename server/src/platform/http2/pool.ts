@@ -4,6 +4,7 @@
 import type { TLSSocket } from 'node:tls';
 import type { OutboundAnswer, OutboundFailure } from '../outbound-http.ts';
 import { type TransportError, transportErrorOf } from '../outbound-socket.ts';
+import { ConnectGate, type OnDecided } from './connect-gate.ts';
 import type { Http2Engine, Http2Request, Http2Result, Http2Session } from './session.ts';
 
 export interface Http2PoolOptions {
@@ -19,6 +20,8 @@ export interface Http2PoolOptions {
   readonly idleMs: number;
   /** Asks a session that is idle for `afterMs` whether it still lives; without an answer in time it is closed. */
   readonly ping?: { readonly afterMs: number; readonly timeoutMs: number };
+  /** Of the pool's host, where others are of the same. */
+  readonly gate?: ConnectGate;
 }
 
 /** The peer speaks no HTTP/2. The request was not sent. */
@@ -66,10 +69,18 @@ export class Http2Pool {
   /** Connections closed in a row that never brought an answer. */
   #fruitless = 0;
   #connectTimer: NodeJS.Timeout | undefined;
+  #starvedTimer: NodeJS.Timeout | undefined;
+  readonly #gate: ConnectGate;
   #onEmpty: (() => void) | undefined;
+
+  readonly #onDecided: OnDecided = (error) => {
+    if (error !== undefined) this.#onUnreachable(error, 0);
+    else if (this.#queued > 0) this.#grow();
+  };
 
   constructor(options: Http2PoolOptions) {
     this.#options = options;
+    this.#gate = options.gate ?? new ConnectGate();
   }
 
   /** Nothing is open, waiting or under way. */
@@ -187,16 +198,36 @@ export class Http2Pool {
   #grow(): void {
     // A replay must not go back to where it was refused, so it may need one more than usual.
     const sessionsMax = this.#options.sessionsMax + (this.#replaying.length > 0 ? 1 : 0);
-    if (this.#isConnecting || this.#connectTimer !== undefined || this.#usable() >= sessionsMax) return;
+    if (this.#isConnecting || this.#connectTimer !== undefined) return;
+    if (this.#usable() >= sessionsMax) {
+      if (this.#isStarved()) this.#awaitStreams();
+      return;
+    }
     const waitMs = this.#nextConnectAt - performance.now();
     if (waitMs <= 0) {
-      this.#connect();
+      if (this.#gate.enter(this.#onDecided)) this.#connect();
       return;
     }
     this.#connectTimer = setTimeout(() => {
       this.#connectTimer = undefined;
       if (this.#queued > 0) this.#grow();
     }, waitMs);
+  }
+
+  /** Every session there may be allows no stream at all: nothing that waits would ever begin, or end by its deadline. */
+  #isStarved(): boolean {
+    if (this.#queued === 0 || this.#usable() === 0) return false;
+    for (const { session, isRefusing } of this.#slots)
+      if (!session.isDraining && !isRefusing && (session.streamsMax > 0 || session.inFlight > 0)) return false;
+    return true;
+  }
+
+  /** A peer may allow none for a moment; for longer than a connection may take, it is as good as out of reach. */
+  #awaitStreams(): void {
+    this.#starvedTimer ??= setTimeout(() => {
+      this.#starvedTimer = undefined;
+      if (this.#isStarved()) this.#failQueued({ transportError: 'connect_error', written: false, latencyMs: 0 });
+    }, this.#options.connectTimeoutMs);
   }
 
   #connect(): void {
@@ -224,7 +255,10 @@ export class Http2Pool {
     socket.once('close', () => fail('reset'));
     socket.once('secureConnect', () => {
       if (socket.alpnProtocol !== 'h2') {
-        finish(() => this.#failQueued({ unsupported: true }));
+        finish(() => {
+          this.#gate.succeed();
+          this.#failQueued({ unsupported: true });
+        });
         socket.destroy();
         return;
       }
@@ -233,6 +267,7 @@ export class Http2Pool {
         events: {
           onReady: () =>
             finish(() => {
+              this.#gate.succeed();
               slot = this.#admit(session);
             }),
           onCapacity: () => slot && this.#onCapacity(slot),
@@ -279,9 +314,14 @@ export class Http2Pool {
 
   #onConnectFailed(transportError: TransportError): void {
     this.#postponeConnecting();
+    this.#gate.fail(transportError, this.#nextConnectAt);
+    this.#onUnreachable(transportError, performance.now() - this.#connectedAt);
+  }
+
+  #onUnreachable(transportError: TransportError, latencyMs: number): void {
     // Where other sessions still serve, those who wait get their turn there.
     if (this.#usable() > 0) this.#pump();
-    else this.#failQueued({ transportError, written: false, latencyMs: performance.now() - this.#connectedAt });
+    else this.#failQueued({ transportError, written: false, latencyMs });
   }
 
   /** Counted from the last attempt: who lost a session that served for long may come back at once, or nearly so. */
