@@ -10,7 +10,7 @@ import type { Uuid } from '../platform/ids.ts';
 import { type ClaimedBatch, unknownPushesOf } from './batch.ts';
 import type { Attempt, SkipReason } from './delivery.ts';
 import { type Lanes, laneOf } from './lanes.ts';
-import { pushesMax } from './retry.ts';
+import { pushesMax, retrySpanMs } from './retry.ts';
 import { sendWindowMs } from './send-window.ts';
 import type { Sender, Senders } from './senders.ts';
 
@@ -81,7 +81,11 @@ export function planPush(
 
   const ttlSeconds = content.ttlSeconds[channel];
   const windowEndsAtMs = batch.dueAt.getTime() + sendWindowMs(ttlSeconds);
-  if (deps.clock.nowMs() >= windowEndsAtMs) return { kind: 'failed', code: 'expired', credentialId };
+  const nowMs = deps.clock.nowMs();
+  if (nowMs >= windowEndsAtMs) return { kind: 'failed', code: 'expired', credentialId };
+  // A retry may come late: its lane stood still, or nobody was there.
+  if (isRetryTooLate(before, nowMs))
+    return { kind: 'failed', code: before.at(-1)?.error_code ?? 'timeout', credentialId };
 
   const sender = deps.senders[channel];
   const credential = credentialFor(context, channel, target);
@@ -91,6 +95,11 @@ export function planPush(
   const pausedUntilMs = deps.lanes.pausedUntilMs(lane);
   if (pausedUntilMs !== undefined) return { kind: 'deferred', untilMs: Math.min(pausedUntilMs, windowEndsAtMs) };
   return { kind: 'planned', channel, token, sender, credential, lane, ttlSeconds, windowEndsAtMs };
+}
+
+/** Contract 7.5: all requests of a delivery are within 60 minutes of the first. */
+function isRetryTooLate([first]: readonly Attempt[], nowMs: number): boolean {
+  return first !== undefined && nowMs - Date.parse(first.at) > retrySpanMs;
 }
 
 // A web device belongs to the VAPID key it subscribed with, former or not; all others to the channel's current credential.

@@ -4,7 +4,8 @@ import type { ErrorCode } from '../channels/error-code.ts';
 
 /** Pushes to a device for one message, whatever happens. */
 export const pushesMax = 5;
-const spanMsMax = 3_600_000;
+/** From the first push to the last. */
+export const retrySpanMs = 3_600_000;
 const timeoutRetriesMax = 2;
 const timeoutWaitMsLeast = 10_000;
 const apnsServerErrorRetriesMax = 2;
@@ -47,7 +48,7 @@ export function retryAtMs(question: RetryQuestion): number | undefined {
     if (earlier >= apnsServerErrorRetriesMax) return undefined;
   }
   const atMs = nowMs + waitMs(question);
-  const isTooLate = atMs >= windowEndsAtMs || atMs - firstAttemptAtMs > spanMsMax;
+  const isTooLate = atMs >= windowEndsAtMs || atMs - firstAttemptAtMs > retrySpanMs;
   return isTooLate ? undefined : atMs;
 }
 

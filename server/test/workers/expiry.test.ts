@@ -95,6 +95,30 @@ describe('R-91 what is left after its send window', () => {
   });
 });
 
+describe('R-02 the 60 minutes from the first request of a delivery', () => {
+  it.each([
+    ['are not outlasted by an outage: its last code stays', hourMs + 1000, 'failed', 60],
+    ['are its own: until then it is tried again', hourMs - 1000, 'sent', 120],
+  ])('%s', async (_what, awayMs, status, requests) => {
+    const t = await setUp();
+    const id = await queue(t, 60, { ttl: 86_400 });
+    t.push.scriptAll((_request, response) => {
+      response.writeHead(503);
+      response.end();
+    });
+    const workers = t.service.startWorkers();
+    await workers.idle();
+    expect(t.push.requests).toHaveLength(60);
+    t.push.scriptAll(undefined);
+    t.clock.advance(awayMs);
+    await workers.idle();
+    const { error_counts, ...message } = await messageOf(t, id);
+    expect(message).toMatchObject({ status });
+    expect(error_counts).toEqual(status === 'sent' ? {} : { provider_unavailable: 60 });
+    expect(t.push.requests).toHaveLength(requests);
+  });
+});
+
 describe('a ttl of 0', () => {
   it('is sent as 0 within the minute that its window lasts, and tried once', async () => {
     const t = await setUp();
