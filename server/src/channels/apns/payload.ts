@@ -47,7 +47,7 @@ export const uniqueHeaders = ['apns-id', 'apns-expiration', 'apns-collapse-id'] 
 /** The headers but for `authorization`. `nowMs` is the present, which the expiration counts from. */
 export function buildHeaders(push: Push<{ readonly bundleId: string }>, nowMs: number): Record<string, string> {
   const { content, credential, messageId, deviceId, ttlSeconds } = push;
-  const isBackground = isBackgroundPush('apns', content);
+  const isBackground = isSilent(content);
   return {
     'apns-topic': credential.bundleId,
     'apns-push-type': isBackground ? 'background' : 'alert',
@@ -57,6 +57,14 @@ export function buildHeaders(push: Push<{ readonly bundleId: string }>, nowMs: n
     'apns-priority': isBackground ? '5' : priorityOf[content.priority],
     'apns-collapse-id': content.collapse_key ?? messageId,
   };
+}
+
+/**
+ * What badges the app or plays a sound is an alert to Apple, also without a word of text: as a background push it would be refused or
+ * dropped, for the type must say what the payload is (providers 2.1).
+ */
+function isSilent(content: ChannelContent): boolean {
+  return isBackgroundPush('apns', content) && typeof content.badge !== 'number' && content.sound === undefined;
 }
 
 /** UUIDv5 (RFC 9562, 5.5): the message id is the namespace, the device's public id the name. The same on every attempt. */
