@@ -203,6 +203,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       transport: transportOf(webPushSettings),
       rules: endpointRules,
       clock,
+      log,
       encryptor: createThreadedEncryptor(),
     }),
     apns: createApns({

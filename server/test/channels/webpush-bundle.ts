@@ -10,6 +10,7 @@ import type { ChannelContent } from '../../src/content/content.ts';
 import { createAddressGuard, parseOutboundExceptions, type Resolver } from '../../src/platform/address-guard.ts';
 import { ownEngine } from '../../src/platform/http2/own-session.ts';
 import type { Http2Engine } from '../../src/platform/http2/session.ts';
+import { createLog, type Log } from '../../src/platform/log.ts';
 import { createOutboundHttp } from '../../src/platform/outbound-http.ts';
 import { createOutboundSockets } from '../../src/platform/outbound-socket.ts';
 import { createOutboundTransport } from '../../src/platform/outbound-transport.ts';
@@ -75,6 +76,8 @@ export interface ChannelSettings {
   readonly ca?: string | undefined;
   readonly timeoutMs?: number;
   readonly clock?: { nowMs(): number };
+  /** Default: nobody hears. */
+  readonly log?: Pick<Log, 'info'>;
   /** Default: our own. */
   readonly engine?: Http2Engine;
 }
@@ -91,5 +94,6 @@ export function createTestChannel(settings: ChannelSettings = {}): Channel<WebPu
   const { clock = { nowMs: () => Date.now() }, timeoutMs = 10_000, engine = ownEngine } = settings;
   const http2 = { connectTimeoutMs: timeoutMs };
   const transport = createOutboundTransport({ sockets, http1, engine, ...transportSettings, http2 });
-  return createWebPush({ transport, rules, clock, timeoutMs });
+  const { log = createLog('silent', 'test') } = settings;
+  return createWebPush({ transport, rules, clock, log, timeoutMs });
 }

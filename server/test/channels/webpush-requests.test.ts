@@ -10,6 +10,7 @@ import webPush from 'web-push';
 import type { Push } from '../../src/channels/channel.ts';
 import { generateVapidKeys, parseVapidKeys, type WebPushCredential } from '../../src/channels/webpush/vapid.ts';
 import type { ChannelContent } from '../../src/content/content.ts';
+import type { Log } from '../../src/platform/log.ts';
 import { certificate, certificateKey, type Protocol, type Served, startPushServer } from './push-server.ts';
 import { createTestChannel, credential, pushTo, readPayload, subscriptionTo, vapidKeys } from './webpush-bundle.ts';
 
@@ -135,6 +136,24 @@ describe('what the vendors want differently', () => {
     expect(headers['x-wns-cache-policy']).toBe(policy);
     expect(headers['content-length']).toBe(String(body.length));
     expect(headers).not.toHaveProperty('transfer-encoding');
+  });
+
+  test('what Microsoft takes and drops is sent, and the log says what became of it', async () => {
+    const server = await startPushServer({ protocol: 'http/1.1' });
+    const lines: unknown[] = [];
+    const log = { info: (fields: unknown) => void lines.push(fields) } as unknown as Pick<Log, 'info'>;
+    const channel = createTestChannel({ leads: { [`${wns}:443`]: server.port }, log });
+    onTestFinished(async () => {
+      await server.close();
+      await channel.close();
+    });
+    const token = subscriptionTo(`https://${wns}/w/?token=a`);
+    server.handle = (request) => request.answer(201, { 'x-wns-status': 'received' });
+    expect(await channel.send(pushTo(token))).toMatchObject({ kind: 'sent' });
+    expect(lines).toEqual([]);
+    server.handle = (request) => request.answer(201, { 'x-wns-status': 'dropped', 'x-wns-msg-id': '7A' });
+    expect(await channel.send(pushTo(token))).toMatchObject({ kind: 'sent', providerMessageId: '7A' });
+    expect(lines).toEqual([expect.objectContaining({ wns_msg_id: '7A', device_id: expect.stringMatching(/^dev_/) })]);
   });
 
   test('no other vendor gets that header', async () => {

@@ -2,10 +2,12 @@
 // handed; what fails before any request is a refusal without a provider's answer.
 import { createHash } from 'node:crypto';
 import type { ChannelContent, Priority } from '../../content/content.ts';
+import type { Log } from '../../platform/log.ts';
+import type { OutboundResult } from '../../platform/outbound-http.ts';
 import type { OutboundTransport } from '../../platform/outbound-transport.ts';
 import type { Channel, Outcome, Push } from '../channel.ts';
 import { webpush } from '../channels.ts';
-import { refuseLocally } from '../provider-answer.ts';
+import { headerText, refuseLocally } from '../provider-answer.ts';
 import { readAnswer } from './answer.ts';
 import { plaintextBytesMax } from './encrypt.ts';
 import { type Encryptor, inlineEncryptor } from './encryptor.ts';
@@ -18,6 +20,7 @@ export interface WebPushOptions {
   readonly transport: OutboundTransport;
   readonly rules: EndpointRules;
   readonly clock: { nowMs(): number };
+  readonly log: Pick<Log, 'info'>;
   /** Closed with the channel. Default: on the calling thread. */
   readonly encryptor?: Encryptor;
   /** Default 10 s (contract 7.5). */
@@ -36,7 +39,7 @@ const ttlSecondsMax = 2_419_200;
 const urgencyOf: Readonly<Record<Priority, string>> = { high: 'high', normal: 'normal', low: 'low' };
 
 export function createWebPush(options: WebPushOptions): Channel<WebPushCredential> {
-  const { transport, rules, clock, encryptor = inlineEncryptor, timeoutMs = 10_000 } = options;
+  const { transport, rules, clock, log, encryptor = inlineEncryptor, timeoutMs = 10_000 } = options;
   const vapid = createVapidHeaders(clock);
 
   const send = async (push: Push<WebPushCredential>): Promise<Outcome> => {
@@ -55,6 +58,8 @@ export function createWebPush(options: WebPushOptions): Channel<WebPushCredentia
     const { isWanted } = push;
     const request = { method: 'POST', host, port, path, pool, headers, body, timeoutMs, isWanted } as const;
     const result = await transport.request(request);
+    const dropped = host.endsWith('.notify.windows.com') ? droppedByMicrosoft(result) : undefined;
+    if (dropped) log.info({ ...dropped, message_id: push.messageId, device_id: push.deviceId }, 'push taken and dropped');
     return readAnswer(host, result, clock.nowMs());
   };
 
@@ -65,6 +70,19 @@ export function createWebPush(options: WebPushOptions): Channel<WebPushCredentia
       await transport.close();
       await encryptor.close();
     },
+  };
+}
+
+/** A success that reaches nobody: what Microsoft says of it stands in headers that the timeline does not keep. */
+function droppedByMicrosoft(result: OutboundResult): Record<string, string | undefined> | undefined {
+  if ('transportError' in result || result.status >= 300) return undefined;
+  const told = (name: string): string | undefined => headerText(result.headers, name)?.slice(0, 200);
+  if (told('x-wns-status') !== 'dropped') return undefined;
+  return {
+    wns_notification_status: told('x-wns-notificationstatus'),
+    wns_msg_id: told('x-wns-msg-id'),
+    wns_debug_trace: told('x-wns-debug-trace'),
+    ms_cv: told('ms-cv'),
   };
 }
 
