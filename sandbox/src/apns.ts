@@ -23,6 +23,7 @@ import { readApnsNotification } from './phone-notification.ts';
 import type { ApnsEnvironment, Phone, Phones } from './phones.ts';
 import type { Payload, Provider, PushRequest, Reception, Target } from './provider.ts';
 import type { ProviderKeys, TeamKey } from './provider-keys.ts';
+import { parseShallowJson } from './shallow-json.ts';
 import type { Answer } from './vendors/vendor.ts';
 
 const PATH = /^\/3\/device(?:\/([^/?]*))?$/;
@@ -125,7 +126,7 @@ export class ApnsService implements Provider {
       refuse('payload', 'PayloadEmpty', 'the body is empty');
       return null;
     }
-    const json = parseJson(text);
+    const json = parseShallowJson(text);
     if (!isObject(json)) refuse('payload', 'PayloadEmpty', 'the body is not a JSON object');
     else if (!isObject(json['aps'])) exam.warn('payload', 'no aps: the phone shows nothing');
     else exam.pass('payload', 'JSON with aps');
@@ -165,14 +166,6 @@ function holderOf(key: TeamKey | null): string {
 
 function one(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

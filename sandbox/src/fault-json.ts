@@ -118,7 +118,30 @@ function parseAction(value: unknown, path: string): FaultAction {
   if (action.type === 'status' && (action.status === 204 || action.status === 304) && action.body !== null) {
     throw new InputError(`${path}.body`, `a ${action.status} has no body`);
   }
+  if (action.type === 'status') checkHeaders(action.headers, `${path}.headers`);
+  if ('retryAfter' in action) checkHeaders({ retry_after: String(action.retryAfter ?? '') }, path);
   return action;
+}
+
+/** Headers of one connection, which HTTP/2 knows no more. */
+const CONNECTION_HEADERS = [
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'transfer-encoding',
+  'upgrade',
+];
+
+/** What cannot be put on the wire is found out here, not when the first push comes. */
+function checkHeaders(headers: Readonly<Record<string, string>>, path: string): void {
+  for (const [name, value] of Object.entries(headers)) {
+    if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name) || CONNECTION_HEADERS.includes(name)) {
+      throw new InputError(`${path}.${name}`, 'is no header of an answer');
+    }
+    if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) throw new InputError(`${path}.${name}`, 'cannot stand in a header');
+  }
 }
 
 /** The rules of that document, with what each has done so far. */

@@ -84,6 +84,8 @@ describe('which requests a rule acts on', () => {
   });
 });
 
+const answering = (fields: object) => ({ faults: [{ action: { type: 'status', status: 503, ...fields } }] });
+
 describe('rules as JSON', () => {
   test('come back as they were given, so that the answer of a GET can be PUT', () => {
     const document = {
@@ -115,6 +117,11 @@ describe('rules as JSON', () => {
     [{ faults: [{ match: { share: 2 }, action: { type: 'hang' } }] }, 'faults[0].match.share: must be a number'],
     [{ faults: [{ match: { vendor: 'opera' }, action: { type: 'hang' } }] }, 'faults[0].match.vendor: must be one'],
     [{ faults: [], extra: 1 }, 'extra: is not known here'],
+    [answering({ headers: { ':status': '200' } }), 'faults[0].action.headers.:status: is no header of an answer'],
+    [answering({ headers: { 'x y': 'z' } }), 'faults[0].action.headers.x y: is no header of an answer'],
+    [answering({ headers: { Connection: 'close' } }), 'faults[0].action.headers.connection: is no header of an answer'],
+    [answering({ headers: { 'x-why': 'a\r\nb: c' } }), 'faults[0].action.headers.x-why: cannot stand in a header'],
+    [answering({ retry_after: 'soon\n' }), 'faults[0].action.retry_after: cannot stand in a header'],
   ])('%j is refused with the place of the mistake', (document, message) => {
     expect(() => parseFaults(document)).toThrow(message);
   });

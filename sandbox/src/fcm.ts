@@ -27,6 +27,7 @@ import { readFcmNotification } from './phone-notification.ts';
 import type { Phone, Phones } from './phones.ts';
 import type { Provider, PushRequest, Reception, Target, TokenSeen } from './provider.ts';
 import type { ProviderKeys } from './provider-keys.ts';
+import { parseShallowJson } from './shallow-json.ts';
 import type { Answer } from './vendors/vendor.ts';
 
 const SEND_PATH = /^\/v1\/projects\/([^/?]+)\/messages:send$/;
@@ -214,13 +215,7 @@ function messageId(now: number): string {
   return `0:${now}${String(randomInt(1000)).padStart(3, '0')}%${tail}${tail}`;
 }
 
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    return undefined;
-  }
-}
+const parseJson = (body: Buffer): unknown => parseShallowJson(body.toString('utf8'));
 
 function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};

@@ -15,7 +15,7 @@ export function requestHandler(
   isBlind: boolean,
 ): (request: PushRequest, exchange: Exchange) => void {
   let blindId = 0;
-  return (request, exchange) => {
+  const handle = (request: PushRequest, exchange: Exchange): void => {
     const provider = providerOf();
     if (provider === undefined) {
       exchange.close(null);
@@ -32,6 +32,16 @@ export function requestHandler(
     }
     const { answer, delivers } = applyFault(rule.action, exchange, reception, provider);
     log.add({ ...reception, isDelivered: reception.isDelivered && delivers }, request, answer, rule.id);
+  };
+  return (request, exchange) => {
+    try {
+      handle(request, exchange);
+    } catch (error) {
+      // No push, however it is made, ends the sandbox for those that come after it.
+      const path = JSON.stringify(request.path.slice(0, 100));
+      process.stderr.write(`carillon-sandbox: a request to ${path} failed: ${JSON.stringify(String(error))}\n`);
+      exchange.reset('INTERNAL_ERROR');
+    }
   };
 }
 

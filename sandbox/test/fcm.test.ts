@@ -50,6 +50,16 @@ test('validate_only examines the message and sends it to nobody', async () => {
   expect((await t.send(token, { validate_only: true, ...t.message({ data: { a: 1 } }) })).status).toBe(400);
 });
 
+test('a message that is nested without end is refused, and the next one goes through', async () => {
+  const t = await startFcm();
+  const token = await t.accessToken();
+  const depth = 20_000;
+  const nested = `{"message":{"token":${'['.repeat(depth)}${']'.repeat(depth)}}}`;
+  expect(errorOf(await t.send(token, nested))).toMatchObject({ status: 400, name: 'INVALID_ARGUMENT' });
+  expect((await control(t.sandbox, 'GET', '/log')).status).toBe(200);
+  expect((await t.send(token, t.message())).status).toBe(200);
+});
+
 describe('a message is refused', () => {
   test.each<[string, object, RegExp, string | undefined]>([
     [
