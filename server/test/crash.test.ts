@@ -12,6 +12,7 @@ import { type ServiceNode, startNode } from '../../proof/src/rig/service-node.ts
 import { leaseMs } from '../src/delivery/batch.ts';
 import type { Failpoint } from '../src/platform/failpoint.ts';
 import { whenDone } from './database.ts';
+import { createRandom } from './platform/random.ts';
 import { accept } from './push-service.ts';
 import { type Bundle, setup } from './setup.ts';
 
@@ -24,6 +25,8 @@ interface Node {
   readonly url: string;
   /** Resolves with what a process of it did at its failpoint. */
   fired(): Promise<Fired>;
+  /** How often that has happened so far. */
+  countFired(): Promise<number>;
   /** Resolves when a line of its log has all of these fields. */
   logged(fields: Record<string, unknown>): Promise<void>;
 }
@@ -49,6 +52,7 @@ async function startBeside(t: Bundle, role: 'api' | 'worker', rules: readonly Fa
     node,
     url: `http://127.0.0.1:${port}`,
     fired: () => until(async () => (await listFired(plan))[0]),
+    countFired: async () => (await listFired(plan)).length,
     logged: (fields) =>
       until(async () => {
         const lines = (await readFile(join(directory, `${role}.log`), 'utf8')).split('\n');
@@ -139,6 +143,57 @@ describe('R-01 R-02 R-03 a worker that is killed', () => {
     for (const [device, count] of before) {
       expect({ device, count: after.get(device) }).toEqual({ device, count: count + (safe.has(device) ? 0 : 1) });
     }
+    await expectAllSent(t, id);
+  });
+});
+
+describe('R-01 R-02 a seed says where workers die of one send, again and again', () => {
+  /** What a worker passes on its way, and how often at most while it sends to all of these devices. */
+  const places: readonly (readonly [Failpoint, number])[] = [
+    ['batch.after_claim', 1],
+    ['push.before_write', devices],
+    ['push.after_reply', devices],
+    ['outcomes.before_commit', 2],
+    ['outcomes.after_commit', 2],
+  ];
+  const killsMost = 3;
+  // One that ever found something stays. `CRASH_SEED` tries another.
+  const seeds = [1, 2, ...(process.env['CRASH_SEED'] ?? '').split(',').filter(Boolean).map(Number)];
+
+  it.each(seeds)('seed %i: nobody is lost, and whoever was committed is not pushed to again', async (seed) => {
+    const random = createRandom(seed);
+    const rules = Array.from({ length: killsMost }, (): FailpointRule => {
+      const [name, hitsMost] = random.pick(places);
+      return { name, hit: 1 + random.below(hitsMost), action: 'kill' };
+    });
+    const t = await setUp();
+    const { node, countFired } = await startBeside(t, 'worker', rules);
+    const id = await send(t);
+    const isOver = async (): Promise<boolean> =>
+      (await t.sql`SELECT 1 FROM messages WHERE status = 'sending'`).length === 0;
+    const safe = new Map<string, number>();
+    let kills = 0;
+    while (kills < killsMost) {
+      const isKilled = await until(async () => {
+        if ((await countFired()) > kills) return true;
+        return (await isOver()) ? false : undefined;
+      });
+      if (!isKilled) break;
+      kills = await countFired();
+      const requests = await requestsByDevice(t);
+      for (const device of await committed(t)) if (!safe.has(device)) safe.set(device, requests.get(device) ?? 0);
+      // As if the lease had run out: the next one may take over, but for the last, whom the test takes over from.
+      if (kills < killsMost) await t.sql`UPDATE batches SET available_at = now() WHERE state = 'claimed'`;
+    }
+    await node.kill();
+    await takeOver(t);
+
+    expect(kills).toBeGreaterThan(0);
+    const counts = await requestsByDevice(t);
+    for (const [device, count] of counts) {
+      expect({ device, isWithin: count >= 1 && count <= 1 + kills }).toEqual({ device, isWithin: true });
+    }
+    for (const [device, count] of safe) expect({ device, count: counts.get(device) }).toEqual({ device, count });
     await expectAllSent(t, id);
   });
 });
