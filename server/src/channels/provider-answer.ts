@@ -68,7 +68,8 @@ export function retryAfterMs(text: string | undefined, nowMs: number): number | 
   const value = (text ?? '').trim();
   let waitMs: number;
   if (/^\d{1,15}$/.test(value)) waitMs = Number(value) * 1_000;
-  else if (/^[A-Z][a-z]{2,8},? /.test(value)) waitMs = Date.parse(/ \d{4}$/.test(value) ? `${value} GMT` : value) - nowMs;
+  else if (/^[A-Z][a-z]{2,8},? /.test(value))
+    waitMs = Date.parse(/ \d{4}$/.test(value) ? `${value} GMT` : value) - nowMs;
   else return null;
   return Number.isNaN(waitMs) ? null : Math.min(Math.max(waitMs, retryAfterMsMin), retryAfterMsMax);
 }

@@ -59,7 +59,8 @@ export function createWebPush(options: WebPushOptions): Channel<WebPushCredentia
     const request = { method: 'POST', host, port, path, pool, headers, body, timeoutMs, isWanted } as const;
     const result = await transport.request(request);
     const dropped = host.endsWith('.notify.windows.com') ? droppedByMicrosoft(result) : undefined;
-    if (dropped) log.info({ ...dropped, message_id: push.messageId, device_id: push.deviceId }, 'push taken and dropped');
+    if (dropped)
+      log.info({ ...dropped, message_id: push.messageId, device_id: push.deviceId }, 'push taken and dropped');
     return readAnswer(host, result, clock.nowMs());
   };
 
