@@ -14,6 +14,7 @@ import { addPauseCommands } from './cli/pause.ts';
 import { addPropertyCommands } from './cli/property.ts';
 import { addReportCommands } from './cli/reports.ts';
 import { addSandboxCommand } from './cli/sandbox.ts';
+import { addSealCommands } from './cli/seal.ts';
 import { addSeedCommand } from './cli/seed.ts';
 import { addStartCommand } from './cli/start.ts';
 import { addWebhookCommands } from './cli/webhook.ts';
@@ -44,6 +45,7 @@ function buildProgram(): Command {
   addDoctorCommand(program);
   addBackupCommands(program);
   addReportCommands(program);
+  addSealCommands(program);
   // A noun alone is half a command: say what it lacks instead of printing a page.
   for (const command of [program, ...program.commands]) {
     if (command.commands.length === 0) continue;

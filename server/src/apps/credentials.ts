@@ -3,7 +3,8 @@
 import type { Clock } from '../platform/clock.ts';
 import type { Sql, Tx } from '../platform/db.ts';
 import { transaction } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { encodeId, nilUuid, type Uuid } from '../platform/ids.ts';
+import { type Resealed, resealed, resealRows } from '../platform/reseal.ts';
 import type { Seal, SealPlace } from '../platform/seal.ts';
 import {
   insertCredential,
@@ -12,6 +13,7 @@ import {
   replaceCurrentCredential,
   takeCredentialId,
 } from './queries.ts';
+import { listSealedCredentials, replaceCredentialSecret, type SealedCredential } from './seal-queries.ts';
 
 export interface OpenCredential {
   readonly id: number;
@@ -30,6 +32,7 @@ export interface Credentials {
 }
 
 const rememberedMax = 1000;
+const resealedAtOnce = 100;
 
 export function createCredentials({ sql, seal }: { sql: Sql; seal: Seal }): Credentials {
   const opened = new Map<string, string | null>();
@@ -94,6 +97,16 @@ export async function addFormerCredential(
     const secret = seal.seal(credential.secret, placeOf(appId, id));
     await insertFormerCredential(tx, clock, { appId, id, channel, public: credential.public, secret });
     return id;
+  });
+}
+
+/** Seals every credential, former ones too, with the current master key. */
+export async function resealCredentials({ sql, seal }: { sql: Sql; seal: Seal }): Promise<Resealed> {
+  return resealRows<SealedCredential>({
+    list: (after = { appId: nilUuid, id: 0, secret: '' }) =>
+      listSealedCredentials(sql, seal.prefix, after, resealedAtOnce),
+    replace: async (row) => replaceCredentialSecret(sql, row, resealed(seal, row.secret, placeOf(row.appId, row.id))),
+    nameOf: ({ appId, id }) => `credential ${id} of ${encodeId('app', appId)}`,
   });
 }
 

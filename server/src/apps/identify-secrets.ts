@@ -2,7 +2,8 @@
 // shown once, by the operation that makes it. Logs nothing it opens.
 import { randomBytes } from 'node:crypto';
 import { type Sql, transaction } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { encodeId, nilUuid, type Uuid } from '../platform/ids.ts';
+import { type Resealed, resealed, resealRows } from '../platform/reseal.ts';
 import type { Seal, SealPlace } from '../platform/seal.ts';
 import {
   getIdentifyRecord,
@@ -10,6 +11,9 @@ import {
   lockIdentifyRecord,
   updateIdentifyRecord,
 } from './identify-queries.ts';
+import { listSealedIdentify, replaceIdentifySecrets, type SealedIdentify } from './seal-queries.ts';
+
+const resealedAtOnce = 100;
 
 /** What an app demands of an identify. */
 export interface IdentifyRules {
@@ -70,6 +74,19 @@ export async function clearIdentifySecrets(sql: Sql, appId: Uuid): Promise<boole
 /** Says whether the simple form of a proof will do. False: there is no secret that either form could be made with. */
 export async function requireBoundIdentify(sql: Sql, appId: Uuid, isBoundRequired: boolean): Promise<boolean> {
   return change(sql, appId, (former) => (former.secret === null ? undefined : { ...former, isBoundRequired }));
+}
+
+/** Seals every identify secret with the current master key. */
+export async function resealIdentifySecrets({ sql, seal }: { sql: Sql; seal: Seal }): Promise<Resealed> {
+  return resealRows<SealedIdentify>({
+    list: (after) => listSealedIdentify(sql, seal.prefix, after?.appId ?? nilUuid, resealedAtOnce),
+    async replace(row) {
+      const anew = (record: string | null): string | null =>
+        record === null ? null : resealed(seal, record, placeOf(row.appId));
+      return replaceIdentifySecrets(sql, row, { secret: anew(row.secret), nextSecret: anew(row.nextSecret) });
+    },
+    nameOf: ({ appId }) => `the identify secret of ${encodeId('app', appId)}`,
+  });
 }
 
 async function change(

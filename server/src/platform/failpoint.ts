@@ -33,7 +33,9 @@ export type Failpoint =
   /** A moving key enters its next phase: written, not committed. */
   | 'slots.before_commit'
   /** A migration's ledger row is written, its statements are not. */
-  | 'migrate.mid';
+  | 'migrate.mid'
+  /** Some secrets are sealed with the new master key, others still with the former one. */
+  | 'reseal.mid';
 
 /** May throw, wait, or end the process. */
 export type FailpointHandler = (name: Failpoint) => void | Promise<void>;

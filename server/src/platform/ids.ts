@@ -5,6 +5,9 @@ import { randomFillSync } from 'node:crypto';
 /** A UUID in canonical lower-case text, as the database driver gives and takes it. */
 export type Uuid = string;
 
+/** Sorts before every id: where a walk over all of them begins. */
+export const nilUuid: Uuid = '00000000-0000-0000-0000-000000000000';
+
 export const idPrefixes = ['msg', 'dev', 'usr', 'seg', 'app', 'key', 'whk', 'whe', 'req'] as const;
 export type IdPrefix = (typeof idPrefixes)[number];
 

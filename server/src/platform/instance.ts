@@ -1,6 +1,7 @@
 // The one row that all processes of a service share: the keys of receipt tokens, and whose database this is.
 import { hkdfSync, randomBytes } from 'node:crypto';
 import type { Sql } from './db.ts';
+import { type Resealed, resealed, resealRows } from './reseal.ts';
 import type { Seal, SealPlace } from './seal.ts';
 
 export interface Instance {
@@ -34,6 +35,23 @@ export async function loadInstance(sql: Sql, seal: Seal): Promise<Instance> {
   return {
     receiptKeys: receiptKeys.map((record, i) => seal.open(record, place(receiptKeys.length - 1 - i))),
   };
+}
+
+/** Seals the keys of receipt tokens with the current master key. */
+export async function resealReceiptKeys({ sql, seal }: { sql: Sql; seal: Seal }): Promise<Resealed> {
+  return resealRows<{ receiptKeys: string[] }>({
+    async list(after) {
+      const rows = await sql<{ receiptKeys: string[] }[]>`SELECT receipt_keys FROM instance WHERE id = 1`;
+      return after ? [] : rows.filter((row) => row.receiptKeys.some((record) => !record.startsWith(seal.prefix)));
+    },
+    async replace({ receiptKeys }) {
+      const anew = receiptKeys.map((record, i) => resealed(seal, record, place(receiptKeys.length - 1 - i)));
+      const result = await sql`
+        UPDATE instance SET receipt_keys = ${anew}::text[] WHERE id = 1 AND receipt_keys = ${receiptKeys}::text[]`;
+      return result.count === 1;
+    },
+    nameOf: () => 'the keys of receipt tokens',
+  });
 }
 
 /** The key of list cursors: derived, so that every process has it and nothing is stored. */

@@ -16,6 +16,8 @@ export interface Seal {
   open(record: string, place: SealPlace): Buffer;
   /** Which key new records are sealed with. */
   readonly keyId: string;
+  /** How records begin that are sealed with that key. */
+  readonly prefix: string;
 }
 
 export class SealError extends Error {
@@ -38,14 +40,16 @@ export function createSeal(masterKey: Buffer, previousKey?: Buffer): Seal {
   const keyId = keyIdOf(masterKey);
   const keys = new Map([[keyId, masterKey]]);
   if (previousKey) keys.set(keyIdOf(previousKey), previousKey);
+  const prefix = `v1.${keyId}.`;
   return {
     keyId,
+    prefix,
     seal(plaintext, place) {
       const nonce = randomBytes(12);
       const cipher = createCipheriv('aes-256-gcm', masterKey, nonce);
       cipher.setAAD(additionalData(place));
       const sealed = Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
-      return `v1.${keyId}.${nonce.toString('base64url')}.${sealed.toString('base64url')}`;
+      return `${prefix}${nonce.toString('base64url')}.${sealed.toString('base64url')}`;
     },
     open(record, place) {
       const [version, id, nonce, sealed, ...rest] = record.split('.');

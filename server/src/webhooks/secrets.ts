@@ -1,7 +1,12 @@
 // The signing secrets of a webhook: sealed in its row, opened to sign.
-import type { Uuid } from '../platform/ids.ts';
+import type { Sql } from '../platform/db.ts';
+import { encodeId, nilUuid, type Uuid } from '../platform/ids.ts';
+import { type Resealed, resealed, resealRows } from '../platform/reseal.ts';
 import type { Seal, SealPlace } from '../platform/seal.ts';
+import { listSealedWebhooks, replaceWebhookSecrets, type SealedWebhook } from './seal-queries.ts';
 import type { StoredSecrets } from './signature.ts';
+
+const resealedAtOnce = 100;
 
 /** Bound to the webhook, whether it is the one that signs or the one that is to. */
 function placeOf({ appId, id }: { appId: Uuid; id: Uuid }): SealPlace {
@@ -31,4 +36,17 @@ export function openSecrets(
     finishAt: webhook.finishAt,
     isDual: webhook.isDual,
   };
+}
+
+/** Seals every signing secret, pending ones too, with the current master key. */
+export async function resealWebhookSecrets({ sql, seal }: { sql: Sql; seal: Seal }): Promise<Resealed> {
+  return resealRows<SealedWebhook>({
+    list: (after) => listSealedWebhooks(sql, seal.prefix, after ?? { appId: nilUuid, id: nilUuid }, resealedAtOnce),
+    async replace(row) {
+      const anew = (record: string): string => resealed(seal, record, placeOf(row));
+      const pendingSecret = row.pendingSecret === null ? null : anew(row.pendingSecret);
+      return replaceWebhookSecrets(sql, row, { secret: anew(row.secret), pendingSecret });
+    },
+    nameOf: ({ id }) => `the secret of ${encodeId('whk', id)}`,
+  });
 }

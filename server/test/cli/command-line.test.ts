@@ -21,7 +21,7 @@ describe('the command line', () => {
     [
       'nothing',
       [],
-      /Say what to do: start, migrate, pause, resume, app, key, channel, property, webhook, identify-secret, export, seed, import, sandbox, doctor, backup, restore, reports/,
+      /Say what to do: start, migrate, pause, resume, app, key, channel, property, webhook, identify-secret, export, seed, import, sandbox, doctor, backup, restore, reports, seal/,
     ],
     ['an unknown command', ['ap'], /There is no command 'ap': start/],
     ['a noun alone', ['key'], /Say what to do: create, list, rotate, revoke/],

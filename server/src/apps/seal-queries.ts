@@ -1,0 +1,66 @@
+// SQL: secrets of apps that are not sealed with the current master key, for a rotation of that key. `prefix`: how records begin
+// that are.
+import type { Sql } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+
+export interface SealedCredential {
+  readonly appId: Uuid;
+  readonly id: number;
+  readonly secret: string;
+}
+
+/** The next of them behind one, former credentials too. */
+export async function listSealedCredentials(
+  sql: Sql,
+  prefix: string,
+  after: Pick<SealedCredential, 'appId' | 'id'>,
+  limit: number,
+): Promise<SealedCredential[]> {
+  return sql<SealedCredential[]>`
+    SELECT app_id, id, secret FROM credentials
+    WHERE (app_id, id) > (${after.appId}::uuid, ${after.id}::smallint) AND NOT starts_with(secret, ${prefix})
+    ORDER BY app_id, id LIMIT ${limit}`;
+}
+
+/** False: it is no longer as it was read. */
+export async function replaceCredentialSecret(
+  sql: Sql,
+  { appId, id, secret }: SealedCredential,
+  anew: string,
+): Promise<boolean> {
+  const result = await sql`
+    UPDATE credentials SET secret = ${anew} WHERE app_id = ${appId} AND id = ${id} AND secret = ${secret}`;
+  return result.count === 1;
+}
+
+export interface SealedIdentify {
+  readonly appId: Uuid;
+  readonly secret: string | null;
+  readonly nextSecret: string | null;
+}
+
+/** The next apps behind one with such an identify secret. */
+export async function listSealedIdentify(
+  sql: Sql,
+  prefix: string,
+  after: Uuid,
+  limit: number,
+): Promise<SealedIdentify[]> {
+  return sql<SealedIdentify[]>`
+    SELECT id AS app_id, identify_secret AS secret, identify_secret_next AS next_secret FROM apps
+    WHERE id > ${after} AND (NOT starts_with(identify_secret, ${prefix}) OR NOT starts_with(identify_secret_next, ${prefix}))
+    ORDER BY id LIMIT ${limit}`;
+}
+
+/** False: they are no longer as they were read. */
+export async function replaceIdentifySecrets(
+  sql: Sql,
+  former: SealedIdentify,
+  anew: Pick<SealedIdentify, 'secret' | 'nextSecret'>,
+): Promise<boolean> {
+  const result = await sql`
+    UPDATE apps SET identify_secret = ${anew.secret}, identify_secret_next = ${anew.nextSecret}
+    WHERE id = ${former.appId} AND identify_secret IS NOT DISTINCT FROM ${former.secret}
+      AND identify_secret_next IS NOT DISTINCT FROM ${former.nextSecret}`;
+  return result.count === 1;
+}

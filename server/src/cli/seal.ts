@@ -1,0 +1,57 @@
+// `seal rotate`: every stored secret under the current master key, so that the former one can go (R-45).
+import type { Command } from 'commander';
+import { resealCredentials } from '../apps/credentials.ts';
+import { resealIdentifySecrets } from '../apps/identify-secrets.ts';
+import { loadConfig } from '../config.ts';
+import { resealReceiptKeys } from '../platform/instance.ts';
+import { resealWebhookSecrets } from '../webhooks/secrets.ts';
+import { type Answer, type AnswerOptions, answer, withJson } from './answer.ts';
+import { withDatabase } from './context.ts';
+
+export function addSealCommands(program: Command): void {
+  const seal = program.command('seal').description('the key that secrets are sealed with');
+  withJson(seal.command('rotate'))
+    .description('seal every stored secret with MASTER_KEY; when the service runs with it and MASTER_KEY_PREVIOUS')
+    .action((options: AnswerOptions) => answer(options, rotate));
+}
+
+async function rotate(): Promise<Answer> {
+  return withDatabase(loadConfig(), async ({ sql, loadSeal }) => {
+    const deps = { sql, seal: await loadSeal() };
+    const done = {
+      receipt_keys: await resealReceiptKeys(deps),
+      credentials: await resealCredentials(deps),
+      identify_secrets: await resealIdentifySecrets(deps),
+      webhook_secrets: await resealWebhookSecrets(deps),
+    };
+    const counts = Object.fromEntries(Object.entries(done).map(([name, { count }]) => [name, count]));
+    const unreadable = Object.values(done).flatMap((each) => each.unreadable);
+    const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
+    const lines = [
+      total === 0 ? 'Nothing was left to seal with MASTER_KEY.' : `Sealed with MASTER_KEY: ${describe(counts)}.`,
+      ...(unreadable.length === 0 ? ['MASTER_KEY_PREVIOUS can go.'] : []),
+    ];
+    return {
+      document: { key_id: deps.seal.keyId, resealed: counts, unreadable },
+      text: lines.join('\n'),
+      ...(unreadable.length > 0 && {
+        problem: `Neither MASTER_KEY nor MASTER_KEY_PREVIOUS opens ${listed(unreadable)}.`,
+      }),
+    };
+  });
+}
+
+function describe(counts: Readonly<Record<string, number>>): string {
+  return Object.entries(counts)
+    .filter(([, count]) => count > 0)
+    .map(([name, count]) => `${name.replaceAll('_', ' ')} ${count}`)
+    .join(', ');
+}
+
+/** A line has room for some. */
+const listedMax = 5;
+
+function listed(names: readonly string[]): string {
+  const more = names.length - listedMax;
+  return names.slice(0, listedMax).join(', ') + (more > 0 ? ` and ${more} more` : '');
+}

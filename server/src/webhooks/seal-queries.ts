@@ -1,0 +1,38 @@
+// SQL: secrets of webhooks that are not sealed with the current master key, for a rotation of that key. `prefix`: how records begin
+// that are.
+import type { Sql } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+
+export interface SealedWebhook {
+  readonly appId: Uuid;
+  readonly id: Uuid;
+  readonly secret: string;
+  readonly pendingSecret: string | null;
+}
+
+/** The next of them behind one. */
+export async function listSealedWebhooks(
+  sql: Sql,
+  prefix: string,
+  after: Pick<SealedWebhook, 'appId' | 'id'>,
+  limit: number,
+): Promise<SealedWebhook[]> {
+  return sql<SealedWebhook[]>`
+    SELECT app_id, id, secret, pending_secret FROM webhooks
+    WHERE (app_id, id) > (${after.appId}::uuid, ${after.id}::uuid)
+      AND (NOT starts_with(secret, ${prefix}) OR NOT starts_with(pending_secret, ${prefix}))
+    ORDER BY app_id, id LIMIT ${limit}`;
+}
+
+/** False: they are no longer as they were read. */
+export async function replaceWebhookSecrets(
+  sql: Sql,
+  former: SealedWebhook,
+  anew: Pick<SealedWebhook, 'secret' | 'pendingSecret'>,
+): Promise<boolean> {
+  const result = await sql`
+    UPDATE webhooks SET secret = ${anew.secret}, pending_secret = ${anew.pendingSecret}
+    WHERE app_id = ${former.appId} AND id = ${former.id} AND secret = ${former.secret}
+      AND pending_secret IS NOT DISTINCT FROM ${former.pendingSecret}`;
+  return result.count === 1;
+}
