@@ -116,7 +116,12 @@ const refusals: Readonly<Record<RefusalKind, Refusal>> = {
   '429 rate or quota': rateLimitedOrQuotaExceeded,
   500: plain(500, 'InternalError', 'A fault of the service, logged under the request id.', 'internal_error'),
   503: {
-    ...plain(503, 'Unavailable', 'The database cannot be reached, or a statement ran over its time.', 'unavailable'),
+    ...plain(
+      503,
+      'Unavailable',
+      'The database cannot be reached, a statement ran over its time, or too many requests are under way.',
+      'unavailable',
+    ),
     retryAfter: 'always',
   },
 };

@@ -59,7 +59,7 @@ export const serviceOperations: readonly Operation[] = [
     tag: 'Service',
     summary: 'The channels there are',
     access: 'public',
-    refusals: ['429 rate'],
+    refusals: ['429 rate', 503],
     answers: {
       200: {
         description: 'All of them; not a paged list.',
