@@ -1,7 +1,9 @@
 import { describe, expect, inject, it } from 'vitest';
+import { rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
 import { updateAppSuspension } from '../../src/apps/queries.ts';
-import { issueCodes } from '../../src/platform/api-error.ts';
+import { apiErrors, issueCodes } from '../../src/platform/api-error.ts';
 import { openPool, type Sql } from '../../src/platform/db.ts';
+import { createSeal } from '../../src/platform/seal.ts';
 import { createDatabaseGate } from '../database-gate.ts';
 import { type Response, setup, unknownId } from '../setup.ts';
 
@@ -23,11 +25,15 @@ const table: readonly (readonly [number, string, readonly string[]])[] = [
   [401, 'invalid_key', []],
   [403, 'app_suspended', []],
   [403, 'wrong_key_scope', []],
+  [403, 'identity_check_failed', []],
   [404, 'not_found', []],
+  [429, 'rate_limited', ['retry_after_ms']],
   [429, 'quota_exceeded', ['quota', 'upgrade']],
   [500, 'internal_error', []],
   [503, 'unavailable', []],
 ];
+
+const seen = new Set<string>();
 
 /** Holds an answer to the shape that every error has. */
 function expectError({ status, headers, body }: Response, code: string): void {
@@ -38,7 +44,8 @@ function expectError({ status, headers, body }: Response, code: string): void {
   expect(body.request_id).toMatch(/^req_[0-9A-Za-z]{22}$/);
   expect(headers.get('x-request-id')).toBe(body.request_id);
   expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
-  expect(headers.get('retry-after')).toBe(code === 'unavailable' ? '1' : null);
+  expect(headers.get('retry-after')).toBe(['unavailable', 'rate_limited'].includes(code) ? '1' : null);
+  seen.add(code);
   if (!body.issues) return;
   expect(body.issues.length).toBeGreaterThan(0);
   for (const issue of body.issues) {
@@ -79,6 +86,10 @@ describe('R-81 every error has the same form', () => {
     const app = await t.newApp();
     await updateAppSuspension(t.sql, t.clock, app.id, true);
     expectError(await t.clientOf(app.serverKey).get('/v1/messages'), 'app_suspended');
+    const proving = await t.newApp();
+    await rotateIdentifySecret({ sql: t.sql, seal: createSeal(t.masterKey) }, proving.id);
+    const unproven = { device_id: await t.registerDevice({}, proving), external_id: 'ada' };
+    expectError(await t.clientOf(proving.clientKey).post('/v1/identify', unproven), 'identity_check_failed');
   });
 
   it('404', async () => {
@@ -87,6 +98,14 @@ describe('R-81 every error has the same form', () => {
     expectError(await t.server.get(`/v1/messages/${unknownId('msg')}`), 'not_found');
     expectError(await t.client.delete(`/v1/devices/${unknownId('dev')}`), 'not_found');
     expectError(await t.request('POST', '/v1/receipts', { body: { token: 'x', event: 'clicked' } }), 'not_found');
+  });
+
+  it('429 for the rate', async () => {
+    const { serverKey } = await t.newApp({ plan: 'free' });
+    const answers = await Promise.all(Array.from({ length: 40 }, () => t.clientOf(serverKey).get('/v1/messages')));
+    const refused = answers.filter(({ status }) => status !== 200);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const answer of refused) expectError(answer, 'rate_limited');
   });
 
   it('429 for the quota, with the upgrade note', async () => {
@@ -270,6 +289,15 @@ describe('R-81 an outage of the database', () => {
     expectError(answer, 'unavailable');
     expect(logged(answer.body.request_id)).toMatchObject({ level: 50, err: { code: '57014' } });
   });
+});
+
+it('R-81 every error that there is was given above', () => {
+  expect([...seen].sort()).toEqual(Object.keys(apiErrors).sort());
+  expect(table.map(([status, error]) => [error, status]).sort()).toEqual(
+    Object.entries(apiErrors)
+      .map(([error, { status }]) => [error, status])
+      .sort(),
+  );
 });
 
 /** Asks until the service has found its database again; a test that waits for ever fails by its time limit. */

@@ -1,0 +1,44 @@
+// docs/errors.md against what the service can say: no code is missing, and none is there that nobody can get.
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { errorCodes } from '../../src/channels/error-code.ts';
+import { skipReasons } from '../../src/delivery/delivery.ts';
+import { apiErrors, issueCodes } from '../../src/platform/api-error.ts';
+
+const text = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8');
+
+/** The rows of the table that begins with this heading. */
+function rowsOf(heading: string): string[][] {
+  const from = text.indexOf(`| ${heading} |`);
+  if (from < 0) throw new Error(`docs/errors.md has no table ${heading}`);
+  const [table = ''] = text.slice(from).split('\n\n');
+  return table
+    .split('\n')
+    .slice(2)
+    .filter((line) => line.startsWith('|'))
+    .map((line) => line.split('|').map((cell) => cell.trim()));
+}
+
+const codesIn = (cell: string | undefined): string[] =>
+  [...(cell ?? '').matchAll(/`([a-z_]+)`/g)].map(([, code]) => code ?? '');
+const first = (rows: string[][]): string[] => rows.flatMap(([, cell]) => codesIn(cell));
+
+describe('R-81 docs/errors.md', () => {
+  it('has every error of the API with its status', () => {
+    const shown = rowsOf('Status').map(([, status, error]) => [codesIn(error).join(), Number(status)]);
+    expect(shown.sort()).toEqual(
+      Object.entries(apiErrors)
+        .map(([error, { status }]) => [error, status])
+        .sort(),
+    );
+  });
+
+  it('has every code of an issue', () => {
+    expect(first(rowsOf('`code`')).sort()).toEqual([...issueCodes].sort());
+  });
+
+  it('has every code of a delivery and every reason to skip one', () => {
+    expect(first(rowsOf('`error_code`'))).toEqual([...errorCodes]);
+    expect(first(rowsOf('Reason'))).toEqual([...skipReasons]);
+  });
+});
