@@ -1,0 +1,28 @@
+// Claims in numbers: who is handed which batch when very many ask at once.
+import { expect, it } from 'vitest';
+import { claimNextBatch } from '../../src/delivery/queries.ts';
+import { mintUuid, nilUuid } from '../../src/platform/ids.ts';
+import { setup } from '../setup.ts';
+
+it('R-17 of 1,000 claims at once each batch is held once, and no claim takes more than one', async () => {
+  const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
+  const [apps, messages] = [4, 15];
+  for (let i = 0; i < apps; i++) {
+    const app = await t.newApp();
+    // More than the process that accepts them works itself.
+    await t.registerMany(60, app);
+    const send = () =>
+      t.clientOf(app.serverKey).post('/v1/messages', { audience: { all: true }, content: { title: 'Sale' } });
+    await Promise.all(Array.from({ length: messages }, send));
+  }
+  const batches = await t.sql<{ id: string }[]>`SELECT id FROM batches WHERE state = 'waiting'`;
+  expect(batches).toHaveLength(apps * messages);
+  const claims = await Promise.all(
+    Array.from({ length: 1_000 }, () => claimNextBatch(t.sql, t.clock, nilUuid, mintUuid())),
+  );
+  const held = claims.flatMap((batch) => (batch ? [batch.id] : []));
+  expect(held.sort()).toEqual(batches.map(({ id }) => id).sort());
+  expect(
+    await t.sql`SELECT count(*)::int AS many, max(claims)::int AS most FROM batches WHERE claim_id IS NOT NULL`,
+  ).toEqual([{ many: apps * messages, most: 1 }]);
+});
