@@ -1,13 +1,14 @@
 // `npm run fuzz`: requests made from the service's own description, most of them wrong in some way, and every answer held to what the
-// description promises (R-75). Prints the seed that repeats the run; ends with 1 when anything was found.
+// description promises (R-75); then a tenth as many receipts and click links that somebody tampered with (R-48). Prints the seed that repeats the run; ends with 1 when anything was found.
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { progress, Workbench } from '../../bench/src/workbench.ts';
+import { fuzzReceipts } from './fuzz/receipts.ts';
 import { type Fuzzed, runFuzz } from './fuzz/run.ts';
 
 const usage = `npm run fuzz [-- options]
 
-  --requests N  how many (default 100000)
+  --requests N  how many (default 100000), and a tenth as many receipts
   --seed S      a whole number: makes the same requests again
   --quick       a smoke run: 2000 requests
   --json        one JSON document on standard output
@@ -41,13 +42,19 @@ function wholeNumber(name: string, text: string | undefined, otherwise: number, 
   throw new Error(`${name} must be a whole number of at least ${least}, not '${text}'.`);
 }
 
-function describe({ requests, seed, findings, statuses, ms_p99: p99 }: Fuzzed): string {
+function describe(fuzzed: Fuzzed & { readonly receipts: number }): string {
+  const { requests, seed, findings, statuses, ms_p99: p99, receipts } = fuzzed;
   const counts = Object.entries(statuses).map(([status, count]) => `${count} × ${status}`);
   const words =
     findings.length === 0
-      ? ['Every answer is one that the description promises.']
+      ? ['Every answer is one that the description promises, and no token but a good one did anything.']
       : findings.map(({ rule, operation, times, sample }) => `- ${operation}: ${rule} (${times} times)\n    ${sample}`);
-  const lines = [`${requests} requests, seed ${seed}: ${counts.join(', ')}; p99 ${p99} ms`, '', ...words];
+  const lines = [
+    `${requests} requests, seed ${seed}: ${counts.join(', ')}; p99 ${p99} ms`,
+    `${receipts} receipts and click links`,
+    '',
+    ...words,
+  ];
   return `\n${lines.map((line) => `  ${line}`.trimEnd()).join('\n')}\n\n`;
 }
 
@@ -61,7 +68,13 @@ try {
   if (help) process.stdout.write(usage);
   else {
     progress(`seed ${seed}`);
-    const fuzzed = await runFuzz(workbench, { requests, seed });
+    const asked = await runFuzz(workbench, { requests, seed });
+    const receipts = await fuzzReceipts(workbench, { requests: Math.ceil(requests / 10), seed });
+    const fuzzed = {
+      ...asked,
+      receipts: receipts.requests,
+      findings: [...asked.findings, ...receipts.findings],
+    };
     process.stdout.write(json ? `${JSON.stringify(fuzzed)}\n` : describe(fuzzed));
     process.exitCode = fuzzed.findings.length === 0 ? 0 : 1;
   }
