@@ -281,13 +281,27 @@ async function sendAll(bench: Bench, senders: readonly ToldApp[], { devicesEach 
   const foreignCores = await countOthers();
   const after = await readCpuSeconds(processes);
   const sumOf = (each: typeof before) => each.api + each.worker + each.supervisor + each.postgres;
-  await receiver.expectPushes({ webpush: pushes });
+  try {
+    await receiver.expectPushes({ webpush: pushes });
+  } catch (error) {
+    throw new BenchError(`${(error as Error).message}; ${await describeRepeats(sql)}`);
+  }
   return {
     sendPerSecond: (pushes / (row.finishedAt.getTime() - startedAtMs)) * 1000,
     toldPerSecond: (pushes / (counts.lastAtMs - startedAtMs)) * 1000,
     cpuSecondsPer1000: ((sumOf(after) - sumOf(before)) / pushes) * 1000,
     foreignCores,
   };
+}
+
+/** What the timelines say of pushes that were made again. */
+async function describeRepeats(sql: Sql): Promise<string> {
+  const reasons = await sql<{ code: string; error: string | null; count: number }[]>`
+    SELECT entry ->> 'error_code' AS code, entry -> 'provider' ->> 'transport_error' AS error, count(*) AS count
+    FROM deliveries CROSS JOIN LATERAL json_array_elements(timeline) AS entry
+    WHERE attempts > 1 AND entry ->> 'outcome' = 'retry' GROUP BY 1, 2 ORDER BY 3 DESC`;
+  if (reasons.length === 0) return 'no delivery had a second attempt';
+  return reasons.map(({ code, error, count }) => `${count} were tried again for ${error ?? code}`).join(', ');
 }
 
 /** Each app sends to some of its devices at a rate that leaves time to tell of it. How long after each outcome its request was there. */

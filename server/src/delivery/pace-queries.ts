@@ -51,7 +51,8 @@ export async function deletePastPaces(sql: Sql, clock: Clock): Promise<void> {
 
 /**
  * Takes a batch of the message that has waited longest among those whose next place is no further ahead than `aheadMs`. The
- * recursion steps from message to message through the index. Messages of `exceptMessageIds` are passed over.
+ * recursion steps from message to message through the index. Messages of `exceptMessageIds` are passed over, and those of
+ * `lastMessageIds` come after all others.
  */
 export async function claimNextPacedBatch(
   sql: Sql,
@@ -59,6 +60,7 @@ export async function claimNextPacedBatch(
   claimId: Uuid,
   aheadMs: number,
   exceptMessageIds: readonly Uuid[] = [],
+  lastMessageIds: readonly Uuid[] = [],
 ): Promise<ClaimedBatch | undefined> {
   const isOpen = sql`b.state <> 'done' AND b.per_second IS NOT NULL`;
   const [batch] = await sql<ClaimedBatch[]>`
@@ -75,7 +77,7 @@ export async function claimNextPacedBatch(
       LEFT JOIN message_paces p ON p.app_id = m.app_id AND p.message_id = m.message_id
       WHERE m.message_id <> ALL(${exceptMessageIds as Uuid[]}::uuid[])
         AND (p.next_at IS NULL OR p.next_at <= ${clock.now} + ${ms(sql, aheadMs)})
-      ORDER BY p.next_at NULLS FIRST, m.message_id
+      ORDER BY m.message_id = ANY(${lastMessageIds as Uuid[]}::uuid[]), p.next_at NULLS FIRST, m.message_id
     ), taken AS (
       SELECT one.id FROM ready CROSS JOIN LATERAL (
         SELECT b.id FROM batches b

@@ -10,11 +10,14 @@ import { type RunDeps, runBatch } from './run-batch.ts';
 
 /** Enough that a batch's commit and load overlap others' pushes, and that those of 50 ms each fill their slots. */
 const batchesOfAppMax = 4;
-/** Of all apps: one whose pushes are slow to be answered leaves turns for others (R-62). Memory is bounded by it. */
+/** Of all apps: one whose pushes are slow to be answered leaves turns for others (R-62). */
 const batchesMax = 16;
 /** One batch's commit and load overlap another's pushes here, too; more would only wait for places. */
 const batchesOfPacedMessageMax = 2;
-const pacedBatchesMax = 8;
+/** Nearly all of a paced batch's time is waiting, which costs no more than its lease and a look at its message a second. */
+const pacedBatchesMax = 64;
+/** Under way in one loop: memory is bounded by it, and many batches have a turn at once where they are small. */
+const devicesMax = 16_000;
 const pollMs = 1000;
 
 const firstAppId: Uuid = '00000000-0000-0000-0000-000000000000';
@@ -38,8 +41,9 @@ export function startSendWorker(deps: RunDeps): WorkLoop {
     turnsMax: pacedBatchesMax,
     shareMax: batchesOfPacedMessageMax,
     shareOf: (batch) => batch.messageId,
-    claim: (fullMessageIds) =>
-      claimNextPacedBatch(deps.sql, deps.clock, mintUuid(deps.clock.nowMs()), aheadMs, fullMessageIds),
+    // A second batch of a message waits for the first of every other one: a turn that is late costs a message its places.
+    claim: (fullMessageIds, heldMessageIds) =>
+      claimNextPacedBatch(deps.sql, deps.clock, mintUuid(deps.clock.nowMs()), aheadMs, fullMessageIds, heldMessageIds),
   });
   return {
     wake() {
@@ -64,21 +68,24 @@ interface BatchLoop {
   /** Of the turns, how many may be one's share: one app's, or one message's. */
   readonly shareMax: number;
   readonly shareOf: (batch: ClaimedBatch) => Uuid;
-  /** Those named have all the turns they may have. */
-  readonly claim: (full: readonly Uuid[]) => Promise<ClaimedBatch | undefined>;
+  /** The first have all the turns they may have, the second have some. */
+  readonly claim: (full: readonly Uuid[], held: readonly Uuid[]) => Promise<ClaimedBatch | undefined>;
 }
 
 function startBatchLoop(deps: RunDeps, { name, turnsMax, shareMax, shareOf, claim }: BatchLoop): WorkLoop {
   const shares = new Map<Uuid, number>();
+  let devices = 0;
   let isStopping = false;
 
   const turn = async (batch: ClaimedBatch, claimedAt: number): Promise<void> => {
     const share = shareOf(batch);
     shares.set(share, (shares.get(share) ?? 0) + 1);
+    devices += batch.deviceIds.length;
     try {
       const end = await runBatch(deps, batch, claimedAt, () => isStopping);
       if (end.kind === 'waiting') wakeAt(end.dueAtMs);
     } finally {
+      devices -= batch.deviceIds.length;
       const left = (shares.get(share) ?? 1) - 1;
       if (left > 0) shares.set(share, left);
       else shares.delete(share);
@@ -94,11 +101,11 @@ function startBatchLoop(deps: RunDeps, { name, turnsMax, shareMax, shareOf, clai
     turnsMax,
     pollMs,
     log: deps.log,
-    isPaused: deps.isPaused,
+    isPaused: () => devices >= devicesMax || deps.isPaused(),
     async claim() {
       const claimedAt = performance.now();
       const full = [...shares].filter(([, count]) => count >= shareMax).map(([share]) => share);
-      const batch = await claim(full);
+      const batch = await claim(full, [...shares.keys()]);
       return batch && (() => turn(batch, claimedAt));
     },
   });

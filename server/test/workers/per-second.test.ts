@@ -181,6 +181,39 @@ describe('claims of paced batches', () => {
     expect((await claim(t, [other ?? '']))?.messageId).toBe(slow);
   });
 
+  it('give each of forty messages a turn at once, and a second one only then', async () => {
+    const t = await setUp();
+    // Two batches each. While the clock stands still nobody's place comes, so whoever has a turn keeps it.
+    t.clock.hold(t.clock.date());
+    for (let i = 0; i < 40; i++) await queue(t, i === 0 ? 150 : 0, 10);
+    const workers = t.startWorkers();
+    const claimed = () => t.sql<{ messageId: Uuid }[]>`SELECT message_id FROM batches WHERE state = 'claimed'`;
+    while ((await claimed()).length < 64) await new Promise((resolve) => setImmediate(resolve));
+    const turns = (await claimed()).map(({ messageId }) => messageId);
+    expect([turns.length, new Set(turns).size]).toEqual([64, 40]);
+    t.clock.advance(minuteMs);
+    await workers.stop();
+    expect(await claimed()).toEqual([]);
+  });
+
+  it('of large batches end at sixteen thousand devices', async () => {
+    const t = await setUp();
+    t.clock.hold(t.clock.date());
+    for (let i = 0; i < 18; i++) await queue(t, i === 0 ? 1000 : 0, 100);
+    const workers = t.startWorkers();
+    const claimed = () => t.sql`SELECT 1 FROM batches WHERE state = 'claimed'`;
+    while ((await claimed()).length < 16) await new Promise((resolve) => setImmediate(resolve));
+    const askedAt = performance.now();
+    while (workers.lastLookedAt < askedAt) {
+      workers.wake();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(await claimed()).toHaveLength(16);
+    t.clock.advance(minuteMs);
+    await workers.stop();
+    expect(await claimed()).toEqual([]);
+  });
+
   it('and of unpaced ones never meet', async () => {
     const t = await setUp();
     const paced = decodeId('msg', await queue(t, 60, 100));
