@@ -737,6 +737,18 @@ CREATE INDEX webhook_events_claimed ON public.webhook_events USING btree (app_id
 CREATE INDEX webhook_events_fresh ON public.webhook_events USING btree (app_id, webhook_id, due_at, id) WHERE (NOT is_replay);
 CREATE INDEX webhook_events_replayed ON public.webhook_events USING btree (app_id, webhook_id, due_at, id) WHERE is_replay;
 
+CREATE TABLE webhook_replays (
+  app_id uuid NOT NULL,
+  webhook_id uuid NOT NULL,
+  from_at timestamp with time zone NOT NULL,
+  to_at timestamp with time zone NOT NULL,
+  kinds smallint[] NOT NULL,
+  batch_id uuid,
+  queued bigint NOT NULL DEFAULT 0,
+  moved_at timestamp with time zone NOT NULL,
+  CONSTRAINT webhook_replays_pkey PRIMARY KEY (app_id, webhook_id, from_at, to_at, kinds)
+);
+
 CREATE TABLE webhooks (
   app_id uuid NOT NULL,
   id uuid NOT NULL,

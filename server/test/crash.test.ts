@@ -1,24 +1,29 @@
 // Processes of the built service, ended where it hurts: at each commit boundary, once. What they leave behind is taken over by
 // the service of the test, whose clock can be set.
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { Workbench } from '../../bench/src/workbench.ts';
+import { carillon } from '../../bench/src/service.ts';
+import { startProgram, Workbench } from '../../bench/src/workbench.ts';
 import { armedWith, type FailpointRule, type Fired, listFired } from '../../proof/src/rig/failpoints.ts';
 import { findFreePort } from '../../proof/src/rig/ports.ts';
 import { type ServiceNode, startNode } from '../../proof/src/rig/service-node.ts';
 import { leaseMs } from '../src/delivery/batch.ts';
 import type { Failpoint } from '../src/platform/failpoint.ts';
+import { encodeId } from '../src/platform/ids.ts';
 import { whenDone } from './database.ts';
 import { createRandom } from './platform/random.ts';
 import { accept } from './push-service.ts';
 import { type Bundle, setup } from './setup.ts';
+import { openShop } from './workers/webhook-shop.ts';
 
 const devices = 500;
 const content = { title: 'Is anybody there?', body: 'One kill at each failpoint.' };
 const pollMs = 20;
+const anyTime = ['--from', '2026-01-01T00:00:00Z', '--to', '2099-01-01T00:00:00Z'];
 
 interface Node {
   readonly node: ServiceNode;
@@ -313,5 +318,46 @@ describe('R-93 a migration that is killed in the middle', () => {
     const second = await startNode(workbench, { ...options, name: 'second', environment: t.environment });
     await second.ready();
     expect((await t.sql`SELECT number FROM schema_migrations`).length).toBeGreaterThan(2);
+  });
+});
+
+describe('R-26 a replay that is killed', () => {
+  it.each<[Failpoint, number]>([
+    ['replay.before_commit', 2],
+    ['replay.after_commit', 4],
+  ])('at %s is gone on with by the next one, which queues each of the others once', async (name, before) => {
+    const t = await setup({ environment: { OUTBOUND_ALLOW_PORTS: '1024-65535' } });
+    const shop = await openShop(t);
+    for (let i = 0; i < 3; i++) await shop.send(2);
+    await shop.receiver.count(6);
+    await t.workers.idle();
+    const workbench = new Workbench();
+    whenDone(() => workbench.close());
+    const directory = await workbench.makeDirectory('crash');
+    const plan = { directory: join(directory, 'failpoints'), rules: [{ name, hit: 2, action: 'kill' }] } as const;
+    const armed = await armedWith(plan);
+    const replay = async (options: readonly string[] = []) => {
+      const program = await startProgram({
+        parameters: [...options, carillon, 'webhook', 'replay', encodeId('whk', shop.id), ...anyTime, '--json'],
+        workingDir: directory,
+        environment: { ...t.environment, ...armed.environment },
+        logFile: join(directory, 'replay.log'),
+        readsOutput: true,
+      });
+      let output = '';
+      program.child.stdout?.on('data', (chunk: Buffer) => (output += chunk));
+      const [status, signal] = await once(program.child, 'close');
+      return { status, signal, json: () => JSON.parse(output) };
+    };
+    expect(await replay(armed.nodeOptions)).toMatchObject({ status: null, signal: 'SIGKILL' });
+    const again = await replay();
+    expect(again.status).toBe(0);
+    expect(again.json()).toMatchObject({ queued: 6 - before, queued_before: before, complete: true });
+    await shop.receiver.count(12);
+    await t.workers.idle();
+    const replayed = shop.receiver.received.filter(({ headers }) => headers['service-replay'] === '1');
+    const devices = replayed.map(({ body }) => body.data.device_id);
+    expect([devices.length, new Set(devices).size]).toEqual([6, 6]);
+    expect(shop.receiver.received).toHaveLength(12);
   });
 });

@@ -1,8 +1,9 @@
 // `webhook replay`: the events of a time are put in the outbox again. The service sends them; this command only queues.
 import type { Command } from 'commander';
-import { type Replay, replayEvents } from '../delivery/replay-events.ts';
+import { type Replayed, replayEvents } from '../delivery/replay-events.ts';
 import { findMessageToSend } from '../messages/queries.ts';
 import { encodeId } from '../platform/ids.ts';
+import type { ReplayStop } from '../webhooks/begin-replay.ts';
 import { checkKind } from '../webhooks/manage-webhooks.ts';
 import { eventKinds, subscribedKinds } from '../webhooks/webhook.ts';
 import { type Answer, type AnswerOptions, answer, note, withJson } from './answer.ts';
@@ -46,18 +47,24 @@ async function replay(text: string, options: ReplayOptions): Promise<Answer> {
       { sql, clock, ledger: { find: findMessageToSend } },
       { from, to, kinds },
     ];
-    const { queued, isComplete } = await withProgress((onProgress) =>
+    const { queued, queuedBefore, stop } = await withProgress((onProgress) =>
       replayEvents(deps, webhook, { ...request, onProgress }),
     );
+    const told = `${queued} ${queued === 1 ? 'event' : 'events'} of that time will be told again`;
     return {
-      document: { id, from, to, queued, complete: isComplete },
-      text: `${queued} ${queued === 1 ? 'event' : 'events'} of that time will be told again.`,
-      ...(!isComplete && { problem: 'The webhook was disabled or deleted meanwhile: the rest was not queued.' }),
+      document: { id, from, to, queued, queued_before: queuedBefore, complete: stop === undefined },
+      text: queuedBefore === 0 ? `${told}.` : `${told}, beside ${queuedBefore} of a replay that was broken off.`,
+      ...(stop && { problem: problems[stop] }),
     };
   });
 }
 
-async function withProgress(work: (onProgress: (queued: number) => void) => Promise<Replay>): Promise<Replay> {
+const problems: Readonly<Record<ReplayStop, string>> = {
+  refused: 'The webhook was disabled or deleted meanwhile: the rest was not queued.',
+  elsewhere: 'Another command goes on with the same replay: the rest is queued by it.',
+};
+
+async function withProgress(work: (onProgress: (queued: number) => void) => Promise<Replayed>): Promise<Replayed> {
   let queuedSoFar = 0;
   let toldAt = 0;
   try {
@@ -68,7 +75,7 @@ async function withProgress(work: (onProgress: (queued: number) => void) => Prom
       note(`${queued} events queued so far`);
     });
   } catch (error) {
-    note(`${queuedSoFar} events had been queued; the command, repeated, queues them once more.`);
+    note(`${queuedSoFar} events had been queued; the command, repeated, goes on there.`);
     throw error;
   }
 }

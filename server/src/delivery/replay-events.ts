@@ -1,11 +1,12 @@
 // Tells a webhook the events of a time once more, built again from the deliveries that are kept: a batch at a time, each in a
 // transaction of its own, so that a million of them hold neither memory nor locks. What is told anew is never told twice by one
-// run; a run that is repeated tells all of it again, which receivers know by message, device and event.
+// replay, whatever broke it off: the next one of the same time goes on behind the last batch that is in the outbox.
 import { toldReason } from '../channels/told-reason.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
-import { type Uuid, uuidFloorOf, uuidToBytes } from '../platform/ids.ts';
-import { emitAgain, type Happening } from '../webhooks/emit.ts';
+import { mintedAtMs, type Uuid, uuidFloorOf } from '../platform/ids.ts';
+import { beginReplay, type ReplayStop } from '../webhooks/begin-replay.ts';
+import type { Happening } from '../webhooks/emit.ts';
 import { type EventKind, subscribedKinds } from '../webhooks/webhook.ts';
 import { type ClickedMessage, clickedUrl, prepareClicks } from './click-event.ts';
 import { type Attempt, codeOfNumber, statusOfNumber } from './delivery.ts';
@@ -40,11 +41,13 @@ export interface ReplayRequest extends TimeRange {
   readonly onProgress?: (queued: number) => void;
 }
 
-export interface Replay {
-  /** Events put in the outbox. */
+export interface Replayed {
+  /** Events put in the outbox by this run. */
   readonly queued: number;
-  /** False: the webhook was disabled or deleted meanwhile, and the rest was not queued. */
-  readonly isComplete: boolean;
+  /** And by those of the same replay that were broken off before. */
+  readonly queuedBefore: number;
+  /** Why the rest was not queued; undefined: all is. */
+  readonly stop: ReplayStop | undefined;
 }
 
 /** Batches are looked for in slices of time: with many apps in one database a slice is what one statement reads. */
@@ -53,18 +56,24 @@ const batchesAtOnce = 500;
 /** By so much the clocks of two processes may differ at the most. */
 const clocksApartMs = 60_000;
 
-/** Queues the events whose `created_at` lies in the range, of subscribed kinds alone (contract 13.4). */
+/**
+ * Queues the events whose `created_at` lies in the range, of subscribed kinds alone (contract 13.4), or those that are still to be
+ * queued of a replay of the same ones that was broken off.
+ */
 export async function replayEvents(
   deps: ReplayDeps,
   webhook: ReplayedWebhook,
   { kinds, onProgress, ...range }: ReplayRequest,
-): Promise<Replay> {
+): Promise<Replayed> {
   const wanted = new Set<EventKind>(
     subscribedKinds(webhook.events).filter((kind) => kinds.length === 0 || kinds.includes(kind)),
   );
+  const replay = await beginReplay(deps, webhook, { ...range, kinds: wanted });
+  if (!replay) return { queued: 0, queuedBefore: 0, stop: 'refused' };
+  const { queuedBefore, afterBatchId } = replay;
   const messages = rememberLast((messageId: Uuid) => findClicked(deps, webhook.appId, messageId));
   let queued = 0;
-  for await (const batch of walkBatches(deps, webhook.appId, range)) {
+  for await (const batch of walkBatches(deps, webhook.appId, range, afterBatchId)) {
     const deliveries = await listToldDeliveries(deps.sql, batch.id, range);
     const externalIds = await externalIdsOf(deps.sql, webhook.appId, deliveries);
     const hasClick = wanted.has('message.clicked') && deliveries.some(({ clickedAt }) => isWithin(clickedAt, range));
@@ -72,26 +81,32 @@ export async function replayEvents(
     const happened = deliveries
       .flatMap((delivery) => toldOf(delivery, { batch, message, externalIds, range }))
       .filter(({ kind }) => wanted.has(kind));
-    const written = await emitAgain(deps, webhook, happened);
-    queued += written;
-    if (written < happened.length) return { queued, isComplete: false };
+    if (happened.length === 0) continue;
+    const stop = await replay.queue(batch.id, happened);
+    if (stop) return { queued, queuedBefore, stop };
+    queued += happened.length;
     onProgress?.(queued);
   }
-  return { queued, isComplete: true };
+  return { queued, queuedBefore, stop: await replay.end() };
 }
 
 // In the order of their ids, which is nearly that of time. What is queued after the range has begun to be walked is past its end.
-async function* walkBatches({ sql, clock }: ReplayDeps, appId: Uuid, range: TimeRange): AsyncGenerator<ToldBatch> {
-  const oldest = await findOldestBatch(sql);
-  if (oldest === undefined) return;
+async function* walkBatches(
+  { sql, clock }: ReplayDeps,
+  appId: Uuid,
+  range: TimeRange,
+  afterId: Uuid | null,
+): AsyncGenerator<ToldBatch> {
+  const first = afterId ?? (await findOldestBatch(sql));
+  if (first === undefined) return;
   // What has not happened yet was told to nobody.
   const toMs = Math.min(range.to.getTime(), clock.nowMs() + clocksApartMs);
   // The end of a batch is the database's word, the time of an outcome that of a process.
   const endedFrom = new Date(range.from.getTime() - clocksApartMs);
-  for (let sliceAtMs = timeOf(oldest); sliceAtMs < toMs; sliceAtMs += sliceMs) {
+  let after = afterId ?? uuidFloorOf(new Date(mintedAtMs(first)));
+  for (let sliceAtMs = mintedAtMs(first); sliceAtMs < toMs; sliceAtMs += sliceMs) {
     // Its batches are queued when the message runs, and ids are minted then: none of a later id was queued before the end.
     const before = uuidFloorOf(new Date(sliceAtMs + sliceMs));
-    let after = uuidFloorOf(new Date(sliceAtMs));
     for (;;) {
       const ids = { after, before, limit: batchesAtOnce };
       const batches = await listToldBatches(sql, appId, ids, { ...range, from: endedFrom });
@@ -100,12 +115,9 @@ async function* walkBatches({ sql, clock }: ReplayDeps, appId: Uuid, range: Time
       if (!last || batches.length < batchesAtOnce) break;
       after = last.id;
     }
+    // An id is never the floor of its millisecond: it bears a version.
+    after = before;
   }
-}
-
-/** The milliseconds inside an id. */
-function timeOf(id: Uuid): number {
-  return uuidToBytes(id).readUIntBE(0, 6);
 }
 
 interface Told {

@@ -28,6 +28,10 @@ export type Failpoint =
   | 'webhook.after_response'
   /** The attempt is written, not committed. */
   | 'webhook.before_ack_commit'
+  /** A batch's events are queued to be told again, not committed. */
+  | 'replay.before_commit'
+  /** The same committed, those of the next batch not begun. */
+  | 'replay.after_commit'
   /** A chunk of a moving key's values is copied or emptied, others are not. */
   | 'slots.after_chunk'
   /** A moving key enters its next phase: written, not committed. */

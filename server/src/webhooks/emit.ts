@@ -1,10 +1,10 @@
 // Puts events in the outbox of whoever subscribed, in the transaction that records what they tell of: no outcome without its
 // event, and no event without its outcome. Subscription is read when the event happens.
 import type { Clock } from '../platform/clock.ts';
-import { type Sql, type Tx, transaction } from '../platform/db.ts';
+import type { Tx } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
 import type { EventDetails } from './event-body.ts';
-import { insertEvents, listSubscribers } from './queries.ts';
+import { insertEvents, listSubscribers, type NewEvent } from './queries.ts';
 import { type EventKind, kindNumber } from './webhook.ts';
 
 export interface Happening {
@@ -32,24 +32,12 @@ export async function emit(
   const events = subscribers.flatMap(({ id: webhookId, events: kinds }) =>
     happened
       .filter(({ kind }) => kinds.length === 0 || kinds.includes(kind))
-      .map(({ kind, ...rest }) => ({ ...rest, webhookId, id: mintUuid(nowMs), kind: kindNumber(kind) })),
+      .map((happening) => outboxEventOf(happening, webhookId, mintUuid(nowMs))),
   );
   if (events.length > 0) await insertEvents(tx, clock, appId, events);
 }
 
-/**
- * Puts what happened before in the outbox of one webhook once more, marked as a replay, and says how many it took: none where the
- * webhook is gone or disabled by now. Which kinds it is subscribed to is the caller's to know.
- */
-export async function emitAgain(
-  { sql, clock }: { sql: Sql; clock: Clock },
-  webhook: { readonly appId: Uuid; readonly id: Uuid },
-  happenings: readonly Happening[],
-): Promise<number> {
-  if (happenings.length === 0) return 0;
-  const nowMs = clock.nowMs();
-  const events = happenings.map(({ kind, ...rest }) => {
-    return { ...rest, webhookId: webhook.id, id: mintUuid(nowMs), kind: kindNumber(kind) };
-  });
-  return transaction(sql, (tx) => insertEvents(tx, clock, webhook.appId, events, true));
+/** As the outbox has it, for one webhook. */
+export function outboxEventOf({ kind, ...rest }: Happening, webhookId: Uuid, id: Uuid): NewEvent {
+  return { ...rest, webhookId, id, kind: kindNumber(kind) };
 }

@@ -61,7 +61,8 @@ describe('webhook', () => {
     const { id } = await cli.json('webhook', 'create', publicId, endpoint, '--event', 'message.sent');
     const times = ['--from', '2026-11-01T00:00:00Z', '--to', '2026-11-02T00:00:00+01:00'];
     expect(await cli.json('webhook', 'replay', id, ...times)).toEqual({
-      ...{ id, from: '2026-11-01T00:00:00.000Z', to: '2026-11-01T23:00:00.000Z', queued: 0, complete: true },
+      ...{ id, from: '2026-11-01T00:00:00.000Z', to: '2026-11-01T23:00:00.000Z' },
+      ...{ queued: 0, queued_before: 0, complete: true },
     });
     expect(await cli.run('webhook', 'replay', id, ...times)).toMatchObject({
       stdout: '0 events of that time will be told again.\n',

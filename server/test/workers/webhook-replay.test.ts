@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
 import type { ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
-import { replayEvents } from '../../src/delivery/replay-events.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type Replayed, replayEvents } from '../../src/delivery/replay-events.ts';
 import { findMessageToSend } from '../../src/messages/queries.ts';
+import { armFailpoints, type Failpoint } from '../../src/platform/failpoint.ts';
 import { encodeId } from '../../src/platform/ids.ts';
 import { createSeal } from '../../src/platform/seal.ts';
-import { disableWebhook, removeWebhook } from '../../src/webhooks/manage-webhooks.ts';
+import { disableWebhook, enableWebhook, removeWebhook } from '../../src/webhooks/manage-webhooks.ts';
 import type { EventKind } from '../../src/webhooks/webhook.ts';
 import { programArguments } from '../cli/run-carillon.ts';
 import type { Received } from '../webhook-receiver.ts';
@@ -19,10 +20,10 @@ const deps = { sql: t.sql, clock: t.clock, seal: createSeal(t.masterKey), ledger
 const anyTime = { from: new Date('2026-01-01T00:00:00Z'), to: new Date('2099-01-01T00:00:00Z') };
 
 async function replay(shop: Shop, range = anyTime, kinds: readonly EventKind[] = []): Promise<number> {
-  const { queued, isComplete } = await replayEvents(deps, await shop.hook(), { ...range, kinds });
-  expect(isComplete).toBe(true);
+  const replayed = await replayEvents(deps, await shop.hook(), { ...range, kinds });
+  expect(replayed).toMatchObject({ queuedBefore: 0, stop: undefined });
   t.workers.wakeWebhooks();
-  return queued;
+  return replayed.queued;
 }
 
 const textOf = ({ raw }: Received): string => raw.toString();
@@ -158,10 +159,11 @@ describe('R-26 a replay', () => {
     await shop.receiver.count(2);
     await t.workers.idle();
     const known = await shop.hook();
+    const nothing = { queued: 0, queuedBefore: 0, stop: 'refused' };
     await disableWebhook(deps, known);
-    expect(await replayEvents(deps, known, { ...anyTime, kinds: [] })).toEqual({ queued: 0, isComplete: false });
+    expect(await replayEvents(deps, known, { ...anyTime, kinds: [] })).toEqual(nothing);
     await removeWebhook(deps, known);
-    expect(await replayEvents(deps, known, { ...anyTime, kinds: [] })).toEqual({ queued: 0, isComplete: false });
+    expect(await replayEvents(deps, known, { ...anyTime, kinds: [] })).toEqual(nothing);
     expect(await shop.waiting()).toBe(0);
   });
 
@@ -180,6 +182,130 @@ describe('R-26 a replay', () => {
     await Promise.all(waits);
     expect(replayed.queued).toBeLessThanOrEqual(1200);
     await expect(shop.hook()).rejects.toThrow(/gone/);
+  });
+});
+
+describe('R-26 a replay that is broken off', () => {
+  /** Three batches of two, all told. */
+  async function told(): Promise<Shop> {
+    const shop = await openShop(t);
+    for (let i = 0; i < 3; i++) await shop.send(2);
+    await shop.receiver.count(6);
+    await t.workers.idle();
+    return shop;
+  }
+  const all = { ...anyTime, kinds: [] };
+
+  /** Breaks a replay off as it comes to a place for the so-manieth time. */
+  function failAt(place: Failpoint, hit: number): () => void {
+    let passed = 0;
+    return armFailpoints((name) => {
+      if (name === place && ++passed === hit) throw new Error('the end');
+    });
+  }
+
+  /** A replay that stands still with one batch in the outbox, until it is let go on. */
+  async function standing(shop: Shop): Promise<{ goOn(): Promise<Replayed> }> {
+    let letGo = (): void => undefined;
+    const gate = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    const known = await shop.hook();
+    const replayed = await new Promise<{ readonly end: Promise<Replayed> }>((resolve) => {
+      let passed = 0;
+      onTestFinished(
+        armFailpoints((name) => {
+          if (name !== 'replay.after_commit' || ++passed > 1) return undefined;
+          setImmediate(() => resolve({ end }));
+          return gate;
+        }),
+      );
+      const end = replayEvents(deps, known, all);
+    });
+    return {
+      goOn() {
+        letGo();
+        return replayed.end;
+      },
+    };
+  }
+
+  it.each<[Failpoint, number]>([
+    ['replay.before_commit', 2],
+    ['replay.after_commit', 4],
+  ])(
+    'at %s goes on behind the last batch that is queued, and what is begun after its end tells all',
+    async (place, before) => {
+      const shop = await told();
+      const disarm = failAt(place, 2);
+      onTestFinished(disarm);
+      await expect(replayEvents(deps, await shop.hook(), all)).rejects.toThrow('the end');
+      disarm();
+      const rest = await replayEvents(deps, await shop.hook(), all);
+      expect(rest).toEqual({ queued: 6 - before, queuedBefore: before, stop: undefined });
+      await shop.receiver.count(12);
+      await t.workers.idle();
+      const devices = shop.receiver.received.slice(6).map(({ body }) => body.data.device_id);
+      expect([devices.length, new Set(devices).size]).toEqual([6, 6]);
+      expect(await replay(shop)).toBe(6);
+      await shop.receiver.count(18);
+      await t.workers.idle();
+    },
+  );
+
+  it('is another one where it is of other kinds or of another time', async () => {
+    const shop = await told();
+    const disarm = failAt('replay.after_commit', 1);
+    onTestFinished(disarm);
+    await expect(replayEvents(deps, await shop.hook(), all)).rejects.toThrow('the end');
+    disarm();
+    expect(await replay(shop, anyTime, ['message.sent'])).toBe(6);
+    expect(await replay(shop, { ...anyTime, to: new Date('2098-01-01T00:00:00Z') })).toBe(6);
+    const rest = await replayEvents(deps, await shop.hook(), all);
+    expect(rest).toEqual({ queued: 4, queuedBefore: 2, stop: undefined });
+    await shop.receiver.count(6 + 18);
+    await t.workers.idle();
+  });
+
+  it('and taken up by another process while it stands still is ended by that one alone', async () => {
+    const shop = await told();
+    const { goOn } = await standing(shop);
+    const second = await replayEvents(deps, await shop.hook(), all);
+    expect(second).toEqual({ queued: 4, queuedBefore: 2, stop: undefined });
+    expect(await goOn()).toEqual({ queued: 2, queuedBefore: 0, stop: 'elsewhere' });
+    await shop.receiver.count(12);
+    await t.workers.idle();
+    expect(shop.receiver.received).toHaveLength(12);
+  });
+
+  it('as its webhook was disabled goes on when that is enabled, and ends when it is deleted', async () => {
+    const shop = await told();
+    const first = await standing(shop);
+    await disableWebhook(deps, await shop.hook());
+    expect(await first.goOn()).toEqual({ queued: 2, queuedBefore: 0, stop: 'refused' });
+    await enableWebhook(deps, await shop.hook());
+    const rest = await replayEvents(deps, await shop.hook(), all);
+    expect(rest).toEqual({ queued: 4, queuedBefore: 2, stop: undefined });
+    await shop.receiver.count(12);
+    await t.workers.idle();
+    const second = await standing(shop);
+    await removeWebhook(deps, await shop.hook());
+    expect(await second.goOn()).toEqual({ queued: 2, queuedBefore: 0, stop: 'refused' });
+    expect(await t.sql`SELECT 1 FROM webhook_replays WHERE webhook_id = ${shop.id}`).toEqual([]);
+  });
+
+  it('more than 72 hours ago is begun anew', async () => {
+    const shop = await told();
+    const disarm = failAt('replay.after_commit', 1);
+    onTestFinished(disarm);
+    await expect(replayEvents(deps, await shop.hook(), all)).rejects.toThrow('the end');
+    disarm();
+    t.workers.wakeWebhooks();
+    await t.workers.idle();
+    t.clock.advance(73 * 3_600_000);
+    expect(await replay(shop)).toBe(6);
+    await shop.receiver.count(6 + 2 + 6);
+    await t.workers.idle();
   });
 });
 

@@ -1,0 +1,67 @@
+// Puts what happened before in the outbox of one webhook once more, a batch of deliveries a transaction. How far it has come is
+// written by the same transaction: a replay that is broken off anywhere goes on there, and queues nothing twice.
+import type { Clock } from '../platform/clock.ts';
+import { type Sql, transaction } from '../platform/db.ts';
+import { failpoint } from '../platform/failpoint.ts';
+import { mintUuid, type Uuid } from '../platform/ids.ts';
+import { type Happening, outboxEventOf } from './emit.ts';
+import { findWebhook, insertEvents } from './queries.ts';
+import { deleteOldReplays, deleteReplay, insertReplay, moveReplay } from './replay-queries.ts';
+import { type EventKind, eventKinds, kindNumber } from './webhook.ts';
+
+/** As long as events are held at the most: what was broken off earlier is begun anew. */
+const rememberedMs = 72 * 3_600_000;
+
+/** Why no more is queued: the webhook is disabled or gone, or another process goes on with the same replay. */
+export type ReplayStop = 'refused' | 'elsewhere';
+
+export interface Replay {
+  /** Up to here the events are in the outbox already; null: it begins. */
+  readonly afterBatchId: Uuid | null;
+  /** How many those are. */
+  readonly queuedBefore: number;
+  /** Queues the events of the next batch, marked as replays, all or none of them. Batches come in the order of their ids. */
+  queue(batchId: Uuid, happenings: readonly Happening[]): Promise<ReplayStop | undefined>;
+  /** All is queued: whoever asks for the same events again gets all of them again. */
+  end(): Promise<ReplayStop | undefined>;
+}
+
+/** Begins, or goes on with what was broken off. Which kinds the webhook is told is the caller's to know. Undefined: it is gone. */
+export async function beginReplay(
+  { sql, clock }: { readonly sql: Sql; readonly clock: Clock },
+  webhook: { readonly appId: Uuid; readonly id: Uuid },
+  { from, to, kinds }: { readonly from: Date; readonly to: Date; readonly kinds: ReadonlySet<EventKind> },
+): Promise<Replay | undefined> {
+  const numbers = eventKinds.filter((kind) => kinds.has(kind)).map(kindNumber);
+  const replayed = { appId: webhook.appId, webhookId: webhook.id, from, to, kinds: numbers };
+  await deleteOldReplays(sql, clock, replayed, rememberedMs);
+  const begun = await insertReplay(sql, clock, replayed);
+  if (!begun) return undefined;
+  let at = begun.batchId;
+  const whyNotMoved = async (): Promise<ReplayStop> => {
+    return (await findWebhook(sql, webhook.id)) === undefined ? 'refused' : 'elsewhere';
+  };
+  return {
+    afterBatchId: begun.batchId,
+    queuedBefore: begun.queued,
+    async queue(batchId, happenings) {
+      const nowMs = clock.nowMs();
+      const events = happenings.map((happening) => outboxEventOf(happening, webhook.id, mintUuid(nowMs)));
+      const end = await transaction<'queued' | 'refused' | 'not moved'>(sql, async (tx, rollback) => {
+        if ((await insertEvents(tx, clock, webhook.appId, events, true)) < events.length) return rollback('refused');
+        const isMoved = await moveReplay(tx, clock, replayed, at, { batchId, more: events.length });
+        if (!isMoved) return rollback('not moved');
+        await failpoint('replay.before_commit');
+        return 'queued';
+      });
+      if (end === 'refused') return end;
+      if (end === 'not moved') return whyNotMoved();
+      at = batchId;
+      await failpoint('replay.after_commit');
+      return undefined;
+    },
+    async end() {
+      return (await deleteReplay(sql, replayed, at)) ? undefined : whyNotMoved();
+    },
+  };
+}
