@@ -86,6 +86,8 @@ export interface Bundle {
   ): Promise<number>;
   /** A valid web push subscription with fresh keys, as a browser would give it; `token` names it at the push service. */
   pushSubscription(token?: string): { endpoint: string; keys: { p256dh: string; auth: string } };
+  /** Ends the service before the test or its file is done. */
+  close(): Promise<void>;
   /** A further set of loops, as another process would run them. */
   startWorkers(): Workers;
   /** Records devices of a claimed batch as sent, as a flush does. */
@@ -143,12 +145,17 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
   });
   const url = await service.server.listen({ host: '127.0.0.1', port: 0 });
   const workers = options.workers === false ? idleWorkers : service.startWorkers();
-  whenDone(async () => {
-    await service.drain();
-    await service.server.close();
-    await service.close();
-    await push.close();
-  });
+  let closing: Promise<void> | undefined;
+  const close = (): Promise<void> => {
+    closing ??= (async () => {
+      await service.drain();
+      await service.server.close();
+      await service.close();
+      await push.close();
+    })();
+    return closing;
+  };
+  whenDone(close);
 
   const request = async (method: string, path: string, given: RequestOptions = {}): Promise<Response> => {
     const headers: Record<string, string> = { ...given.headers };
@@ -210,6 +217,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     environment: { ...environment, DATABASE_URL: database.url, MASTER_KEY: masterKey.toString('base64') },
     app,
     push,
+    close,
     request,
     newApp,
     clientOf,

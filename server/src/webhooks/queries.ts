@@ -79,16 +79,18 @@ export async function updateHealth(
     WHERE app_id = ${appId} AND id = ${id}`;
 }
 
-/** Makes all that is held due now, each with its attempts so far. */
+/** Makes all that is held due now, each with its attempts so far. Each kind of row has an index by time: what is due is not read. */
 export async function makeEventsDue(tx: Tx, clock: Clock, appId: Uuid, id: Uuid): Promise<void> {
   await tx`
     UPDATE webhook_events SET due_at = ${clock.now}
-    WHERE app_id = ${appId} AND webhook_id = ${id} AND claim_id IS NULL AND due_at > ${clock.now}`;
+    WHERE app_id = ${appId} AND webhook_id = ${id} AND claim_id IS NULL
+      AND ((NOT is_replay AND due_at > ${clock.now}) OR (is_replay AND due_at > ${clock.now}))`;
 }
 
-/** Removes a webhook and its attempts. Its events are then nobody's: `deleteEventsOf` takes them away, so many at a time. */
+/** Removes a webhook, its attempts and what was to be told again. Its events are then nobody's: `deleteEventsOf` takes them away, so many at a time. */
 export async function deleteWebhook(tx: Tx, appId: Uuid, id: Uuid): Promise<void> {
   await tx`DELETE FROM webhook_attempts WHERE app_id = ${appId} AND webhook_id = ${id}`;
+  await tx`DELETE FROM webhook_replays WHERE app_id = ${appId} AND webhook_id = ${id}`;
   await tx`DELETE FROM webhooks WHERE app_id = ${appId} AND id = ${id}`;
 }
 

@@ -124,7 +124,7 @@ async function write(
       later.length > 0 && postponeEvents(tx, clock, webhook, claimIds, later),
       ...(tried.length > 0
         ? [
-            insertAttempts(tx, webhook, tried.slice(-attemptsKept).map(toRow)),
+            insertAttempts(tx, webhook, toRows(tried.slice(-attemptsKept))),
             deleteOldAttempts(tx, webhook, attemptsKept),
             updateHealth(tx, clock, webhook.appId, webhook.id, health, restMs),
           ]
@@ -174,10 +174,18 @@ function judge({ retrySeconds, random }: RecordDeps, before: Health, attempts: r
   return { health, done, later };
 }
 
-// Ids sort by the millisecond of completion.
-function toRow({ event, at, result }: Completed): AttemptRow {
+// Ids sort by the millisecond of completion, and within one as they are given out here: in order of completion.
+function toRows(completed: readonly Completed[]): AttemptRow[] {
+  const ids = completed.map(({ at }) => mintUuid(at.getTime())).sort();
+  return ids.flatMap((id, i) => {
+    const one = completed[i];
+    return one ? [toRow(id, one)] : [];
+  });
+}
+
+function toRow(id: Uuid, { event, at, result }: Completed): AttemptRow {
   return {
-    id: mintUuid(at.getTime()),
+    id,
     at,
     kind: event.kind,
     eventId: event.id,

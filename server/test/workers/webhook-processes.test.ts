@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseOutboundExceptions } from '../../src/platform/address-guard.ts';
 import { transaction } from '../../src/platform/db.ts';
 import { armFailpoints, type Failpoint } from '../../src/platform/failpoint.ts';
-import { mintUuid, type Uuid } from '../../src/platform/ids.ts';
+import { encodeId, mintUuid, type Uuid } from '../../src/platform/ids.ts';
 import { createSeal } from '../../src/platform/seal.ts';
 import { createWebhook, disableWebhook, enableWebhook } from '../../src/webhooks/manage-webhooks.ts';
 import {
@@ -88,6 +89,29 @@ describe('R-24 several sets of loops, as several processes have them', () => {
     await more.stop();
   });
 
+  it('give one that dies at its full window no more than 15 requests beside those under way, in all', async () => {
+    const hook = await newHook();
+    const all = [t.workers, ...Array.from({ length: 3 }, () => t.startWorkers())];
+    // Nobody answers until the window is full, and each of those then fails.
+    const underWay: ServerResponse[] = [];
+    hook.receiver.answer = (_request, response) => underWay.push(response);
+    await disableWebhook(deps, hook);
+    await hook.happen(500);
+    await t.sql`
+      UPDATE webhooks SET state = 'enabled', disabled_at = NULL, failures = 0, in_flight_max = 64, is_probing = false
+      WHERE id = ${hook.id}`;
+    for (const workers of all) workers.wakeWebhooks();
+    await hook.receiver.count(64);
+    hook.receiver.answer = (_request, response) => response.writeHead(500).end();
+    for (const response of underWay) response.writeHead(500).end();
+    for (const workers of all) await workers.idle();
+    expect(hook.receiver.inFlightMost).toBe(64);
+    expect(hook.receiver.received.length).toBeLessThanOrEqual(64 + 15);
+    expect(await hook.stored()).toMatchObject({ state: 'disabled', failures: 15 });
+    expect(await hook.left()).toBe(500);
+    for (const workers of all.slice(1)) await workers.stop();
+  });
+
   it('claim no more than the window, whatever one of them saw before it held the row', async () => {
     const hook = await newHook();
     await disableWebhook(deps, hook);
@@ -102,6 +126,32 @@ describe('R-24 several sets of loops, as several processes have them', () => {
     expect(await Promise.all([claim(), claim(), claim()])).toEqual(expect.arrayContaining([10, 0, 0]));
     t.clock.advance(leaseMs + 1);
     expect(await claim()).toBe(10);
+  });
+});
+
+describe('R-28 the attempt log', () => {
+  it('is in the order of completion, and of more the last 50 are kept', async () => {
+    const hook = await newHook();
+    const open: { readonly event: string; readonly response: ServerResponse }[] = [];
+    hook.receiver.answer = ({ headers }, response) => open.push({ event: String(headers['service-id']), response });
+    const completed: string[] = [];
+    for (let round = 1; round <= 6; round++) {
+      await hook.happen(10);
+      await hook.receiver.count(10 * round);
+      // The last to come is the first to be answered.
+      for (const { event, response } of open.splice(0).reverse()) {
+        response.writeHead(200 + (completed.length % 3)).end();
+        completed.push(event);
+        const isWritten = async () =>
+          (await listAttempts(t.sql, hook.appId, hook.id)).some(({ eventId }) => encodeId('whe', eventId) === event);
+        while (!(await isWritten())) await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+    await t.workers.idle();
+    const log = await listAttempts(t.sql, hook.appId, hook.id);
+    expect(log.map(({ eventId }) => encodeId('whe', eventId))).toEqual(completed.slice(-50).reverse());
+    const statuses = completed.map((_event, i) => 200 + (i % 3));
+    expect(log.map(({ statusCode }) => statusCode)).toEqual(statuses.slice(-50).reverse());
   });
 });
 

@@ -5,7 +5,7 @@ import { decodeId, type Uuid } from '../../src/platform/ids.ts';
 import { createSeal } from '../../src/platform/seal.ts';
 import { createWebhook } from '../../src/webhooks/manage-webhooks.ts';
 import { findWebhook, type StoredWebhook } from '../../src/webhooks/queries.ts';
-import { type Bundle, type Client, setup, type TestApp } from '../setup.ts';
+import { type Bundle, type Client, type SetupOptions, setup, type TestApp } from '../setup.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../webhook-receiver.ts';
 
 export interface Shop {
@@ -22,8 +22,9 @@ export interface Shop {
 }
 
 /** A service whose webhooks reach receivers on this machine, and do not rest after a failure. */
-export function setupWebhooks(): Promise<Bundle> {
-  return setup({ environment: { OUTBOUND_ALLOW_PORTS: '1024-65535', WEBHOOK_FAILURE_PAUSE_MAX_MS: '0' } });
+export function setupWebhooks(options: Pick<SetupOptions, 'database'> = {}): Promise<Bundle> {
+  const environment = { OUTBOUND_ALLOW_PORTS: '1024-65535', WEBHOOK_FAILURE_PAUSE_MAX_MS: '0' };
+  return setup({ ...options, environment });
 }
 
 const local = { allowCidrs: ['127.0.0.0/8'], allowPorts: '1024-65535', resolve: '', ca: undefined };
