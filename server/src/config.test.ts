@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ConfigError, loadConfig, variables } from './config.ts';
+import { ConfigError, loadConfig, processEnvironment, variables } from './config.ts';
 
 const nowhere = '/nonexistent';
 const names = Object.keys(variables).sort();
@@ -97,5 +97,13 @@ describe('the configuration', () => {
     const text = readFileSync(new URL('../../.env.example', import.meta.url), 'utf8');
     const given = Object.fromEntries([...text.matchAll(/^([A-Z0-9_]+)=(.*)$/gm)].map((match) => [match[1], match[2]]));
     expect(given).toEqual(variables);
+  });
+});
+
+describe('what a process is started with', () => {
+  it('R-27 is threads for names that hang, and two seconds for a name server that does, unless the operator says otherwise', () => {
+    const own = { UV_THREADPOOL_SIZE: '32', RES_OPTIONS: 'timeout:2 attempts:2' };
+    expect(processEnvironment({ PORT: '1' })).toEqual({ ...own, PORT: '1' });
+    expect(processEnvironment({ RES_OPTIONS: 'timeout:9' })).toEqual({ ...own, RES_OPTIONS: 'timeout:9' });
   });
 });

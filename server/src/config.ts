@@ -97,10 +97,11 @@ type Variable = keyof typeof variables;
 
 /**
  * What a process of the service is started with. libuv answers lookups of names on half of its threads, two by default: two names that
- * are never resolved would keep all others from being asked for.
+ * are never resolved would keep all others from being asked for. And glibc waits for a name server that says nothing for five seconds
+ * before it asks the next one, which is all the time that an endpoint has, and twice.
  */
-export function processEnvironment(): NodeJS.ProcessEnv {
-  return { UV_THREADPOOL_SIZE: '32', ...process.env };
+export function processEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
+  return { UV_THREADPOOL_SIZE: '32', RES_OPTIONS: 'timeout:2 attempts:2', ...environment };
 }
 
 /** Reads the environment, and a `.env` file in the working directory beneath it. Throws `ConfigError`. */
