@@ -101,6 +101,8 @@ describe('R-02 the 60 minutes from the first request of a delivery', () => {
     ['are its own: until then it is tried again', hourMs - 1000, 'sent', 120],
   ])('%s', async (_what, awayMs, status, requests) => {
     const t = await setUp();
+    // A wait is of any length from 0 on: none ends before the outage does.
+    t.clock.hold(t.clock.date());
     const id = await queue(t, 60, { ttl: 86_400 });
     t.push.scriptAll((_request, response) => {
       response.writeHead(503);
