@@ -16,7 +16,7 @@ export function addSealCommands(program: Command): void {
 }
 
 async function rotate(): Promise<Answer> {
-  return withDatabase(loadConfig(), async ({ sql, loadSeal }) => {
+  return withDatabase(loadConfig(), async ({ config, sql, loadSeal }) => {
     const deps = { sql, seal: await loadSeal() };
     const done = {
       receipt_keys: await resealReceiptKeys(deps),
@@ -28,8 +28,8 @@ async function rotate(): Promise<Answer> {
     const unreadable = Object.values(done).flatMap((each) => each.unreadable);
     const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
     const lines = [
-      total === 0 ? 'Nothing was left to seal with MASTER_KEY.' : `Sealed with MASTER_KEY: ${describe(counts)}.`,
-      ...(unreadable.length === 0 ? ['MASTER_KEY_PREVIOUS can go.'] : []),
+      total === 0 ? 'Every secret is sealed with the master key already.' : `Sealed with the master key: ${describe(counts)}.`,
+      ...(unreadable.length === 0 && config.masterKeyPrevious !== null ? ['MASTER_KEY_PREVIOUS can go.'] : []),
     ];
     return {
       document: { key_id: deps.seal.keyId, resealed: counts, unreadable },

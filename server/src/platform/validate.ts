@@ -50,9 +50,9 @@ function translate(
         ? one('required', `${name} is required.`)
         : one('invalid_type', `${name} must be ${article(issue.expected)}.`);
     case 'too_small':
-      return one('too_small', `${name} is too small: at least ${issue.minimum} ${unitOf(issue.origin)}.`);
+      return one('too_small', `${name} is too small: at least ${issue.minimum}${unitOf(issue.origin)}.`);
     case 'too_big':
-      return one('too_big', `${name} is too large: at most ${issue.maximum} ${unitOf(issue.origin)}.`);
+      return one('too_big', `${name} is too large: at most ${issue.maximum}${unitOf(issue.origin)}.`);
     case 'invalid_format':
       return one(
         'invalid_format',
@@ -106,8 +106,9 @@ function article(type: string): string {
   return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
 }
 
+// With the space before it: a number is its own unit.
 function unitOf(origin: string): string {
-  if (origin === 'string') return 'characters';
-  if (origin === 'array' || origin === 'set' || origin === 'map') return 'items';
+  if (origin === 'string') return ' characters';
+  if (origin === 'array' || origin === 'set' || origin === 'map') return ' items';
   return '';
 }

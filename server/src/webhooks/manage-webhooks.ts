@@ -56,7 +56,7 @@ export async function createWebhook(
 export function checkKind(kind: string): EventKind {
   const known = eventKinds.find((each) => each === kind);
   if (known) return known;
-  const message = `There is no event '${kind.slice(0, 64)}'.`;
+  const message = `There is no event '${kind.slice(0, 64)}'; there are ${eventKinds.join(', ')}.`;
   const issue: Issue = { path: ['events'], code: 'invalid_value', message, allowed: eventKinds };
   throw invalid([issue]);
 }

@@ -40,7 +40,7 @@ function expectError({ status, headers, body }: Response, code: string): void {
   const [wantedStatus, , extra] = table.find(([, error]) => error === code) ?? [0, '', []];
   expect({ status, error: body.error }).toEqual({ status: wantedStatus, error: code });
   expect(Object.keys(body)).toEqual(['error', 'message', ...extra, 'request_id']);
-  expect(body.message).toMatch(/^\S.*[.>]$/);
+  expect(body.message).toMatch(/^\S.*[^\s][.>]$/);
   expect(body.request_id).toMatch(/^req_[0-9A-Za-z]{22}$/);
   expect(headers.get('x-request-id')).toBe(body.request_id);
   expect(headers.get('content-type')).toBe('application/json; charset=utf-8');

@@ -104,7 +104,7 @@ describe('R-45 seal rotate', () => {
     const again = await cli.runWith({ MASTER_KEY: bothKeys.MASTER_KEY }, 'seal', 'rotate');
     expect(again).toMatchObject({
       status: 0,
-      stdout: 'Nothing was left to seal with MASTER_KEY.\nMASTER_KEY_PREVIOUS can go.\n',
+      stdout: 'Every secret is sealed with the master key already.\n',
     });
   });
 
@@ -116,7 +116,7 @@ describe('R-45 seal rotate', () => {
     await cli.sql`UPDATE credentials SET secret = ${lost} WHERE app_id = ${app} AND id = 2`;
     const { status, stdout, stderr } = await cli.runWith(bothKeys, 'seal', 'rotate');
     expect(status).toBe(1);
-    expect(stdout).toMatch(/^Sealed with MASTER_KEY: /);
+    expect(stdout).toMatch(/^Sealed with the master key: /);
     expect(stdout).not.toContain('can go');
     expect(stderr).toMatch(/Neither MASTER_KEY nor MASTER_KEY_PREVIOUS opens credential 2 of app_\w{22}\.\n$/);
     expect(await recordsByKey()).toMatchObject({ [stranger.keyId]: 1 });
