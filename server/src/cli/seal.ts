@@ -28,7 +28,9 @@ async function rotate(): Promise<Answer> {
     const unreadable = Object.values(done).flatMap((each) => each.unreadable);
     const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
     const lines = [
-      total === 0 ? 'Every secret is sealed with the master key already.' : `Sealed with the master key: ${describe(counts)}.`,
+      total === 0
+        ? 'Every secret is sealed with the master key already.'
+        : `Sealed with the master key: ${describe(counts)}.`,
       ...(unreadable.length === 0 && config.masterKeyPrevious !== null ? ['MASTER_KEY_PREVIOUS can go.'] : []),
     ];
     return {
