@@ -1,6 +1,7 @@
 // The most that the same database takes of the same rows: one multi-row insert of fifty events after the other on a few
 // connections, each durable, into a table like a month of `events`. No HTTP, no ids looked up, nothing counted.
 
+import { ensurePartitionsAt } from '../../../server/src/events/partitions.ts';
 import { insertEvents } from '../../../server/src/events/queries.ts';
 import { openPool, type Sql } from '../../../server/src/platform/db.ts';
 import { mintUuid } from '../../../server/src/platform/ids.ts';
@@ -22,7 +23,7 @@ export interface BareRun {
 }
 
 const eventsAtOnce = 50;
-/** Before all that the service makes partitions for, and never looked at by anyone. */
+/** In a partition of its own, and never looked at by anyone. */
 const fromMs = Date.parse('2001-01-01T00:00:00Z');
 let opened: { readonly sql: Sql; readonly appId: string; readonly deviceIds: readonly string[] } | undefined;
 let made = 0;
@@ -30,11 +31,9 @@ let made = 0;
 serveParent(async (question: ToBareInserts): Promise<BareRun | undefined> => {
   if (question.type === 'run') return run(question.seconds, question.connections);
   const { databaseUrl: url, appId, deviceIds } = question;
-  opened = {
-    sql: openPool({ url, connectionsMax: 8, name: 'bare inserts', statementTimeoutMs: 60_000 }),
-    appId,
-    deviceIds,
-  };
+  const sql = openPool({ url, connectionsMax: 8, name: 'bare inserts', statementTimeoutMs: 60_000 });
+  await ensurePartitionsAt(sql, { atMs: fromMs, nowMs: Date.now(), waitMs: 2_000 });
+  opened = { sql, appId, deviceIds };
   return undefined;
 });
 

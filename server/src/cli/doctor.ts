@@ -8,7 +8,8 @@ import { keysAmong, previewsMin } from '../audience/follow-use.ts';
 import { listFieldsInUse, listFollowingIndexes } from '../audience/index-queries.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { listPartitions, partitionsAround } from '../delivery/partitions.ts';
-import { listMonths, monthsAround, partitionedTables } from '../events/partitions.ts';
+import { listSpans, partitionedTables } from '../events/partitions.ts';
+import { monthOf, monthsAround } from '../events/spans.ts';
 import { clientAddressFinder } from '../platform/client-address.ts';
 import { isDatabaseDown, type Sql } from '../platform/db.ts';
 import { encodeId } from '../platform/ids.ts';
@@ -124,11 +125,16 @@ async function checkPartitions(sql: Sql): Promise<Finding> {
   const nowMs = await readServerMs(sql);
   const months = monthsAround(nowMs, null).filter(({ to }) => to.getTime() > nowMs);
   const existing = await listPartitions(sql);
-  const monthly = await Promise.all(partitionedTables.map((table) => listMonths(sql, table)));
+  const monthly = await Promise.all(partitionedTables.map((table) => listSpans(sql, table)));
   return judgePartitions({
     weeks: partitionsAround(nowMs).map(({ name }) => name),
     months: partitionedTables.flatMap((table) => months.map(({ name }) => `${table}_${name}`)),
-    existing: new Set([...existing, ...monthly.flat()].map(({ name }) => name)),
+    existing: new Set([
+      ...existing.map(({ name }) => name),
+      ...partitionedTables.flatMap((table, i) =>
+        (monthly[i] ?? []).map(({ from }) => `${table}_${monthOf(from.getTime()).name}`),
+      ),
+    ]),
   });
 }
 

@@ -4,20 +4,18 @@ import { type Sql, type Tx, transaction } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { propertiesPerNameMax } from './catalog-queries.ts';
 import { aloneWithTotals } from './fold-totals.ts';
-import { monthOf } from './partitions.ts';
 import { findKeptSince } from './retention-queries.ts';
+import { monthOf } from './spans.ts';
 import { dayMs } from './totals.ts';
 import {
-  addMissingCounts,
   addMissingProperties,
-  correctCounts,
-  deleteCounts,
   deleteDeltas,
   deleteEventNames,
   deleteRollups,
   findTimesOfEvents,
   insertRollups,
   listDaysOfEvents,
+  repairDayCounts,
   type Span,
   upsertEventNames,
 } from './totals-queries.ts';
@@ -93,13 +91,13 @@ async function rebuildDay(sql: Sql, appId: Uuid, day: Span): Promise<number> {
     await deleteRollups(tx, appId, day);
     return insertRollups(tx, appId, day);
   });
-  for (const work of [addMissingCounts, correctCounts, deleteCounts]) {
-    await transaction(sql, async (tx) => {
+  const repair = (): Promise<boolean> =>
+    transaction(sql, async (tx) => {
       // A day that was written since statistics were taken looks empty: then the planner would hold each of its rows against each.
       await tx`SET LOCAL enable_nestloop = off`;
-      await work(tx, appId, day);
+      return repairDayCounts(tx, appId, day);
     });
-  }
+  if (await repair()) await repair();
   await addMissingProperties(sql, appId, day, propertiesPerNameMax);
   return events;
 }

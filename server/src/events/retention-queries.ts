@@ -1,12 +1,19 @@
 // SQL: what is kept of events, and what may go.
 import type { Sql, Tx } from '../platform/db.ts';
+import type { Times } from './spans.ts';
 
-/** The partitions of a table that bear the name of a month, each with its bounds as PostgreSQL writes them. */
-export async function listAttachedMonths(sql: Sql, table: string): Promise<{ name: string; bound: string }[]> {
-  return sql<{ name: string; bound: string }[]>`
+/** The partitions of a table that bear the name of a month or a year, each with its bounds as PostgreSQL writes them. */
+export async function listAttachedSpans(tx: Tx, table: string): Promise<{ name: string; bound: string }[]> {
+  return tx<{ name: string; bound: string }[]>`
     SELECT c.relname::text AS name, pg_get_expr(c.relpartbound, c.oid) AS bound
     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-    WHERE i.inhparent = ${table}::regclass AND c.relname ~ ('^' || ${table}::text || '_[0-9]{6}$')`;
+    WHERE i.inhparent = ${table}::regclass AND c.relname ~ ('^' || ${table}::text || '_[0-9]{4}([0-9]{2})?(_[0-9]+)?$')`;
+}
+
+/** Is there a table, or anything else, of this name? */
+export async function isNameTaken(tx: Tx, name: string): Promise<boolean> {
+  const [row] = await tx<{ isTaken: boolean }[]>`SELECT to_regclass(${name}) IS NOT NULL AS is_taken`;
+  return row?.isTaken ?? false;
 }
 
 /** From when on are all events kept? Null: nothing was ever removed. */
@@ -22,20 +29,24 @@ export async function raiseKeptSince(sql: Sql, keptSince: Date): Promise<void> {
     ON CONFLICT (is_only) DO UPDATE SET kept_since = greatest(event_retention.kept_since, excluded.kept_since)`;
 }
 
-/** The oldest event outside all months; null: there is none. */
-export async function findOldestOutside(sql: Sql): Promise<Date | null> {
-  const [row] = await sql<{ oldest: Date | null }[]>`SELECT min(at) AS oldest FROM events_default`;
+/** The oldest event of a span of time; null: there is none. */
+export async function findOldestEvent(sql: Sql, { from, to }: Times): Promise<Date | null> {
+  const [row] = await sql<
+    { oldest: Date | null }[]
+  >`SELECT min(at) AS oldest FROM events WHERE at >= ${from} AND at < ${to}`;
   return row?.oldest ?? null;
 }
 
-/** Removes events outside all months from before an instant. Nobody else touches them: they happened long ago. */
-export async function deleteEventsOutside(sql: Sql, before: Date): Promise<void> {
-  await sql`DELETE FROM events_default WHERE at < ${before}`;
+/** Removes the events of a span of time. */
+export async function deleteEvents(sql: Sql, { from, to }: Times): Promise<void> {
+  await sql`DELETE FROM events WHERE at >= ${from} AND at < ${to}`;
 }
 
-/** The same of their daily counts; the instant is a day's first. */
-export async function deleteDaysOutside(sql: Sql, before: Date): Promise<void> {
-  await sql`DELETE FROM subject_events_default WHERE day < (${before}::timestamptz AT TIME ZONE 'UTC')::date`;
+/** The same of daily counts; the instants are days' first. */
+export async function deleteDays(sql: Sql, { from, to }: Times): Promise<void> {
+  await sql`
+    DELETE FROM subject_events
+    WHERE day >= (${from}::timestamptz AT TIME ZONE 'UTC')::date AND day < (${to}::timestamptz AT TIME ZONE 'UTC')::date`;
 }
 
 /** Forgets the ids of events from a span of time; a null start is the beginning. */

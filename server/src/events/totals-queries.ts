@@ -97,53 +97,41 @@ export async function deleteEventNames(tx: Tx, appId: Uuid): Promise<void> {
       AND NOT EXISTS (SELECT FROM rollups r WHERE r.app_id = n.app_id AND r.name = n.name)`;
 }
 
-// A day's counts as its events have them. Events of nobody are not counted.
-const countedDay = (tx: Tx, appId: Uuid, { from, to }: Span) => tx`
-  SELECT name, subject_id, count(*)::int AS count, max(at) AS last_at FROM events
-  WHERE app_id = ${appId} AND at >= ${from} AND at < ${to} AND (device_id IS NOT NULL OR external_id IS NOT NULL)
-  GROUP BY name, subject_id`;
-
-const dayOf = (tx: Tx, { from }: Span) => tx`(${from}::timestamptz AT TIME ZONE 'UTC')::date`;
-
-/** Adds what the daily counts lack; a count that ingest adds to meanwhile has both. */
-export async function addMissingCounts(tx: Tx, appId: Uuid, day: Span): Promise<void> {
-  await tx`
-    INSERT INTO subject_events (app_id, name, subject_id, day, count, last_at)
-    SELECT ${appId}, c.name, c.subject_id, ${dayOf(tx, day)}, c.count - coalesce(s.count, 0), c.last_at
-    FROM (${countedDay(tx, appId, day)}) AS c
-    LEFT JOIN subject_events s ON s.app_id = ${appId} AND s.name = c.name AND s.subject_id = c.subject_id
-      AND s.day = ${dayOf(tx, day)}
-    WHERE c.count > coalesce(s.count, 0) ORDER BY c.name, c.subject_id
-    ON CONFLICT (app_id, name, subject_id, day) DO UPDATE SET
-      count = subject_events.count + excluded.count, last_at = greatest(subject_events.last_at, excluded.last_at)`;
-}
-
-/** Corrects daily counts that are too high or too late. One that ingest changes meanwhile is left for another time. */
-export async function correctCounts(tx: Tx, appId: Uuid, day: Span): Promise<void> {
-  await tx`
-    UPDATE subject_events AS s SET count = c.count, last_at = c.last_at
-    FROM (
-      SELECT c.name, c.subject_id, c.count, c.last_at, w.count AS wrong_count, w.last_at AS wrong_last_at
-      FROM (${countedDay(tx, appId, day)}) AS c
-      JOIN subject_events w ON w.app_id = ${appId} AND w.name = c.name AND w.subject_id = c.subject_id
-        AND w.day = ${dayOf(tx, day)}
-      WHERE w.count > c.count OR (w.count = c.count AND w.last_at <> c.last_at)
-    ) AS c
-    WHERE s.app_id = ${appId} AND s.name = c.name AND s.subject_id = c.subject_id AND s.day = ${dayOf(tx, day)}
-      AND s.count = c.wrong_count AND s.last_at = c.wrong_last_at`;
-}
-
-/** Removes daily counts that no event stands for. */
-export async function deleteCounts(tx: Tx, appId: Uuid, day: Span): Promise<void> {
-  await tx`
-    DELETE FROM subject_events AS s
-    USING (
-      SELECT w.name, w.subject_id, w.count FROM subject_events w
-      LEFT JOIN (${countedDay(tx, appId, day)}) AS c ON c.name = w.name AND c.subject_id = w.subject_id
-      WHERE w.app_id = ${appId} AND w.day = ${dayOf(tx, day)} AND c.name IS NULL
-    ) AS gone
-    WHERE s.app_id = ${appId} AND s.name = gone.name AND s.subject_id = gone.subject_id AND s.day = ${dayOf(tx, day)}
-      AND s.count = gone.count`;
+/**
+ * Makes a day's counts what its events say; events of nobody are not counted. What ingest adds meanwhile stays added, and a count that
+ * is too high and that it changes meanwhile is left for another time. Both sides are read once and joined whole, whatever the planner
+ * believes of a day that was just written. True: some were too low and too late at once, and are too late still.
+ */
+export async function repairDayCounts(tx: Tx, appId: Uuid, { from, to }: Span): Promise<boolean> {
+  const day = tx`(${from}::timestamptz AT TIME ZONE 'UTC')::date`;
+  const same = tx`s.app_id = ${appId} AND s.name = w.name AND s.subject_id = w.subject_id AND s.day = ${day}`;
+  const [row] = await tx<{ isLate: boolean }[]>`
+    WITH wrong AS MATERIALIZED (
+      SELECT name, subject_id, c.count, c.last_at, d.count AS wrong_count, d.last_at AS wrong_last_at
+      FROM (
+        SELECT name, subject_id, count(*)::int AS count, max(at) AS last_at FROM events
+        WHERE app_id = ${appId} AND at >= ${from} AND at < ${to} AND (device_id IS NOT NULL OR external_id IS NOT NULL)
+        GROUP BY name, subject_id
+      ) AS c
+      FULL JOIN (
+        SELECT name, subject_id, count, last_at FROM subject_events WHERE app_id = ${appId} AND day = ${day}
+      ) AS d USING (name, subject_id)
+      WHERE (c.count, c.last_at) IS DISTINCT FROM (d.count, d.last_at)
+    ), added AS (
+      INSERT INTO subject_events (app_id, name, subject_id, day, count, last_at)
+      SELECT ${appId}, name, subject_id, ${day}, count - coalesce(wrong_count, 0), last_at FROM wrong
+      WHERE count > coalesce(wrong_count, 0) ORDER BY name, subject_id
+      ON CONFLICT (app_id, name, subject_id, day) DO UPDATE SET
+        count = subject_events.count + excluded.count, last_at = greatest(subject_events.last_at, excluded.last_at)
+    ), corrected AS (
+      UPDATE subject_events AS s SET count = w.count, last_at = w.last_at FROM wrong AS w
+      WHERE ${same} AND w.count <= w.wrong_count AND s.count = w.wrong_count AND s.last_at = w.wrong_last_at
+    ), deleted AS (
+      DELETE FROM subject_events AS s USING wrong AS w
+      WHERE ${same} AND w.count IS NULL AND s.count = w.wrong_count
+    )
+    SELECT EXISTS (SELECT FROM wrong WHERE count > wrong_count AND last_at < wrong_last_at) AS is_late`;
+  return row?.isLate ?? false;
 }
 
 /** Adds to the catalog what the events of a span have and it lacks, up to so many properties of a name; without samples. */

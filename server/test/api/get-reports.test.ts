@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ensureDeliveryPartitions } from '../../src/delivery/partitions.ts';
+import { ensurePartitionsAt } from '../../src/events/partitions.ts';
 import { decodeId } from '../../src/platform/ids.ts';
 import { reportEngagement } from '../../src/reports/engagement.ts';
 import { reportRevenue } from '../../src/reports/revenue.ts';
@@ -363,10 +364,13 @@ describe('the other reports', () => {
 
 describe('what a report reads', () => {
   /** Purchases and sessions of nobody, of which nothing is settled. */
-  const addEvents = (t: Bundle, at: string, count: number) => t.sql`
-    INSERT INTO events (app_id, subject_id, id, name, at, amount, currency)
-    SELECT ${t.app.id}, gen_random_uuid(), gen_random_uuid(), name, ${at}::timestamptz, amount, currency
-    FROM generate_series(1, ${count}::int), (VALUES ('purchase', 1, 'EUR'), ('session_start', NULL, NULL)) AS e (name, amount, currency)`;
+  const addEvents = async (t: Bundle, at: string, count: number): Promise<void> => {
+    await ensurePartitionsAt(t.sql, { atMs: Date.parse(at), nowMs: t.clock.nowMs(), waitMs: 10_000 });
+    await t.sql`
+      INSERT INTO events (app_id, subject_id, id, name, at, amount, currency)
+      SELECT ${t.app.id}, gen_random_uuid(), gen_random_uuid(), name, ${at}::timestamptz, amount, currency
+      FROM generate_series(1, ${count}::int), (VALUES ('purchase', 1, 'EUR'), ('session_start', NULL, NULL)) AS e (name, amount, currency)`;
+  };
 
   it('engagement: nothing that was bought before its range', async () => {
     const t = await setUp();

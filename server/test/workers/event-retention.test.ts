@@ -1,6 +1,8 @@
+import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { ensureEventPartitions, monthOf } from '../../src/events/partitions.ts';
+import { ensureEventPartitions } from '../../src/events/partitions.ts';
 import { rebuildEventTotals } from '../../src/events/rebuild-event-totals.ts';
+import { monthOf } from '../../src/events/spans.ts';
 import { transaction } from '../../src/platform/db.ts';
 import { type Bundle, setup } from '../setup.ts';
 
@@ -46,43 +48,90 @@ describe('partitions of events', () => {
     await Promise.all(Array.from({ length: 3 }, () => ensureEventPartitions(t.sql, { nowMs })));
     for (const table of ['events', 'subject_events']) {
       const made = await partitionsOf(t, table);
-      expect(made.slice(-7)).toEqual(['203102', '203103', '203104', '203105', '203106', '203107', 'default']);
+      expect(made.slice(-6)).toEqual(['203102', '203103', '203104', '203105', '203106', '203107']);
     }
     const [spread] = await t.sql<{ bound: string }[]>`
       SELECT pg_get_expr(relpartbound, oid) AS bound FROM pg_class WHERE relname = 'events_203102'`;
     expect(spread?.bound).toBe("FOR VALUES FROM ('2031-02-01 00:00:00+00') TO ('2031-03-01 00:00:00+00')");
   });
 
-  it('take each event by when it happened, and what is older than all of them stands apart', async () => {
+  it('are made for events of any time when these come, and for the far past by years', async () => {
     const t = await setUp();
     await trackAll(t);
+    const old = ['2024-02-29T12:00:00Z', '2000-01-01T00:00:00+14:00', '2003-12-31T23:59:59Z'];
+    const events = old.map((occurred_at) => ({ name: 'a', external_id: 'u-1', occurred_at }));
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => t.server.post('/v1/events', { events: [...events, { name: 'b' }] })),
+    );
+    expect(answers.map(({ body }) => body.accepted)).toEqual([4, 4, 4, 4, 4]);
     const month = (days: number) => monthOf(t.clock.nowMs() - days * dayMs).name;
-    expect(await rowsIn(t, `events_${month(0)}`)).toBeGreaterThan(0);
-    expect(await rowsIn(t, `subject_events_${month(40)}`)).toBeGreaterThan(0);
-    expect(await rowsIn(t, 'events_default')).toBeGreaterThan(0);
+    for (const table of ['events', 'subject_events']) {
+      expect(await rowsIn(t, `${table}_${month(100)}`)).toBeGreaterThan(0);
+      const made = await partitionsOf(t, table);
+      expect(made).toEqual(expect.arrayContaining(['1999', '2003', '202402', month(0), month(70)]));
+      expect(made).not.toContain('default');
+    }
+    expect(await rowsIn(t, 'events_1999')).toBe(5);
+    expect(await rowsIn(t, 'subject_events_2003')).toBe(2);
   });
 
-  it('are left for the next time while somebody reads events, so that no start waits or fails for it', async () => {
+  it('are made anew where somebody has detached one to keep it', async () => {
     const t = await setUp();
-    const nowMs = Date.parse('2031-05-17T12:00:00Z');
+    const event = { name: 'a', external_id: 'u-1', occurred_at: '2019-05-05T12:00:00Z' };
+    await t.server.post('/v1/events', event);
+    await t.sql`ALTER TABLE events DETACH PARTITION events_2019`;
+    expect((await t.server.post('/v1/events', event)).status).toBe(200);
+    expect([await rowsIn(t, 'events_2019'), await rowsIn(t, 'events')]).toEqual([1, 1]);
+    expect(await partitionsOf(t, 'events')).toContain('2019_2');
+  });
+
+  it('are made while somebody reads events, and nobody waits for it', async () => {
+    const t = await setUp();
     await transaction(t.sql, async (reader) => {
       await reader`SELECT count(*) FROM events`;
-      await ensureEventPartitions(t.sql, { nowMs });
-      expect(await partitionsOf(t, 'events')).not.toContain('203105');
+      await reader`SELECT count(*) FROM subject_events`;
+      const events = [{ name: 'a', external_id: 'u-1', occurred_at: '2019-05-05T12:00:00Z' }];
+      expect((await t.server.post('/v1/events', { events })).status).toBe(200);
+      expect(await partitionsOf(t, 'events')).toContain('2019');
     });
-    await ensureEventPartitions(t.sql, { nowMs });
-    expect(await partitionsOf(t, 'events')).toContain('203105');
   });
 
-  it('leave a month to the DEFAULT partition whose events came before its own was made', async () => {
+  it('503 where an ALTER of the whole table does not let one be made, and nothing is stored; later it is taken', async () => {
     const t = await setUp();
-    await t.sql`
-      INSERT INTO events (app_id, subject_id, id, name, at) VALUES (${t.app.id}, ${t.app.id}, ${t.app.id}, 'a', '2031-05-02')`;
-    await ensureEventPartitions(t.sql, { nowMs: Date.parse('2031-05-17T12:00:00Z') });
-    const made = await partitionsOf(t, 'events');
-    expect(made).not.toContain('203105');
-    expect(made).toContain('203106');
-    expect(await rowsIn(t, 'events')).toBe(1);
+    const event = { name: 'a', id: '1', occurred_at: '2019-05-05T12:00:00Z' };
+    await transaction(t.sql, async (holder) => {
+      await holder`LOCK TABLE subject_events IN SHARE UPDATE EXCLUSIVE MODE`;
+      expect((await t.server.post('/v1/events', event)).status).toBe(503);
+      expect((await t.server.post('/v1/events', { name: 'b' })).status).toBe(200);
+    });
+    expect(await rowsIn(t, 'event_ids')).toBe(0);
+    expect((await t.server.post('/v1/events', event)).body).toEqual({ accepted: 1, duplicates: 0 });
+  });
+
+  it('of a DEFAULT partition that there was before are made by the migration, which moves its rows', async () => {
+    const t = await setUp();
+    const migration = await readFile(
+      new URL('../../migrations/0031_partitions_without_default.sql', import.meta.url),
+      'utf8',
+    );
+    await t.sql`CREATE TABLE events_default PARTITION OF events DEFAULT`;
+    await t.sql`CREATE TABLE subject_events_default PARTITION OF subject_events DEFAULT`;
+    const times = ['2003-05-05T12:00:00Z', '2003-05-31T23:59:59.999Z', '2024-02-29T00:00:00Z', '1999-12-31T23:00:00Z'];
+    for (const at of times) {
+      await t.sql`
+        INSERT INTO events (app_id, subject_id, id, name, at, properties)
+        VALUES (${t.app.id}, ${t.app.id}, ${t.app.id}, 'a', ${at}, '{"a":1}')`;
+      await t.sql`
+        INSERT INTO subject_events (app_id, name, subject_id, day, count, last_at)
+        VALUES (${t.app.id}, 'a', ${t.app.id}, (${at}::timestamptz AT TIME ZONE 'UTC')::date, 1, ${at})`;
+    }
+    await t.sql.unsafe(migration).simple();
+    for (const table of ['events', 'subject_events']) {
+      expect(await rowsIn(t, table)).toBe(4);
+      expect(await rowsIn(t, `${table}_200305`)).toBe(2);
+      expect(await partitionsOf(t, table)).toEqual(expect.arrayContaining(['199912', '200305', '202402']));
+      expect(await partitionsOf(t, table)).not.toContain('default');
+    }
   });
 });
 
@@ -98,7 +147,7 @@ describe('EVENT_RETENTION_DAYS', () => {
       expect([table, await rowsIn(t, table)]).toEqual([table, kept.length]);
     }
     for (const table of ['events', 'subject_events']) {
-      const months = (await partitionsOf(t, table)).filter((name) => name !== 'default');
+      const months = await partitionsOf(t, table);
       expect(months[0]).toBe(monthOf(from.getTime()).name);
     }
     expect(await summed(t)).toEqual(before);
@@ -110,6 +159,24 @@ describe('EVENT_RETENTION_DAYS', () => {
     await upkeep(t);
     expect(await rowsIn(t, 'events')).toBe(kept.length);
     expect(await rowsIn(t, 'event_ids')).toBe(kept.length);
+  });
+
+  it('takes of a year of the far past what is old enough, and the whole of it later', async () => {
+    const year = new Date().getUTCFullYear() - 5;
+    const days = Math.floor((Date.now() - Date.UTC(year, 6, 1)) / dayMs);
+    const t = await setUp(String(days));
+    const events = ['03-03', '06-30', '07-02', '12-12'].map((day, i) => ({
+      ...{ name: 'a', id: `id-${i}`, external_id: 'u-1', occurred_at: `${year}-${day}T12:00:00Z` },
+    }));
+    expect((await t.server.post('/v1/events', { events })).body.accepted).toBe(4);
+    await upkeep(t);
+    for (const table of ['events', 'subject_events', 'event_ids', `events_${year}`]) {
+      expect([table, await rowsIn(t, table)]).toEqual([table, 2]);
+    }
+    t.clock.advance(200 * dayMs);
+    await upkeep(t);
+    expect(await partitionsOf(t, 'events')).not.toContain(String(year));
+    expect(await rowsIn(t, 'event_ids')).toBe(0);
   });
 
   it('keeps events for ever where it is not set', async () => {

@@ -169,6 +169,11 @@ describe('rebuildEventTotals', () => {
     const shape = (events: typeof catalog) =>
       events.map(({ properties, ...rest }) => ({ ...rest, keys: properties.map(({ key, type }) => `${key} ${type}`) }));
     expect(shape(again)).toEqual(shape(catalog));
+
+    // Too low and too late at once.
+    await t.sql`UPDATE subject_events SET count = 1, last_at = now() WHERE app_id = ${app.id} AND count = 2`;
+    await rebuildEventTotals(t.sql, request);
+    await expectExact(app);
   });
 
   it('stays within its span, widened to whole days, and may be repeated', async () => {
