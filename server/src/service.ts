@@ -25,8 +25,7 @@ import { createMessageWatches } from './delivery/message-watch.ts';
 import { batchesChannel } from './delivery/queries.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
 import { createSenders } from './delivery/senders.ts';
-import { createKnownNames } from './events/event-names.ts';
-import { createKnownProperties } from './events/known-properties.ts';
+import { createTrack } from './events/track-events.ts';
 import { type HttpDeps, routesOf } from './http.ts';
 import { createFinishes } from './messages/await-report.ts';
 import { isStillSending } from './messages/cancel-message.ts';
@@ -328,8 +327,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     endpointRules,
     ledger,
     receiptKeys: instance.receiptKeys,
-    knownProperties: createKnownProperties(),
-    knownNames: createKnownNames(),
+    trackEvents: createTrack({ sql, txSql, clock, waitMs }),
     retentionDays: config.retentionDays,
     fieldUses: createFieldUses({ sql: txSql, clock, log }),
     run,

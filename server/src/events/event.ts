@@ -72,10 +72,7 @@ export function readEvent(given: unknown, at: Path, issues: Issue[]): EventGiven
     );
     return undefined;
   }
-  return {
-    ...{ name, properties: stored, propertiesText, purchase },
-    ...{ deviceId, externalId, id, occurredAtMs },
-  };
+  return { name, properties: stored, propertiesText, purchase, deviceId, externalId, id, occurredAtMs };
 }
 
 /** An issue for a field that nobody knows. */

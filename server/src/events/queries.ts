@@ -5,15 +5,16 @@ import type { Uuid } from '../platform/ids.ts';
 import type { DayCount, Delta, StoredEvent } from './totals.ts';
 
 export interface EventKey {
-  readonly key: Uuid;
+  /** 32 hex digits. */
+  readonly key: string;
   readonly atMs: number;
 }
 
 /**
- * Which of these keys are new? They are seen from now on. In the order given, which must be everybody's: it waits for a transaction
- * that is just storing one of them.
+ * Which of these keys are new? They are seen from now on; null: all of them. In the order given, which must be everybody's: it waits
+ * for a transaction that is just storing one of them.
  */
-export async function insertEventKeys(tx: Tx, appId: Uuid, keys: readonly EventKey[]): Promise<Set<Uuid>> {
+export async function insertEventKeys(tx: Tx, appId: Uuid, keys: readonly EventKey[]): Promise<Set<string> | null> {
   const rows = await tx<{ key: Uuid }[]>`
     INSERT INTO event_ids (app_id, key, at)
     SELECT ${appId}, k.key, to_timestamp(k.at_ms / 1000)
@@ -21,7 +22,7 @@ export async function insertEventKeys(tx: Tx, appId: Uuid, keys: readonly EventK
       ${bareArray(keys.map(({ key }) => key))}::uuid[], ${bareArray(keys.map(({ atMs }) => atMs))}::float8[]
     ) AS k (key, at_ms)
     ON CONFLICT DO NOTHING RETURNING key`;
-  return new Set(rows.map(({ key }) => key));
+  return rows.length === keys.length ? null : new Set(rows.map(({ key }) => key.replaceAll('-', '')));
 }
 
 /** Appends events. */

@@ -3,13 +3,15 @@ import type { Caller } from '../apps/caller.ts';
 import type { Route } from '../platform/http-server.ts';
 import { noQuery, validate } from '../platform/validate.ts';
 import { pathOfName, readEvents } from './read-events.ts';
-import { type TrackDeps, trackEvents } from './track-events.ts';
+import type { Track } from './track-events.ts';
 
-export type EventRouteDeps = TrackDeps;
+export interface EventRouteDeps {
+  readonly trackEvents: Track;
+}
 
 const bodyBytesMax = 1024 * 1024;
 
-export function eventRoutes(deps: EventRouteDeps): Route<Caller>[] {
+export function eventRoutes({ trackEvents }: EventRouteDeps): Route<Caller>[] {
   return [
     {
       method: 'POST',
@@ -19,7 +21,7 @@ export function eventRoutes(deps: EventRouteDeps): Route<Caller>[] {
       async handle({ caller, query, body }) {
         validate(noQuery, query);
         const isServer = caller.scope === 'server';
-        const { accepted, duplicates } = await trackEvents(deps, {
+        const { accepted, duplicates } = await trackEvents({
           appId: caller.appId,
           isServer,
           events: readEvents(body, isServer),

@@ -1,4 +1,5 @@
 // What events add to the sums: a count for each subject, name and day, and one for each name and quarter of an hour. Pure.
+import { add, parseDecimal, writePlaces } from '../platform/decimal.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Purchase } from './event.ts';
 
@@ -44,25 +45,29 @@ export function dayCountsOf(events: readonly StoredEvent[]): DayCount[] {
   for (const { name, subjectId, atMs, hasSubject } of events) {
     if (!hasSubject) continue;
     const day = Math.floor(atMs / dayMs);
-    add(counts, `${subjectId}${day} ${name}`, atMs, () => ({ name, subjectId, day, count: 0, lastMs: 0 }));
+    count(counts, `${subjectId}${day} ${name}`, atMs, () => ({ name, subjectId, day, count: 0, lastMs: 0 }));
   }
   return [...counts.values()].sort((a, b) => order(a.name, b.name) || order(a.subjectId, b.subjectId) || a.day - b.day);
 }
 
-/** A purchase has a delta of its own: amounts are added up where decimals are exact. */
+/** One for each name, quarter of an hour and currency. */
 export function deltasOf(events: readonly StoredEvent[]): Delta[] {
-  const purchases: Delta[] = [];
-  const counts = new Map<string, Delta>();
+  const sums = new Map<string, Omit<Delta, 'amount'> & { readonly amounts: string[] }>();
   for (const { name, atMs, purchase } of events) {
-    const bucket = Math.floor(atMs / bucketMs) * bucketMs;
-    const common = { name, bucketMs: bucket };
-    if (purchase) purchases.push({ ...common, ...purchase, count: 1, lastMs: atMs });
-    else add(counts, `${bucket} ${name}`, atMs, () => ({ ...common, currency: '', amount: '0', count: 0, lastMs: 0 }));
+    const at = Math.floor(atMs / bucketMs) * bucketMs;
+    const currency = purchase?.currency ?? '';
+    const key = `${at}${currency} ${name}`;
+    count(sums, key, atMs, () => ({ name, bucketMs: at, currency, count: 0, lastMs: 0, amounts: [] }));
+    if (purchase) sums.get(key)?.amounts.push(purchase.amount);
   }
-  return [...counts.values(), ...purchases];
+  return [...sums.values()].map(({ amounts, ...sum }) => ({ ...sum, amount: sumOf(amounts) }));
 }
 
-function add<Sum extends { count: number; lastMs: number }>(
+function sumOf([first = '0', ...others]: readonly string[]): string {
+  return others.length === 0 ? first : writePlaces(others.map(parseDecimal).reduce(add, parseDecimal(first)));
+}
+
+function count<Sum extends { count: number; lastMs: number }>(
   sums: Map<string, Sum>,
   key: string,
   atMs: number,

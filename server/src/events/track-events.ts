@@ -1,30 +1,39 @@
-// The events of a request are stored, all or none, in one transaction: what was seen before is left out, the rest is appended,
-// counted by day and added to the sums. Locks in the order that the migration of these tables names.
-import { hash } from 'node:crypto';
+// The events of a request are stored, all or none: what was seen before is left out, the rest is appended, counted by day and added
+// to the sums. Requests of an app that come while others of it are being stored are stored together, in one transaction, which costs
+// each of them less; what one of them is refused for is never another's. Locks in the order that the migration of these tables names.
 import { type DeviceOwner, listDeviceOwners } from '../audience/queries.ts';
 import { noteSeen } from '../devices/note-seen.ts';
-import { type Issue, notFound } from '../platform/api-error.ts';
+import { ApiError, type Issue, notFound } from '../platform/api-error.ts';
 import { type Clock, readNowMs } from '../platform/clock.ts';
-import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
+import {
+  isDatabaseDown,
+  isStatementTimeout,
+  repeatOnDeadlock,
+  type Sql,
+  type Tx,
+  transaction,
+} from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
+import { createTogether, type Outcomes } from '../platform/together.ts';
 import { claimPeople } from '../users/claim-people.ts';
 import { upsertEventProperties } from './catalog-queries.ts';
 import type { EventGiven } from './event.ts';
-import { admitNames, type KnownNames } from './event-names.ts';
-import { type KnownProperties, type NewEventProperty, samplesMax } from './known-properties.ts';
+import { eventKey } from './event-key.ts';
+import { admitNames, createKnownNames, type KnownNames } from './event-names.ts';
+import { createKnownProperties, type KnownProperties, samplesMax } from './known-properties.ts';
+import { ensurePartitionsAt, lacksPartition } from './partitions.ts';
 import { addToDays, type EventKey, insertDeltas, insertEventKeys, insertEvents } from './queries.ts';
+import { monthOf } from './spans.ts';
 import { subjectOf } from './subject.ts';
-import { dayCountsOf, deltasOf, type StoredEvent } from './totals.ts';
+import { dayCountsOf, dayMs, deltasOf, type StoredEvent } from './totals.ts';
 
 export interface TrackDeps {
   /** For what is asked first, together with what other requests ask. */
   readonly sql: Sql;
   readonly txSql: Sql;
   readonly clock: Clock;
-  /** What of the event catalog is stored already. */
-  readonly knownProperties: KnownProperties;
-  /** Which names are stored already. */
-  readonly knownNames: KnownNames;
+  /** A request waits so long for its turn and is then refused. */
+  readonly waitMs: number;
 }
 
 export interface TrackEvents {
@@ -41,49 +50,162 @@ export interface TrackedEvents {
   readonly duplicates: number;
 }
 
-/** Throws the 404 for an unknown device, and the 400 for one name too many; then nothing is stored. */
-export async function trackEvents(deps: TrackDeps, request: TrackEvents): Promise<TrackedEvents> {
-  const { appId, events } = request;
-  const deviceIds = [...new Set(events.flatMap(({ deviceId }) => deviceId ?? []))];
+/** Throws the 404 for an unknown device, and the 400 for one name too many; then nothing of the request is stored. */
+export type Track = (request: TrackEvents) => Promise<TrackedEvents>;
+
+/**
+ * Transactions of one app at once in a process: while the database works on one, the next is made ready. Requests of one: five hundred
+ * events, which may have ten megabytes; with more of them each costs hardly less.
+ */
+const turns = { turnsMax: 2, itemsMax: 10 };
+
+interface Group {
+  readonly appId: Uuid;
+  readonly requests: readonly KeyedRequest[];
+  readonly nowMs: number;
+  /** By device; every device that an event names is among them. */
+  readonly owners: ReadonlyMap<Uuid, DeviceOwner>;
+}
+
+interface KeyedRequest extends TrackEvents {
+  /** Of each event that has an id. */
+  readonly keys: readonly (string | null)[];
+}
+
+interface Memory {
+  /** What of the event catalog is stored already. */
+  readonly properties: KnownProperties;
+  /** Which names are stored already. */
+  readonly names: KnownNames;
+}
+
+/** What a process tracks with: it remembers what of the catalog is stored already. */
+export function createTrack(deps: TrackDeps): Track {
+  const memory: Memory = { properties: createKnownProperties(), names: createKnownNames() };
+  const line = createTogether<KeyedRequest, TrackedEvents>(
+    (appId, requests) => trackTogether(deps, memory, appId, requests),
+    { ...turns, waitMs: deps.waitMs },
+  );
+  return (request) => {
+    const { isServer, events } = request;
+    const keys = events.map(({ id, deviceId }) => (id === null ? null : eventKey(isServer ? null : deviceId, id)));
+    return line.run(request.appId, { ...request, keys });
+  };
+}
+
+async function trackTogether(
+  deps: TrackDeps,
+  memory: Memory,
+  appId: Uuid,
+  requests: readonly KeyedRequest[],
+): Promise<Outcomes<TrackedEvents>> {
+  const deviceIds = new Set<Uuid>();
+  for (const { events } of requests) for (const { deviceId } of events) if (deviceId !== null) deviceIds.add(deviceId);
   // The time is asked of the database, and before anything is stored: no later question finds an event in its future.
   const [preciseNowMs, owners] = await Promise.all([
     readNowMs(deps.sql, deps.clock),
-    readOwners(deps.sql, appId, deviceIds),
+    readOwners(deps.sql, appId, [...deviceIds]),
   ]);
-  if (owners.size < deviceIds.length) throw notFound();
-  const known = { nowMs: Math.floor(preciseNowMs), owners };
-  const { accepted, catalogued, named } = await repeatOnDeadlock(() =>
-    transaction(deps.txSql, (tx) => trackIn(tx, deps, request, known)),
-  );
-  // Only now is it certain that the catalog has them.
-  deps.knownProperties.note(appId, catalogued);
-  deps.knownNames.note(appId, named);
-  return { accepted, duplicates: events.length - accepted };
+  const known = { appId, nowMs: Math.floor(preciseNowMs), owners };
+  const outcomes = new Map<KeyedRequest, PromiseSettledResult<TrackedEvents>>();
+  const together: KeyedRequest[] = [];
+  const alone: KeyedRequest[] = [];
+  for (const request of requests) {
+    const { events } = request;
+    if (events.some(({ deviceId }) => deviceId !== null && !owners.has(deviceId))) {
+      outcomes.set(request, { status: 'rejected', reason: notFound() });
+    } else if (events.some(({ name }) => !memory.names.has(appId, name))) alone.push(request);
+    else together.push(request);
+  }
+  const store = async (group: readonly KeyedRequest[]): Promise<void> => {
+    if (group.length === 0) return;
+    try {
+      const tracked = await storeGroup(deps, memory, { ...known, requests: group });
+      for (const [i, value] of tracked.entries()) {
+        const request = group[i];
+        if (request) outcomes.set(request, { status: 'fulfilled', value });
+      }
+    } catch (reason) {
+      const isOfAll = group.length === 1 || isDatabaseDown(reason) || isStatementTimeout(reason);
+      // Whose fault it is shows when each is stored by itself.
+      for (const request of group) {
+        if (isOfAll) outcomes.set(request, { status: 'rejected', reason });
+        else await store([request]);
+      }
+    }
+  };
+  await store(together);
+  // Whether there is room for a new name is judged with all names before it stored.
+  for (const request of alone) await store([request]);
+  return requests.map((request) => outcomes.get(request) ?? { status: 'rejected', reason: new Error('left out') });
 }
 
-async function trackIn(
-  tx: Tx,
-  { clock, knownProperties, knownNames }: TrackDeps,
-  { appId, isServer, events, pathOfName }: TrackEvents,
-  { nowMs, owners }: { readonly nowMs: number; readonly owners: ReadonlyMap<Uuid, DeviceOwner> },
-): Promise<{ accepted: number; catalogued: readonly NewEventProperty[]; named: readonly string[] }> {
-  const names = events.map(({ name }) => name);
-  const named = await admitNames(tx, knownNames, { appId, isServer, names, pathOf: pathOfName });
-  const externalIds = [...new Set(events.flatMap(({ externalId }) => externalId ?? []))];
-  const people = await claimPeople(tx, clock, appId, externalIds);
-  const timed = events.map((event) => ({ event, atMs: Math.min(event.occurredAtMs ?? nowMs, nowMs) }));
-  const fresh = await leaveOutSeen(tx, appId, isServer, timed);
-  if (fresh.length === 0) return { accepted: 0, catalogued: [], named: [] };
+async function readOwners(sql: Sql, appId: Uuid, deviceIds: readonly Uuid[]): Promise<ReadonlyMap<Uuid, DeviceOwner>> {
+  if (deviceIds.length === 0) return new Map();
+  const rows = await listDeviceOwners(sql, appId, deviceIds);
+  return new Map(rows.map((row) => [row.deviceId, row]));
+}
+
+/** What was accepted of each request. All of them are stored, or none and this throws. */
+async function storeGroup(deps: TrackDeps, memory: Memory, group: Group): Promise<readonly TrackedEvents[]> {
+  const { appId } = group;
+  const store = () => repeatOnDeadlock(() => transaction(deps.txSql, (tx) => storeIn(tx, deps.clock, memory, group)));
+  const { tracked, catalogued, named } = await store().catch(async (error: unknown) => {
+    if (!lacksPartition(error)) throw error;
+    // The first events of a time, or retention has just taken it.
+    await makePartitions(deps.txSql, group);
+    return store();
+  });
+  // Only now is it certain that the catalog has them.
+  memory.properties.note(appId, catalogued);
+  memory.names.note(appId, named);
+  return tracked;
+}
+
+/** Seldom needed, and then tens of milliseconds' work: who waits longer waits for somebody who analyzes or alters the table. */
+const partitionWaitMs = 500;
+
+async function makePartitions(sql: Sql, { requests, nowMs }: Group): Promise<void> {
+  const days = new Set(timedEventsOf(requests, nowMs).map(({ atMs }) => Math.floor(atMs / dayMs)));
+  const months = new Set([...days].map((day) => monthOf(day * dayMs).from.getTime()));
+  try {
+    for (const atMs of months) await ensurePartitionsAt(sql, { atMs, nowMs, waitMs: partitionWaitMs });
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== '55P03') throw error;
+    throw new ApiError('unavailable', { retryAfterMs: 1000, cause: error });
+  }
+}
+
+async function storeIn(tx: Tx, clock: Clock, memory: Memory, group: Group) {
+  const { appId, requests, nowMs, owners } = group;
+  const named = await admitNamesOf(tx, memory.names, group);
+  const people = await claimPeople(tx, clock, appId, externalIdsOf(requests));
+  const timed = timedEventsOf(requests, nowMs);
+  const fresh = await leaveOutSeen(tx, appId, timed);
+  const accepted = requests.map(() => 0);
+  for (const { request } of fresh) accepted[request] = (accepted[request] ?? 0) + 1;
+  const tracked = requests.map(({ events }, i): TrackedEvents => {
+    const count = accepted[i] ?? 0;
+    return { accepted: count, duplicates: events.length - count };
+  });
+  if (fresh.length === 0) return { tracked, catalogued: [], named: [] };
   const stored = fresh.map(({ event, atMs }): StoredEvent => {
     const subject = subjectOf(event, people, owners);
     const { name, deviceId, propertiesText, purchase } = event;
     return {
-      ...{ id: mintUuid(nowMs), subjectId: subject.id, hasSubject: subject.isSomebody, name, atMs },
-      ...{ deviceId, externalId: subject.externalId, propertiesText, purchase },
+      id: mintUuid(nowMs),
+      subjectId: subject.id,
+      hasSubject: subject.isSomebody,
+      name,
+      atMs,
+      deviceId,
+      externalId: subject.externalId,
+      propertiesText,
+      purchase,
     };
   });
   const given = fresh.map(({ event }) => event);
-  const catalogued = knownProperties.findNew(appId, given);
+  const catalogued = memory.properties.findNew(appId, given);
   // The name of a repeat is not stored.
   const namesStored = new Set(given.map(({ name }) => name));
   // Sent together, in this order: they wait for no answers.
@@ -94,50 +216,54 @@ async function trackIn(
     addToDays(tx, appId, dayCountsOf(stored)),
     catalogued.length > 0 && upsertEventProperties(tx, appId, catalogued, samplesMax),
   ]);
-  return { accepted: fresh.length, catalogued, named: named.filter((name) => namesStored.has(name)) };
+  return { tracked, catalogued, named: named.filter((name) => namesStored.has(name)) };
 }
 
-async function readOwners(sql: Sql, appId: Uuid, deviceIds: readonly Uuid[]): Promise<ReadonlyMap<Uuid, DeviceOwner>> {
-  if (deviceIds.length === 0) return new Map();
-  const rows = await listDeviceOwners(sql, appId, deviceIds);
-  return new Map(rows.map((row) => [row.deviceId, row]));
+/** Of one request; where there are several, all of their names were known. */
+async function admitNamesOf(tx: Tx, known: KnownNames, { appId, requests }: Group): Promise<readonly string[]> {
+  const [request, ...others] = requests;
+  if (!request || others.length > 0) return [];
+  const { isServer, events, pathOfName } = request;
+  return admitNames(tx, known, { appId, isServer, names: events.map(({ name }) => name), pathOf: pathOfName });
+}
+
+function externalIdsOf(requests: readonly TrackEvents[]): string[] {
+  const ids = new Set<string>();
+  for (const { events } of requests) for (const { externalId } of events) if (externalId !== null) ids.add(externalId);
+  return [...ids];
 }
 
 interface TimedEvent {
   readonly event: EventGiven;
+  readonly key: string | null;
   readonly atMs: number;
+  /** Which of the group's requests it is of. */
+  readonly request: number;
 }
 
-/** Without those whose id was seen before, in an earlier request or in this one. */
-async function leaveOutSeen(
-  tx: Tx,
-  appId: Uuid,
-  isServer: boolean,
-  events: readonly TimedEvent[],
-): Promise<readonly TimedEvent[]> {
-  const firstOf = new Map<Uuid, TimedEvent>();
-  const keyOf = new Map<TimedEvent, Uuid>();
+function timedEventsOf(requests: readonly KeyedRequest[], nowMs: number): TimedEvent[] {
+  return requests.flatMap(({ events, keys }, request) =>
+    events.map((event, i) => {
+      const atMs = Math.min(event.occurredAtMs ?? nowMs, nowMs);
+      return { event, key: keys[i] ?? null, atMs, request };
+    }),
+  );
+}
+
+/** Without those whose id was seen before, in an earlier request or among these. */
+async function leaveOutSeen(tx: Tx, appId: Uuid, events: readonly TimedEvent[]): Promise<readonly TimedEvent[]> {
+  const firstOf = new Map<string, TimedEvent>();
   for (const timed of events) {
-    const { id, deviceId } = timed.event;
-    if (id === null) continue;
-    const key = eventKey(isServer ? null : deviceId, id);
-    keyOf.set(timed, key);
-    if (!firstOf.has(key)) firstOf.set(key, timed);
+    if (timed.key !== null && !firstOf.has(timed.key)) firstOf.set(timed.key, timed);
   }
   if (firstOf.size === 0) return events;
   const keys = [...firstOf].map(([key, { atMs }]): EventKey => ({ key, atMs }));
   keys.sort((a, b) => (a.key < b.key ? -1 : 1));
   const isNew = await insertEventKeys(tx, appId, keys);
   return events.filter((timed) => {
-    const key = keyOf.get(timed);
-    return key === undefined || (isNew.has(key) && firstOf.get(key) === timed);
+    const { key } = timed;
+    return key === null || (firstOf.get(key) === timed && isNew?.has(key) !== false);
   });
-}
-
-/** Sixteen bytes in place of two texts: the table of all ids ever seen is the one that does not fit into memory. */
-function eventKey(deviceId: Uuid | null, id: string): Uuid {
-  const hex = hash('sha256', `${deviceId ?? 'server'} ${id}`, 'hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
 }
 
 /** It is exact to ten minutes (contract 8), so a device in use is seldom written. */

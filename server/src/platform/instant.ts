@@ -3,10 +3,11 @@
 import { z } from 'zod';
 import { issueOf } from './validate.ts';
 
-const form = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d+))?)?(Z|[+-]\d{2}:\d{2})$/;
+const form = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/;
 const yearMin = 2000;
 const yearMax = 2100;
 const minuteMs = 60_000;
+const zero = '0'.charCodeAt(0);
 
 export interface Instant {
   /** Milliseconds since the epoch; finer fractions are cut off. */
@@ -17,26 +18,59 @@ export interface Instant {
 
 /** Undefined for anything else: no offset, an impossible date or time, a year (as written) outside 2000 to 2100. */
 export function parseInstant(text: string): Instant | undefined {
-  const parts = form.exec(text);
-  if (!parts) return undefined;
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0] = parts.slice(1, 6).map(Number);
-  const second = Number(parts[6] ?? 0);
-  const millisecond = Number((parts[7] ?? '').slice(0, 3).padEnd(3, '0'));
+  if (!form.test(text)) return undefined;
+  // Every form begins alike; each field has its place.
+  const year = digitsAt(text, 0, 4);
+  const month = digitsAt(text, 5, 2);
+  const day = digitsAt(text, 8, 2);
+  const hour = digitsAt(text, 11, 2);
+  const minute = digitsAt(text, 14, 2);
+  const hasSeconds = text.charAt(16) === ':';
+  const second = hasSeconds ? digitsAt(text, 17, 2) : 0;
   if (year < yearMin || year > yearMax || hour > 23 || minute > 59 || second > 59) return undefined;
+  if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return undefined;
+  const millisecond = hasSeconds && text.charAt(19) === '.' ? millisecondAt(text, 20) : 0;
+  const offsetMinutes = parseOffset(text);
+  if (offsetMinutes === undefined) return undefined;
   const wallMs = Date.UTC(year, month - 1, day, hour, minute, second, millisecond);
-  const wall = new Date(wallMs);
-  // Date.UTC carries what is too much over into the next month: then the month or the day is not the one that was written.
-  if (wall.getUTCMonth() !== month - 1 || wall.getUTCDate() !== day) return undefined;
-  const offsetMinutes = parseOffset(parts[8] ?? '');
-  return offsetMinutes === undefined ? undefined : { ms: wallMs - offsetMinutes * minuteMs, offsetMinutes };
+  return { ms: wallMs - offsetMinutes * minuteMs, offsetMinutes };
 }
 
+// Digits are known to stand there.
+function digitsAt(text: string, from: number, count: number): number {
+  let number = 0;
+  for (let i = from; i < from + count; i++) number = number * 10 + text.charCodeAt(i) - zero;
+  return number;
+}
+
+// Of a fraction, up to what ends it.
+function millisecondAt(text: string, from: number): number {
+  let ms = 0;
+  let unit = 100;
+  for (let i = from; unit >= 1; i++, unit /= 10) {
+    const digit = text.charCodeAt(i) - zero;
+    if (!(digit >= 0 && digit <= 9)) break;
+    ms += digit * unit;
+  }
+  return ms;
+}
+
+const dayCounts = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+function daysIn(year: number, month: number): number {
+  const isLeap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
+  return month === 2 && isLeap ? 29 : (dayCounts[month - 1] ?? 0);
+}
+
+// The end of an instant.
 function parseOffset(text: string): number | undefined {
-  if (text === 'Z') return 0;
-  const [hours = 0, minutes = 0] = text.slice(1).split(':').map(Number);
+  if (text.endsWith('Z')) return 0;
+  const at = text.length - 6;
+  const hours = digitsAt(text, at + 1, 2);
+  const minutes = digitsAt(text, at + 4, 2);
   if (hours > 23 || minutes > 59) return undefined;
   const size = hours * 60 + minutes;
-  return text.startsWith('-') ? 0 - size : size;
+  return text.charAt(at) === '-' ? 0 - size : size;
 }
 
 /** An instant as it could have been written: on the clock of its offset, to the millisecond. */

@@ -1,6 +1,6 @@
 // The sums of a report by period, name, currency and class. Of the total, what is credited to no message is unattributed, so that
 // every purchase is in exactly one class. Pure.
-import { add, type Decimal, subtract, writeDecimal, zero } from './decimal.ts';
+import { add, type Decimal, subtract, writeDecimal, zero } from '../platform/decimal.ts';
 
 interface Sum {
   readonly count: number;

@@ -1,7 +1,7 @@
 // SQL: what became of messages, by message and by period. Their counters, and the marks on their batches, belong to other rooms.
 import type { Fragment, Tx } from '../platform/db.ts';
+import { writeDecimal } from '../platform/decimal.ts';
 import type { Uuid } from '../platform/ids.ts';
-import { writeDecimal } from './decimal.ts';
 import type { Range } from './periods.ts';
 import type { Tallied } from './tally.ts';
 

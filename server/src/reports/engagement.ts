@@ -3,8 +3,8 @@
 import { getAttributionWindowHours } from '../apps/queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
+import { add, type Decimal, parseDecimal, writeDecimal, zero } from '../platform/decimal.ts';
 import type { Uuid } from '../platform/ids.ts';
-import { add, type Decimal, parseDecimal, writeDecimal, zero } from './decimal.ts';
 import {
   type CreditedRevenue,
   type Funnel,

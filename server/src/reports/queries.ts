@@ -1,9 +1,9 @@
 // SQL: the sums that reports show, of whole quarters of an hour from what was summed up beforehand and of what is left at the ends
 // of a range from the rows themselves. Reads what other rooms own, and writes nothing.
 import type { Fragment, Tx } from '../platform/db.ts';
+import { writeDecimal } from '../platform/decimal.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { AttributedName } from './attribution.ts';
-import { writeDecimal } from './decimal.ts';
 import type { Range, SplitRange } from './periods.ts';
 import type { Tallied } from './tally.ts';
 

@@ -6,10 +6,10 @@ import { findKeptSince } from '../events/retention-queries.ts';
 import { notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
+import { parseDecimal } from '../platform/decimal.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { type AttributedName, attributedNames } from './attribution.ts';
 import { type ClassedSums, createClassedSums } from './classed-sums.ts';
-import { parseDecimal } from './decimal.ts';
 import { type Group, periodsOf, type Range, type SplitRange, splitRange } from './periods.ts';
 import {
   isKnownMessage,

@@ -4,6 +4,7 @@
 import { listAttributionWindows } from '../apps/queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, type Tx, transaction } from '../platform/db.ts';
+import { writeDecimal } from '../platform/decimal.ts';
 import { mintUuid, type Uuid, uuidFloorOf } from '../platform/ids.ts';
 import { runAlone } from '../platform/run-alone.ts';
 import { type AttributedName, attributedNames, type Credit } from './attribution.ts';
@@ -20,7 +21,6 @@ import {
   updateProgress,
 } from './attribution-queries.ts';
 import { chunkEvents, classifyEvents } from './classify-events.ts';
-import { writeDecimal } from './decimal.ts';
 import { quarterMs } from './periods.ts';
 import { createTally, type Tallied } from './tally.ts';
 

@@ -1,8 +1,8 @@
 // Sums of what was classed: exact, by whatever is asked of it. Pure.
 
+import { add, type Decimal, parseDecimal, zero } from '../platform/decimal.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { AttributedName, AttributionClass, Credit } from './attribution.ts';
-import { add, type Decimal, parseDecimal, zero } from './decimal.ts';
 
 export interface Tallied {
   /** Which period, or which quarter of an hour. */

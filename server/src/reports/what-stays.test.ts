@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { zero } from '../platform/decimal.ts';
 import type { AttributionClass } from './attribution.ts';
-import { zero } from './decimal.ts';
 import { besideWhatStays } from './what-stays.ts';
 
 const row = (ofClass: AttributionClass, messageId: string | null, count: number, period = 0) => ({

@@ -1,7 +1,8 @@
 // Counts that are classed anew beside counts that stay because deliveries they rest on are gone: no event is credited twice. Which
 // events the staying counts are of is not known any more. Pure.
+
+import { zero } from '../platform/decimal.ts';
 import type { Uuid } from '../platform/ids.ts';
-import { zero } from './decimal.ts';
 import type { Tallied } from './tally.ts';
 
 export interface StayingCount {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { transaction } from '../../src/platform/db.ts';
 import { decodeId } from '../../src/platform/ids.ts';
 import { type Client, setup, type TestApp, unknownId } from '../setup.ts';
 
@@ -428,6 +429,90 @@ describe('ids', () => {
     const event = { name: 'a', id: 'x' };
     expect((await track(server, event, { name: 'b', device_id: unknownId('dev') })).status).toBe(404);
     expect((await track(server, event)).body).toEqual({ accepted: 1, duplicates: 0 });
+  });
+});
+
+describe('requests that come at once', () => {
+  const waiters = async (count: number): Promise<void> => {
+    for (;;) {
+      const [waiting] = await t.sql<{ count: number }[]>`
+        SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'rollup_deltas'::regclass`;
+      if (waiting?.count === count) return;
+    }
+  };
+
+  /** Sends requests while the two before them are kept waiting, so that these wait for their turn and share it. */
+  async function sharingATurn(app: TestApp, send: () => ReturnType<Client['post']>[]) {
+    const server = t.clientOf(app.serverKey);
+    await server.post('/v1/events', { events: [{ name: 'a' }, { name: 'b' }, { name: 'poison' }] });
+    const answers: ReturnType<Client['post']>[] = [];
+    await transaction(t.sql, async (holder) => {
+      await holder`LOCK TABLE rollup_deltas IN EXCLUSIVE MODE`;
+      for (const turns of [1, 2]) {
+        void server.post('/v1/events', { name: 'a' });
+        await waiters(turns);
+      }
+      answers.push(...send());
+      // Whoever comes after them is answered: they are here.
+      expect((await server.get('/v1/segments')).status).toBe(200);
+    });
+    return Promise.all(answers);
+  }
+
+  it('are each stored whole, with their own answers and what repeats told once', async () => {
+    const { app, deviceId, server, client } = await newShop();
+    const events = (i: number) => [
+      { name: 'b', id: `id-${i % 2}`, device_id: deviceId },
+      { name: 'purchase', external_id: `u-${i % 3}`, properties: { amount: 0.1 * (i + 1), currency: 'EUR' } },
+    ];
+    const answers = await sharingATurn(app, () => [
+      ...[0, 1, 2, 3].map((i) => server.post('/v1/events', { events: events(i) })),
+      client.post('/v1/events', { name: 'b', id: 'id-0', device_id: deviceId }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual(Array(5).fill(200));
+    expect(answers.reduce((sum, { body }) => sum + body.accepted, 0)).toBe(4 + 2 + 1);
+    expect(answers.reduce((sum, { body }) => sum + body.duplicates, 0)).toBe(2);
+    const [sums] = await t.sql<{ amount: string; count: number }[]>`
+      SELECT sum(amount)::text AS amount, sum(count)::int AS count FROM rollup_deltas
+      WHERE app_id = ${app.id} AND name = 'purchase'`;
+    expect(sums).toEqual({ amount: '1.00000000000000004', count: 4 });
+    const [days] = await t.sql<{ count: number }[]>`
+      SELECT sum(count)::int AS count FROM subject_events WHERE app_id = ${app.id}`;
+    expect(days?.count).toBe(7);
+  });
+
+  it('are not refused for each other: an unknown device, a name too many, what the database does not take', async () => {
+    const { app, deviceId, server, client } = await newShop();
+    await t.sql`
+      INSERT INTO event_names (app_id, name, count, last_at)
+      SELECT ${app.id}, 'name ' || i, 1, now() FROM generate_series(1, 1000) AS i`;
+    // Stands for whatever nobody foresaw.
+    await t.sql`
+      ALTER TABLE subject_events ADD CONSTRAINT unforeseen CHECK (name <> 'poison' OR count = 0) NOT VALID`;
+    const answers = await sharingATurn(app, () => [
+      server.post('/v1/events', { events: [{ name: 'a', id: '1' }, { name: 'b' }] }),
+      server.post('/v1/events', {
+        events: [
+          { name: 'a', id: '2' },
+          { name: 'a', device_id: unknownId('dev') },
+        ],
+      }),
+      client.post('/v1/events', { events: [{ name: 'a' }, { name: 'one too many' }] }),
+      server.post('/v1/events', {
+        events: [
+          { name: 'a', id: '3' },
+          { name: 'poison', device_id: deviceId },
+        ],
+      }),
+      server.post('/v1/events', { events: [{ name: 'a', id: '4' }, { name: 'b' }] }),
+    ]);
+    await t.sql`ALTER TABLE subject_events DROP CONSTRAINT unforeseen`;
+    expect(answers.map(({ status }) => status)).toEqual([200, 404, 400, 500, 200]);
+    expect(answers[2]?.body.issues[0].path).toEqual(['events', 1, 'name']);
+    const [seen] = await t.sql<{ count: number }[]>`SELECT count(*) FROM event_ids WHERE app_id = ${app.id}`;
+    expect(seen?.count).toBe(2);
+    // The three that the shop began with, two that were kept waiting, and two times two.
+    expect(await eventsOf(app)).toHaveLength(9);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { add, parseDecimal, subtract, writeDecimal, zero } from './decimal.ts';
+import { add, parseDecimal, subtract, writeDecimal, writePlaces, zero } from './decimal.ts';
 
 const sum = (...texts: string[]): string => writeDecimal(texts.map(parseDecimal).reduce(add, zero));
 
@@ -8,6 +8,12 @@ describe('decimals', () => {
     expect(sum('0.1', '0.2')).toBe('0.3');
     expect(sum('1000000000000', '0.0000000000000000001')).toBe('1000000000000.0000000000000000001');
     expect(sum(...Array.from({ length: 10 }, () => '9999999999999.99'))).toBe('99999999999999.9');
+  });
+
+  it('are read as JavaScript writes numbers, too', () => {
+    expect(sum('1e-7', '1.5e-7', '20')).toBe('20.00000025');
+    expect(sum('1e+21', '1.5e+2')).toBe('1000000000000000000150');
+    expect(sum(String(0.1 + 0.2), String(Number.MIN_VALUE))).toBe(`0.30000000000000004${'0'.repeat(306)}5`);
   });
 
   it('are written without trailing zeros', () => {
@@ -21,6 +27,11 @@ describe('decimals', () => {
     ]);
   });
 
+  it('are written with all their places, as PostgreSQL writes a sum', () => {
+    const texts = ['0', '0.00', '79.90', '-1.0', '-0.5', '0.05'];
+    expect(texts.map((text) => writePlaces(parseDecimal(text)))).toEqual(texts);
+  });
+
   it('subtract, through zero', () => {
     const minus = (a: string, b: string): string => writeDecimal(subtract(parseDecimal(a), parseDecimal(b)));
     expect([minus('5', '5.00'), minus('0.3', '0.1'), minus('1', '1.001'), minus('-2', '-2.5')]).toEqual([
@@ -31,7 +42,7 @@ describe('decimals', () => {
     ]);
   });
 
-  it('refuses what PostgreSQL never writes', () => {
+  it('refuse what neither writes', () => {
     for (const text of ['', '1e5', '.5', '5.', 'NaN', '+1', ' 1']) expect(() => parseDecimal(text)).toThrow();
   });
 });

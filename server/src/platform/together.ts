@@ -1,0 +1,115 @@
+// What several callers ask for at once is done together: whoever comes while others of the same key are served waits for the next
+// turn and shares it. Nobody waits who comes alone, and one caller's refusal is never another's.
+
+/** What came of each item, in the order of the items. */
+export type Outcomes<Result> = readonly PromiseSettledResult<Result>[];
+
+export interface TogetherOptions {
+  /** Turns of one key under way at once. */
+  readonly turnsMax: number;
+  /** Items of a turn. */
+  readonly itemsMax: number;
+  /** Whoever waits longer for a turn to begin is refused, with a code that means that the database is busy. */
+  readonly waitMs: number;
+}
+
+export interface Together<Item, Result> {
+  /** Resolves or rejects with what came of the item. */
+  run(key: string, item: Item): Promise<Result>;
+}
+
+interface Waiting<Item, Result> {
+  readonly item: Item;
+  readonly sinceMs: number;
+  resolve(result: Result): void;
+  reject(reason: unknown): void;
+}
+
+/** `work` serves the items of a turn; when it throws, that is what came of each. */
+export function createTogether<Item, Result>(
+  work: (key: string, items: readonly Item[]) => Promise<Outcomes<Result>>,
+  options: TogetherOptions,
+): Together<Item, Result> {
+  const lines = new Map<string, Line<Item, Result>>();
+  return {
+    run: (key, item) =>
+      new Promise((resolve, reject) => {
+        const line = lines.get(key) ?? new Line((items) => work(key, items), options);
+        if (!lines.has(key)) {
+          lines.set(key, line);
+          line.onDone = () => lines.delete(key);
+        }
+        line.add({ item, sinceMs: performance.now(), resolve, reject });
+      }),
+  };
+}
+
+class Line<Item, Result> {
+  readonly #work: (items: readonly Item[]) => Promise<Outcomes<Result>>;
+  readonly #options: TogetherOptions;
+  /** Called when nobody waits or is served any more; from then on the line takes nobody. */
+  onDone: () => void = () => undefined;
+  #waiting: Waiting<Item, Result>[] = [];
+  #turns = 0;
+  #isBeginning = false;
+  #deadline: NodeJS.Timeout | undefined;
+
+  constructor(work: (items: readonly Item[]) => Promise<Outcomes<Result>>, options: TogetherOptions) {
+    this.#work = work;
+    this.#options = options;
+  }
+
+  add(waiting: Waiting<Item, Result>): void {
+    this.#waiting.push(waiting);
+    this.#begin();
+    this.#deadline ??= setTimeout(() => this.#refuseLate(), this.#options.waitMs).unref();
+  }
+
+  // Not before what has come at the same time is here too.
+  #begin(): void {
+    if (this.#isBeginning || this.#turns >= this.#options.turnsMax) return;
+    this.#isBeginning = true;
+    setImmediate(() => {
+      this.#isBeginning = false;
+      while (this.#waiting.length > 0 && this.#turns < this.#options.turnsMax) void this.#serve();
+      this.#leaveWhenDone();
+    });
+  }
+
+  async #serve(): Promise<void> {
+    const group = this.#waiting.splice(0, this.#options.itemsMax);
+    this.#turns++;
+    try {
+      const outcomes = await this.#work(group.map(({ item }) => item));
+      for (const [i, { resolve, reject }] of group.entries()) {
+        const outcome = outcomes[i];
+        if (outcome?.status === 'fulfilled') resolve(outcome.value);
+        else reject(outcome?.reason ?? new Error('nothing came of it'));
+      }
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    }
+    this.#turns--;
+    if (this.#waiting.length > 0) this.#begin();
+    else this.#leaveWhenDone();
+  }
+
+  #leaveWhenDone(): void {
+    if (this.#turns > 0 || this.#isBeginning || this.#waiting.length > 0) return;
+    clearTimeout(this.#deadline);
+    this.onDone();
+  }
+
+  #refuseLate(): void {
+    const { waitMs } = this.#options;
+    // In the order in which they came.
+    const nowMs = performance.now();
+    const firstInTime = this.#waiting.findIndex(({ sinceMs }) => nowMs - sinceMs < waitMs);
+    for (const { reject } of this.#waiting.splice(0, firstInTime < 0 ? this.#waiting.length : firstInTime)) {
+      reject(Object.assign(new Error(`no turn within ${waitMs} ms`), { code: 'CONNECTION_BUSY' }));
+    }
+    const leftMs = waitMs - (nowMs - (this.#waiting[0]?.sinceMs ?? nowMs));
+    this.#deadline = setTimeout(() => this.#refuseLate(), Math.max(1, Math.ceil(leftMs))).unref();
+    this.#leaveWhenDone();
+  }
+}
