@@ -358,6 +358,12 @@ describe('R-61 app by app in the database', () => {
       'finds the apps with something to be cleared',
     'events/retention-queries.ts: DELETE FROM event_ids WHERE at < ${to} ${from === null ? sql':
       'forgets what retention has taken',
+    'events/retention-queries.ts: SELECT min(at) AS oldest FROM events WHERE at >= ${from} AND':
+      'finds what retention is to take',
+    'events/retention-queries.ts: DELETE FROM events WHERE at >= ${from} AND at < ${to}':
+      'takes what is old, of all apps',
+    'events/retention-queries.ts: DELETE FROM subject_events WHERE day >= (${from}::timestampt':
+      'takes what is old, of all apps',
     'reports/attribution-queries.ts: SELECT device_id, user_id, batch_id, done_at AS sent_at, cli':
       'a person belongs to one app, and so does what was sent to them',
     'audience/index-queries.ts: DELETE FROM field_uses WHERE last_preview_at < ${clock.now} ': 'forgets what is old',
