@@ -157,6 +157,8 @@ export function beginHeld<Result>(
     return sql.begin((tx) => {
       heldBy.set(tx, holder);
       refuseOnceLost(tx, holder);
+      // Lost in the breath in which the server said that it has begun: the driver listens for a loss from here on, and has missed it.
+      if (holder.isLost) throw lostError();
       return work(tx);
     });
   } finally {

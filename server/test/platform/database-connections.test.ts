@@ -99,6 +99,24 @@ async function setUp(options: Partial<PoolOptions> = {}) {
   return { admin, url, directUrl, proxy, sql };
 }
 
+/** Stands before a server: `take` says what becomes of each connection, and reaches the server where it wants to. */
+async function startFront(directUrl: string, take: (raw: Socket, reach: () => Socket) => void): Promise<string> {
+  const address = new URL(directUrl);
+  const directory = address.searchParams.get('host');
+  const port = Number(address.port || 5432);
+  const target = directory === null ? { host: address.hostname, port } : { path: `${directory}/.s.PGSQL.${port}` };
+  const server = createServer((raw) => {
+    raw.on('error', () => undefined);
+    take(raw, () => connect(target as NetConnectOpts).on('error', () => undefined));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  address.searchParams.delete('host');
+  address.hostname = '127.0.0.1';
+  address.port = String((server.address() as AddressInfo).port);
+  return address.href;
+}
+
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const down = { asymmetricMatch: isDatabaseDown };
 
@@ -216,6 +234,35 @@ describe('R-06 after a lost connection', () => {
     }
   });
 
+  it('a transaction that is ended in the breath in which it begins rejects, and the next one has the place', async () => {
+    const { url: directUrl } = await createTestDatabase();
+    // Ready, inside a transaction; and why the server hangs up, in the same bytes.
+    const begun = Buffer.from([0x5a, 0, 0, 0, 5, 0x54]);
+    const fields = Buffer.from('SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0');
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(fields.length + 4);
+    const goodbye = Buffer.concat([Buffer.from('E'), length, fields]);
+    let endings = 0;
+    const url = await startFront(directUrl, (raw, reach) => {
+      const far = reach();
+      raw.pipe(far);
+      far.on('data', (chunk: Buffer) => {
+        if (endings >= 3 || !chunk.subarray(-begun.length).equals(begun)) return void raw.write(chunk);
+        endings++;
+        raw.end(Buffer.concat([chunk, goodbye]));
+        far.destroy();
+      });
+    });
+    const sql = pool(url, { connectionsMax: 1 });
+    for (let round = 0; round < 3; round++) {
+      const begin = transaction(sql, async (tx) => tx`SELECT 1 AS one`);
+      await expect(begin).rejects.toEqual(down);
+      expect(await ask(sql, 3)).toEqual([1, 1, 1]);
+    }
+    expect(endings).toBe(3);
+    expect(await transaction(sql, async () => 'well')).toBe('well');
+  });
+
   it('its pool can be ended at once, though the driver waits for an answer', async () => {
     const { proxy, sql } = await setUp();
     const sleeping = Promise.allSettled([1, 2, 3].map(() => sql`SELECT pg_sleep(20)`));
@@ -331,28 +378,17 @@ describe('TLS to the database', () => {
   const read = (name: string): Buffer => readFileSync(new URL(`../fixtures/${name}`, import.meta.url));
 
   /** In front of a server without TLS: answers for it, as one that has it, or has not. */
-  async function startTlsFront(directUrl: string, answer: 'S' | 'N' | 'S and more'): Promise<string> {
-    const address = new URL(directUrl);
-    const directory = address.searchParams.get('host');
-    const port = Number(address.port || 5432);
-    const target = directory === null ? { host: address.hostname, port } : { path: `${directory}/.s.PGSQL.${port}` };
+  function startTlsFront(directUrl: string, answer: 'S' | 'N' | 'S and more'): Promise<string> {
     const secureContext = createSecureContext({ cert: read('cert.pem'), key: read('key.pem') });
-    const server = createServer((raw) => {
-      raw.on('error', () => undefined);
+    return startFront(directUrl, (raw, reach) => {
       raw.once('data', () => {
         raw.write(answer);
         const client = answer === 'S' ? new TLSSocket(raw, { isServer: true, secureContext }) : raw;
-        const far = connect(target as NetConnectOpts);
-        for (const socket of [client, far]) socket.on('error', () => undefined);
+        client.on('error', () => undefined);
+        const far = reach();
         client.pipe(far).pipe(client);
       });
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void server.close());
-    address.searchParams.delete('host');
-    address.hostname = '127.0.0.1';
-    address.port = String((server.address() as AddressInfo).port);
-    return address.href;
   }
 
   const withMode = (url: string, mode: string): string => `${url}?sslmode=${mode}`;
