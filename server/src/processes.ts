@@ -111,7 +111,7 @@ async function prepare(
   const sql = openPool({ url: databaseUrl, connectionsMax: 2, name: 'carillon start', statementTimeoutMs: 300_000 });
   try {
     for (const warning of await checkDurability(sql, config.allowUnsafePostgres)) log.warn(warning);
-    for (const name of await prepareDatabase(sql)) log.info({ migration: name }, 'schema brought up to date');
+    await bringUpToDate(databaseUrl, log);
     // Before the first app is made: it would be on a plan that stops every later start.
     loadPlans(config.plansFile, [config.defaultPlan, ...(await listPlansInUse(sql))]);
     const { key, previous } = await loadMasterKey(config, await isInstanceMade(sql));
@@ -120,6 +120,16 @@ async function prepare(
     // Once, here: a process that is started anew must not undo what an operator has resumed.
     const paused = config.startPaused ? await pause(sql, 'start') : await pauseWhereMoved(sql);
     return await firstStart({ sql, seal, config, embedded, paused });
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+/** Takes as long as it takes: an index over all devices, or another start that is at it, is no fault that a new start would mend. */
+async function bringUpToDate(databaseUrl: string, log: Log): Promise<void> {
+  const sql = openPool({ url: databaseUrl, connectionsMax: 2, name: 'carillon start', statementTimeoutMs: 0 });
+  try {
+    for (const name of await prepareDatabase(sql)) log.info({ migration: name }, 'schema brought up to date');
   } finally {
     await sql.end({ timeout: 5 });
   }

@@ -55,7 +55,8 @@ export function createSeal(masterKey: Buffer, previousKey?: Buffer): Seal {
       const [version, id, nonce, sealed, ...rest] = record.split('.');
       if (version !== 'v1' || !id || !nonce || !sealed || rest.length > 0) throw new SealError('not a sealed record');
       const key = keys.get(id);
-      if (!key) throw new SealError(`sealed with key ${id}, which is neither MASTER_KEY nor MASTER_KEY_PREVIOUS`);
+      if (!key)
+        throw new SealError(`A secret is sealed with key ${id}, which is neither MASTER_KEY nor MASTER_KEY_PREVIOUS.`);
       const bytes = Buffer.from(sealed, 'base64url');
       try {
         const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'));
