@@ -27,6 +27,13 @@ export class Workbench {
     this.#closers.push(closer);
   }
 
+  /** One that may be closed before this one, and is at the latest with it. */
+  apart(): Workbench {
+    const part = new Workbench();
+    this.onClose(() => part.close());
+    return part;
+  }
+
   /** A directory that another user may enter: run as root, the service gives its database to one without rights. */
   async makeDirectory(purpose: string): Promise<string> {
     const path = await mkdtemp(join(tmpdir(), `carillon-bench-${purpose}-`));

@@ -1,7 +1,6 @@
 // R-06: the database stops dead and the way to it fails in every way that ways do, again and again, while messages are sent. No
 // process may end of it, the service must be back soon after the database, and the totals must hold as after kills (R-01).
 import { setTimeout as pause } from 'node:timers/promises';
-import { Workbench } from '../../../bench/src/workbench.ts';
 import type { Verdict } from '../chaos/check-history.ts';
 import { runChaos, type Stage } from '../chaos/run.ts';
 import type { Requirement } from '../requirement.ts';
@@ -77,27 +76,22 @@ const probeDevices = 60;
 export const requirement: Requirement = {
   number: 'R-06',
   title: 'database faults: nobody exits, all is back at once, nothing is lost',
-  async run({ isQuick, seed, report }) {
-    const workbench = new Workbench();
-    try {
-      const verdict = await runChaos(workbench, {
-        devices: isQuick ? 2000 : 20_000,
-        seed,
-        keepDir: undefined,
-        faults: 'none',
-        isProxied: true,
-        async trouble(stage) {
-          for (const fault of faults) {
-            const times = isQuick ? fault.times.quick : fault.times.full;
-            const { complaints, slowestMs } = await breakOften(stage, fault, times);
-            report.claim(`${fault.name}, ${times} times`, `back after ${(slowestMs / 1000).toFixed(1)} s`, complaints);
-          }
-        },
-      });
-      report.claim('the totals of R-01 hold', describe(verdict), verdict.violations);
-    } finally {
-      await workbench.close();
-    }
+  async run({ isQuick, seed, report, workbench }) {
+    const verdict = await runChaos(workbench, {
+      devices: isQuick ? 2000 : 20_000,
+      seed,
+      keepDir: undefined,
+      faults: 'none',
+      isProxied: true,
+      async trouble(stage) {
+        for (const fault of faults) {
+          const times = isQuick ? fault.times.quick : fault.times.full;
+          const { complaints, slowestMs } = await breakOften(stage, fault, times);
+          report.claim(`${fault.name}, ${times} times`, `back after ${(slowestMs / 1000).toFixed(1)} s`, complaints);
+        }
+      },
+    });
+    report.claim('the totals of R-01 hold', describe(verdict), verdict.violations);
   },
 };
 

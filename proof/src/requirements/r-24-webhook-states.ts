@@ -1,7 +1,6 @@
 // how many requests a webhook gets, counted at its endpoint, on one node and on four: one that is dead from the start, one
 // that dies at its full window, one that recovers just in time, one that is enabled again, and one whose worker is killed.
 import { setTimeout as pause } from 'node:timers/promises';
-import { Workbench } from '../../../bench/src/workbench.ts';
 import { enableWebhook } from '../../../server/src/webhooks/manage-webhooks.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 import { comesTrue, type Hook, WebhookNodes } from '../rig/webhook-nodes.ts';
@@ -190,7 +189,7 @@ export const requirement: Requirement = {
   title: 'A failing webhook gets 15 requests and no more, on one node and on four',
   async run(options) {
     for (const nodes of [1, 4]) {
-      const workbench = new Workbench();
+      const workbench = options.workbench.apart();
       try {
         const environment = {
           // A retry would be a request that is not counted on here.

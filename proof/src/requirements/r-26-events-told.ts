@@ -2,7 +2,7 @@
 // acknowledgement of its webhook. What the endpoint was told, without what it was told twice, is what the deliveries say.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Workbench } from '../../../bench/src/workbench.ts';
+import type { Workbench } from '../../../bench/src/workbench.ts';
 import { encodeId, type Uuid } from '../../../server/src/platform/ids.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 import { runCommand } from '../rig/command.ts';
@@ -133,11 +133,6 @@ export const requirement: Requirement = {
   number: 'R-26',
   title: 'Every outcome is told, whoever is killed in between',
   async run(options) {
-    const workbench = new Workbench();
-    try {
-      await prove(workbench, options);
-    } finally {
-      await workbench.close();
-    }
+    await prove(options.workbench, options);
   },
 };

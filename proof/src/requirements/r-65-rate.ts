@@ -1,7 +1,6 @@
 // five times its rate offered to a key, evenly over one node and over four: what is admitted is the rate and a burst, and
 // a key beside it does not notice.
 import { setTimeout as pause } from 'node:timers/promises';
-import { Workbench } from '../../../bench/src/workbench.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 import { type ApiNodes, callApi, startApiNodes } from '../rig/api-nodes.ts';
 
@@ -55,9 +54,9 @@ async function offer({ nodes }: ApiNodes, key: string, perSecond: number, second
   return counts;
 }
 
-async function proveOn(count: number, { isQuick, report }: ProofOptions): Promise<void> {
+async function proveOn(count: number, { isQuick, report, workbench: whole }: ProofOptions): Promise<void> {
   const seconds = isQuick ? 3 : 60;
-  const workbench = new Workbench();
+  const workbench = whole.apart();
   try {
     const nodes = await startApiNodes(workbench, { count });
     for (const { plan, rate } of plans) {

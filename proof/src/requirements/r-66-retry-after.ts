@@ -1,6 +1,5 @@
 // a refusal says how long to wait, and whoever waits that long is admitted: 100 of 100, by the header and by the body.
 import { setTimeout as pause } from 'node:timers/promises';
-import { Workbench } from '../../../bench/src/workbench.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 import { type ApiAnswer, type ApiNodes, callApi, startApiNodes } from '../rig/api-nodes.ts';
 
@@ -56,13 +55,8 @@ export const requirement: Requirement = {
   number: 'R-66',
   title: 'A refusal tells how long to wait, and that is long enough',
   async run(options) {
-    const workbench = new Workbench();
-    try {
-      const nodes = await startApiNodes(workbench, { count: 1 });
-      await proveWaiting(nodes, options, 'Retry-After');
-      await proveWaiting(nodes, options, 'retry_after_ms');
-    } finally {
-      await workbench.close();
-    }
+    const nodes = await startApiNodes(options.workbench, { count: 1 });
+    await proveWaiting(nodes, options, 'Retry-After');
+    await proveWaiting(nodes, options, 'retry_after_ms');
   },
 };

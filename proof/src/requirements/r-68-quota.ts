@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Workbench } from '../../../bench/src/workbench.ts';
+import type { Workbench } from '../../../bench/src/workbench.ts';
 import { decodeId } from '../../../server/src/platform/ids.ts';
 import { createRandom } from '../../../server/test/platform/random.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
@@ -194,15 +194,10 @@ export const requirement: Requirement = {
   number: 'R-68',
   title: 'A monthly quota is never oversold',
   async run(options) {
-    const workbench = new Workbench();
-    try {
-      const place = await startPlace(workbench, options.isQuick ? 100 : 1000);
-      const { nodes } = place.api;
-      await proveRace(place, options, 64, nodes);
-      await proveRace(place, options, 256, nodes.slice(0, 1));
-      await proveKills(place, options);
-    } finally {
-      await workbench.close();
-    }
+    const place = await startPlace(options.workbench, options.isQuick ? 100 : 1000);
+    const { nodes } = place.api;
+    await proveRace(place, options, 64, nodes);
+    await proveRace(place, options, 256, nodes.slice(0, 1));
+    await proveKills(place, options);
   },
 };
