@@ -154,15 +154,15 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const pool = { url: databaseUrl, silenceMsMax, ...(answers && { answers }) };
   const open = (name: string, connectionsMax: number, statementTimeoutMs: number, isOverAudience = false): Sql =>
     openPool({ ...pool, connectionsMax, name: `carillon ${name}`, statementTimeoutMs, waitMs, isOverAudience });
-  const openPatient = (name: string, connectionsMax: number): Sql =>
-    openPool({ ...pool, connectionsMax, name: `carillon ${name}`, statementTimeoutMs: shortMs });
+  const openPatient = (name: string, connectionsMax: number, hasSteadyPlans = false): Sql =>
+    openPool({ ...pool, connectionsMax, name: `carillon ${name}`, statementTimeoutMs: shortMs, hasSteadyPlans });
   const sql = open('reads', 4, shortMs);
   const txSql = open('transactions', 6, shortMs);
   const workSql = open('audience', audienceConnections + upkeepConnections, 60_000, true);
   // How long an index takes to build is the table's business; nothing else waits for this connection.
   const indexSql = openPool({ ...pool, connectionsMax: 1, name: 'carillon indexes', statementTimeoutMs: 0 });
   const countSql = open('counts', countConnections, 60_000, true);
-  const sendSql = openPatient('send', 5);
+  const sendSql = openPatient('send', 5, true);
   // Used by workers only: no endpoint's answers wait for a send's commits, and none of those for them.
   const webhookSql = openPatient('webhooks', 3);
   // The rate limiter stands before every other statement of a request, and waits for none of them.

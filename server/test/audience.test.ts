@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Audience, audienceSchema } from '../src/audience/audience.ts';
-import { propertyColumns, readPropertyColumns } from '../src/audience/property-columns.ts';
+import { propertyLists, readProperties } from '../src/audience/property-columns.ts';
 import { audiencePredicate, countAudience, countUnmatched, type ResolvedAudience } from '../src/audience/queries.ts';
 import { decodeId, encodeId, type Uuid } from '../src/platform/ids.ts';
 import type { Property, PropertyValue } from '../src/properties/property.ts';
@@ -28,10 +28,10 @@ async function propertiesOn(
   keys: readonly string[],
 ): Promise<Map<string, PropertyValue>> {
   const properties = await findPropertiesByKeys(t.sql, app.id, keys);
-  const [row] = await t.sql<Record<string, unknown>[]>`
-    SELECT a.device_id ${propertyColumns(t.sql, properties)} FROM audience a
+  const [row] = await t.sql<Record<string, unknown[]>[]>`
+    SELECT json_agg(a.device_id) AS device_ids ${propertyLists(t.sql, properties)} FROM audience a
     WHERE a.app_id = ${app.id} AND a.device_id = ${decodeId('dev', deviceId) ?? ''}`;
-  return readPropertyColumns(row ?? {}, properties);
+  return readProperties((column) => row?.[column]?.[0], properties);
 }
 
 const android = (token: string, fields: object = {}) => ({ platform: 'android', token, ...fields });

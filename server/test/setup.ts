@@ -251,16 +251,8 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
         await recorder.add(target, 'webpush', [], {
           kind: 'attempted',
           outcome: { kind: 'sent', providerMessageId: null, provider, latencyMs: 1 },
-          attempt: {
-            at: service.clock.date().toISOString(),
-            type: 'attempt',
-            attempt: 1,
-            outcome: 'sent',
-            error_code: null,
-            latency_ms: 1,
-            retry_at: null,
-            provider: null,
-          },
+          atMs: service.clock.nowMs(),
+          retryAtMs: null,
           credentialId: 1,
           urls: null,
         });

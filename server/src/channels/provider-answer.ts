@@ -53,8 +53,9 @@ export function refuseLocally(errorCode: ErrorCode, reason?: string): Outcome {
 
 /** A provider's word, short and storable, whatever its JSON has escaped; null where there is none. */
 export function presentReason(text: string | undefined): string | null {
-  const word = (text ?? '').trim().slice(0, reasonLengthMax).toWellFormed().replaceAll('\0', '\uFFFD');
-  return word === '' ? null : word;
+  const word = (text ?? '').trim().slice(0, reasonLengthMax).toWellFormed();
+  if (word === '') return null;
+  return word.includes('\0') ? word.replaceAll('\0', '\uFFFD') : word;
 }
 
 const retryAfterMsMin = 1_000;

@@ -17,8 +17,6 @@ import {
   type Person,
   parseTemplate,
   renderedLengthMax,
-  type Scope,
-  scopeFor,
   type Template,
   type TemplateUse,
   type UsedVariables,
@@ -82,7 +80,7 @@ export function compileContent(content: Content): CompiledContent {
     largestTtlSeconds: Math.max(...contentChannels.map((channel) => ttlSeconds[channel])),
     dropsUrl: locales.some((locale) => dropsUrl(content, locale)),
     render(channel, person, language) {
-      const variant = byChannel[channel].get(pickLocale(tags, language));
+      const variant = byChannel[channel].get(tags.size === 0 ? null : pickLocale(tags, language));
       if (!variant) throw new Error('a picked locale is always one of the content');
       return variant.literal ?? renderFor(person, variant);
     },
@@ -112,7 +110,7 @@ type Variants = ReadonlyMap<string | null, Variant>;
 type Part = string | Template;
 
 /** One channel in one language. */
-interface Variant extends UsedVariables {
+interface Variant {
   /** The fields as merged, those with templates among them, which `parts` replace. */
   readonly merged: ChannelContent;
   /** The whole answer, when no field has a template. */
@@ -174,34 +172,27 @@ function prepare(channel: ContentChannel, merged: ChannelContent, templates: Tem
     ? buttons
     : null;
   const isBackground = isBackgroundPush(channel, merged);
-  const used = [
-    ...texts.map(([, template]) => template),
-    ...entries.map(([, value]) => value),
-    ...buttons.flatMap(({ title, url }) => [title, url]),
-  ].filter((part) => typeof part === 'object');
+  const isLiteral = texts.length === 0 && data === null && actions === null;
   return {
     merged,
-    literal: used.length === 0 ? finish({ ...merged }, isBackground) : null,
+    literal: isLiteral ? finish({ ...merged }, isBackground) : null,
     isBackground,
     texts,
     data,
     actions,
-    attributes: new Set(used.flatMap((template) => [...template.attributes])),
-    propertyKeys: new Set(used.flatMap((template) => [...template.propertyKeys])),
   };
 }
 
 function renderFor(person: Person, variant: Variant): Rendered {
   try {
-    const scope = scopeFor(person, variant);
     const content: Mutable<ChannelContent> = { ...variant.merged };
-    for (const [field, template] of variant.texts) content[field] = bounded(template, scope);
-    if (variant.data) content.data = renderData(variant.data, scope);
+    for (const [field, template] of variant.texts) content[field] = bounded(template, person);
+    if (variant.data) content.data = renderData(variant.data, person);
     if (variant.actions) {
       content.actions = variant.actions.map(({ action, title, url }) => ({
         ...action,
-        title: bounded(title, scope),
-        ...(url !== undefined && { url: bounded(url, scope) }),
+        title: bounded(title, person),
+        ...(url !== undefined && { url: bounded(url, person) }),
       }));
     }
     return finish(content, variant.isBackground);
@@ -214,13 +205,14 @@ function renderFor(person: Person, variant: Variant): Rendered {
 
 /** Drops what came out empty, and says so when nothing is left to show. */
 function finish(content: Mutable<ChannelContent>, isBackground: boolean): Rendered {
-  if (!content.title) delete content.title;
-  if (!content.body) delete content.body;
+  // Only what is there and empty: this runs for every push, and to delete what is not there costs as much.
+  if (content.title === '') delete content.title;
+  if (content.body === '') delete content.body;
   if (!isBackground && content.title === undefined && content.body === undefined) {
     return { kind: 'skip', reason: 'empty_content' };
   }
-  if (!content.subtitle) delete content.subtitle;
-  if (!content.icon) delete content.icon;
+  if (content.subtitle === '') delete content.subtitle;
+  if (content.icon === '') delete content.icon;
   return { kind: 'content', content };
 }
 
@@ -228,19 +220,19 @@ class TooLongError extends Error {
   override readonly name = 'TooLongError';
 }
 
-function bounded(part: Part, scope: Scope): string {
+function bounded(part: Part, person: Person): string {
   if (typeof part === 'string') return part;
-  const text = part.render(scope);
+  const text = part.render(person);
   if (text.length > renderedLengthMax) {
     throw new TooLongError(`A personalized text came out longer than ${renderedLengthMax} characters.`);
   }
   return text;
 }
 
-function renderData(entries: NonNullable<Variant['data']>, scope: Scope): Record<string, DataValue> {
+function renderData(entries: NonNullable<Variant['data']>, person: Person): Record<string, DataValue> {
   // No prototype: a key named `__proto__` is a key.
   const data: Record<string, DataValue> = Object.create(null);
-  for (const [key, value] of entries) data[key] = typeof value === 'object' ? bounded(value, scope) : value;
+  for (const [key, value] of entries) data[key] = typeof value === 'object' ? bounded(value, person) : value;
   return data;
 }
 

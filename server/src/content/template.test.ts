@@ -7,7 +7,6 @@ import {
   type PropertyValue,
   parseTemplate,
   percentEncode,
-  scopeFor,
   type TemplateUse,
 } from './template.ts';
 
@@ -31,8 +30,7 @@ function templateOf(source: string, use: TemplateUse = 'text') {
 }
 
 function render(source: string, who: Person = ada, use: TemplateUse = 'text'): string {
-  const template = templateOf(source, use);
-  return template.render(scopeFor(who, template));
+  return templateOf(source, use).render(who);
 }
 
 describe('personalization', () => {

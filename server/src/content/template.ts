@@ -34,14 +34,14 @@ export interface UsedVariables {
   readonly propertyKeys: ReadonlySet<string>;
 }
 
-/** A person's values in the form templates read them. */
-export type Scope = Readonly<Partial<Record<Attribute, string>>> & {
+/** A person's values in the form liquidjs reads them. */
+type Scope = Readonly<Partial<Record<Attribute, string>>> & {
   readonly properties: Readonly<Record<string, PropertyValue | undefined>>;
 };
 
 export interface Template extends TemplateParts {
   /** Throws only where liquidjs does; nothing the grammar accepts is known to make it. */
-  render(scope: Scope): string;
+  render(person: Person): string;
 }
 
 export type ParsedTemplate =
@@ -56,29 +56,33 @@ export function parseTemplate(source: string, use: TemplateUse): ParsedTemplate 
   try {
     const parts = readTemplate(source);
     const { attributes, propertyKeys, texts } = parts;
-    return { ok: true, template: { attributes, propertyKeys, texts, render: rendererOf(source, texts, use) } };
+    return { ok: true, template: { attributes, propertyKeys, texts, render: rendererOf(source, parts, use) } };
   } catch (error) {
     if (error instanceof TemplateSyntaxError) return { ok: false, message: error.message, allowed: error.allowed };
     return { ok: false, message: 'The template is malformed.', allowed: undefined };
   }
 }
 
-function rendererOf(source: string, texts: readonly string[], use: TemplateUse): Template['render'] {
-  const plain = readPlainTemplate(source, texts);
+function rendererOf(source: string, parts: TemplateParts, use: TemplateUse): Template['render'] {
+  const plain = readPlainTemplate(source, parts.texts);
   if (plain) {
     const write = writers[use];
-    return (scope) => plain((attribute, key) => (attribute === null ? scope.properties[key] : scope[attribute]), write);
+    return (person) =>
+      plain(
+        (attribute, key) => (attribute === null ? person.properties.get(key) : attributeOf[attribute](person)),
+        write,
+      );
   }
   const engine = engines[use];
   const nodes = engine.parse(source);
-  return (scope) => String(engine.renderSync(nodes, scope));
+  return (person) => String(engine.renderSync(nodes, scopeFor(person, parts)));
 }
 
 /**
  * The values the templates may read. Every name in use becomes an own key, missing ones too: for an absent `size` liquidjs
  * would answer the number of keys, and for an absent `first` or `last` look further.
  */
-export function scopeFor(person: Person, used: UsedVariables): Scope {
+function scopeFor(person: Person, used: UsedVariables): Scope {
   const properties: Record<string, PropertyValue | undefined> = Object.create(null);
   for (const key of used.propertyKeys) properties[key] = person.properties.get(key);
   const scope: { -readonly [Name in keyof Scope]: Scope[Name] | undefined } = Object.create(null);

@@ -80,18 +80,25 @@ export function refWithin(
   answer: ProviderAnswer,
   providerMessageId: string | null,
 ): string | undefined {
-  const { idPrefix, place, before, after } = pattern;
+  const { idPrefix, place } = pattern;
   if (answer.httpStatus !== pattern.status || answer.truncated || !providerMessageId?.startsWith(idPrefix))
     return undefined;
-  const ref = providerMessageId.slice(idPrefix.length);
-  const text = before + ref + after;
-  if (answer.body !== (place === null ? text : pattern.body)) return undefined;
-  const names = Object.keys(answer.headers);
-  if (names.length !== pattern.headers.length) return undefined;
-  for (const [i, [name, value]] of pattern.headers.entries()) {
-    if (names[i] !== name || answer.headers[name] !== (place === name ? text : value)) return undefined;
+  const ref = idPrefix === '' ? providerMessageId : providerMessageId.slice(idPrefix.length);
+  if (place === null ? !isAround(pattern, answer.body, ref) : answer.body !== pattern.body) return undefined;
+  let count = 0;
+  for (const name in answer.headers) {
+    const value = answer.headers[name] ?? '';
+    const known = pattern.headers[count++];
+    if (known === undefined || known[0] !== name) return undefined;
+    if (place === name ? !isAround(pattern, value, ref) : value !== known[1]) return undefined;
   }
-  return ref;
+  return count === pattern.headers.length ? ref : undefined;
+}
+
+/** Does the text hold this reference where the pattern has its own, and else nothing but what the pattern has? */
+function isAround({ before, after }: AnswerPattern, text: string | null, ref: string): boolean {
+  if (text === null || text.length !== before.length + ref.length + after.length) return false;
+  return text.startsWith(before) && text.endsWith(after) && text.startsWith(ref, before.length);
 }
 
 /** The answer and the provider's message id that a form and a reference stand for. */

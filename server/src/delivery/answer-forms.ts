@@ -22,12 +22,13 @@ export type StoredSuccess =
   | { readonly form: null; readonly ref: string | null };
 
 export interface AnswerForms {
+  /** At once for a success like the last one of its credential, as nearly all are. */
   store(
     appId: Uuid,
     credentialId: number,
     answer: ProviderAnswer,
     providerMessageId: string | null,
-  ): Promise<StoredSuccess>;
+  ): StoredSuccess | Promise<StoredSuccess>;
   /** The answer that a row stands for; undefined for a form that is not known. */
   read(
     appId: Uuid,
@@ -51,6 +52,8 @@ const seenOnceMax = 500;
 
 export function createAnswerForms({ sql }: { sql: Sql }): AnswerForms {
   const apps = new Map<Uuid, Promise<AppForms>>();
+  /** By app, those of `apps` that are loaded. */
+  const loaded = new Map<Uuid, AppForms>();
 
   const load = async (appId: Uuid): Promise<AppForms> => {
     const forms: AppForms = { numbers: new Map(), texts: new Map(), seenOnce: new Set(), last: new Map() };
@@ -58,6 +61,8 @@ export function createAnswerForms({ sql }: { sql: Sql }): AnswerForms {
       forms.numbers.set(`${row.credentialId} ${row.form}`, row.id);
       forms.texts.set(`${row.credentialId} ${row.id}`, row.form);
     }
+    if (loaded.size >= appsMax) loaded.clear();
+    loaded.set(appId, forms);
     return forms;
   };
   const formsOf = (appId: Uuid): Promise<AppForms> => {
@@ -87,19 +92,28 @@ export function createAnswerForms({ sql }: { sql: Sql }): AnswerForms {
     return id;
   };
 
+  const storeAnew = async (
+    appId: Uuid,
+    credentialId: number,
+    answer: ProviderAnswer,
+    providerMessageId: string | null,
+  ): Promise<StoredSuccess> => {
+    const forms = await formsOf(appId);
+    const taken = takeForm(answer, providerMessageId);
+    if (!taken || providerMessageId === null) return { form: null, ref: providerMessageId };
+    const known = forms.numbers.get(`${credentialId} ${taken.form}`) ?? (await learn(appId, credentialId, taken));
+    if (known === undefined) return { form: null, ref: providerMessageId };
+    const pattern = patternOf(answer, providerMessageId, taken.ref);
+    if (pattern) forms.last.set(credentialId, { pattern, form: known });
+    return { form: known, ref: packRef(taken.ref) };
+  };
+
   return {
-    async store(appId, credentialId, answer, providerMessageId) {
-      const forms = await formsOf(appId);
-      const last = forms.last.get(credentialId);
+    store(appId, credentialId, answer, providerMessageId) {
+      const last = loaded.get(appId)?.last.get(credentialId);
       const likeLast = last && refWithin(last.pattern, answer, providerMessageId);
       if (last && likeLast !== undefined) return { form: last.form, ref: packRef(likeLast) };
-      const taken = takeForm(answer, providerMessageId);
-      if (!taken || providerMessageId === null) return { form: null, ref: providerMessageId };
-      const known = forms.numbers.get(`${credentialId} ${taken.form}`) ?? (await learn(appId, credentialId, taken));
-      if (known === undefined) return { form: null, ref: providerMessageId };
-      const pattern = patternOf(answer, providerMessageId, taken.ref);
-      if (pattern) forms.last.set(credentialId, { pattern, form: known });
-      return { form: known, ref: packRef(taken.ref) };
+      return storeAnew(appId, credentialId, answer, providerMessageId);
     },
     async read(appId, credentialId, form, name, ref) {
       const key = `${credentialId} ${form}`;

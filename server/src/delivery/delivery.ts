@@ -6,7 +6,7 @@
 //      │      └─► retrying ──(retry due)──► (pending)
 //
 // `sent`, `failed` and `skipped` are final. Displayed, clicked and dismissed are marks beside the status, each set once.
-import { type ChannelId, channelIds, type Platform, type ProviderAnswer } from '../channels/channel.ts';
+import { type ChannelId, channelIds, type Outcome, type Platform, type ProviderAnswer } from '../channels/channel.ts';
 import { type ErrorCode, errorCodes } from '../channels/error-code.ts';
 
 export const skipReasons = [
@@ -93,6 +93,23 @@ export type TimelineEntry =
   | { readonly at: string; readonly type: 'skipped'; readonly reason: string }
   | { readonly at: string; readonly type: 'expired' }
   | { readonly at: string; readonly type: 'device_invalidated'; readonly reason: string };
+
+export function presentAttempt(
+  attempt: number,
+  made: { readonly outcome: Outcome; readonly atMs: number; readonly retryAtMs: number | null },
+): Attempt {
+  const { outcome, atMs, retryAtMs } = made;
+  return {
+    at: new Date(atMs).toISOString(),
+    type: 'attempt',
+    attempt,
+    outcome: outcome.kind === 'sent' ? 'sent' : retryAtMs === null ? 'failed' : 'retry',
+    error_code: outcome.kind === 'sent' ? null : outcome.errorCode,
+    latency_ms: Math.round(outcome.latencyMs),
+    retry_at: retryAtMs === null ? null : new Date(retryAtMs).toISOString(),
+    provider: presentAnswer(outcome.provider),
+  };
+}
 
 export function presentAnswer(answer: ProviderAnswer | null): PresentedAnswer | null {
   return (

@@ -12,6 +12,8 @@ export interface OpenDeliveries {
   attemptsOf(deviceId: Uuid): readonly Attempt[];
 }
 
+const none: readonly Attempt[] = [];
+
 export async function loadOpenDeliveries(sql: Sql, batch: ClaimedBatch): Promise<OpenDeliveries> {
   const final = new Set<Uuid>();
   const attempts = new Map<Uuid, readonly Attempt[]>();
@@ -21,6 +23,6 @@ export async function loadOpenDeliveries(sql: Sql, batch: ClaimedBatch): Promise
   }
   return {
     deviceIds: batch.deviceIds.filter((deviceId) => !final.has(deviceId)),
-    attemptsOf: (deviceId) => attempts.get(deviceId) ?? [],
+    attemptsOf: (deviceId) => attempts.get(deviceId) ?? none,
   };
 }

@@ -1,7 +1,9 @@
 // SQL of outcomes: the rows of `deliveries`, the receipts that came before them, and the forms that keep answers short.
+import { copyBytes } from '../platform/copy-rows.ts';
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Attempt, Mark } from './delivery.ts';
+import { type DeliveryRow, encodeDeliveries } from './delivery-row.ts';
 
 export interface RecordedDelivery {
   readonly deviceId: Uuid;
@@ -15,24 +17,6 @@ export async function listRecorded(sql: Sql, batchId: Uuid): Promise<RecordedDel
   return sql<RecordedDelivery[]>`
     SELECT device_id, status, attempts, CASE WHEN status = 0 THEN timeline END AS timeline
     FROM deliveries WHERE batch_id = ${batchId}`;
-}
-
-/** One outcome, in the numbers it is stored as. */
-export interface DeliveryRow {
-  readonly deviceId: Uuid;
-  readonly userId: Uuid | null;
-  readonly doneAtMs: number;
-  readonly latencyMs: number | null;
-  readonly credentialId: number | null;
-  readonly channel: number;
-  readonly status: number;
-  readonly errorCode: number | null;
-  readonly attempts: number;
-  readonly providerStatus: number | null;
-  readonly form: number | null;
-  readonly providerRef: string | null;
-  readonly urls: string | null;
-  readonly timeline: string | null;
 }
 
 /**
@@ -64,6 +48,15 @@ export async function upsertDeliveries(tx: Tx, batchId: Uuid, rows: readonly Del
     WHERE deliveries.status = 0`;
 }
 
+/** Writes outcomes of deliveries that have no row yet, at half of the cost; a row that is there refuses all of them. */
+export async function copyDeliveries(tx: Tx, batchId: Uuid, rows: readonly DeliveryRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  const copy = tx`
+    COPY deliveries (batch_id, device_id, user_id, done_at, latency_ms, credential_id, channel, status, error_code, attempts,
+      provider_status, form, provider_ref, urls, timeline) FROM STDIN (FORMAT binary)`;
+  await copyBytes(copy, encodeDeliveries(batchId, rows));
+}
+
 /**
  * Forgets where clicks of these people led, and of these devices while they were nobody's, in batches before one: how many deliveries
  * it cleared.
@@ -92,6 +85,12 @@ export interface EarlyReceipt {
   readonly mark: Mark;
   readonly at: Date;
   readonly action: string | null;
+}
+
+/** Of which devices of a batch are there receipts that came before their outcomes? Nearly always of none. */
+export async function listEarlyDevices(tx: Tx, batchId: Uuid): Promise<Uuid[]> {
+  const rows = await tx<{ deviceId: Uuid }[]>`SELECT device_id FROM early_receipts WHERE batch_id = ${batchId}`;
+  return rows.map((row) => row.deviceId);
 }
 
 /** Takes the receipts that came before these outcomes. */

@@ -12,7 +12,14 @@ const nowMs = Date.parse('2026-11-21T12:00:00Z');
 const clock = { nowMs: () => nowMs, date: () => new Date(nowMs) };
 const batch = { id: 'b', appId: 'a', messageId: 'm' } as ClaimedBatch;
 const person = { externalId: 'u-42' };
-const target = { deviceId: 'd', userId: null, registeredAtMs: 5, credentialId: 3, person } as Target;
+const target = {
+  deviceId: 'd',
+  userId: null,
+  registeredAtMs: 5,
+  credentialId: 3,
+  hasMismatches: false,
+  person,
+} as Target;
 
 const provider: ProviderAnswer = {
   name: 'webpush',
@@ -40,33 +47,50 @@ const attempt: Attempt = {
   },
 };
 const retry: Attempt = { ...attempt, outcome: 'retry', error_code: 'provider_unavailable' };
-const sent: PushResult = {
+const sent: Extract<PushResult, { kind: 'attempted' }> = {
   kind: 'attempted',
   outcome: { kind: 'sent', providerMessageId: 'https://push.example/m/1', provider, latencyMs: 40 },
-  attempt,
+  atMs: Date.parse(attempt.at),
+  retryAtMs: null,
   credentialId: 3,
   urls: null,
 };
 
 const formsThat = (store: AnswerForms['store']): AnswerForms => ({ store, read: async () => undefined });
-const itemOf = (forms: AnswerForms, before: readonly Attempt[], result: Exclude<PushResult, { kind: 'deferred' }>) =>
-  toOutcomeItem(
-    { clock: clock as never, log: createLog('silent', 'test'), forms },
-    batch,
-    target,
-    'webpush',
-    before,
-    result,
-  );
+const depsOf = (forms: AnswerForms) => ({ clock: clock as never, log: createLog('silent', 'test'), forms });
+const itemOf = async (
+  forms: AnswerForms,
+  before: readonly Attempt[],
+  result: Exclude<PushResult, { kind: 'deferred' }>,
+) => toOutcomeItem(depsOf(forms), batch, target, 'webpush', before, result);
 
 describe('a success', () => {
   it('of a known form is stored as its number and reference', async () => {
-    const { row } = await itemOf(
+    const { row, isNew } = await itemOf(
       formsThat(async () => ({ form: 7, ref: '1' })),
       [],
       sent,
     );
     expect(row).toMatchObject({ status: statusNumber('sent'), form: 7, providerRef: '1', timeline: null });
+    expect(row.doneAtMs).toBe(Date.parse(attempt.at) + 40);
+    expect(isNew).toBe(true);
+  });
+
+  it('like the last one is there at once', () => {
+    const item = toOutcomeItem(depsOf(formsThat(() => ({ form: 7, ref: '1' }))), batch, target, 'webpush', [], sent);
+    expect(item).toMatchObject({ final: 'sent', row: { form: 7, providerRef: '1' } });
+  });
+
+  it('has a verdict only where it says something new of its device', async () => {
+    const forms = formsThat(async () => ({ form: 7, ref: '1' }));
+    expect((await itemOf(forms, [], sent)).verdict).toBeNull();
+    const mismatched = { ...target, hasMismatches: true };
+    const item = await toOutcomeItem(depsOf(forms), batch, mismatched, 'webpush', [], sent);
+    expect(item.verdict).toMatchObject({ deviceId: 'd', credentialId: 3, errorCode: null });
+    const found = { ...sent, outcome: { ...sent.outcome, environmentFound: 'sandbox' } } as typeof sent;
+    expect((await itemOf(forms, [], found)).verdict).toMatchObject({
+      environmentFound: 'sandbox',
+    });
   });
 
   it('whose answer cannot be given a form is stored whole', async () => {
@@ -78,13 +102,12 @@ describe('a success', () => {
   });
 
   it('after a retry keeps the attempts before it, known form or not', async () => {
-    const second: PushResult = { ...sent, attempt: { ...attempt, attempt: 2 } };
-    const { row } = await itemOf(
+    const { row, isNew } = await itemOf(
       formsThat(async () => ({ form: 7, ref: '1' })),
       [retry],
-      second,
+      sent,
     );
-    expect(row.attempts).toBe(2);
+    expect([row.attempts, isNew]).toEqual([2, false]);
     expect(JSON.parse(row.timeline ?? '')).toEqual([retry, { ...attempt, attempt: 2 }]);
   });
 });

@@ -7,8 +7,8 @@ import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
 import type { AnswerForms, StoredSuccess } from './answer-forms.ts';
 import type { ClaimedBatch } from './batch.ts';
-import { type Attempt, channelNumber, errorNumber, skipNumber, statusNumber } from './delivery.ts';
-import type { DeliveryRow } from './outcome-queries.ts';
+import { type Attempt, channelNumber, errorNumber, presentAttempt, skipNumber, statusNumber } from './delivery.ts';
+import type { DeliveryRow } from './delivery-row.ts';
 import type { Target } from './plan-push.ts';
 import type { PushResult } from './push-one.ts';
 import type { Verdict } from './record-verdicts.ts';
@@ -16,9 +16,12 @@ import type { Verdict } from './record-verdicts.ts';
 /** One delivery's outcome on its way to the database. */
 export interface OutcomeItem {
   readonly row: DeliveryRow;
+  /** Nothing was written of it before: no earlier attempt. */
+  readonly isNew: boolean;
   readonly channel: ChannelId;
   readonly final: 'sent' | 'failed' | 'skipped' | null;
   readonly code: string | null;
+  /** What it says of its device; null where that is nothing. */
   readonly verdict: Verdict | null;
   /** What a webhook is told beside the row: the user as the send saw them, and the provider's own word. */
   readonly externalId: string | null;
@@ -31,23 +34,37 @@ export interface OutcomeRowDeps {
   readonly forms: AnswerForms;
 }
 
-/** Never rejects: an outcome that a provider has given must reach the recorder. */
-export async function toOutcomeItem(
+/** At once, but for a success whose answer needs a number. Never rejects: an outcome that a provider has given must reach the recorder. */
+export function toOutcomeItem(
   deps: OutcomeRowDeps,
   batch: ClaimedBatch,
   target: Target,
   channel: ChannelId,
   before: readonly Attempt[],
   result: Exclude<PushResult, { kind: 'deferred' }>,
-): Promise<OutcomeItem> {
-  if (result.kind === 'attempted') return attemptedItem(deps, batch, target, channel, before, result);
+): OutcomeItem | Promise<OutcomeItem> {
+  if (result.kind !== 'attempted') return unattemptedItem(deps, target, channel, before, result);
+  const { outcome, credentialId } = result;
+  if (outcome.kind !== 'sent') return attemptedItem(target, channel, before, result, undefined);
+  const stored = storeAnswer(deps, batch.appId, credentialId, outcome);
+  if (!(stored instanceof Promise)) return attemptedItem(target, channel, before, result, stored);
+  return stored.then((later) => attemptedItem(target, channel, before, result, later));
+}
+
+function unattemptedItem(
+  { clock }: OutcomeRowDeps,
+  target: Target,
+  channel: ChannelId,
+  before: readonly Attempt[],
+  result: Exclude<PushResult, { kind: 'deferred' | 'attempted' }>,
+): OutcomeItem {
   const isSkip = result.kind === 'skipped';
   const code = isSkip ? result.reason : result.code;
   const credentialId = isSkip ? null : result.credentialId;
   const row: DeliveryRow = {
     deviceId: target.deviceId,
     userId: target.userId,
-    doneAtMs: deps.clock.nowMs(),
+    doneAtMs: clock.nowMs(),
     latencyMs: null,
     credentialId,
     channel: channelNumber(channel),
@@ -66,47 +83,60 @@ export async function toOutcomeItem(
       ? { ...verdictOf(target, credentialId, code), isLocal: true }
       : null;
   const externalId = target.person.externalId;
-  return { row, channel, final: result.kind, code, verdict, externalId, providerReason: null };
+  return {
+    row,
+    isNew: before.length === 0,
+    channel,
+    final: result.kind,
+    code,
+    verdict,
+    externalId,
+    providerReason: null,
+  };
 }
 
 // This runs for every push: one literal, and a timeline only where it is kept.
-async function attemptedItem(
-  deps: OutcomeRowDeps,
-  batch: ClaimedBatch,
+function attemptedItem(
   target: Target,
   channel: ChannelId,
   before: readonly Attempt[],
-  { outcome, attempt, credentialId, urls }: Extract<PushResult, { kind: 'attempted' }>,
-): Promise<OutcomeItem> {
-  const stored = outcome.kind === 'sent' ? await storeAnswer(deps, batch.appId, credentialId, outcome) : undefined;
-  const isRetry = attempt.outcome === 'retry';
-  const final = outcome.kind === 'sent' ? 'sent' : isRetry ? null : 'failed';
+  result: Extract<PushResult, { kind: 'attempted' }>,
+  stored: StoredSuccess | undefined,
+): OutcomeItem {
+  const { outcome, atMs, retryAtMs, credentialId, urls } = result;
+  const final = outcome.kind === 'sent' ? 'sent' : retryAtMs === null ? 'failed' : null;
   const errorCode = outcome.kind === 'sent' ? null : outcome.errorCode;
+  const attempts = before.length + 1;
   // A first-attempt success of a known form needs no timeline: form and reference say all of it.
   const isTold = stored !== undefined && stored.form !== null && before.length === 0;
+  const latencyMs = Math.round(outcome.latencyMs);
   const row: DeliveryRow = {
     deviceId: target.deviceId,
     userId: target.userId,
-    doneAtMs: Date.parse(attempt.at) + attempt.latency_ms,
-    latencyMs: attempt.latency_ms,
+    doneAtMs: Math.trunc(atMs) + latencyMs,
+    latencyMs,
     credentialId,
     channel: channelNumber(channel),
     status: statusNumber(final ?? 'retrying'),
     errorCode: errorCode === null ? null : errorNumber(errorCode),
-    attempts: attempt.attempt,
+    attempts,
     providerStatus: outcome.provider?.httpStatus ?? null,
     form: stored?.form ?? null,
     providerRef: stored?.ref ?? null,
     urls,
-    timeline: isTold ? null : JSON.stringify([...before, attempt]),
+    timeline: isTold ? null : JSON.stringify([...before, presentAttempt(attempts, result)]),
   };
-  const about =
-    outcome.kind === 'sent'
-      ? { environmentFound: outcome.environmentFound ?? null }
-      : { reason: outcome.reason, goneAtMs: outcome.goneAtMs ?? null };
-  const verdict = { ...verdictOf(target, credentialId, errorCode), ...about };
-  const providerReason = outcome.kind === 'sent' ? null : outcome.reason;
-  return { row, channel, final, code: errorCode, verdict, externalId: target.person.externalId, providerReason };
+  const isNew = before.length === 0;
+  const { externalId } = target.person;
+  if (outcome.kind === 'sent') {
+    const environmentFound = outcome.environmentFound ?? null;
+    const saysMore = target.hasMismatches || environmentFound !== null;
+    const verdict = saysMore ? { ...verdictOf(target, credentialId, null), environmentFound } : null;
+    return { row, isNew, channel, final, code: null, verdict, externalId, providerReason: null };
+  }
+  const { reason, goneAtMs = null } = outcome;
+  const verdict = { ...verdictOf(target, credentialId, errorCode), reason, goneAtMs };
+  return { row, isNew, channel, final, code: errorCode, verdict, externalId, providerReason: reason };
 }
 
 function verdictOf({ deviceId, registeredAtMs }: Target, credentialId: number, errorCode: ErrorCode | null): Verdict {
@@ -123,16 +153,16 @@ function verdictOf({ deviceId, registeredAtMs }: Target, credentialId: number, e
 }
 
 // An answer that cannot be given a number now is stored whole: an outcome is never lost for the sake of its size.
-async function storeAnswer(
+function storeAnswer(
   { forms, log }: OutcomeRowDeps,
   appId: Uuid,
   credentialId: number,
   { provider, providerMessageId }: Extract<Outcome, { kind: 'sent' }>,
-): Promise<StoredSuccess> {
-  try {
-    return await forms.store(appId, credentialId, provider, providerMessageId);
-  } catch (error) {
+): StoredSuccess | Promise<StoredSuccess> {
+  const stored = forms.store(appId, credentialId, provider, providerMessageId);
+  if (!(stored instanceof Promise)) return stored;
+  return stored.catch((error: unknown) => {
     log.debug({ err: error }, 'answer form not stored');
     return { form: null, ref: providerMessageId };
-  }
+  });
 }

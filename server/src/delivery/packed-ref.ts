@@ -1,6 +1,8 @@
 // A provider's reference as a delivery's row keeps it: the two long kinds, Apple's and Google's, in two thirds of their length; any
 // other as it is. What comes back is the same text, byte for byte. Pure.
 
+import { writeUuid } from '../platform/ids.ts';
+
 /** Apple's: a UUID in upper case. */
 const uuidForm = /^[0-9A-F]{8}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{12}$/;
 /** Google's: `0:`, microseconds, `%`, and 64 bits in hex. */
@@ -13,8 +15,14 @@ const plainMark = '~';
 /** 10^16 needs 54 bits. */
 const timeBytes = 7;
 
+// Used within a call and never across one.
+const uuid = Buffer.alloc(16);
+
 export function packRef(ref: string): string {
-  if (uuidForm.test(ref)) return uuidMark + Buffer.from(ref.replaceAll('-', ''), 'hex').toString('base64url');
+  if (uuidForm.test(ref)) {
+    writeUuid(ref, uuid, 0);
+    return uuidMark + uuid.toString('base64url');
+  }
   const timed = timedForm.exec(ref);
   if (timed) {
     const [, time = '', bits = ''] = timed;

@@ -26,8 +26,20 @@ export interface Target {
   readonly registeredAtMs: number;
   /** iOS: where the token belongs, by the device's word or as a push found out; null: not known. */
   readonly environment: Environment | null;
+  /** Pushes to it failed as another credential's, the last ones in a row. */
+  readonly hasMismatches: boolean;
   readonly locale: string | null;
   readonly person: Person;
+}
+
+/** What pushes share that go out by one credential, to one host where it serves many. */
+export interface Route {
+  readonly channel: ChannelId;
+  readonly sender: Sender;
+  readonly credential: OpenCredential;
+  readonly lane: string;
+  readonly ttlSeconds: number;
+  readonly windowEndsAtMs: number;
 }
 
 /** What all pushes of a batch share. */
@@ -37,7 +49,7 @@ export interface BatchContext {
   readonly content: CompiledContent;
   /** Opened by web notifications without a url of their own. */
   readonly defaultUrl: string | null;
-  readonly credentials: ReadonlyMap<number, OpenCredential>;
+  readonly routes: Routes;
   readonly tokenOf: (deviceId: Uuid) => string;
   readonly publicUrl: string | null;
   /** False at a stop or a pause, and once the claim may be another's: what has not gone out by then does not (R-04, R-05, R-92). */
@@ -55,23 +67,17 @@ export type Unpushed =
 /** A push that may be made now. */
 export interface PlannedPush {
   readonly kind: 'planned';
-  readonly channel: ChannelId;
   readonly token: string;
-  readonly sender: Sender;
-  readonly credential: OpenCredential;
-  readonly lane: string;
-  readonly ttlSeconds: number;
-  readonly windowEndsAtMs: number;
+  readonly route: Route;
 }
 
 /** `before`: the attempts already made, oldest first. */
 export function planPush(
-  deps: { readonly clock: Clock; readonly senders: Senders; readonly lanes: Lanes },
-  context: BatchContext,
+  deps: { readonly clock: Clock; readonly lanes: Lanes },
+  { batch, content, routes }: BatchContext,
   target: Target,
   before: readonly Attempt[],
 ): PlannedPush | Unpushed {
-  const { batch, content } = context;
   const { token, credentialId } = target;
   const channel = channelOfPlatform[target.platform];
   if (!target.isActive || token === null) return { kind: 'skipped', reason: 'device_inactive' };
@@ -79,35 +85,83 @@ export function planPush(
   if (before.length + unknownPushesOf(batch) >= pushesMax)
     return { kind: 'failed', code: before.at(-1)?.error_code ?? 'timeout', credentialId };
 
-  const ttlSeconds = content.ttlSeconds[channel];
-  const windowEndsAtMs = batch.dueAt.getTime() + sendWindowMs(ttlSeconds);
+  const windowEndsAtMs = windowEndOf(batch, content.ttlSeconds[channel]);
   const nowMs = deps.clock.nowMs();
   if (nowMs >= windowEndsAtMs) return { kind: 'failed', code: 'expired', credentialId };
   // A retry may come late: its lane stood still, or nobody was there.
   if (isRetryTooLate(before, nowMs))
     return { kind: 'failed', code: before.at(-1)?.error_code ?? 'timeout', credentialId };
 
-  const sender = deps.senders[channel];
-  const credential = credentialFor(context, channel, target);
-  if (!sender || !credential) return { kind: 'skipped', reason: 'not_configured' };
+  const route = routes(channel, credentialId, token);
+  if (!route) return { kind: 'skipped', reason: 'not_configured' };
 
-  const lane = laneOf(batch.appId, credential.id, sender.hostOf(token));
-  const pausedUntilMs = deps.lanes.pausedUntilMs(lane);
+  const pausedUntilMs = deps.lanes.pausedUntilMs(route.lane);
   if (pausedUntilMs !== undefined) return { kind: 'deferred', untilMs: Math.min(pausedUntilMs, windowEndsAtMs) };
-  return { kind: 'planned', channel, token, sender, credential, lane, ttlSeconds, windowEndsAtMs };
+  return { kind: 'planned', token, route };
+}
+
+/** Finds the route of a device's token; undefined where its channel has no credential. */
+export type Routes = (channel: ChannelId, credentialId: number | null, token: string) => Route | undefined;
+
+/** The routes of a batch, each made once for all devices that share it. */
+export function routesOf(
+  senders: Senders,
+  batch: ClaimedBatch,
+  { ttlSeconds }: CompiledContent,
+  credentials: ReadonlyMap<number, OpenCredential>,
+): Routes {
+  const known = new Map<ChannelId, Map<string | null, Map<number | null, Route | undefined>>>();
+  const make = (channel: ChannelId, credentialId: number | null, host: string | null): Route | undefined => {
+    const sender = senders[channel];
+    const credential = credentialFor(credentials, channel, credentialId);
+    if (!sender || !credential) return undefined;
+    return {
+      channel,
+      sender,
+      credential,
+      lane: laneOf(batch.appId, credential.id, host),
+      ttlSeconds: ttlSeconds[channel],
+      windowEndsAtMs: windowEndOf(batch, ttlSeconds[channel]),
+    };
+  };
+  return (channel, credentialId, token) => {
+    const host = senders[channel]?.hostOf(token) ?? null;
+    const hosts = getOrMake(known, channel, () => new Map());
+    const byCredential = getOrMake(hosts, host, () => new Map());
+    if (!byCredential.has(credentialId)) byCredential.set(credentialId, make(channel, credentialId, host));
+    return byCredential.get(credentialId);
+  };
+}
+
+function getOrMake<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = make();
+    map.set(key, value);
+  }
+  return value;
+}
+
+function windowEndOf({ dueAt }: ClaimedBatch, ttlSeconds: number): number {
+  return dueAt.getTime() + sendWindowMs(ttlSeconds);
 }
 
 /** Contract 7.5: all requests of a delivery are within 60 minutes of the first. */
-function isRetryTooLate([first]: readonly Attempt[], nowMs: number): boolean {
+function isRetryTooLate(before: readonly Attempt[], nowMs: number): boolean {
+  const first = before[0];
   return first !== undefined && nowMs - Date.parse(first.at) > retrySpanMs;
 }
 
 // A web device belongs to the VAPID key it subscribed with, former or not; all others to the channel's current credential.
-function credentialFor(context: BatchContext, channel: ChannelId, target: Target): OpenCredential | undefined {
+function credentialFor(
+  credentials: ReadonlyMap<number, OpenCredential>,
+  channel: ChannelId,
+  credentialId: number | null,
+): OpenCredential | undefined {
   let current: OpenCredential | undefined;
-  for (const credential of context.credentials.values()) {
+  for (const credential of credentials.values()) {
     if (credential.channel === channel && credential.isCurrent) current = credential;
   }
-  if (!current || channel !== 'webpush' || target.credentialId === null) return current;
-  return context.credentials.get(target.credentialId) ?? current;
+  if (!current || channel !== 'webpush' || credentialId === null) return current;
+  return credentials.get(credentialId) ?? current;
 }

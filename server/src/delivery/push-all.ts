@@ -9,7 +9,7 @@ import type { CompiledMessages } from './compiled-messages.ts';
 import { createMessagePace, type MessagePace } from './message-pace.ts';
 import type { MessageWatch } from './message-watch.ts';
 import type { OpenDeliveries } from './open-deliveries.ts';
-import { type BatchContext, planPush, type Target } from './plan-push.ts';
+import { type BatchContext, planPush, routesOf, type Target } from './plan-push.ts';
 import { pushQueue, type Queue, type QueueDeps } from './push-queue.ts';
 import { markPushed } from './queries.ts';
 import { receiptTokensOf } from './receipt-token.ts';
@@ -38,7 +38,8 @@ export interface BatchWork {
 export async function pushAll(deps: PushAllDeps, work: BatchWork, open: OpenDeliveries): Promise<number | undefined> {
   const { batch, recorder, watch, isStopping } = work;
   const message = await deps.compiled.get(batch.appId, batch.messageId);
-  const targets = await listTargets(deps.sql, batch.appId, open.deviceIds, message.columns);
+  const { columns, content } = message;
+  const targets = await listTargets(deps.sql, batch.appId, open.deviceIds, columns, content.attributes);
   let nextAtMs: number | undefined;
   const lookAgainAt = (atMs: number): void => {
     nextAtMs = Math.min(nextAtMs ?? Number.POSITIVE_INFINITY, atMs);
@@ -46,9 +47,9 @@ export async function pushAll(deps: PushAllDeps, work: BatchWork, open: OpenDeli
   const context: BatchContext = {
     batch,
     messageId: encodeId('msg', batch.messageId),
-    content: message.content,
+    content,
     defaultUrl: message.defaultUrl,
-    credentials: await deps.credentials.open(batch.appId),
+    routes: routesOf(deps.senders, batch, content, await deps.credentials.open(batch.appId)),
     tokenOf: receiptTokensOf(deps.receiptKey, batch.messageId, batch.id),
     publicUrl: deps.publicUrl,
     isWanted: () => !isStopping(),
@@ -61,10 +62,13 @@ export async function pushAll(deps: PushAllDeps, work: BatchWork, open: OpenDeli
     pace: paceOf(deps, context, targets, open),
     lookAgainAt,
     untilSafe: recorder.behind,
-    async settle(target, attempts, result) {
-      if (result.kind === 'deferred') return lookAgainAt(result.untilMs);
-      if (result.kind === 'attempted' && result.attempt.retry_at) lookAgainAt(Date.parse(result.attempt.retry_at));
-      await recorder.add(target, channelOfPlatform[target.platform], attempts, result);
+    settle(target, attempts, result) {
+      if (result.kind === 'deferred') {
+        lookAgainAt(result.untilMs);
+        return undefined;
+      }
+      if (result.kind === 'attempted' && result.retryAtMs !== null) lookAgainAt(result.retryAtMs);
+      return recorder.add(target, channelOfPlatform[target.platform], attempts, result);
     },
   };
   if (unknownPushesOf(batch) > 0) await markPushed(deps.sql, batch);

@@ -8,9 +8,9 @@ import type { Clock } from '../platform/clock.ts';
 import { failpoint } from '../platform/failpoint.ts';
 import { encodeId } from '../platform/ids.ts';
 import { unknownPushesOf } from './batch.ts';
-import { type Attempt, presentAnswer } from './delivery.ts';
+import type { Attempt } from './delivery.ts';
 import type { Lanes } from './lanes.ts';
-import type { BatchContext, PlannedPush, Target, Unpushed } from './plan-push.ts';
+import type { BatchContext, PlannedPush, Route, Target, Unpushed } from './plan-push.ts';
 import { retryAtMs } from './retry.ts';
 import { ttlLeftSeconds } from './send-window.ts';
 import type { Senders } from './senders.ts';
@@ -28,7 +28,10 @@ export type PushResult =
   | {
       readonly kind: 'attempted';
       readonly outcome: Outcome;
-      readonly attempt: Attempt;
+      /** When it began. */
+      readonly atMs: number;
+      /** Null: it is not tried again. */
+      readonly retryAtMs: number | null;
       readonly credentialId: number;
       readonly urls: string | null;
     };
@@ -46,7 +49,7 @@ export async function pushOne(
   again?: () => Promise<void>,
 ): Promise<PushResult> {
   const { batch, content } = context;
-  const { channel, sender, credential, ttlSeconds } = planned;
+  const { channel, sender, credential, ttlSeconds } = planned.route;
   const startedAtMs = deps.clock.nowMs();
   const rendered = content.render(channel, target.person, languageOfDelivery(target.person.language, target.locale));
   if (rendered.kind === 'skip') return { kind: 'skipped', reason: rendered.reason };
@@ -88,18 +91,9 @@ export async function pushOne(
   }
 
   const urls = content.literalUrls(channel) === null ? JSON.stringify(targetUrlsOf(rendered.content)) : null;
-  const retryAt = retryOf(deps, planned, { outcome, before, unknownPushes: unknownPushesOf(batch), startedAtMs });
-  const attempt: Attempt = {
-    at: new Date(startedAtMs).toISOString(),
-    type: 'attempt',
-    attempt: before.length + 1,
-    outcome: outcome.kind === 'sent' ? 'sent' : retryAt === null ? 'failed' : 'retry',
-    error_code: outcome.kind === 'sent' ? null : outcome.errorCode,
-    latency_ms: Math.round(outcome.latencyMs),
-    retry_at: retryAt,
-    provider: presentAnswer(outcome.provider),
-  };
-  return { kind: 'attempted', outcome, attempt, credentialId: credential.id, urls };
+  const retryAt =
+    outcome.kind === 'sent' ? null : retryOf(deps, context, planned.route, { outcome, before, startedAtMs });
+  return { kind: 'attempted', outcome, atMs: startedAtMs, retryAtMs: retryAt, credentialId: credential.id, urls };
 }
 
 function withDefaultUrl(channel: ChannelId, content: ChannelContent, defaultUrl: string | null): ChannelContent {
@@ -110,28 +104,28 @@ function withDefaultUrl(channel: ChannelId, content: ChannelContent, defaultUrl:
 
 function retryOf(
   deps: PushDeps,
-  { channel, lane, ttlSeconds, windowEndsAtMs }: PlannedPush,
+  { batch }: BatchContext,
+  { channel, lane, ttlSeconds, windowEndsAtMs }: Route,
   given: {
-    readonly outcome: Outcome;
+    readonly outcome: Extract<Outcome, { kind: 'refused' }>;
     readonly before: readonly Attempt[];
-    readonly unknownPushes: number;
     readonly startedAtMs: number;
   },
-): string | null {
-  const { outcome, before, unknownPushes, startedAtMs } = given;
-  if (outcome.kind === 'sent') return null;
+): number | null {
+  const { outcome, before, startedAtMs } = given;
   const nowMs = deps.clock.nowMs();
   if (outcome.retryAfterMs !== null && outcome.retryable) deps.lanes.pause(lane, nowMs + outcome.retryAfterMs);
   const atMs = retryAtMs({
     channel,
     outcome,
     before: before.map((past) => ({ errorCode: past.error_code, httpStatus: past.provider?.http_status ?? null })),
-    unknownPushes,
+    unknownPushes: unknownPushesOf(batch),
     firstAttemptAtMs: before[0] ? Date.parse(before[0].at) : startedAtMs,
     nowMs,
     windowEndsAtMs,
     ttlSeconds,
     random: deps.random(),
   });
-  return atMs === undefined ? null : new Date(atMs).toISOString();
+  // Whole milliseconds, as it is stored and read again.
+  return atMs === undefined ? null : Math.trunc(atMs);
 }

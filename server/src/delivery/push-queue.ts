@@ -1,13 +1,13 @@
 // Begins the pushes of one channel of a batch, one after the other, with many under way. Each waits first for its provider's pace,
-// then for its
-// message's, holding nothing that others need, and last for a slot; after every wait it is asked anew whether it is to be made at all.
+// then for its message's, holding nothing that others need, and last for a slot; after every wait it is asked anew whether it is
+// to be made at all.
 
 import type { FairSlots } from '../platform/fair-slots.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Attempt } from './delivery.ts';
 import type { MessagePace } from './message-pace.ts';
 import type { MessageWatch } from './message-watch.ts';
-import { type BatchContext, type PlannedPush, planPush, type Target } from './plan-push.ts';
+import { type BatchContext, type PlannedPush, planPush, type Target, type Unpushed } from './plan-push.ts';
 import { type PushDeps, type PushResult, pushOne } from './push-one.ts';
 
 export interface QueueDeps extends PushDeps {
@@ -22,8 +22,8 @@ export interface Queue {
   readonly isStopping: () => boolean;
   /** The attempts already made for a device, oldest first. */
   readonly attemptsOf: (deviceId: Uuid) => readonly Attempt[];
-  /** Takes what a delivery came to. */
-  readonly settle: (target: Target, attempts: readonly Attempt[], result: PushResult) => Promise<void>;
+  /** Takes what a delivery came to; undefined where nothing is to be waited for. */
+  readonly settle: (target: Target, attempts: readonly Attempt[], result: PushResult) => Promise<void> | undefined;
   /** While what was pushed is not safe: ends when it is, or when there is nothing left to save. */
   readonly untilSafe: () => Promise<void> | undefined;
   /** Where the message has so many requests a second: each push takes a place first. */
@@ -40,31 +40,63 @@ const restMsMax = 100;
  * whether to stop: what is on the wire ends, and the rest is left (R-05).
  */
 export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly Target[]): Promise<void> {
-  const { pace } = queue;
-  const { appId } = queue.context.batch;
-  const failures: unknown[] = [];
-  const underWay: Promise<void>[] = [];
+  const underWay = new PushesUnderWay(deps, queue);
+  const door = new Door(deps, queue);
   try {
     for (const target of targets) {
       const attempts = queue.attemptsOf(target.deviceId);
-      const planned = await prepare(deps, queue, target, attempts);
-      if (!planned) continue;
-      let went: 'well' | 'badly' | undefined;
-      underWay.push(
-        pushOne(deps, queue.context, target, planned, attempts, pace?.again)
-          .then((result) => {
-            went = wentOf(deps, result);
-            return queue.settle(target, attempts, result);
-          })
-          // A push that fails in our own code ends neither the others nor the process; the batch is claimed again for it.
-          .catch((error: unknown) => void failures.push(error))
-          .finally(() => deps.slots.give(appId, went)),
-      );
+      door.turnTo(target, attempts);
+      let next = door.next();
+      while (next.kind === 'wait') {
+        await next.until;
+        next = door.next();
+      }
+      if (next.kind === 'planned') void underWay.push(target, next, attempts);
     }
   } finally {
-    await Promise.all(underWay);
+    await underWay.none();
   }
-  if (failures.length > 0) throw failures[0];
+  if (underWay.failures.length > 0) throw underWay.failures[0];
+}
+
+/** The pushes that were begun: counted, since a list of their promises would live as long as the batch. */
+class PushesUnderWay {
+  readonly failures: unknown[] = [];
+  readonly #deps: QueueDeps;
+  readonly #queue: Queue;
+  #count = 0;
+  #onNone: (() => void) | undefined;
+
+  constructor(deps: QueueDeps, queue: Queue) {
+    this.#deps = deps;
+    this.#queue = queue;
+  }
+
+  /** The push has its slot, and gives it back. A push that fails in our own code ends neither the others nor the process. */
+  async push(target: Target, planned: PlannedPush, attempts: readonly Attempt[]): Promise<void> {
+    const { context, pace, settle } = this.#queue;
+    this.#count++;
+    let went: 'well' | 'badly' | undefined;
+    try {
+      const result = await pushOne(this.#deps, context, target, planned, attempts, pace?.again);
+      went = wentOf(this.#deps, result);
+      const settled = settle(target, attempts, result);
+      if (settled) await settled;
+    } catch (error) {
+      this.failures.push(error);
+    }
+    this.#count--;
+    if (this.#count === 0) this.#onNone?.();
+    this.#deps.slots.give(context.batch.appId, went);
+  }
+
+  /** Resolves when none is left. */
+  async none(): Promise<void> {
+    if (this.#count === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#onNone = resolve;
+    });
+  }
 }
 
 /**
@@ -77,81 +109,101 @@ function wentOf({ hasSpareTime }: QueueDeps, result: PushResult): 'well' | 'badl
   return hasSpareTime() ? 'well' : undefined;
 }
 
-/** Waits until this push may be made; what it returns holds a slot. Undefined: it is settled, or left for later. */
-async function prepare(
-  deps: QueueDeps,
-  queue: Queue,
-  target: Target,
-  attempts: readonly Attempt[],
-): Promise<PlannedPush | undefined> {
-  const { pace } = queue;
-  const { appId } = queue.context.batch;
-  let isInRow = false;
-  let placeMs: number | undefined;
-  let hasSlot = false;
-  for (;;) {
-    const planned = await decide(deps, queue, target, attempts);
-    const isLate = pace !== null && (placeMs === undefined || pace.isLate(placeMs));
-    const safe = queue.untilSafe();
-    if (hasSlot && (!planned || isLate || safe)) {
-      hasSlot = false;
-      deps.slots.give(appId);
-    }
-    if (!planned) return undefined;
-    if (safe) {
-      await safe;
-      continue;
-    }
-    if (!isInRow) {
-      isInRow = true;
-      const waitMs = planned.sender.waitMs(planned.credential);
-      if (waitMs > 0) {
-        await rest(waitMs, queue.isStopping);
-        continue;
-      }
-    }
-    if (isLate) {
-      placeMs = await pace.take();
-      if (placeMs !== undefined) continue;
-      queue.lookAgainAt(pace.nextAtMs);
-      return undefined;
-    }
-    if (!hasSlot) {
-      const turn = deps.slots.take(appId);
-      hasSlot = true;
-      if (turn) {
-        await turn;
-        continue;
-      }
-    }
-    return planned;
-  }
-}
+/** What is next for the delivery at the door. `planned` holds a slot; after `over` it is settled, or left for later. */
+type Next = PlannedPush | { readonly kind: 'over' } | { readonly kind: 'wait'; readonly until: Promise<unknown> };
 
-/** Is this push to be made, as things stand? If not, sees to what becomes of the delivery. */
-async function decide(
-  deps: QueueDeps,
-  { context, watch, isStopping, settle, lookAgainAt }: Queue,
-  target: Target,
-  attempts: readonly Attempt[],
-): Promise<PlannedPush | undefined> {
-  if (isStopping()) {
-    lookAgainAt(deps.clock.nowMs());
-    return undefined;
+const over = { kind: 'over' } as const;
+
+/** Where one delivery after the other waits until its push may be made. */
+class Door {
+  readonly #deps: QueueDeps;
+  readonly #queue: Queue;
+  #target: Target | undefined;
+  #attempts: readonly Attempt[] = [];
+  #isInRow = false;
+  #placeMs: number | undefined;
+  /** There was no place to be had. */
+  #isWithoutPlace = false;
+  #hasSlot = false;
+
+  constructor(deps: QueueDeps, queue: Queue) {
+    this.#deps = deps;
+    this.#queue = queue;
   }
-  if (watch.isCanceled()) {
-    await settle(target, attempts, { kind: 'skipped', reason: 'canceled' });
-    return undefined;
+
+  turnTo(target: Target, attempts: readonly Attempt[]): void {
+    this.#target = target;
+    this.#attempts = attempts;
+    this.#isInRow = false;
+    this.#placeMs = undefined;
+    this.#isWithoutPlace = false;
+    this.#hasSlot = false;
   }
-  const retryAt = attempts.at(-1)?.retry_at;
-  if (retryAt && Date.parse(retryAt) > deps.clock.nowMs()) {
-    lookAgainAt(Date.parse(retryAt));
-    return undefined;
+
+  /** To be asked again after each wait. Nearly every push waits for nothing, or for a slot: a promise is made only where one does. */
+  next(): Next {
+    const { slots } = this.#deps;
+    const { pace, untilSafe, isStopping, context } = this.#queue;
+    const { appId } = context.batch;
+    const decided = this.#decide();
+    const isLate = pace !== null && (this.#placeMs === undefined || pace.isLate(this.#placeMs));
+    const safe = untilSafe();
+    if (this.#hasSlot && (decided.kind !== 'planned' || isLate || safe)) {
+      this.#hasSlot = false;
+      slots.give(appId);
+    }
+    if (decided.kind !== 'planned') return decided;
+    if (safe) return { kind: 'wait', until: safe };
+    if (!this.#isInRow) {
+      this.#isInRow = true;
+      const { sender, credential } = decided.route;
+      const waitMs = sender.waitMs(credential);
+      if (waitMs > 0) return { kind: 'wait', until: rest(waitMs, isStopping) };
+    }
+    if (isLate) return this.#takePlace(pace);
+    if (!this.#hasSlot) {
+      const turn = slots.take(appId);
+      this.#hasSlot = true;
+      if (turn) return { kind: 'wait', until: turn };
+    }
+    return decided;
   }
-  const planned = planPush(deps, context, target, attempts);
-  if (planned.kind === 'planned') return planned;
-  await settle(target, attempts, planned);
-  return undefined;
+
+  /** Is this push to be made, as things stand? If not, sees to what becomes of the delivery. */
+  #decide(): Next {
+    const { context, watch, isStopping, lookAgainAt } = this.#queue;
+    const target = this.#target;
+    const attempts = this.#attempts;
+    if (!target || this.#isWithoutPlace) return over;
+    if (isStopping()) {
+      lookAgainAt(this.#deps.clock.nowMs());
+      return over;
+    }
+    if (watch.isCanceled()) return this.#settle(target, { kind: 'skipped', reason: 'canceled' });
+    const retryAt = attempts.at(-1)?.retry_at;
+    if (retryAt && Date.parse(retryAt) > this.#deps.clock.nowMs()) {
+      lookAgainAt(Date.parse(retryAt));
+      return over;
+    }
+    const planned = planPush(this.#deps, context, target, attempts);
+    return planned.kind === 'planned' ? planned : this.#settle(target, planned);
+  }
+
+  #settle(target: Target, result: Unpushed): Next {
+    this.#target = undefined;
+    const settled = this.#queue.settle(target, this.#attempts, result);
+    return settled ? { kind: 'wait', until: settled } : over;
+  }
+
+  #takePlace(pace: MessagePace): Next {
+    const taken = pace.take().then((placeMs) => {
+      this.#placeMs = placeMs;
+      if (placeMs !== undefined) return;
+      this.#isWithoutPlace = true;
+      this.#queue.lookAgainAt(pace.nextAtMs);
+    });
+    return { kind: 'wait', until: taken };
+  }
 }
 
 async function rest(ms: number, isStopping: () => boolean): Promise<void> {

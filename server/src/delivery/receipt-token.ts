@@ -1,8 +1,8 @@
 // The signed token that a notification carries (contract 14): it names message, device and batch, and authorises marks on
 // that one delivery and nothing else. Pure.
 import { timingSafeEqual } from 'node:crypto';
-import { hmacSha256 } from '../platform/hmac-sha256.ts';
-import { type Uuid, uuidFromBytes, uuidToBytes } from '../platform/ids.ts';
+import { hmacSha256, hmacsSha256 } from '../platform/hmac-sha256.ts';
+import { type Uuid, uuidFromBytes, uuidToBytes, writeUuid } from '../platform/ids.ts';
 
 const label = Buffer.from('carillon-receipt', 'ascii');
 const version = 0x01;
@@ -24,9 +24,11 @@ export function receiptTokensOf(key: Buffer, messageId: Uuid, batchId: Uuid): (d
   const macFrom = label.length + signedBytes;
   const labelled = all.subarray(0, macFrom);
   const token = all.subarray(label.length);
+  const macOfOne = hmacsSha256(key, labelled.length);
   return (deviceId) => {
-    all.write(deviceId.replaceAll('-', ''), head.length, 'hex');
-    all.set(hmacSha256(key, labelled).subarray(0, macBytes), macFrom);
+    writeUuid(deviceId, all, head.length);
+    // As much of it as there is room for, which is its first half.
+    all.write(macOfOne(labelled), macFrom, 'latin1');
     return token.toString('base64url');
   };
 }

@@ -5,6 +5,7 @@ import type { ChannelId } from '../channels/channel.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isDatabaseDown, isStatementTimeout, type Sql, type Tx, transaction } from '../platform/db.ts';
 import { failpoint } from '../platform/failpoint.ts';
+import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
 import { refundUsage } from '../quotas/queries.ts';
 import { emit, type Happening } from '../webhooks/emit.ts';
@@ -12,10 +13,18 @@ import type { AnswerForms } from './answer-forms.ts';
 import type { ClaimedBatch } from './batch.ts';
 import { emitClick } from './click-event.ts';
 import { type Attempt, type Mark, statusNumber } from './delivery.ts';
+import type { DeliveryRow } from './delivery-row.ts';
 import type { FlushPace } from './flush-pace.ts';
 import type { Lease } from './leases.ts';
 import type { MessageLedger, MessageProgress, OutcomeCounts } from './message-ledger.ts';
-import { listRecorded, markDelivery, takeEarlyReceipts, upsertDeliveries } from './outcome-queries.ts';
+import {
+  copyDeliveries,
+  listEarlyDevices,
+  listRecorded,
+  markDelivery,
+  takeEarlyReceipts,
+  upsertDeliveries,
+} from './outcome-queries.ts';
 import { type OutcomeItem, toOutcomeItem } from './outcome-row.ts';
 import type { Target } from './plan-push.ts';
 import type { PushResult } from './push-one.ts';
@@ -32,13 +41,13 @@ export interface RecorderDeps {
 }
 
 export interface Recorder {
-  /** Takes a result; `deferred` ones leave no trace. */
+  /** Takes a result, nearly always at once; `deferred` ones leave no trace. */
   add(
     target: Target,
     channel: ChannelId,
     before: readonly Attempt[],
     result: Exclude<PushResult, { kind: 'deferred' }>,
-  ): Promise<void>;
+  ): Promise<void> | undefined;
   /** While a commit takes long, such as one to a database that is away: ends with it. What is pushed meanwhile may all be repeated. */
   behind(): Promise<void> | undefined;
   /** Writes what is left. False: the claim was lost, and what had not been written is dropped. */
@@ -55,7 +64,8 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
   let flushing: Promise<void> = Promise.resolve();
   let judging: Promise<void> = Promise.resolve();
   let isLost = false;
-  let commitBegunAt = Number.POSITIVE_INFINITY;
+  let isCommitting = false;
+  let commitBegunAt = 0;
 
   // Flushes of one batch follow each other. What they say of devices follows on its own: it must not hold outcomes back.
   // `dueAt`: by `performance.now()`, when its oldest outcome had waited long enough.
@@ -66,24 +76,36 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
       const items = pending;
       pending = [];
       if (items.length === 0 || isLost) return;
+      isCommitting = true;
       commitBegunAt = performance.now();
       isLost = !(await commitRepeatedly(deps, batch, lease, items));
-      commitBegunAt = Number.POSITIVE_INFINITY;
+      isCommitting = false;
       deps.flushPace.note(performance.now() - dueAt);
       if (!isLost) judging = judging.then(() => judge(deps, batch, items));
     });
     return flushing;
   };
 
+  const take = (item: OutcomeItem, cameAt?: number): void => {
+    if (item.final === 'failed') logFailure(deps.log, batch, item);
+    pending.push(item);
+    if (timer !== undefined) return;
+    const now = performance.now();
+    const dueAt = (cameAt ?? now) + deps.flushPace.waitMs;
+    timer = setTimeout(() => void flush(dueAt), dueAt - now);
+  };
+
   return {
-    async add(target, channel, before, result) {
-      const dueAt = performance.now() + deps.flushPace.waitMs;
-      const item = await toOutcomeItem(deps, batch, target, channel, before, result);
-      if (item.final === 'failed') logFailure(deps.log, batch, item);
-      pending.push(item);
-      timer ??= setTimeout(() => void flush(dueAt), dueAt - performance.now());
+    add(target, channel, before, result) {
+      const item = toOutcomeItem(deps, batch, target, channel, before, result);
+      if (item instanceof Promise) {
+        const cameAt = performance.now();
+        return item.then((later) => take(later, cameAt));
+      }
+      take(item);
+      return undefined;
     },
-    behind: () => (performance.now() - commitBegunAt > lateMs ? flushing : undefined),
+    behind: () => (isCommitting && performance.now() - commitBegunAt > lateMs ? flushing : undefined),
     async close() {
       await flush(performance.now());
       await judging;
@@ -136,11 +158,7 @@ async function commit(
     for (const item of items) if (item.final) counts[item.final]++;
     if (!(await advanceBatch(tx, clock, batch, counts))) return rollback(false);
     if (items.length === 0) return true;
-    await upsertDeliveries(
-      tx,
-      batch.id,
-      items.map((item) => item.row),
-    );
+    await writeDeliveries(tx, batch.id, items);
     await applyEarlyReceipts(deps, tx, batch, items);
     if (counts.sent + counts.failed + counts.skipped === 0) return true;
     if (counts.sent + counts.failed > 0) await emit(tx, clock, batch.appId, () => happeningsOf(batch, items));
@@ -151,6 +169,19 @@ async function commit(
     await failpoint('outcomes.before_commit');
     return true;
   });
+}
+
+/** From so many on, COPY and its one answer more cost less than an INSERT. */
+const copyFrom = 32;
+
+// A device is pushed to once in a claim, and what other claims wrote was read at the start of this one: a row is there already
+// where there were attempts before, and nowhere else.
+async function writeDeliveries(tx: Tx, batchId: Uuid, items: readonly OutcomeItem[]): Promise<void> {
+  const rowsOf = (some: readonly OutcomeItem[]): DeliveryRow[] => some.map((item) => item.row);
+  if (items.length < copyFrom) return upsertDeliveries(tx, batchId, rowsOf(items));
+  await copyDeliveries(tx, batchId, rowsOf(items.filter((item) => item.isNew)));
+  const known = items.filter((item) => !item.isNew);
+  if (known.length > 0) await upsertDeliveries(tx, batchId, rowsOf(known));
 }
 
 const reasonLengthMax = 200;
@@ -211,11 +242,10 @@ async function applyEarlyReceipts(
   batch: ClaimedBatch,
   items: readonly OutcomeItem[],
 ): Promise<void> {
-  const receipts = await takeEarlyReceipts(
-    tx,
-    batch.id,
-    items.map((item) => item.row.deviceId),
-  );
+  const early = new Set(await listEarlyDevices(tx, batch.id));
+  if (early.size === 0) return;
+  const deviceIds = items.map((item) => item.row.deviceId).filter((deviceId) => early.has(deviceId));
+  const receipts = await takeEarlyReceipts(tx, batch.id, deviceIds);
   if (receipts.length === 0) return;
   const marks: Record<Mark, number> = { displayed: 0, clicked: 0, dismissed: 0 };
   const { appId, messageId, id: batchId } = batch;
@@ -229,8 +259,11 @@ async function applyEarlyReceipts(
 
 async function judge(deps: RecorderDeps, batch: ClaimedBatch, items: readonly OutcomeItem[]): Promise<void> {
   const verdicts = items.flatMap((item) => (item.verdict ? [item.verdict] : []));
+  const succeeded = new Set<number>();
+  for (const { final, row } of items)
+    if (final === 'sent' && row.credentialId !== null) succeeded.add(row.credentialId);
   try {
-    await recordVerdicts(deps, batch.appId, verdicts);
+    await recordVerdicts(deps, batch.appId, verdicts, succeeded);
   } catch (error) {
     // Not lost for good: a dead device is found dead again by the next message.
     deps.log.error({ err: error, batch_id: batch.id }, 'devices and credentials not judged');

@@ -24,7 +24,10 @@ import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
 import { isSuspect } from './credential-health.ts';
 
-/** What one attempt showed of its device and credential; `errorCode` null: a success. */
+/**
+ * What one attempt showed of its device and credential; `errorCode` null: a success, which has a verdict only where it changes
+ * something of its device.
+ */
 export interface Verdict {
   readonly deviceId: Uuid;
   readonly credentialId: number;
@@ -49,21 +52,25 @@ export async function recordVerdicts(
   deps: { sql: Sql; clock: Clock; log: Log },
   appId: Uuid,
   verdicts: readonly Verdict[],
+  /** Credentials that worked beside them: their successes say nothing of a device. */
+  succeeded: ReadonlySet<number> = new Set(),
 ): Promise<void> {
-  const byCredential = new Map<number, Verdict[]>();
+  const byCredential = new Map<number, Verdict[]>([...succeeded].map((id) => [id, []]));
   for (const verdict of verdicts) {
     const known = byCredential.get(verdict.credentialId);
     if (known) known.push(verdict);
     else byCredential.set(verdict.credentialId, [verdict]);
   }
   for (const [credentialId, ofCredential] of byCredential)
-    await repeatOnDeadlock(() => judgeCredential(deps, appId, credentialId, ofCredential));
+    await repeatOnDeadlock(() =>
+      judgeCredential(deps, appId, { id: credentialId, hasWorked: succeeded.has(credentialId) }, ofCredential),
+    );
 }
 
 async function judgeCredential(
   { sql, clock, log }: { sql: Sql; clock: Clock; log: Log },
   appId: Uuid,
-  credentialId: number,
+  { id: credentialId, hasWorked }: { readonly id: number; readonly hasWorked: boolean },
   verdicts: readonly Verdict[],
 ): Promise<void> {
   const ids = { app_id: appId, credential_id: credentialId };
@@ -73,12 +80,12 @@ async function judgeCredential(
   const suspicious =
     having('invalid_token').filter((verdict) => !verdict.isLocal).length + having('credential_mismatch').length;
 
-  // The common case, nothing but successes, costs a statement that writes at most once a minute, and one that reads.
-  if (successes.length > 0) {
+  // The common case, nothing but successes, costs a statement that writes at most once a minute.
+  if (hasWorked || successes.length > 0) {
     const ended = await markCredentialOk(sql, clock, appId, credentialId);
     if (ended) log.info({ ...ids, former: ended }, 'credential works again');
-    await endMismatches(sql, appId, idsOf(successes));
   }
+  if (successes.length > 0) await endMismatches(sql, appId, idsOf(successes));
   const found = successes.flatMap(({ deviceId, registeredAtMs, environmentFound }) =>
     environmentFound === null ? [] : [{ deviceId, registeredBy: new Date(registeredAtMs), environmentFound }],
   );

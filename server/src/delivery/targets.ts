@@ -1,38 +1,51 @@
 // The devices of a batch as the send sees them: token and state from `devices`, the person's values from the audience row
-// beside it, and of the properties only those the message reads.
-import { propertyColumns, readPropertyColumns } from '../audience/property-columns.ts';
+// beside it, and of these only those the message reads.
+import { propertyLists, readProperties } from '../audience/property-columns.ts';
+import type { Attribute } from '../content/template-grammar.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { findPropertiesByKeys } from '../properties/queries.ts';
 import type { Target } from './plan-push.ts';
 import { selectTargets } from './queries.ts';
 
+/** Of the attributes, those that are not named may be null although they are not. */
 export async function listTargets(
   sql: Sql,
   appId: Uuid,
   deviceIds: readonly Uuid[],
   properties: Awaited<ReturnType<typeof findPropertiesByKeys>>,
+  attributes: ReadonlySet<Attribute> = noAttributes,
 ): Promise<Target[]> {
-  const rows = await selectTargets(sql, appId, deviceIds, propertyColumns(sql, properties));
-  return rows.map((row) => ({
-    deviceId: row.deviceId,
-    userId: row.userId,
-    platform: row.platform,
-    isActive: row.status === 'active',
-    token: row.token,
-    credentialId: row.credentialId,
-    registeredAtMs: row.registeredAt.getTime(),
-    environment: row.environment,
-    locale: row.locale,
-    person: {
-      firstName: row.firstName,
-      externalId: row.externalId,
-      country: row.country,
-      language: row.language,
-      timezone: row.userTimezone ?? row.timezone,
-      properties: properties.length > 0 ? readPropertyColumns(row, properties) : noProperties,
-    },
-  }));
+  const lists = propertyLists(sql, properties);
+  const of = await selectTargets(sql, appId, deviceIds, attributes, lists);
+  const targets: Target[] = [];
+  for (const [i, deviceId] of (of.deviceIds ?? []).entries()) {
+    targets.push({
+      deviceId,
+      userId: of.userIds?.[i] ?? null,
+      platform: of.platforms?.[i] ?? 'web',
+      isActive: of.actives?.[i] ?? false,
+      token: of.tokens?.[i] ?? null,
+      credentialId: of.credentialIds?.[i] ?? null,
+      registeredAtMs: of.registeredAts?.[i] ?? 0,
+      environment: of.environments?.[i] ?? null,
+      hasMismatches: of.mismatches?.[i] ?? false,
+      locale: of.locales?.[i] ?? null,
+      person: {
+        firstName: of.firstNames?.[i] ?? null,
+        externalId: of.externalIds?.[i] ?? null,
+        country: of.countries?.[i] ?? null,
+        language: of.languages?.[i] ?? null,
+        timezone: of.timezones?.[i] ?? null,
+        properties:
+          properties.length === 0
+            ? noProperties
+            : readProperties((column) => (of[column] as readonly unknown[] | null)?.[i], properties),
+      },
+    });
+  }
+  return targets;
 }
 
+const noAttributes: ReadonlySet<Attribute> = new Set();
 const noProperties: ReadonlyMap<string, string | number | boolean> = new Map();

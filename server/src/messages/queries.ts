@@ -197,23 +197,23 @@ export async function advanceMessage(
       : tx`error_counts || (
           SELECT jsonb_object_agg(n.code, n.count + coalesce((error_counts ->> n.code)::int, 0))
           FROM unnest(${codes}::text[], ${Object.values(byCode)}::int[]) AS n (code, count))`;
-  await tx`
+  const [row] = await tx<MessageProgress[]>`
     UPDATE messages SET
       webpush_sent = webpush_sent + ${web.sent}, webpush_failed = webpush_failed + ${web.failed}, webpush_skipped = webpush_skipped + ${web.skipped},
       apns_sent = apns_sent + ${apns.sent}, apns_failed = apns_failed + ${apns.failed}, apns_skipped = apns_skipped + ${apns.skipped},
       fcm_sent = fcm_sent + ${fcm.sent}, fcm_failed = fcm_failed + ${fcm.failed}, fcm_skipped = fcm_skipped + ${fcm.skipped},
       error_counts = ${newCounts}
-    WHERE app_id = ${appId} AND id = ${id}`;
-  // Derived from the counters just written, in the same transaction; a canceled message stays what it is.
-  await tx`
-    UPDATE messages SET status = CASE WHEN ${sentSum(tx)} > 0 OR ${failedSum(tx)} = 0 THEN 'sent' ELSE 'failed' END,
-      finished_at = ${clock.now}
-    WHERE app_id = ${appId} AND id = ${id} AND status = 'sending' AND ${doneSum(tx)} = ${acceptedSum(tx)}`;
-  const [row] = await tx<MessageProgress[]>`
-    SELECT ${doneSum(tx)} = ${acceptedSum(tx)} AS is_complete, charged_month, charged_units,
-      ${acceptedSum(tx)} AS accepted, ${sentSum(tx)} + ${failedSum(tx)} AS attempted
-    FROM messages WHERE app_id = ${appId} AND id = ${id}`;
-  if (row?.isComplete) await tx`SELECT pg_notify(${finishedChannel}, ${id})`;
+    WHERE app_id = ${appId} AND id = ${id}
+    RETURNING ${doneSum(tx)} = ${acceptedSum(tx)} AS is_complete, charged_month, charged_units,
+      ${acceptedSum(tx)} AS accepted, ${sentSum(tx)} + ${failedSum(tx)} AS attempted`;
+  if (row?.isComplete) {
+    // Derived from the counters just written, in the same transaction; a canceled message stays what it is.
+    await tx`
+      UPDATE messages SET status = CASE WHEN ${sentSum(tx)} > 0 OR ${failedSum(tx)} = 0 THEN 'sent' ELSE 'failed' END,
+        finished_at = ${clock.now}
+      WHERE app_id = ${appId} AND id = ${id} AND status = 'sending' AND ${doneSum(tx)} = ${acceptedSum(tx)}`;
+    await tx`SELECT pg_notify(${finishedChannel}, ${id})`;
+  }
   return {
     isComplete: row?.isComplete ?? false,
     chargedMonth: row?.chargedMonth ?? null,

@@ -36,7 +36,16 @@ export class CappedBody {
   text(): string | null {
     if (this.#keptBytes === 0) return null;
     const bytes = this.#chunks.length === 1 ? this.#chunks[0] : Buffer.concat(this.#chunks);
-    const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: this.isCut });
-    return text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text;
+    if (!this.isCut) return bytes === undefined ? null : readText(bytes, 0, bytes.length);
+    return withoutNul(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true }));
   }
+}
+
+/** A whole text that any database takes: what is no UTF-8, and NUL, becomes U+FFFD. */
+export function readText(bytes: Buffer, start: number, end: number): string {
+  return withoutNul(bytes.toString('utf8', start, end));
+}
+
+function withoutNul(text: string): string {
+  return text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text;
 }

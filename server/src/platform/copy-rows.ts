@@ -30,6 +30,13 @@ export async function copyRows(statement: Fragment, rows: readonly (readonly Cop
   await finished(stream);
 }
 
+/** The same of rows that are encoded already, in the form that the statement says. */
+export async function copyBytes(statement: Fragment, bytes: Buffer): Promise<void> {
+  const stream = await openCopy(statement);
+  stream.end(bytes);
+  await finished(stream);
+}
+
 function lineOf(row: readonly CopyValue[]): string {
   let line = '';
   for (const [i, value] of row.entries()) line += (i === 0 ? '' : '\t') + fieldOf(value);

@@ -39,6 +39,11 @@ export interface PoolOptions {
    * turn is taken to cost little more than the next one, as in memory and on an SSD.
    */
   readonly isOverAudience?: boolean;
+  /**
+   * Statements are planned once and without their values. For those that are asked again and again with lists of a thousand ids: to a plan
+   * made for such a list, a walk through the whole table looks cheaper than the look-ups, and each connection would begin with some.
+   */
+  readonly hasSteadyPlans?: boolean;
   /** A statement waits this long for a connection and is then refused; without it as long as it takes. */
   readonly waitMs?: number;
   /** For those who cannot wait as long for a dead connection: tests. */
@@ -71,7 +76,8 @@ interface TlsOptions {
  * statement is answered in time or rejects, with a code that `isDatabaseDown` knows.
  */
 export function openPool(options: PoolOptions): Sql {
-  const { url, connectionsMax, name, statementTimeoutMs, mayLoseCommits, isOverAudience, waitMs } = options;
+  const { url, connectionsMax, name, statementTimeoutMs, mayLoseCommits, isOverAudience, hasSteadyPlans, waitMs } =
+    options;
   const { silenceMsMax = statementTimeoutMs } = options;
   const answers = options.answers ?? { graceMs, promptMs, silentMs };
   const { address, ...socket } = splitSocket(url);
@@ -99,6 +105,7 @@ export function openPool(options: PoolOptions): Sql {
       TimeZone: 'UTC',
       ...(mayLoseCommits && { synchronous_commit: 'off' }),
       ...(isOverAudience && { work_mem: '64MB', jit: 'off', random_page_cost: 1.1 }),
+      ...(hasSteadyPlans && { plan_cache_mode: 'force_generic_plan' }),
     },
     ...(isOverAudience && { prepare: false }),
     onnotice: () => undefined,

@@ -43,17 +43,19 @@ export function createFairSlots({ slotsMax, perFree, start = slotsMax }: FairSlo
   const serve = (): void => {
     let refused = 0;
     while (free > 0 && refused < circle.size) {
-      const [name = ''] = circle;
+      const name = circle.values().next().value ?? '';
       const holder = holders.get(name);
-      circle.delete(name);
-      if (holder === undefined) continue;
-      if (mayTake(holder)) {
+      if (holder !== undefined && mayTake(holder)) {
         free--;
         holder.held++;
         holder.waiting.shift()?.();
         refused = 0;
       } else refused++;
-      if (holder.waiting.length > 0) circle.add(name);
+      // This runs with every slot that is given back: who is alone in the circle stays where it is.
+      const isWaiting = holder !== undefined && holder.waiting.length > 0;
+      if (isWaiting && circle.size === 1) continue;
+      circle.delete(name);
+      if (isWaiting) circle.add(name);
     }
   };
 

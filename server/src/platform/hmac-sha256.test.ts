@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { hmacSha256 } from './hmac-sha256.ts';
+import { hmacSha256, hmacsSha256 } from './hmac-sha256.ts';
 
 describe('HMAC-SHA256', () => {
   // RFC 4231, sections 4.2, 4.3 and 4.4: those whose key fits a block.
@@ -20,7 +20,11 @@ describe('HMAC-SHA256', () => {
     for (let keyBytes = 0; keyBytes <= 64; keyBytes++) {
       for (const messageBytes of [0, 1, 55, 56, 63, 64, 65, 119, 120, 255, 256]) {
         const [key, message] = [randomBytes(keyBytes), randomBytes(messageBytes)];
-        expect(hmacSha256(key, message)).toEqual(createHmac('sha256', key).update(message).digest());
+        const expected = createHmac('sha256', key).update(message).digest();
+        expect(hmacSha256(key, message)).toEqual(expected);
+        const many = hmacsSha256(key, messageBytes);
+        many(randomBytes(messageBytes));
+        expect(Buffer.from(many(message), 'latin1')).toEqual(expected);
       }
     }
   });
@@ -36,5 +40,8 @@ describe('HMAC-SHA256', () => {
   it('refuses what it has no room for', () => {
     expect(() => hmacSha256(Buffer.alloc(65), Buffer.alloc(1))).toThrow(RangeError);
     expect(() => hmacSha256(Buffer.alloc(32), Buffer.alloc(257))).toThrow(RangeError);
+    expect(() => hmacsSha256(Buffer.alloc(65), 1)).toThrow(RangeError);
+    expect(() => hmacsSha256(Buffer.alloc(32), 257)).toThrow(RangeError);
+    expect(() => hmacsSha256(Buffer.alloc(32), 5)(Buffer.alloc(4))).toThrow(RangeError);
   });
 });

@@ -11,6 +11,18 @@ export const nilUuid: Uuid = '00000000-0000-0000-0000-000000000000';
 export const idPrefixes = ['msg', 'dev', 'usr', 'seg', 'app', 'key', 'whk', 'whe', 'req'] as const;
 export type IdPrefix = (typeof idPrefixes)[number];
 
+const uuidBytes = 16;
+const dash = 0x2d;
+const underscore = 0x5f;
+const noDigit = 255;
+const hexValues = new Uint8Array(128).fill(noDigit);
+for (let digit = 0; digit < 16; digit++) {
+  const written = digit.toString(16);
+  hexValues[written.charCodeAt(0)] = digit;
+  hexValues[written.toUpperCase().charCodeAt(0)] = digit;
+}
+const hexValue = (charCode: number): number => hexValues[charCode] ?? noDigit;
+
 const base62Alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const digitOfCharCode = new Int8Array(128).fill(-1);
 for (let digit = 0; digit < 62; digit++) digitOfCharCode[base62Alphabet.charCodeAt(digit)] = digit;
@@ -34,6 +46,12 @@ export function mintUuid(nowMs: number = Date.now()): Uuid {
   return uuidFromBytes(minted);
 }
 
+/** Whether a text has nothing but hexadecimal digits. */
+export function isHex(text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (hexValue(text.charCodeAt(i)) === noDigit) return false;
+  return true;
+}
+
 /** The smallest UUIDv7 of an instant: a bound for ranges of ids that sort by time. */
 export function uuidFloorOf(instant: Date): Uuid {
   const time = instant.getTime().toString(16).padStart(12, '0');
@@ -50,7 +68,22 @@ const uuidText = Buffer.from('00000000-0000-0000-0000-000000000000');
 
 /** The 16 bytes of a canonical UUID. */
 export function uuidToBytes(uuid: Uuid): Buffer {
-  return Buffer.from(uuid.replaceAll('-', ''), 'hex');
+  const bytes = Buffer.alloc(uuidBytes);
+  writeUuid(uuid, bytes, 0);
+  return bytes;
+}
+
+/**
+ * Writes the 16 bytes of a UUID in canonical form, of either case. Digit by digit: a text without its dashes would be made only to
+ * be thrown away.
+ */
+export function writeUuid(uuid: Uuid, into: Uint8Array, at: number): void {
+  let from = 0;
+  for (let i = 0; i < uuidBytes; i++) {
+    if (uuid.charCodeAt(from) === dash) from++;
+    into[at + i] = (hexValue(uuid.charCodeAt(from)) << 4) | hexValue(uuid.charCodeAt(from + 1));
+    from += 2;
+  }
 }
 
 export function uuidFromBytes(bytes: Uint8Array): Uuid {
@@ -69,22 +102,30 @@ export function uuidFromBytes(bytes: Uint8Array): Uuid {
 export function base62Encode(bytes: Uint8Array, length: number): string {
   const limbs: number[] = [];
   for (let i = 0; i < bytes.length; i += 2) limbs.push(((bytes[i] ?? 0) << 8) | (bytes[i + 1] ?? 0));
-  let text = '';
-  while (text.length < length) {
+  const text = Buffer.alloc(length);
+  writeBase62(limbs, text, 0);
+  return text.toString('latin1');
+}
+
+// Fills `into` from `start` to its end. `limbs`, of 16 bits each, are used up.
+function writeBase62(limbs: number[], into: Buffer, start: number): void {
+  let first = 0;
+  for (let at = into.length; at > start; ) {
     // Five digits at a time: 62^5 × 2^16 stays far below 2^53, so plain numbers are exact.
+    while (limbs[first] === 0) first++;
     let remainder = 0;
-    for (let i = 0; i < limbs.length; i++) {
+    for (let i = first; i < limbs.length; i++) {
       const dividend = remainder * 65536 + (limbs[i] ?? 0);
       const quotient = Math.floor(dividend / 916_132_832);
       limbs[i] = quotient;
       remainder = dividend - quotient * 916_132_832;
     }
-    for (let digit = 0; digit < 5 && text.length < length; digit++) {
-      text = base62Alphabet.charAt(remainder % 62) + text;
+    for (let digit = 0; digit < 5 && at > start; digit++) {
+      at--;
+      into[at] = base62Alphabet.charCodeAt(remainder % 62);
       remainder = Math.floor(remainder / 62);
     }
   }
-  return text;
 }
 
 const digitsAtOnce = 5;
@@ -115,9 +156,26 @@ export function base62Decode(text: string, byteLength: number): Buffer | undefin
   return bytes;
 }
 
+// One each, used within a call and never across one.
+const publicId = Buffer.alloc(26);
+const limbsOfId: number[] = new Array(8).fill(0);
+
 /** The public form of an id, such as `msg_02y9GVDsTuJUi2BOoCH5G3`. */
 export function encodeId(prefix: IdPrefix, uuid: Uuid): string {
-  return `${prefix}_${base62Encode(uuidToBytes(uuid), 22)}`;
+  publicId.write(prefix, 0, 'latin1');
+  publicId[prefix.length] = underscore;
+  let from = 0;
+  for (let i = 0; i < limbsOfId.length; i++) {
+    if (uuid.charCodeAt(from) === dash) from++;
+    limbsOfId[i] =
+      (hexValue(uuid.charCodeAt(from)) << 12) |
+      (hexValue(uuid.charCodeAt(from + 1)) << 8) |
+      (hexValue(uuid.charCodeAt(from + 2)) << 4) |
+      hexValue(uuid.charCodeAt(from + 3));
+    from += 4;
+  }
+  writeBase62(limbsOfId, publicId, prefix.length + 1);
+  return publicId.toString('latin1');
 }
 
 /**

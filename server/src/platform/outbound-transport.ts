@@ -39,6 +39,15 @@ export interface TransportOptions {
 /** What is known of an origin: its connections, or that it speaks no HTTP/2. */
 type Peer = { readonly pool: Http2Pool; readonly authority: string } | 'http/1.1';
 
+/** The last one that was asked for: nearly always it is the next one, too. */
+interface Remembered {
+  readonly host: string;
+  readonly port: number;
+  readonly name: string | undefined;
+  readonly key: string;
+  readonly peer: Exclude<Peer, 'http/1.1'>;
+}
+
 const noNames: readonly string[] = [];
 
 /** Origins remembered. Beyond it those without a connection are forgotten, and asked again when they are needed. */
@@ -64,11 +73,22 @@ export function createOutboundTransport(options: TransportOptions): OutboundTran
     return gate;
   };
 
-  const peerOf = (key: string, { host, port }: TransportRequest): Peer => {
-    const known = origins.get(key);
-    if (known !== undefined) return known;
+  let last: Remembered | undefined;
+
+  const peerOf = (request: TransportRequest): Remembered | 'http/1.1' => {
+    const { host, port, pool: name } = request;
+    if (last !== undefined && last.name === name && last.host === host && last.port === port) return last;
+    const key = keyOf(request, name);
+    const peer = origins.get(key) ?? meet(key, request);
+    if (peer === 'http/1.1') return peer;
+    last = { host, port, name, key, peer };
+    return last;
+  };
+
+  const meet = (key: string, { host, port }: TransportRequest): Peer => {
     if (isHttp1Only(host)) return 'http/1.1';
     if (origins.size >= originsMax) forgetUnused(origins);
+    last = undefined;
     const open = () => sockets.open({ host, port }, ['h2', 'http/1.1']);
     const gate = gateOf({ host, port });
     const pool = new Http2Pool({ ...http2Defaults, ...options.http2, open, engine, gate });
@@ -87,10 +107,10 @@ export function createOutboundTransport(options: TransportOptions): OutboundTran
   };
 
   return {
-    async request(request) {
-      const key = keyOf(request, request.pool);
-      const peer = peerOf(key, request);
-      if (peer === 'http/1.1') return overHttp1(request);
+    request(request) {
+      const found = peerOf(request);
+      if (found === 'http/1.1') return overHttp1(request);
+      const { key, peer } = found;
       const { authority, pool } = peer;
       const { path, headers, body, timeoutMs, unindexed = noNames, isWanted } = request;
       // Field by field, as this runs for every push: a spread costs a microsecond. The type says where one is missing.
@@ -98,16 +118,18 @@ export function createOutboundTransport(options: TransportOptions): OutboundTran
         keyof Http2Request,
         unknown
       >;
-      const result = await pool.request(sent);
-      if (!('unsupported' in result)) return result;
-      origins.set(key, 'http/1.1');
-      return overHttp1(request);
+      return pool.requestOr(sent, () => {
+        origins.set(key, 'http/1.1');
+        last = undefined;
+        return overHttp1(request);
+      });
     },
     retire(origin, pool) {
       const key = keyOf(origin, pool);
       const known = origins.get(key);
       if (known === undefined || known === 'http/1.1') return;
       origins.delete(key);
+      last = undefined;
       const closing = known.pool.close().finally(() => retiring.delete(closing));
       retiring.add(closing);
     },

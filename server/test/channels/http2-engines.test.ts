@@ -10,7 +10,7 @@ import { HpackEncoder } from '../../src/platform/http2/hpack.ts';
 import { nodeEngine } from '../../src/platform/http2/node-session.ts';
 import { ownEngine } from '../../src/platform/http2/own-session.ts';
 import { Http2Pool } from '../../src/platform/http2/pool.ts';
-import type { Http2Engine, Http2Request, Http2Session } from '../../src/platform/http2/session.ts';
+import type { Http2Engine, Http2Request, Http2Result, Http2Session } from '../../src/platform/http2/session.ts';
 import { certificate, certificateKey } from './push-server.ts';
 
 const engines: readonly (readonly [string, Http2Engine])[] = [
@@ -26,6 +26,9 @@ const request = (changed: Partial<Http2Request> = {}): Http2Request => ({
   timeoutMs: 10_000,
   ...changed,
 });
+
+const ask = (session: Http2Session, asked = request()): Promise<Http2Result> =>
+  new Promise((resolve) => session.request(asked, resolve));
 
 const tls = { cert: certificate, key: certificateKey };
 
@@ -120,7 +123,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
     const worker = async () => {
       for (let i = next++; i < 1_000; i = next++) {
         const bodyBytes = (i * 37) % 4_097;
-        const result = await session.request(request({ path: `/${i}`, body: Buffer.alloc(bodyBytes) }));
+        const result = await ask(session, request({ path: `/${i}`, body: Buffer.alloc(bodyBytes) }));
         const size = i * 10;
         const expected = {
           status: 200 + (size % 100),
@@ -162,7 +165,8 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
     });
     const { session } = await open(engine, await listen(server));
     const headers = { authorization: 'bearer x', 'apns-id': 'e63c', ttl: '60' };
-    const result = await session.request(
+    const result = await ask(
+      session,
       request({ path: '/3/device/ab', authority: 'push.test.example:8443', headers, unindexed: ['apns-id'] }),
     );
     expect(result).toMatchObject({ status: 201 });
@@ -191,7 +195,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
     });
     const { session } = await open(engine, await listen(server));
     for (let i = 0; i < 2; i += 1) {
-      const result = await session.request(request({ headers: { 'x-large': large }, unindexed: ['x-large'] }));
+      const result = await ask(session, request({ headers: { 'x-large': large }, unindexed: ['x-large'] }));
       expect(result).toMatchObject({ status: 200, body: 'done', truncated: false });
       expect(result).not.toHaveProperty('headers.x-trailer');
       expect(seen).toBe(large);
@@ -209,7 +213,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
     });
     const { session, told } = await open(engine, port);
     const results = await Promise.all(
-      ['/reset', '/refused', '/late', '/'].map((path) => session.request(request({ path }))),
+      ['/reset', '/refused', '/late', '/'].map((path) => ask(session, request({ path }))),
     );
     expect(results).toMatchObject([
       { transportError: 'reset', written: true },
@@ -227,18 +231,18 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
       else cancelled.push(once(stream, 'close').then(() => stream.rstCode));
     });
     const { session } = await open(engine, port);
-    const silent = session.request(request({ path: '/silent', timeoutMs: 200 }));
-    expect(await session.request(request())).toMatchObject({ status: 201 });
+    const silent = ask(session, request({ path: '/silent', timeoutMs: 200 }));
+    expect(await ask(session)).toMatchObject({ status: 201 });
     expect(await silent).toMatchObject({ transportError: 'timeout', written: true });
     expect(await Promise.all(cancelled)).toEqual([8]);
     expect(session.isDraining).toBe(false);
-    expect(await session.request(request())).toMatchObject({ status: 201 });
+    expect(await ask(session)).toMatchObject({ status: 201 });
   });
 
   test('where nothing at all is answered in that time, the session takes no further request', async () => {
     const port = await serve(() => {});
     const { session, told, closed } = await open(engine, port);
-    expect(await session.request(request({ timeoutMs: 100 }))).toMatchObject({ transportError: 'timeout' });
+    expect(await ask(session, request({ timeoutMs: 100 }))).toMatchObject({ transportError: 'timeout' });
     expect(session.isDraining).toBe(true);
     await closed;
     expect(told).toEqual(['drain', 'close']);
@@ -250,7 +254,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
       stream.write('{"reason":');
     });
     const { session } = await open(engine, port);
-    const result = await session.request(request({ timeoutMs: 200 }));
+    const result = await ask(session, request({ timeoutMs: 200 }));
     expect(result).toMatchObject({ status: 400, body: '{"reason":', truncated: true });
   });
 
@@ -261,7 +265,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
       if (streams.length === 4) stream.session?.goaway(1, streams[1]?.id);
     });
     const { session, closed, told } = await open(engine, port);
-    const results = await Promise.all(Array.from({ length: 4 }, () => session.request(request({ timeoutMs: 500 }))));
+    const results = await Promise.all(Array.from({ length: 4 }, () => ask(session, request({ timeoutMs: 500 }))));
     expect(results.slice(2)).toMatchObject([{ refused: true }, { refused: true }]);
     for (const covered of results.slice(0, 2)) expect(covered).not.toHaveProperty('refused');
     await closed;
@@ -279,7 +283,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
       if (streams.length === 3) tellArrived();
     });
     const { session, told, closed } = await open(engine, port);
-    const asked = Array.from({ length: 3 }, () => session.request(request()));
+    const asked = Array.from({ length: 3 }, () => ask(session));
     await arrived;
     session.drain();
     for (const stream of streams) accept(stream);
@@ -295,7 +299,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
         tellArrived = resolve;
       });
       const { session, told, closed } = await open(engine, await serve((stream) => tellArrived(stream)));
-      const asked = session.request(request());
+      const asked = ask(session);
       const stream = await arrived;
       if (end === 'here') session.destroy();
       else stream.session?.destroy();
@@ -360,7 +364,7 @@ describe('the engine of our own', () => {
       }
     });
     const { session, closed, told } = await open(ownEngine, port);
-    const results = await Promise.all(Array.from({ length: 4 }, () => session.request(request())));
+    const results = await Promise.all(Array.from({ length: 4 }, () => ask(session)));
     expect(results).toMatchObject([{ status: 200 }, { status: 201 }, { refused: true }, { refused: true }]);
     await closed;
     expect(told).toEqual(['drain', 'close']);
@@ -376,7 +380,7 @@ describe('the engine of our own', () => {
     });
     onTestFinished(() => session.destroy());
     const write = vi.spyOn(socket, 'write');
-    const asked = Array.from({ length: 50 }, () => session.request(request()));
+    const asked = Array.from({ length: 50 }, () => ask(session));
     expect(write).not.toHaveBeenCalled();
     await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
     expect(write).toHaveBeenCalledTimes(1);
@@ -385,7 +389,7 @@ describe('the engine of our own', () => {
 
   test('what had not left when the connection broke is refused, so that it may be sent elsewhere', async () => {
     const { session, closed } = await open(ownEngine, await serve(accept));
-    const asked = session.request(request());
+    const asked = ask(session);
     session.destroy();
     expect(await asked).toMatchObject({ refused: true });
     await closed;
@@ -409,7 +413,7 @@ describe('the engine of our own', () => {
       });
     });
     const { session } = await open(ownEngine, await listen(server));
-    expect(await session.request(request({ body: Buffer.alloc(4_000) }))).toMatchObject({ status: 200 });
+    expect(await ask(session, request({ body: Buffer.alloc(4_000) }))).toMatchObject({ status: 200 });
     session.destroy();
   });
 
@@ -443,7 +447,7 @@ describe('the engine of our own', () => {
       });
     });
     const { session } = await open(ownEngine, await listen(server));
-    const results = await Promise.all([session.request(request()), session.request(request())]);
+    const results = await Promise.all([ask(session), ask(session)]);
     expect(results).toMatchObject([{ transportError: 'reset', written: true }, { status: 200 }]);
     expect(session.isDraining).toBe(false);
   });

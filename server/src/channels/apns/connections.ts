@@ -28,11 +28,20 @@ export function createConnections(
   nowMs: () => number,
 ): Connections {
   const renewed = new Map<string, { generation: number; atMs: number }>();
+  // Asked with the same credential for every push.
+  const made: Readonly<Record<Environment, WeakMap<ApnsCredential, Connection>>> = {
+    production: new WeakMap(),
+    sandbox: new WeakMap(),
+  };
   return {
-    of(environment, { teamId, keyId, fingerprint }) {
-      const name = `${environment} ${teamId} ${keyId} ${fingerprint}`;
+    of(environment, credential) {
+      const known = made[environment].get(credential);
+      const name = known?.name ?? nameOf(environment, credential);
       const generation = renewed.get(name)?.generation ?? 0;
-      return { origin: origins[environment], pool: `${name} ${generation}`, name, generation };
+      if (known?.generation === generation) return known;
+      const connection = { origin: origins[environment], pool: `${name} ${generation}`, name, generation };
+      made[environment].set(credential, connection);
+      return connection;
     },
     renew({ origin, pool, name, generation }) {
       const known = renewed.get(name);
@@ -44,4 +53,8 @@ export function createConnections(
       return true;
     },
   };
+}
+
+function nameOf(environment: Environment, { teamId, keyId, fingerprint }: ApnsCredential): string {
+  return `${environment} ${teamId} ${keyId} ${fingerprint}`;
 }

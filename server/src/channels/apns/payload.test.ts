@@ -20,7 +20,7 @@ function push(content: Partial<ChannelContent>, ttlSeconds = 3_600): Push<{ bund
 
 const payloadOf = (content: Partial<ChannelContent>) => JSON.parse(buildPayload(push(content)).toString());
 const headersOf = (content: Partial<ChannelContent>, ttlSeconds?: number) =>
-  buildHeaders(push(content, ttlSeconds), nowMs);
+  buildHeaders(push(content, ttlSeconds), nowMs, 'bearer a.b.c');
 const ours = { carillon_message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3', carillon_token: 'AQGS' };
 
 describe('the payload', () => {
@@ -101,8 +101,9 @@ describe('the payload', () => {
 });
 
 describe('the headers', () => {
-  test('name topic, identity, type, life, urgency and what is replaced', () => {
+  test('name who sends, topic, identity, type, life, urgency and what is replaced', () => {
     expect(headersOf({ title: 'Sale' })).toEqual({
+      authorization: 'bearer a.b.c',
       'apns-topic': 'com.example.shop',
       'apns-push-type': 'alert',
       'apns-id': 'e63cc8fd-db6e-5cb9-b51e-0ec3465e5843',

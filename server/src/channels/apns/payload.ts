@@ -8,29 +8,28 @@ import type { Push } from '../channel.ts';
 
 export function buildPayload({ content, messageId, receiptToken }: Push<unknown>): Buffer {
   const { title, subtitle, body, badge, category, url, image } = content;
-  // JSON.stringify leaves out what is undefined. Data comes first: no key of the caller's stands in front of ours.
-  return Buffer.from(
-    JSON.stringify({
-      ...content.data,
-      aps: {
-        alert: isBackgroundPush('apns', content) ? undefined : { title, subtitle, body },
-        badge: typeof badge === 'number' ? badge : undefined,
-        sound: buildSound(content.sound),
-        'thread-id': content.thread_id,
-        category,
-        'content-available': content.content_available ? 1 : undefined,
-        // Without it no extension of the app runs that could fetch the image.
-        'mutable-content': content.mutable_content || image !== undefined ? 1 : undefined,
-        'target-content-id': content.target_content_id,
-        'interruption-level': content.interruption_level,
-        'relevance-score': content.relevance_score,
-      },
-      url,
-      image_url: image,
-      carillon_message_id: messageId,
-      carillon_token: receiptToken,
-    }),
-  );
+  // JSON.stringify leaves out what is undefined.
+  const ours = {
+    aps: {
+      alert: isBackgroundPush('apns', content) ? undefined : { title, subtitle, body },
+      badge: typeof badge === 'number' ? badge : undefined,
+      sound: buildSound(content.sound),
+      'thread-id': content.thread_id,
+      category,
+      'content-available': content.content_available ? 1 : undefined,
+      // Without it no extension of the app runs that could fetch the image.
+      'mutable-content': content.mutable_content || image !== undefined ? 1 : undefined,
+      'target-content-id': content.target_content_id,
+      'interruption-level': content.interruption_level,
+      'relevance-score': content.relevance_score,
+    },
+    url,
+    image_url: image,
+    carillon_message_id: messageId,
+    carillon_token: receiptToken,
+  };
+  // Data comes first: no key of the caller's stands in front of ours.
+  return Buffer.from(JSON.stringify(content.data === undefined ? ours : { ...content.data, ...ours }));
 }
 
 function buildSound(sound: ChannelContent['sound']): unknown {
@@ -44,11 +43,16 @@ const priorityOf: Readonly<Record<Priority, string>> = { high: '10', normal: '5'
 /** Values that no two pushes share: the header table must not keep them. */
 export const uniqueHeaders = ['apns-id', 'apns-expiration', 'apns-collapse-id'] as const;
 
-/** The headers but for `authorization`. `nowMs` is the present, which the expiration counts from. */
-export function buildHeaders(push: Push<{ readonly bundleId: string }>, nowMs: number): Record<string, string> {
+/** `nowMs` is the present, which the expiration counts from. */
+export function buildHeaders(
+  push: Push<{ readonly bundleId: string }>,
+  nowMs: number,
+  authorization: string,
+): Record<string, string> {
   const { content, credential, messageId, deviceId, ttlSeconds } = push;
   const isBackground = isSilent(content);
   return {
+    authorization,
     'apns-topic': credential.bundleId,
     'apns-push-type': isBackground ? 'background' : 'alert',
     'apns-id': apnsIdOf(messageId, deviceId),
@@ -70,11 +74,22 @@ function isSilent(content: ChannelContent): boolean {
 /** UUIDv5 (RFC 9562, 5.5): the message id is the namespace, the device's public id the name. The same on every attempt. */
 export function apnsIdOf(messageId: string, deviceId: string): string {
   if (hashed.messageId !== messageId) hashed = hashedOf(messageId);
-  const end = hashed.namespaceBytes + hashed.input.write(deviceId, hashed.namespaceBytes, 'latin1');
-  const hex = hash('sha1', hashed.input.subarray(0, end), 'hex');
-  const variant = '89ab'.charAt(Number.parseInt(hex.charAt(16), 16) & 3);
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  hashed.input.write(deviceId, hashed.namespaceBytes, 'latin1');
+  const hex = hash('sha1', hashed.input, 'hex');
+  for (let i = 0, from = 0; i < apnsId.length; i++) {
+    if (i === 8 || i === 13 || i === 18 || i === 23) continue;
+    apnsId[i] = hex.charCodeAt(from++);
+  }
+  apnsId[versionAt] = 0x35;
+  apnsId[variantAt] = variants.charCodeAt(Number.parseInt(hex.charAt(16), 16) & 3);
+  return apnsId.toString('latin1');
 }
+
+// Written over for each, and never used across calls: a text put together from parts would leave all of them behind.
+const apnsId = Buffer.from('00000000-0000-0000-0000-000000000000', 'latin1');
+const versionAt = 14;
+const variantAt = 19;
+const variants = '89ab';
 
 const publicIdLength = 26;
 

@@ -59,6 +59,14 @@ export function signProviderToken({ keyId, teamId, privateKey }: ApnsCredential,
   return `${input}.${signature.toString('base64url')}`;
 }
 
-function nameOf({ teamId, keyId, fingerprint }: ApnsCredential): string {
-  return `${teamId} ${keyId} ${fingerprint}`;
+const names = new WeakMap<ApnsCredential, string>();
+
+/** Whose a token is. Asked with the same credential for every push. */
+function nameOf(credential: ApnsCredential): string {
+  const known = names.get(credential);
+  if (known !== undefined) return known;
+  const { teamId, keyId, fingerprint } = credential;
+  const name = `${teamId} ${keyId} ${fingerprint}`;
+  names.set(credential, name);
+  return name;
 }

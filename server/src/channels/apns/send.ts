@@ -1,6 +1,8 @@
 // Apple push: one push is one stream of a warm HTTP/2 connection. Never rejects and changes nothing it was handed; what fails
 // before any request is a refusal without a provider's answer. Opens no connection per push: Apple takes that for an attack.
+import { isHex } from '../../platform/ids.ts';
 import type { Log } from '../../platform/log.ts';
+import type { OutboundResult } from '../../platform/outbound-http.ts';
 import type { OutboundOrigin } from '../../platform/outbound-socket.ts';
 import type { OutboundTransport, TransportRequest } from '../../platform/outbound-transport.ts';
 import type { Channel, Environment, Outcome, Push } from '../channel.ts';
@@ -30,21 +32,46 @@ export const transportSettings = {
   http2: { streamsMax: 1_000, idleMs: 3_600_000, ping: { afterMs: 30_000, timeoutMs: 5_000 } },
 };
 
-// Contract 8: it goes into the path, so nothing else may be in it (R-37).
-const tokenForm = /^(?:[0-9a-fA-F]{2}){32,100}$/;
+// Contract 8: it goes into the path, so nothing else may be in it (R-37). Whole bytes, 32 to 100 of them.
+const [tokenLengthMin, tokenLengthMax] = [64, 200];
 
-type Request = Pick<TransportRequest, 'path' | 'headers' | 'body' | 'isWanted'>;
-type Again = Push<ApnsCredential>['again'];
+function isToken(text: string): boolean {
+  const { length } = text;
+  return length >= tokenLengthMin && length <= tokenLengthMax && length % 2 === 0 && isHex(text);
+}
+
+type ApnsPush = Push<ApnsCredential>;
+
+/** A push that was found fit to be sent. */
+interface Prepared {
+  readonly push: ApnsPush;
+  readonly path: string;
+  readonly body: Buffer;
+}
+
+/** A request under way, and what it was made with. */
+interface Asked {
+  readonly prepared: Prepared;
+  readonly environment: Environment;
+  readonly connection: Connection;
+  readonly token: string;
+  readonly result: Promise<OutboundResult>;
+}
 
 export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
   const { transport, origins, clock, log, timeoutMs = 10_000 } = options;
   const tokens = createProviderTokens(clock);
   const connections = createConnections(transport, origins, () => clock.nowMs());
+  // The same text as the last time: the header table knows it by sight.
+  let last = { token: '', authorization: '' };
+  const authorizationOf = (token: string): string => {
+    if (last.token !== token) last = { token, authorization: `bearer ${token}` };
+    return last.authorization;
+  };
 
-  const post = async ({ origin, pool }: Connection, token: string, request: Request) => {
+  const post = ({ origin, pool }: Connection, token: string, { push, path, body }: Prepared) => {
     const { host, port } = origin;
-    const { path, body, isWanted } = request;
-    const headers = { ...request.headers, authorization: `bearer ${token}` };
+    const headers = buildHeaders(push, clock.nowMs(), authorizationOf(token));
     // Field by field, as this runs for every push: spreads cost microseconds. The type says where one is missing.
     const sent = {
       host,
@@ -56,37 +83,39 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
       pool,
       timeoutMs,
       unindexed: uniqueHeaders,
-      isWanted,
+      isWanted: push.isWanted,
     } as const satisfies Record<Exclude<keyof TransportRequest, 'bodyLimits'>, unknown>;
-    const result = await transport.request(sent);
-    const date = 'status' in result ? headerText(result.headers, 'date') : undefined;
-    return { outcome: readAnswer(result, clock.nowMs()), date };
+    return transport.request(sent);
+  };
+
+  const ask = (environment: Environment, prepared: Prepared): Asked => {
+    const { credential } = prepared.push;
+    const token = tokens.tokenFor(credential);
+    const connection = connections.of(environment, credential);
+    return { prepared, environment, connection, token, result: post(connection, token, prepared) };
+  };
+
+  const postAgain = async (connection: Connection, token: string, prepared: Prepared): Promise<Outcome> => {
+    await prepared.push.again?.();
+    return readAnswer(await post(connection, token, prepared), clock.nowMs());
   };
 
   /** One environment's word, after what may be put right at once was put right. */
-  const ask = async (
-    environment: Environment,
-    credential: ApnsCredential,
-    request: Request,
-    again: Again,
-  ): Promise<Outcome> => {
-    const token = tokens.tokenFor(credential);
-    const connection = connections.of(environment, credential);
-    const { outcome, date } = await post(connection, token, request);
+  const conclude = async ({ prepared, environment, connection, token, result }: Asked): Promise<Outcome> => {
+    const { credential } = prepared.push;
+    const answer = await result;
+    const outcome = readAnswer(answer, clock.nowMs());
     if (outcome.kind === 'sent') return outcome;
     const ids = { team_id: credential.teamId, key_id: credential.keyId };
     if (outcome.reason === 'ExpiredProviderToken') {
       const renewed = tokens.renew(credential, token);
-      if (renewed !== undefined) {
-        await again?.();
-        return (await post(connection, renewed, request)).outcome;
-      }
+      if (renewed !== undefined) return postAgain(connection, renewed, prepared);
+      const date = 'status' in answer ? headerText(answer.headers, 'date') : undefined;
       const behindMs = date === undefined ? null : Date.parse(date) - clock.nowMs();
       log.warn({ ...ids, clock_behind_ms: behindMs }, 'Apple calls a token expired that is not: are the clocks right?');
     } else if (outcome.reason === 'UnrelatedKeyIdInToken') {
       if (!connections.renew(connection)) return outcome;
-      await again?.();
-      return (await post(connections.of(environment, credential), token, request)).outcome;
+      return postAgain(connections.of(environment, credential), token, prepared);
     } else if (outcome.reason === 'TooManyProviderTokenUpdates') {
       // The token stays as it is; only the connection that saw too many is of no more use.
       connections.renew(connection);
@@ -97,28 +126,43 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
     return outcome;
   };
 
-  const send = async (push: Push<ApnsCredential>): Promise<Outcome> => {
-    const { credential, environment: known = null, again, isWanted } = push;
-    if (!tokenForm.test(push.token)) return refuseLocally('invalid_token', 'The token is not hexadecimal.');
-    const body = buildPayload(push);
-    if (body.length > apns.payloadBytesMax) return refuseLocally('payload_too_large');
-    const path = `/3/device/${push.token.toLowerCase()}`;
-    const request: Request = { path, headers: buildHeaders(push, clock.nowMs()), body, isWanted };
-    const first = await ask(known ?? credential.environment, credential, request, again);
+  /** Of a push whose first request was not accepted. */
+  const followUp = async (asked: Asked): Promise<Outcome> => {
+    const { prepared } = asked;
+    const { credential, environment: known = null, again } = prepared.push;
+    const first = await conclude(asked);
     if (known !== null || !isBadDeviceToken(first)) return first;
     // A token of the other environment looks like one that never was valid: only the other can tell (contract 8).
     const other = credential.environment === 'production' ? 'sandbox' : 'production';
     await again?.();
-    const second = await ask(other, credential, request, again);
+    const second = await conclude(ask(other, prepared));
     if (second.kind === 'sent') return { ...second, environmentFound: other };
     return isAboutKey(second) ? first : second;
   };
 
   return {
     ...apns,
-    send: (push) => send(push).catch((error: unknown) => refuseLocally('unknown_error', String(error))),
+    // Nearly every push is one request and its acceptance: each further step that is awaited would cost all of them a promise.
+    async send(push) {
+      try {
+        const prepared = prepare(push);
+        if ('kind' in prepared) return prepared;
+        const asked = ask(push.environment ?? push.credential.environment, prepared);
+        const outcome = readAnswer(await asked.result, clock.nowMs());
+        return outcome.kind === 'sent' ? outcome : await followUp(asked);
+      } catch (error) {
+        return refuseLocally('unknown_error', String(error));
+      }
+    },
     close: () => transport.close(),
   };
+}
+
+function prepare(push: ApnsPush): Prepared | Outcome {
+  if (!isToken(push.token)) return refuseLocally('invalid_token', 'The token is not hexadecimal.');
+  const body = buildPayload(push);
+  if (body.length > apns.payloadBytesMax) return refuseLocally('payload_too_large');
+  return { push, path: `/3/device/${push.token.toLowerCase()}`, body };
 }
 
 function isBadDeviceToken(outcome: Outcome): boolean {

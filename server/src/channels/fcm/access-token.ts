@@ -15,6 +15,8 @@ export type Refusal = Extract<Outcome, { kind: 'refused' }>;
 export type Access = { readonly token: string } | { readonly refusal: Refusal };
 
 export interface AccessTokens {
+  /** A token that is good as it is, without waiting; undefined where `tokenFor` has to be asked. */
+  held(credential: FcmCredential): Access | undefined;
   /** Never rejects. */
   tokenFor(credential: FcmCredential): Promise<Access>;
   /**
@@ -36,7 +38,7 @@ export interface AccessTokenOptions {
 }
 
 interface Account {
-  token: string | undefined;
+  access: { readonly token: string } | undefined;
   expiresAtMs: number;
   renewAtMs: number;
   forcedAtMs: number;
@@ -60,16 +62,14 @@ export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
   const { clock, random } = options;
   const accounts = new Map<string, Account>();
 
-  // By the key itself, too: the names of an account and its keys are public, and whoever writes them into a file of their own must not
-  // have its token (R-62).
-  const accountOf = ({ clientEmail, privateKeyId, fingerprint }: FcmCredential): Account => {
-    const name = `${clientEmail} ${privateKeyId} ${fingerprint}`;
+  const accountOf = (credential: FcmCredential): Account => {
+    const name = nameOf(credential);
     const known = accounts.get(name);
     if (known !== undefined) return known;
     const oldest = accounts.size >= accountsMax ? accounts.keys().next().value : undefined;
     if (oldest !== undefined) accounts.delete(oldest);
     const account: Account = {
-      token: undefined,
+      access: undefined,
       expiresAtMs: 0,
       renewAtMs: 0,
       forcedAtMs: Number.NEGATIVE_INFINITY,
@@ -86,7 +86,7 @@ export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
     const nowMs = clock.nowMs();
     const grant = readGrant(result);
     if (grant !== undefined) {
-      account.token = grant.token;
+      account.access = { token: grant.token };
       account.expiresAtMs = nowMs + grant.lifetimeMs;
       // A life so short that five minutes would be most of it is used for a half.
       account.renewAtMs = nowMs + Math.max(grant.lifetimeMs - renewBeforeMs, grant.lifetimeMs / 2);
@@ -100,7 +100,7 @@ export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
 
   const current = async (credential: FcmCredential): Promise<Access> => {
     const account = accountOf(credential);
-    const has = (limitMs: number) => account.token !== undefined && clock.nowMs() < limitMs;
+    const has = (limitMs: number) => account.access !== undefined && clock.nowMs() < limitMs;
     const isFailing = () => account.failure !== undefined && clock.nowMs() < account.failedUntilMs;
     if (!has(account.renewAtMs) && !isFailing()) {
       account.underWay ??= obtain(account, credential).finally(() => {
@@ -109,23 +109,42 @@ export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
       await account.underWay;
     }
     // While a new one cannot be had, the old one serves to its end.
-    if (account.token !== undefined && has(account.expiresAtMs)) return { token: account.token };
+    if (account.access !== undefined && has(account.expiresAtMs)) return account.access;
     return { refusal: presentFailure(account, clock.nowMs()) };
   };
 
   return {
+    held(credential) {
+      const { access, renewAtMs } = accountOf(credential);
+      return access !== undefined && clock.nowMs() < renewAtMs ? access : undefined;
+    },
     tokenFor: current,
     async replace(credential, refused) {
       const account = accountOf(credential);
-      if (account.token === refused) {
+      if (account.access?.token === refused) {
         if (clock.nowMs() - account.forcedAtMs < forceEveryMs) return undefined;
         account.forcedAtMs = clock.nowMs();
-        account.token = undefined;
+        account.access = undefined;
         account.failure = undefined;
       }
       return current(credential);
     },
   };
+}
+
+const names = new WeakMap<FcmCredential, string>();
+
+/**
+ * Whose an access token is: by the key itself, too, for the names of an account and its keys are public, and whoever writes them into a
+ * file of their own must not have its token (R-62). Asked with the same credential for every push.
+ */
+function nameOf(credential: FcmCredential): string {
+  const known = names.get(credential);
+  if (known !== undefined) return known;
+  const { clientEmail, privateKeyId, fingerprint } = credential;
+  const name = `${clientEmail} ${privateKeyId} ${fingerprint}`;
+  names.set(credential, name);
+  return name;
 }
 
 /** `iat` is in seconds since the epoch. */

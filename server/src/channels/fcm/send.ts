@@ -1,5 +1,6 @@
 // Android push: one push is one POST to FCM's HTTP v1 API over warm HTTP/2 connections. Never rejects and changes nothing it
 // was handed; what fails before any request is a refusal without a provider's answer.
+import type { OutboundResult } from '../../platform/outbound-http.ts';
 import type { OutboundOrigin } from '../../platform/outbound-socket.ts';
 import type { OutboundTransport } from '../../platform/outbound-transport.ts';
 import type { Channel, Outcome, Push } from '../channel.ts';
@@ -37,11 +38,19 @@ const tokenForm = /^[\x21-\x7e]{1,4096}$/;
 /** Beyond it the one that came first begins anew. */
 const pacesMax = 10_000;
 
+type FcmPush = Push<FcmCredential>;
+
 export function createFcm(options: FcmOptions): Channel<FcmCredential> {
   const { transport, origin, tokenEndpoint, clock, timeoutMs = 10_000, random = Math.random } = options;
   const { host, port, path } = tokenEndpoint;
   const tokens = createAccessTokens({ transport, origin: { host, port }, path, clock, timeoutMs, random });
   const paces = new Map<string, Pace>();
+  // The same text as the last time: the header table knows it by sight.
+  let last = { token: '', authorization: '' };
+  const authorizationOf = (token: string): string => {
+    if (last.token !== token) last = { token, authorization: `Bearer ${token}` };
+    return last.authorization;
+  };
 
   const paceOf = (name: string, pace: PaceOptions): Pace => {
     let known = paces.get(name);
@@ -54,55 +63,81 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
     return known;
   };
 
-  const post = async (push: Push<FcmCredential>, token: string, body: Buffer): Promise<Outcome> => {
-    const { projectId } = push.credential;
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-    const path = `/v1/projects/${encodeURIComponent(projectId)}/messages:send`;
-    // Each credential's connections are its own (R-62): whatever one does to them is its own affair.
-    const result = await transport.request({
+  const post = (push: FcmPush, token: string, body: Buffer): Promise<OutboundResult> => {
+    const { pool, path } = addressOf(push.credential);
+    return transport.request({
       host: origin.host,
       port: origin.port,
       method: 'POST',
       path,
-      pool: nameOf(push.credential),
-      headers,
+      pool,
+      headers: { authorization: authorizationOf(token), 'content-type': 'application/json' },
       body,
       timeoutMs,
       isWanted: push.isWanted,
     });
-    return readAnswer(result, clock.nowMs());
   };
 
-  const send = async (push: Push<FcmCredential>): Promise<Outcome> => {
-    const { credential } = push;
-    if (!tokenForm.test(push.token)) return refuseLocally('invalid_token', 'The token is not visible ASCII.');
-    const message = buildMessage(push);
-    const body = Buffer.from(JSON.stringify({ message }));
-    // What counts is a part of the JSON: only where all of it is over the limit, the part may be.
-    const mayExceed = body.length > fcm.payloadBytesMax;
-    if (mayExceed && payloadBytesOf(message) > fcm.payloadBytesMax) return refuseLocally('payload_too_large');
-    const access = await tokens.tokenFor(credential);
-    if ('refusal' in access) return access.refusal;
-    const outcome = await post(push, access.token, body);
+  /** Once more, where it was the access token that was refused. */
+  const followUp = async (push: FcmPush, token: string, body: Buffer, outcome: Outcome): Promise<Outcome> => {
     if (!isTokenRefused(outcome)) return outcome;
-    const other = await tokens.replace(credential, access.token);
+    const other = await tokens.replace(push.credential, token);
     if (other === undefined) return outcome;
     if ('refusal' in other) return other.refusal;
     await push.again?.();
-    return post(push, other.token, body);
+    return readAnswer(await post(push, other.token, body), clock.nowMs());
   };
 
   return {
     ...fcm,
-    send: (push) => send(push).catch((error: unknown) => refuseLocally('unknown_error', String(error))),
+    // Nearly every push is one request and its acceptance: each further step that is awaited would cost all of them a promise.
+    async send(push) {
+      try {
+        const body = prepare(push);
+        if (!Buffer.isBuffer(body)) return body;
+        const access = tokens.held(push.credential) ?? (await tokens.tokenFor(push.credential));
+        if ('refusal' in access) return access.refusal;
+        const outcome = readAnswer(await post(push, access.token, body), clock.nowMs());
+        return outcome.kind === 'sent' ? outcome : await followUp(push, access.token, body, outcome);
+      } catch (error) {
+        return refuseLocally('unknown_error', String(error));
+      }
+    },
     // By a clock that nobody sets: the database's may be corrected in between.
     waitMs: (credential) =>
-      options.pace === null ? 0 : paceOf(nameOf(credential), options.pace).waitMs(performance.now()),
+      options.pace === null ? 0 : paceOf(addressOf(credential).pool, options.pace).waitMs(performance.now()),
     close: () => transport.close(),
   };
 }
 
-/** A project as one key may send for it: whoever merely names somebody else's project shares nothing with them. */
-function nameOf({ projectId, fingerprint }: FcmCredential): string {
-  return `${projectId} ${fingerprint}`;
+/** The body, or why there is none. */
+function prepare(push: FcmPush): Buffer | Outcome {
+  if (!tokenForm.test(push.token)) return refuseLocally('invalid_token', 'The token is not visible ASCII.');
+  const message = buildMessage(push);
+  const body = Buffer.from(JSON.stringify({ message }));
+  // What counts is a part of the JSON: only where all of it is over the limit, the part may be.
+  const mayExceed = body.length > fcm.payloadBytesMax;
+  if (mayExceed && payloadBytesOf(message) > fcm.payloadBytesMax) return refuseLocally('payload_too_large');
+  return body;
+}
+
+interface Address {
+  readonly pool: string;
+  readonly path: string;
+}
+
+const addresses = new WeakMap<FcmCredential, Address>();
+
+/**
+ * Where pushes of a credential go. Each credential's connections and pace are its own (R-62): whatever one does to them is its own
+ * affair, and whoever merely names somebody else's project shares nothing with them. Asked with the same credential for every push.
+ */
+function addressOf(credential: FcmCredential): Address {
+  const known = addresses.get(credential);
+  if (known !== undefined) return known;
+  const { projectId, fingerprint } = credential;
+  const path = `/v1/projects/${encodeURIComponent(projectId)}/messages:send`;
+  const address = { pool: `${projectId} ${fingerprint}`, path };
+  addresses.set(credential, address);
+  return address;
 }

@@ -1,9 +1,9 @@
 // One request on its stream, until its one result: what is left to send, the answer as far as it came, the windows and the
 // deadline. Writes nothing itself: the session does.
-import { CappedBody } from '../capped-body.ts';
+import { CappedBody, readText } from '../capped-body.ts';
 import { type AnswerHeaders, answerBodyLimits } from '../outbound-http.ts';
 import type { TransportError } from '../outbound-socket.ts';
-import type { Http2Request, Http2Result } from './session.ts';
+import type { Http2Result } from './session.ts';
 import { Deadline } from './timer-wheel.ts';
 
 /** What a stream may receive in all (RFC 9113 6.9.2); we cancel an answer long before, and so never give it more. */
@@ -12,8 +12,9 @@ const receiveWindowBytes = 65_535;
 export class Exchange extends Deadline {
   readonly id: number;
   readonly body: Buffer;
-  readonly #resolve: (result: Http2Result) => void;
-  readonly #startedAt = performance.now();
+  /** By `performance.now()`. */
+  readonly startedAt: number;
+  readonly #onResult: (result: Http2Result) => void;
   readonly #onTimeout: (exchange: Exchange) => void;
   /** Of the body. */
   sentBytes = 0;
@@ -26,22 +27,26 @@ export class Exchange extends Deadline {
   #status = 0;
   #headers: AnswerHeaders = {};
   #answer: CappedBody | undefined;
+  /** An answer that came in one piece. */
+  #text: string | null = null;
   #answerBytes = 0;
 
   constructor(options: {
     readonly id: number;
-    readonly request: Http2Request;
+    readonly body: Buffer;
     readonly sendWindow: number;
     readonly answersBefore: number;
-    readonly resolve: (result: Http2Result) => void;
+    readonly startedAt: number;
+    readonly onResult: (result: Http2Result) => void;
     readonly onTimeout: (exchange: Exchange) => void;
   }) {
     super();
     this.id = options.id;
-    this.body = options.request.body;
+    this.body = options.body;
     this.sendWindow = options.sendWindow;
     this.answersBefore = options.answersBefore;
-    this.#resolve = options.resolve;
+    this.startedAt = options.startedAt;
+    this.#onResult = options.onResult;
     this.#onTimeout = options.onTimeout;
   }
 
@@ -59,18 +64,31 @@ export class Exchange extends Deadline {
     this.#headers = headers;
   }
 
-  /** Takes a part of the answer's body; false when it is more than is read. Copies: the bytes belong to the reader. */
-  push(bytes: Buffer, start: number, end: number): boolean {
+  /**
+   * Takes a part of the answer's body; false when it is more than is read. The bytes belong to the reader: what is whole is read
+   * at once, and all else copied.
+   */
+  push(bytes: Buffer, start: number, end: number, isLast: boolean): boolean {
     if (end === start) return true;
-    this.#answer ??= new CappedBody(answerBodyLimits);
     this.#answerBytes += end - start;
+    const isWhole = isLast && this.#answer === undefined && !this.#isCutAt(end - start);
+    if (isWhole && end - start <= answerBodyLimits.keepMax) {
+      this.#text = readText(bytes, start, end);
+      return true;
+    }
+    this.#answer ??= new CappedBody(answerBodyLimits);
     return this.#answer.push(Buffer.from(bytes.subarray(start, end)));
   }
 
   /** The peer has ended the stream: the answer is whole, unless it said that it would be longer or shorter. */
   complete(): void {
+    this.#settleAnswer(this.#isCutAt(this.#answerBytes));
+  }
+
+  /** Was another length announced? */
+  #isCutAt(bytes: number): boolean {
     const announced = this.#headers['content-length'];
-    this.#settleAnswer(announced !== undefined && Number(announced) !== this.#answerBytes);
+    return announced !== undefined && Number(announced) !== bytes;
   }
 
   /** It is over: with the answer as far as it came, for once the status is known it counts, or without one for this reason. */
@@ -82,12 +100,12 @@ export class Exchange extends Deadline {
     }
     this.isSettled = true;
     const latencyMs = this.#latencyMs;
-    if (reason === 'refused') this.#resolve({ refused: true, latencyMs });
-    else this.#resolve({ transportError: reason, written: true, latencyMs });
+    if (reason === 'refused') this.#onResult({ refused: true, latencyMs });
+    else this.#onResult({ transportError: reason, written: true, latencyMs });
   }
 
   get #latencyMs(): number {
-    return performance.now() - this.#startedAt;
+    return performance.now() - this.startedAt;
   }
 
   #settleAnswer(isCut: boolean): void {
@@ -95,10 +113,10 @@ export class Exchange extends Deadline {
     this.isSettled = true;
     const answer = this.#answer;
     if (answer !== undefined && isCut) answer.isCut = true;
-    this.#resolve({
+    this.#onResult({
       status: this.#status,
       headers: this.#headers,
-      body: answer?.text() ?? null,
+      body: answer === undefined ? this.#text : answer.text(),
       truncated: answer?.isCut ?? isCut,
       latencyMs: this.#latencyMs,
     });

@@ -40,7 +40,9 @@ export class Inbox {
   readonly #pings: Pings;
   readonly #out: Outbox;
   readonly #events: InboxEvents;
-  readonly #reader = new FrameReader((...frame) => this.#onFrame(...frame));
+  readonly #reader = new FrameReader((type, flags, id, bytes, start, end) =>
+    this.#onFrame(type, flags, id, bytes, start, end),
+  );
   readonly #decoder = new HpackDecoder({ tableSizeMax: tableSizeDefault, listSizeMax: headerListBytesMax });
   readonly #noise = new NoiseBudget();
   /** Headers whose end has not come: no other frame may stand between. */
@@ -200,7 +202,7 @@ export class Inbox {
     if (!exchange.hasBegun) throw violation('A body comes before its headers.');
     exchange.receiveWindow -= end - start;
     if (exchange.receiveWindow < 0) throw overrun();
-    if (!exchange.push(bytes, from, to)) {
+    if (!exchange.push(bytes, from, to, isEndOfStream)) {
       this.#events.end(exchange, 'reset');
       this.#events.cancel(id, errorCodes.cancel);
     } else if (isEndOfStream) this.#onEndOfStream(exchange);

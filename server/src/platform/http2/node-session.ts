@@ -64,26 +64,24 @@ class NodeSession implements Http2Session {
     });
   }
 
-  request(request: Http2Request): Promise<Http2Result> {
-    return new Promise((resolve) => {
-      let stream: ClientHttp2Stream;
-      try {
-        stream = this.#session.request(headersOf(request));
-      } catch {
-        // `request` throws when the session began to close in this very turn: nothing was sent.
-        this.#stopTaking(this.#error);
-        resolve({ refused: true, latencyMs: 0 });
-        return;
-      }
-      this.#follow(stream, request.timeoutMs, resolve);
-      stream.end(request.body);
-    });
+  request(request: Http2Request, onResult: (result: Http2Result) => void): void {
+    let stream: ClientHttp2Stream;
+    try {
+      stream = this.#session.request(headersOf(request));
+    } catch {
+      // `request` throws when the session began to close in this very turn: nothing was sent.
+      this.#stopTaking(this.#error);
+      onResult({ refused: true, latencyMs: 0 });
+      return;
+    }
+    this.#follow(stream, request.timeoutMs, onResult);
+    stream.end(request.body);
   }
 
-  #follow(stream: ClientHttp2Stream, timeoutMs: number, resolve: (result: Http2Result) => void): void {
+  #follow(stream: ClientHttp2Stream, timeoutMs: number, onResult: (result: Http2Result) => void): void {
     this.inFlight += 1;
     const answersBefore = this.#answers;
-    const exchange = new Exchange(stream, resolve);
+    const exchange = new Exchange(stream, onResult);
     const timer = setTimeout(() => {
       exchange.end('timeout');
       stream.close(NGHTTP2_CANCEL);
@@ -162,16 +160,16 @@ class NodeSession implements Http2Session {
 /** One request on its stream, until its one result. */
 class Exchange {
   readonly #stream: ClientHttp2Stream;
-  readonly #resolve: (result: Http2Result) => void;
+  readonly #onResult: (result: Http2Result) => void;
   readonly #startedAt = performance.now();
   #isSettled = false;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
   #body: CappedBody | undefined;
 
-  constructor(stream: ClientHttp2Stream, resolve: (result: Http2Result) => void) {
+  constructor(stream: ClientHttp2Stream, onResult: (result: Http2Result) => void) {
     this.#stream = stream;
-    this.#resolve = resolve;
+    this.#onResult = onResult;
   }
 
   /** The final headers are here; the answer is whole when no body follows. */
@@ -204,8 +202,8 @@ class Exchange {
     } else {
       this.#isSettled = true;
       const latencyMs = this.#latencyMs;
-      if (reason === 'refused') this.#resolve({ refused: true, latencyMs });
-      else this.#resolve({ transportError: reason, written: true, latencyMs });
+      if (reason === 'refused') this.#onResult({ refused: true, latencyMs });
+      else this.#onResult({ transportError: reason, written: true, latencyMs });
     }
   }
 
@@ -216,7 +214,7 @@ class Exchange {
   #answer(body: string | null, truncated: boolean): void {
     this.#isSettled = true;
     const latencyMs = this.#latencyMs;
-    this.#resolve({ status: this.#status, headers: this.#headers, body, truncated, latencyMs });
+    this.#onResult({ status: this.#status, headers: this.#headers, body, truncated, latencyMs });
   }
 }
 

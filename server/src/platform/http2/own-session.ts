@@ -86,31 +86,30 @@ class OwnSession implements Http2Session {
     return this.#streams.size;
   }
 
-  request(request: Http2Request): Promise<Http2Result> {
-    return new Promise((resolve) => {
-      // Began to close in this very turn, or has no place: nothing was sent.
-      if (this.isDraining || this.inFlight >= this.#streamsCap) {
-        resolve({ refused: true, latencyMs: 0 });
-        return;
-      }
-      const id = this.#streams.nextId;
-      const exchange = new Exchange({
-        id,
-        request,
-        sendWindow: this.#requests.streamWindow,
-        answersBefore: this.#inbox.answers,
-        resolve,
-        onTimeout: this.#onTimeout,
-      });
-      this.#streams.add(exchange);
-      wheel.add(exchange, request.timeoutMs);
-      this.#inbox.noteRequest();
-      this.#requests.writeHeaders(id, request);
-      this.#requests.writeBody(exchange);
-      this.#out.schedule();
-      // There are no further numbers (RFC 9113 5.1.1).
-      if (this.#streams.isExhausted) this.drain();
+  request(request: Http2Request, onResult: (result: Http2Result) => void): void {
+    // Began to close in this very turn, or has no place: nothing was sent.
+    if (this.isDraining || this.inFlight >= this.#streamsCap) {
+      onResult({ refused: true, latencyMs: 0 });
+      return;
+    }
+    const id = this.#streams.nextId;
+    const exchange = new Exchange({
+      id,
+      body: request.body,
+      sendWindow: this.#requests.streamWindow,
+      answersBefore: this.#inbox.answers,
+      startedAt: performance.now(),
+      onResult,
+      onTimeout: this.#onTimeout,
     });
+    this.#streams.add(exchange);
+    wheel.add(exchange, request.timeoutMs, exchange.startedAt);
+    this.#inbox.noteRequest();
+    this.#requests.writeHeaders(id, request);
+    this.#requests.writeBody(exchange);
+    this.#out.schedule();
+    // There are no further numbers (RFC 9113 5.1.1).
+    if (this.#streams.isExhausted) this.drain();
   }
 
   ping(timeoutMs: number): Promise<boolean> {

@@ -35,9 +35,9 @@ class ScriptedSession implements Http2Session {
     return this.pending.length;
   }
 
-  request(): Promise<Http2Result> {
+  request(_request: Http2Request, onResult: (result: Http2Result) => void): void {
     if (this.isDraining || this.inFlight >= this.streamsMax) throw new Error('asked for more than it offers');
-    return new Promise((resolve) => this.pending.push(resolve));
+    this.pending.push(onResult);
   }
 
   /** Ends the oldest stream with this. */

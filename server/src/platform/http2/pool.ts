@@ -2,10 +2,10 @@
 // without a storm. Knows no protocol detail (an engine does) and never rejects. A request waits here for a free stream
 // without its deadline running; it fails here only when no connection can be made.
 import type { TLSSocket } from 'node:tls';
-import type { OutboundAnswer, OutboundFailure } from '../outbound-http.ts';
+import type { OutboundAnswer, OutboundFailure, OutboundResult } from '../outbound-http.ts';
 import { type TransportError, transportErrorOf } from '../outbound-socket.ts';
 import { ConnectGate, type OnDecided } from './connect-gate.ts';
-import type { Http2Engine, Http2Request, Http2Result, Http2Session } from './session.ts';
+import type { Http2Engine, Http2Request, Http2Result, Http2Session, Refused } from './session.ts';
 
 export interface Http2PoolOptions {
   /** Starts a guarded connection that offers `h2`. */
@@ -46,9 +46,13 @@ interface Slot {
   hasAnswered: boolean;
 }
 
+/** Does what is asked for in another way. */
+type Otherwise = () => Promise<OutboundResult>;
+
 interface Waiter {
   readonly request: Http2Request;
-  readonly resolve: (result: PoolResult) => void;
+  readonly resolve: (result: PoolResult | Promise<OutboundResult>) => void;
+  readonly otherwise: Otherwise | undefined;
   replays: number;
   /** The session that refused it last. */
   avoid: Slot | undefined;
@@ -89,9 +93,18 @@ export class Http2Pool {
   }
 
   request(request: Http2Request): Promise<PoolResult> {
+    return this.#request(request, undefined);
+  }
+
+  /** `otherwise` is asked where the peer speaks no HTTP/2. */
+  requestOr(request: Http2Request, otherwise: Otherwise): Promise<OutboundResult> {
+    return this.#request(request, otherwise) as Promise<OutboundResult>;
+  }
+
+  #request(request: Http2Request, otherwise: Otherwise | undefined): Promise<PoolResult> {
     return new Promise((resolve) => {
       this.#pending += 1;
-      const waiter: Waiter = { request, resolve, replays: 0, avoid: undefined };
+      const waiter: Waiter = { request, resolve, otherwise, replays: 0, avoid: undefined };
       const slot = this.#queued === 0 ? this.#freeSlot(undefined) : undefined;
       if (slot !== undefined) {
         this.#send(slot, waiter);
@@ -130,8 +143,11 @@ export class Http2Pool {
       this.#resolve(waiter, { transportError: 'connect_error', written: false, latencyMs: 0 });
       return;
     }
-    clearTimeout(slot.idleTimer);
-    void slot.session.request(waiter.request).then((result) => this.#onResult(slot, waiter, result));
+    if (slot.idleTimer !== undefined) {
+      clearTimeout(slot.idleTimer);
+      slot.idleTimer = undefined;
+    }
+    slot.session.request(waiter.request, (result) => this.#onResult(slot, waiter, result));
   }
 
   #onResult(slot: Slot, waiter: Waiter, result: Http2Result): void {
@@ -144,6 +160,11 @@ export class Http2Pool {
       this.#resolve(waiter, result);
       return;
     }
+    // Not in the middle of what the session does: it may be ended for this.
+    queueMicrotask(() => this.#onRefused(slot, waiter, result));
+  }
+
+  #onRefused(slot: Slot, waiter: Waiter, result: Refused): void {
     slot.isRefusing = true;
     if (slot.session.inFlight === 0) slot.session.drain();
     if (waiter.replays === replaysMax) {
@@ -158,8 +179,9 @@ export class Http2Pool {
 
   #resolve(waiter: Waiter, result: PoolResult): void {
     this.#pending -= 1;
-    waiter.resolve(result);
-    this.#closeIfAsked();
+    waiter.resolve('unsupported' in result && waiter.otherwise !== undefined ? waiter.otherwise() : result);
+    // Not in the middle of what a session does, either.
+    if (this.#onEmpty !== undefined) queueMicrotask(() => this.#closeIfAsked());
   }
 
   /** Hands out every stream that is free, replays first, and sees to a further connection where some still wait. */

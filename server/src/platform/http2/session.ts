@@ -46,8 +46,11 @@ export interface Http2Session {
   readonly streamsMax: number;
   readonly inFlight: number;
   readonly isDraining: boolean;
-  /** To be called only while ready, not draining and `inFlight < streamsMax`. */
-  request(request: Http2Request): Promise<Http2Result>;
+  /**
+   * To be called only while ready, not draining and `inFlight < streamsMax`. `onResult` is told once, also during this call, and
+   * before `onCapacity` tells of its stream; it must not throw. A promise would cost more than all the rest of a request.
+   */
+  request(request: Http2Request, onResult: (result: Http2Result) => void): void;
   /** Whether the peer answers a PING in time. */
   ping(timeoutMs: number): Promise<boolean>;
   /** Takes no further request, and closes the connection when those under way have ended. */

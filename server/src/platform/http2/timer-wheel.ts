@@ -26,9 +26,9 @@ export class TimerWheel {
   #count = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** To be called once for a deadline that is not set. */
-  add(deadline: Deadline, timeoutMs: number): void {
-    const elapsedMs = performance.now() - this.#startedAt;
+  /** To be called once for a deadline that is not set. `now` is the present by `performance.now()`. */
+  add(deadline: Deadline, timeoutMs: number, now = performance.now()): void {
+    const elapsedMs = now - this.#startedAt;
     if (this.#timer === undefined) {
       this.#tick = Math.floor(elapsedMs / tickMs);
       this.#timer = setTimeout(() => this.#advance(), tickMs);
