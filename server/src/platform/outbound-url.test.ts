@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { refusedUrls } from '../../test/fixtures/refused-urls.ts';
 import { noExceptions, parseOutboundExceptions } from './address-guard.ts';
-import { judgeUrl, type UrlRules } from './outbound-url.ts';
+import { judgeUrl, originOfUrl, type UrlRules } from './outbound-url.ts';
 
 const rules: UrlRules = { ports: [443], exceptions: noExceptions, ownHosts: ['push.example.com'] };
 const verdict = (text: string, changed: Partial<UrlRules> = {}) => {
@@ -33,10 +33,25 @@ describe('what is accepted', () => {
     expect(verdict(text)).toBe('accepted');
   });
 
+  test('a URL of 2,048 characters and a host of 253, and one more of neither', () => {
+    const start = 'https://example.com/';
+    expect(verdict(start + 'a'.repeat(2_048 - start.length))).toBe('accepted');
+    expect(verdict(start + 'a'.repeat(2_049 - start.length))).toBe('too_big');
+    const host = `${'a'.repeat(49)}.${`${'b'.repeat(50)}.`.repeat(4)}`.slice(0, -1);
+    expect(host).toHaveLength(253);
+    expect(verdict(`https://${host}/`)).toBe('accepted');
+    expect(verdict(`https://a${host}/`)).toBe('invalid_format');
+  });
+
   test('host and port come as a socket needs them', () => {
     const exceptions = parseOutboundExceptions({ allowCidrs: ['::1/128'], allowPorts: '8000-8100' });
     expect(judgeUrl('https://[::1]:8080/x', { ...rules, exceptions })).toMatchObject({ host: '::1', port: 8080 });
     expect(judgeUrl('https://example.com/x', rules)).toMatchObject({ host: 'example.com', port: 443 });
+  });
+
+  test('of the operator’s own URLs too', () => {
+    expect(originOfUrl('https://api.push.apple.com')).toEqual({ host: 'api.push.apple.com', port: 443 });
+    expect(originOfUrl('https://[::1]:8444/x')).toEqual({ host: '::1', port: 8444 });
   });
 
   test('a further port where the caller of the rule has it: 8443 for a webhook, not for a web push endpoint', () => {
