@@ -45,10 +45,10 @@ export async function fillAudience(sql: Sql, { appId, devices }: Filled): Promis
     const upTo = Math.min(from + rowsAtOnce, devices) - 1;
     await sql.unsafe(`
       INSERT INTO audience (app_id, device_id, active, created_at, last_seen_at, platform, locale, timezone, app_version, sdk, os,
-        user_id, external_id, user_created_at, first_name, country, language, user_timezone, ${columns.join(', ')})
+        user_id, user_block, user_bit, external_id, user_created_at, first_name, country, language, user_timezone, ${columns.join(', ')})
       SELECT app_id, device_id, ${withHashes('h(20) % 100 < 95')}, seen.created_at, seen.last_seen_at,
         (ARRAY['web', 'ios', 'android'])[1 + i % 3], 'de-DE', 'Europe/Berlin', '4.2.0', 'carillon 1.0.0', 'iOS',
-        person.user_id, person.external_id, seen.created_at + person.ago, person.first_name, person.country, person.language,
+        person.user_id, person.number / 32, 1 << person.number % 32, person.external_id, seen.created_at + person.ago, person.first_name, person.country, person.language,
         person.timezone, ${values.join(', ')}
       FROM (
         SELECT i, '${appId}'::uuid AS app_id, i / 4 * 3 + greatest(i % 4 - 1, 0) AS person,
@@ -61,13 +61,14 @@ export async function fillAudience(sql: Sql, { appId, devices }: Filled): Promis
       ) AS seen
       LEFT JOIN LATERAL (
         SELECT (lpad(to_hex(1750000000000 + person), 12, '0') || '7' || substr(md5('user' || person || '${appId}'), 1, 19))::uuid
-            AS user_id,
+            AS user_id, (person + 1)::int AS number,
           'user-' || person AS external_id, interval '0' AS ago, 'Ada' AS first_name, 'de' AS language,
           (ARRAY['DE', 'FR', 'AT', 'ES', 'NO'])[1 + (hashint8extended(person, 30) & 1023) % 5] AS country,
           'Europe/Berlin' AS timezone
         WHERE (hashint8extended(person, 31) & 1023) % 100 < 78
       ) AS person ON true`);
   }
+  await sql`INSERT INTO user_numbers (app_id, next_number) VALUES (${appId}, ${devices + 1})`;
 }
 
 /** The first users with their profiles and devices, as if they had registered: whoever upserts them finds them. */
@@ -80,8 +81,8 @@ export async function fillUsers(sql: Sql, { appId }: Filled, users: number): Pro
     RETURNING external_id`;
   const names = rows.map(({ externalId }) => externalId);
   await sql`
-    INSERT INTO users (app_id, external_id, id, first_name, country, language, timezone)
-    SELECT DISTINCT ON (external_id) app_id, external_id, user_id, first_name, country, language, user_timezone FROM audience
+    INSERT INTO users (app_id, external_id, id, number, first_name, country, language, timezone)
+    SELECT DISTINCT ON (external_id) app_id, external_id, user_id, substr(external_id, 6)::bigint + 1, first_name, country, language, user_timezone FROM audience
     WHERE app_id = ${appId} AND external_id = ANY(${names}::text[]) ORDER BY external_id`;
   await sql`
     INSERT INTO devices (app_id, id, platform, token, token_hash, token_hint, status, registered_at, identified_at)

@@ -9,6 +9,7 @@ import { parseOutboundExceptions } from '../../server/src/platform/address-guard
 import { type Sql, transaction } from '../../server/src/platform/db.ts';
 import { decodeId, mintUuid, type Uuid } from '../../server/src/platform/ids.ts';
 import { insertUsers } from '../../server/src/users/insert-many.ts';
+import { takeUserNumbers } from '../../server/src/users/number-queries.ts';
 import { platformOf } from './channels.ts';
 import { firstName } from './content.ts';
 import type { SimulatedDevice } from './devices.ts';
@@ -34,10 +35,12 @@ export async function fillAudience(
   for (let made = 0; made < count; ) {
     const now = new Date();
     const size = Math.min(devicesPerTransaction, count - made);
+    const first = await takeUserNumbers(sql, appId, size);
     const people = Array.from({ length: size }, (_, i) => {
       const device = makeDevice();
       const credentialId = device.channel === 'webpush' ? (webCredential?.id ?? null) : null;
-      return makePerson(platformOf[device.channel], readToken(device), made + i, credentialId, now);
+      const person = { number: first + i, externalId: `person-${made + i}` };
+      return makePerson(platformOf[device.channel], readToken(device), person, credentialId, now);
     });
     await insert(sql, appId, people);
     made += size;
@@ -93,10 +96,16 @@ const factsOf = {
   android: { sdk: 'android/1.0.0', os: 'Android', osVersion: '15', model: 'Pixel 9' },
 };
 
-function makePerson(platform: Platform, token: DeviceToken, number: number, credentialId: number | null, now: Date) {
+function makePerson(
+  platform: Platform,
+  token: DeviceToken,
+  person: { readonly number: number; readonly externalId: string },
+  credentialId: number | null,
+  now: Date,
+) {
   const user = {
+    ...person,
     id: mintUuid(now.getTime()),
-    externalId: `person-${number}`,
     firstName,
     country: 'DE',
     language: 'de',

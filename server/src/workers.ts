@@ -14,6 +14,7 @@ import { createPropertyCounter } from './properties/worker.ts';
 import { settleAlone } from './reports/settle.ts';
 import { startUpkeep, type Upkeep } from './upkeep.ts';
 import { type Forget, finishErasures } from './users/erasures.ts';
+import { numberUsers } from './users/number-users.ts';
 import { createPropertyClearing } from './users/worker.ts';
 import { clearOrphanedOutboxes, dropHeldTooLong } from './webhooks/clear-outbox.ts';
 import { forgetInOutboxes } from './webhooks/forget-people.ts';
@@ -117,6 +118,7 @@ function periodicTasks({ sql, indexSql, clock, log }: FollowUseDeps): PeriodicTa
   return [
     { what: 'count the values of properties', everyMs: 60_000, run: () => counter.runOnce() },
     { what: 'clear retired properties', everyMs: 60_000, run: () => clearing.runOnce() },
+    { what: 'give users their numbers', everyMs: 10_000, run: () => numberUsers({ sql }) },
     { what: 'clear what names erased users', everyMs: 600_000, run: () => finishErasures({ sql, clock, forget }) },
     { what: 'finish rotations of webhook secrets', everyMs: 60_000, run: () => finishDueRotations({ sql, clock }) },
     { what: 'drop events held too long', everyMs: 600_000, run: () => dropHeldTooLong({ sql, clock }) },

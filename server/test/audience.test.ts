@@ -1,11 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Audience, audienceSchema } from '../src/audience/audience.ts';
+import { placeOfNumber } from '../src/audience/profile-copy.ts';
 import { propertyLists, readProperties } from '../src/audience/property-columns.ts';
 import { audiencePredicate, countAudience, countUnmatched, type ResolvedAudience } from '../src/audience/queries.ts';
 import { decodeId, encodeId, type Uuid } from '../src/platform/ids.ts';
 import type { Property, PropertyValue } from '../src/properties/property.ts';
 import { findPropertiesByKeys } from '../src/properties/queries.ts';
+import { numberUsers } from '../src/users/number-users.ts';
 import { setup, type TestApp, unknownId } from './setup.ts';
 
 const t = await setup({ workers: false });
@@ -143,7 +145,7 @@ describe('the audience row of a device', () => {
     await expectInStep(app);
   });
 
-  it('is in step after any mixture of racing requests', async () => {
+  it('is in step after any mixture of racing requests, and users are counted exactly at every moment', async () => {
     const keys = ['a', 'b', 'c'];
     const value = fc.constantFrom<PropertyValue | null>('x', 'y', 1, 2, true, null);
     const properties = fc.dictionary(fc.constantFrom(...keys), value, { maxKeys: 3 });
@@ -166,6 +168,11 @@ describe('the audience row of a device', () => {
         const ids = await Promise.all(
           [0, 1, 2, 3].map(async (i) => (await server.post('/v1/devices', android(`token-${i}`))).body.id),
         );
+        let isOver = false;
+        const others = Promise.all([
+          repeatUntil(() => isOver, async () => void (await numberUsers({ sql: t.sql }, 1))),
+          repeatUntil(() => isOver, () => expectExactCount(app)),
+        ]);
         const answers = await Promise.all(
           requests.map((one) => {
             if (one.kind === 'register')
@@ -181,7 +188,10 @@ describe('the audience row of a device', () => {
             const device_id = one.kind === 'alias' ? ids[one.device] : null;
             return server.post('/v1/users', { external_id: one.user, properties: one.properties, device_id });
           }),
-        );
+        ).finally(() => {
+          isOver = true;
+        });
+        await others;
         // Only who erases a user that is not there is refused.
         for (const [i, answer] of answers.entries()) {
           expect(
@@ -190,11 +200,31 @@ describe('the audience row of a device', () => {
           ).toBe(true);
         }
         await expectInStep(app);
+        await numberUsers({ sql: t.sql });
+        await expectInStep(app);
+        const [left] = await t.sql`
+          SELECT count(*) AS count FROM audience WHERE app_id = ${app.id} AND user_id IS NOT NULL AND user_block IS NULL`;
+        expect(left).toEqual({ count: 0 });
+        await expectExactCount(app);
       }),
       { numRuns: 15, seed: 20261121, endOnFailure: true },
     );
   });
 });
+
+async function repeatUntil(isOver: () => boolean, work: () => Promise<void>): Promise<void> {
+  while (!isOver()) await work();
+}
+
+/** In one snapshot: as many users are counted as there are different ones. */
+async function expectExactCount(app: TestApp): Promise<void> {
+  await t.sql.begin('isolation level repeatable read', async (tx) => {
+    const [truth] = await tx<{ users: number }[]>`
+      SELECT count(DISTINCT user_id) AS users FROM audience WHERE app_id = ${app.id} AND active`;
+    const counted = await countAudience({ ...contextOf(app.id), tx }, resolved({ all: true }));
+    expect(counted.users).toBe(truth?.users);
+  });
+}
 
 /** Recomputes every audience row of an app from `devices` and `users`, and compares. */
 async function expectInStep(app: TestApp): Promise<void> {
@@ -202,6 +232,8 @@ async function expectInStep(app: TestApp): Promise<void> {
   const users = await t.sql`SELECT * FROM users WHERE app_id = ${app.id}`;
   const rows = await t.sql`SELECT * FROM audience WHERE app_id = ${app.id}`;
   const devices = await t.sql`SELECT * FROM devices WHERE app_id = ${app.id}`;
+  const numbers = users.flatMap((user) => user['number'] ?? []);
+  expect(new Set(numbers).size).toBe(numbers.length);
   expect(rows.map((row) => row['deviceId']).toSorted()).toEqual(devices.map((device) => device['id']).toSorted());
   for (const row of rows) {
     const device = devices.find((one) => one['id'] === row['deviceId']);
@@ -209,6 +241,8 @@ async function expectInStep(app: TestApp): Promise<void> {
     expect(row['active']).toBe(device?.['status'] === 'active');
     expect(row['userId']).toBe(user?.['id'] ?? null);
     expect(row['externalId']).toBe(user?.['externalId'] ?? null);
+    const place = placeOfNumber(user?.['number'] ?? null);
+    expect([row['userBlock'], row['userBit']]).toEqual([place.user_block, place.user_bit]);
     expect(device?.['identifiedAt'] === null).toBe(user === undefined);
     const expected = { ...device?.['properties'], ...user?.['properties'] };
     for (const { id, type, slot } of catalog) {

@@ -1,6 +1,6 @@
 // Indexes follow use: a column of `audience` has one while a saved segment or repeated previews of any app compare it, and
-// none otherwise, since each makes every write dearer (design 3). Built and dropped in the background, one at a time, while
-// everybody reads and writes on.
+// none otherwise, since each makes every write dearer (design 3). One more there always is, for the users without a number. Built and
+// dropped in the background, one at a time, while everybody reads and writes on.
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -11,8 +11,10 @@ import { slotColumn } from '../properties/slots.ts';
 import { builtinColumns } from './filter-to-sql.ts';
 import {
   buildIndex,
+  buildUnnumberedIndex,
   deleteOldFieldUses,
   dropIndex,
+  type FollowingIndex,
   listFieldsInUse,
   listFollowingIndexes,
   listSlotsOfKeys,
@@ -26,6 +28,8 @@ const rememberedDays = 7;
 const notedEveryMs = 60_000;
 
 const indexPrefix = 'audience_by_';
+/** Not in a migration, since it is built beside those who write, and built anew when that was broken off. */
+const unnumberedIndex = 'audience_unnumbered';
 const propertyPrefix = 'properties.';
 /** These have indexes of their own, from the first migration on. */
 const alwaysIndexed: readonly BuiltinField[] = ['external_id', 'device.created_at'];
@@ -70,8 +74,17 @@ export interface FollowUseDeps {
 export async function followUse({ sql, indexSql, clock, log }: FollowUseDeps): Promise<boolean> {
   return runAlone(sql, indexLock, async () => {
     await deleteOldFieldUses(sql, clock, rememberedDays);
-    const wanted = new Map([...(await listColumnsInUse(sql))].map((column) => [indexPrefix + column, column]));
-    const existing = await listFollowingIndexes(sql, indexPrefix);
+    const wanted = new Map<string, () => Promise<void>>([
+      [unnumberedIndex, () => buildUnnumberedIndex(indexSql, unnumberedIndex)],
+    ]);
+    for (const column of await listColumnsInUse(sql)) {
+      const name = indexPrefix + column;
+      wanted.set(name, () => buildIndex(indexSql, name, column));
+    }
+    const existing = [
+      ...(await listFollowingIndexes(sql, unnumberedIndex)),
+      ...(await listFollowingIndexes(sql, indexPrefix)),
+    ];
     const failures: unknown[] = [];
     const attempt = async (name: string, work: () => Promise<void>): Promise<void> => {
       try {
@@ -82,25 +95,31 @@ export async function followUse({ sql, indexSql, clock, log }: FollowUseDeps): P
       }
     };
     // One that the server still builds for a process that is gone will be valid: it is waited for, and not built beside.
-    const kept = existing.filter(({ name, isValid, isBeingBuilt }) => isBeingBuilt || (isValid && wanted.has(name)));
+    const kept = existing.filter((index) => index.isBeingBuilt || (isOfUse(index) && wanted.has(index.name)));
     const ready = new Set(kept.map(({ name }) => name));
-    for (const { name, isValid } of existing) {
+    for (const index of existing) {
+      const { name } = index;
       if (ready.has(name)) continue;
       await attempt(name, async () => {
         await dropIndex(indexSql, name);
-        log.info({ index: name }, isValid ? 'index dropped: no filter uses it' : 'broken index dropped');
+        log.info({ index: name }, isOfUse(index) ? 'index dropped: no filter uses it' : 'broken index dropped');
       });
     }
-    for (const [name, column] of wanted) {
+    for (const [name, build] of wanted) {
       if (ready.has(name)) continue;
       await attempt(name, async () => {
         const startedAt = performance.now();
-        await buildIndex(indexSql, name, column);
-        log.info({ index: name, ms: Math.round(performance.now() - startedAt) }, 'index built: filters use it');
+        await build();
+        log.info({ index: name, ms: Math.round(performance.now() - startedAt) }, 'index built');
       });
     }
     if (failures.length > 0) throw failures[0];
   });
+}
+
+/** It is whole, and it carries what counts ask for: one of a former version may not. */
+function isOfUse({ name, isValid, columns }: FollowingIndex): boolean {
+  return isValid && (name === unnumberedIndex || columns.includes('user_block'));
 }
 
 /** Of fields those that are properties, by their keys. */

@@ -41,6 +41,8 @@ export interface FollowingIndex {
   readonly isValid: boolean;
   /** A server goes on building when whoever asked for it is gone. */
   readonly isBeingBuilt: boolean;
+  /** Its columns, those that it only carries along among them. */
+  readonly columns: readonly string[];
 }
 
 /** The indexes that were made here, by the beginning of their names. */
@@ -48,22 +50,31 @@ export async function listFollowingIndexes(sql: Sql, prefix: string): Promise<Fo
   return sql<FollowingIndex[]>`
     SELECT c.relname::text AS name, i.indisvalid AS is_valid, EXISTS (
       SELECT FROM pg_stat_progress_create_index p WHERE p.datname = current_database() AND p.index_relid = i.indexrelid
-    ) AS is_being_built
+    ) AS is_being_built,
+      ARRAY(SELECT t.attname::text FROM pg_attribute t WHERE t.attrelid = i.indexrelid ORDER BY t.attnum) AS columns
     FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
     WHERE i.indrelid = 'audience'::regclass AND starts_with(c.relname::text, ${prefix}) ORDER BY c.relname`;
 }
 
 /**
  * Builds an index while everybody writes on. It holds what a count asks of a row, so that one over a single column reads nothing
- * else: whether it is active, its platform, and its user, in whose order equal values stand, so that users are told apart without
- * sorting them. Takes as long as it takes, so the connection must be one without a deadline; one that is broken off leaves an
- * index that is not valid. Names are known words, never a caller's text: DDL takes no parameters.
+ * else: whether it is active, its platform, and its user's number. Takes as long as it takes, so the connection must be one without a
+ * deadline; one that is broken off leaves an index that is not valid. Names are known words, never a caller's text: DDL takes no
+ * parameters.
  */
 export async function buildIndex(indexSql: Sql, name: string, column: string): Promise<void> {
-  const platform = column === 'platform' ? '' : 'INCLUDE (platform)';
+  const platform = column === 'platform' ? '' : 'platform, ';
   await indexSql.unsafe(
-    `CREATE INDEX CONCURRENTLY ${name} ON audience (app_id, ${column}, user_id) ${platform}
+    `CREATE INDEX CONCURRENTLY ${name} ON audience (app_id, ${column}) INCLUDE (${platform}user_block, user_bit)
      WHERE ${column} IS NOT NULL AND active`,
+  );
+}
+
+/** Builds the same way the index that finds users without a number, of whom there are few: a count looks for them each time. */
+export async function buildUnnumberedIndex(indexSql: Sql, name: string): Promise<void> {
+  await indexSql.unsafe(
+    `CREATE INDEX CONCURRENTLY ${name} ON audience (app_id, external_id)
+     WHERE user_block IS NULL AND external_id IS NOT NULL`,
   );
 }
 

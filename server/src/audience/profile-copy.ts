@@ -7,6 +7,8 @@ import { placesOf, slotColumn, slotColumnsOf } from '../properties/slots.ts';
 /** A user as audiences see them. */
 export interface Profile {
   readonly userId: Uuid;
+  /** Theirs alone in the app; null: not given yet. */
+  readonly number: number | null;
   readonly externalId: string;
   readonly createdAt: Date;
   readonly firstName: string | null;
@@ -41,6 +43,7 @@ export function copyProfile(
     country: profile?.country ?? null,
     language: profile?.language ?? null,
     user_timezone: profile?.timezone ?? null,
+    ...placeOfNumber(profile?.number ?? null),
   };
   const { written, places } = layoutOf(slotted);
   for (const column of written) columns[column] = null;
@@ -49,6 +52,15 @@ export function copyProfile(
     if (!isInOverflow) values.delete(id);
   }
   return { columns, overflow: Object.fromEntries(values) };
+}
+
+/** Numbers that share a block: as many as an `integer` has bits. */
+const numbersPerBlock = 32;
+
+/** Where a user's number stands on a row: in its block, as one bit of it. So users are counted by setting bits. */
+export function placeOfNumber(number: number | null): { user_block: number | null; user_bit: number | null } {
+  if (number === null) return { user_block: null, user_bit: null };
+  return { user_block: Math.floor(number / numbersPerBlock), user_bit: 1 << (number % numbersPerBlock) };
 }
 
 /** Where the values of an app's properties go. */

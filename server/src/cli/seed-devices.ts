@@ -14,6 +14,7 @@ import { learnProperties, recordSightings } from '../properties/learn-properties
 import type { Property, PropertyValue, StoredProperties } from '../properties/property.ts';
 import { findPropertiesByKeys, listSlottedAndNumbered } from '../properties/queries.ts';
 import { findKnownPeople, insertUsers, type UserToAdd } from '../users/insert-many.ts';
+import { takeUserNumbers } from '../users/number-queries.ts';
 import { CommandError } from './command-error.ts';
 import { eventsOn } from './seed-events.ts';
 import { personAt, type SeededDevice, type SeededPerson, sampleProperties } from './seed-population.ts';
@@ -114,10 +115,13 @@ async function insertChunk(
 ): Promise<{ devices: number; users: number; events: number }> {
   const nowMs = clock.nowMs();
   let next = 0;
+  // Outside of the transaction, so that two of them do not follow each other.
+  const usersCount = chunk.filter(({ user }) => user !== null).length;
+  let number = usersCount === 0 ? 0 : await takeUserNumbers(sql, plan.appId, usersCount);
   const everybody = chunk.map(({ user, devices }) => {
     const prepared = devices.map((device) => prepareDevice(plan, catalog, device, tokens[next++] ?? '', nowMs));
     const firstAt = new Date(Math.min(...prepared.map((each) => each.add.createdAt.getTime())));
-    return { user: user && prepareUser(user, catalog, firstAt), devices: prepared };
+    return { user: user && prepareUser(user, catalog, firstAt, number++), devices: prepared };
   });
   const externalIds = everybody.flatMap(({ user }) => user?.externalId ?? []);
   return transaction(sql, async (tx: Tx) => {
@@ -161,8 +165,13 @@ async function insertChunk(
   });
 }
 
-function prepareUser(user: NonNullable<SeededPerson['user']>, catalog: SeedCatalog, createdAt: Date): UserToAdd {
-  return { ...user, id: mintUuid(createdAt.getTime()), properties: store(user.properties, catalog), createdAt };
+function prepareUser(
+  user: NonNullable<SeededPerson['user']>,
+  catalog: SeedCatalog,
+  createdAt: Date,
+  number: number,
+): UserToAdd {
+  return { ...user, id: mintUuid(createdAt.getTime()), number, properties: store(user.properties, catalog), createdAt };
 }
 
 const dayMs = 24 * 3_600_000;

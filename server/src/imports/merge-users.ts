@@ -7,6 +7,7 @@ import type { Uuid } from '../platform/ids.ts';
 import type { StoredProperties, TextGone } from '../properties/property.ts';
 import { insertProfiles } from '../users/insert-many.ts';
 import { lockPeople } from '../users/lock-people.ts';
+import { takeUserNumbers } from '../users/number-queries.ts';
 import { findUsers, updateUser } from '../users/queries.ts';
 import { mergeAttributes, type UserAttributes } from '../users/upsert-user.ts';
 import type { User } from '../users/user.ts';
@@ -16,6 +17,7 @@ import type { ImportRow, UserPart } from './row.ts';
 /** A user as the rows so far leave them. */
 export interface UserState {
   readonly id: Uuid;
+  number: number | null;
   readonly externalId: string;
   readonly former: User | undefined;
   attributes: UserAttributes;
@@ -70,6 +72,7 @@ function stateOf(id: Uuid, user: UserPart, formers: ReadonlyMap<string, User>, n
   const { firstName = null, country = null, language = null, timezone = null } = former ?? {};
   return {
     id,
+    number: former?.number ?? null,
     externalId,
     former,
     attributes: { firstName, country, language, timezone },
@@ -98,10 +101,17 @@ export async function writeUsers(
   const added = all.filter(({ former }) => !former);
   const changed = all.filter(isChanged);
   if (added.length > 0) {
+    // Held until the transaction ends, and taken when all its locks are: whoever else adds many to the app follows.
+    let next = await takeUserNumbers(tx, appId, added.length);
     await insertProfiles(
       tx,
       appId,
-      added.map(({ attributes, ...user }) => ({ ...user, ...attributes })),
+      added.map((state) => {
+        const { attributes, ...user } = state;
+        const number = next++;
+        state.number = number;
+        return { ...user, ...attributes, number };
+      }),
     );
   }
   await Promise.all(changed.map(({ attributes, ...user }) => updateUser(tx, clock, appId, { ...user, ...attributes })));

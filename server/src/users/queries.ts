@@ -5,7 +5,7 @@ import type { Uuid } from '../platform/ids.ts';
 import type { User } from './user.ts';
 
 const userColumns = (tx: Tx): Fragment => tx`
-  id, external_id, first_name, country, language, timezone, properties, created_at, updated_at`;
+  id, number, external_id, first_name, country, language, timezone, properties, created_at, updated_at`;
 
 /** Whose external id is this? Locks it: what is written about one user is written by one transaction after the other. */
 export async function lockPerson(tx: Tx, appId: Uuid, externalId: string): Promise<Uuid | undefined> {
@@ -88,7 +88,7 @@ export async function listUsers(sql: Sql, appId: Uuid, afterExternalId: string, 
     ORDER BY external_id LIMIT ${limit}`;
 }
 
-export type UserWrite = Omit<User, 'createdAt' | 'updatedAt'>;
+export type UserWrite = Omit<User, 'number' | 'createdAt' | 'updatedAt'>;
 
 export async function insertUser(tx: Tx, clock: Clock, appId: Uuid, user: UserWrite): Promise<User> {
   const { id, externalId, firstName, country, language, timezone, properties } = user;

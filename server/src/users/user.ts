@@ -13,6 +13,8 @@ export const externalIdField = z.string().min(1).max(externalIdLengthMax);
 
 export interface User {
   readonly id: Uuid;
+  /** Theirs alone in the app: what audiences tell users apart by when they count them. Null: not given yet. */
+  readonly number: number | null;
   readonly externalId: string;
   readonly firstName: string | null;
   readonly country: string | null;
