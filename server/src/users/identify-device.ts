@@ -6,6 +6,7 @@ import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db
 import type { Uuid } from '../platform/ids.ts';
 import { linkDevice } from './alias-device.ts';
 import { claimPerson } from './claim-person.ts';
+import type { NumbersAtHand } from './numbers-at-hand.ts';
 import { findUser, insertUser } from './queries.ts';
 import type { User } from './user.ts';
 
@@ -21,7 +22,7 @@ export interface IdentifiedDevice {
  * nothing is written.
  */
 export async function identifyDevice(
-  { sql, clock }: { sql: Sql; clock: Clock },
+  { sql, clock, numbers }: { sql: Sql; clock: Clock; numbers: NumbersAtHand },
   { appId, deviceId, externalId }: { appId: Uuid; deviceId: Uuid; externalId: string | null },
 ): Promise<IdentifiedDevice | undefined> {
   // An app says the same at each start: that locks nothing.
@@ -32,17 +33,22 @@ export async function identifyDevice(
   }
   return repeatOnDeadlock(() =>
     transaction(sql, async (tx) => {
-      const user = externalId === null ? null : await claimUser(tx, clock, appId, externalId);
+      const user = externalId === null ? null : await claimUser(tx, clock, numbers, appId, externalId);
       const { formerExternalId, identifiedAt } = await linkDevice(tx, clock, appId, { deviceId, user });
       return { userId: user?.id ?? null, previousExternalId: formerExternalId ?? null, identifiedAt };
     }),
   );
 }
 
-async function claimUser(tx: Tx, clock: Clock, appId: Uuid, externalId: string): Promise<User> {
+async function claimUser(
+  tx: Tx,
+  clock: Clock,
+  numbers: NumbersAtHand,
+  appId: Uuid,
+  externalId: string,
+): Promise<User> {
   const id = await claimPerson(tx, clock, appId, externalId);
   const nothing = { firstName: null, country: null, language: null, timezone: null, properties: {} };
-  return (
-    (await findUser(tx, appId, externalId)) ?? (await insertUser(tx, clock, appId, { id, externalId, ...nothing }))
-  );
+  const known = await findUser(tx, appId, externalId);
+  return known ?? insertUser(tx, clock, appId, { id, number: numbers.next(appId), externalId, ...nothing });
 }

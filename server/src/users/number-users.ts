@@ -1,5 +1,5 @@
-// Users get numbers, which audiences are counted by: whoever came by a request shortly afterwards, and in an app from before
-// everybody. A user's number comes to stand on all of their devices in one transaction, so that a count sees it on all or on none;
+// Users who have none get numbers, which audiences are counted by: in an app from before everybody, and later whoever came by a
+// request while none was at hand. A user's number comes to stand on all of their devices in one transaction, so that a count sees it on all or on none;
 // whoever writes one of those rows meanwhile waits for it.
 
 import { listAppsWithUnnumbered, listUnnumbered, updateUserNumbers } from '../audience/number-queries.ts';

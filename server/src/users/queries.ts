@@ -90,11 +90,16 @@ export async function listUsers(sql: Sql, appId: Uuid, afterExternalId: string, 
 
 export type UserWrite = Omit<User, 'number' | 'createdAt' | 'updatedAt'>;
 
-export async function insertUser(tx: Tx, clock: Clock, appId: Uuid, user: UserWrite): Promise<User> {
-  const { id, externalId, firstName, country, language, timezone, properties } = user;
+export async function insertUser(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  user: UserWrite & Pick<User, 'number'>,
+): Promise<User> {
+  const { id, number, externalId, firstName, country, language, timezone, properties } = user;
   const [inserted] = await tx<User[]>`
-    INSERT INTO users (app_id, external_id, id, first_name, country, language, timezone, properties, created_at, updated_at)
-    VALUES (${appId}, ${externalId}, ${id}, ${firstName}, ${country}, ${language}, ${timezone}, ${tx.json(properties)},
+    INSERT INTO users (app_id, external_id, id, number, first_name, country, language, timezone, properties, created_at, updated_at)
+    VALUES (${appId}, ${externalId}, ${id}, ${number}, ${firstName}, ${country}, ${language}, ${timezone}, ${tx.json(properties)},
       ${nowOf(tx, clock)}, ${nowOf(tx, clock)})
     RETURNING ${userColumns(tx)}`;
   return written(inserted);

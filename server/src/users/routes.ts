@@ -16,6 +16,7 @@ import { eraseUser } from './erase-user.ts';
 import { type FoundUser, findUserWithDevices } from './find-user.ts';
 import { identifyDevice } from './identify-device.ts';
 import { isProven } from './identify-proof.ts';
+import { createNumbersAtHand } from './numbers-at-hand.ts';
 import { upsertUser } from './upsert-user.ts';
 import { externalIdField, identifyRequestSchema, userRequestSchema } from './user.ts';
 
@@ -29,6 +30,7 @@ export interface UserRouteDeps {
 
 export function userRoutes({ sql, clock, timeZones, seal }: UserRouteDeps): Route<Caller>[] {
   const userRequest = userRequestSchema(timeZones);
+  const numbers = createNumbersAtHand({ sql });
   return [
     {
       method: 'POST',
@@ -38,7 +40,7 @@ export function userRoutes({ sql, clock, timeZones, seal }: UserRouteDeps): Rout
         validate(noQuery, query);
         const given = validate(userRequest, body);
         const upserted = await upsertUser(
-          { sql, clock },
+          { sql, clock, numbers },
           {
             appId: caller.appId,
             externalId: given.external_id,
@@ -97,7 +99,7 @@ export function userRoutes({ sql, clock, timeZones, seal }: UserRouteDeps): Rout
           if (!isAllowed) throw new ApiError('identity_check_failed');
         }
         const deviceId = readDeviceId(device_id);
-        const identified = await identifyDevice({ sql, clock }, { appId: caller.appId, deviceId, externalId });
+        const identified = await identifyDevice({ sql, clock, numbers }, { appId: caller.appId, deviceId, externalId });
         if (!identified) throw notFound();
         return {
           device_id,

@@ -10,6 +10,7 @@ import { noChanges, type PropertyChanges, type PropertyConflict } from '../prope
 import { copyToDevices } from './alias-device.ts';
 import { claimPerson } from './claim-person.ts';
 import { devicesShownMax, type FoundUser } from './find-user.ts';
+import type { NumbersAtHand } from './numbers-at-hand.ts';
 import { findUser, insertUser, type UserWrite, updateUser } from './queries.ts';
 import type { User } from './user.ts';
 
@@ -33,13 +34,18 @@ export interface UpsertedUser extends FoundUser {
 
 /** Throws the 400 for too many properties and the 404 for an unknown device; then nothing is written. */
 export async function upsertUser(
-  { sql, clock }: { sql: Sql; clock: Clock },
+  { sql, clock, numbers }: { sql: Sql; clock: Clock; numbers: NumbersAtHand },
   request: UpsertUser,
 ): Promise<UpsertedUser> {
-  return repeatOnDeadlock(() => transaction(sql, (tx) => upsertIn(tx, clock, request)));
+  return repeatOnDeadlock(() => transaction(sql, (tx) => upsertIn(tx, clock, numbers, request)));
 }
 
-async function upsertIn(tx: Tx, clock: Clock, request: UpsertUser): Promise<UpsertedUser> {
+async function upsertIn(
+  tx: Tx,
+  clock: Clock,
+  numbers: NumbersAtHand,
+  request: UpsertUser,
+): Promise<UpsertedUser> {
   const { appId, externalId } = request;
   const given = request.properties ?? noChanges;
   const learned = await learnProperties(tx, clock, { appId, given, mayAdd: true });
@@ -48,7 +54,9 @@ async function upsertIn(tx: Tx, clock: Clock, request: UpsertUser): Promise<Upse
   const keepsFormer = request.properties !== null;
   const changed = await changeProperties(tx, appId, former?.properties ?? {}, learned, keepsFormer);
   const write: UserWrite = { id, externalId, ...mergeAttributes(former, request), properties: changed.stored };
-  const user = former ? await updateUser(tx, clock, appId, write) : await insertUser(tx, clock, appId, write);
+  const user = former
+    ? await updateUser(tx, clock, appId, write)
+    : await insertUser(tx, clock, appId, { ...write, number: numbers.next(appId) });
   await copyToDevices(tx, clock, appId, { user, aliasedId: request.deviceId });
   const deviceIds = await listActiveDeviceIdsOfUser(tx, appId, externalId, devicesShownMax);
   await recordSightings(tx, clock, appId, learned, changed.gone);

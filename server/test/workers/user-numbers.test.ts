@@ -1,8 +1,10 @@
 // Users are counted by numbers that they get one after the other: whoever has one and whoever has none are counted alike.
 import { describe, expect, it } from 'vitest';
 import { transaction } from '../../src/platform/db.ts';
-import { decodeId } from '../../src/platform/ids.ts';
+import { decodeId, type Uuid } from '../../src/platform/ids.ts';
+import { takeUserNumbers } from '../../src/users/number-queries.ts';
 import { numberUsers } from '../../src/users/number-users.ts';
+import { createNumbersAtHand } from '../../src/users/numbers-at-hand.ts';
 import { setup, type TestApp } from '../setup.ts';
 
 const t = await setup({ workers: false });
@@ -16,41 +18,61 @@ async function addDevice(app: TestApp, externalId: string | null): Promise<strin
   return id;
 }
 
-/** The users of an app who have a device, with their numbers. */
-async function numbersOf(app: TestApp): Promise<(number | null)[]> {
-  const rows = await t.sql<{ number: number | null }[]>`
-    SELECT number FROM users WHERE app_id = ${app.id} AND external_id IN (
-      SELECT external_id FROM audience WHERE app_id = ${app.id}) ORDER BY number`;
-  return rows.map((row) => row.number);
+/** As an app is from before users had numbers. */
+async function forgetNumbers(app: TestApp): Promise<void> {
+  await t.sql`UPDATE users SET number = NULL WHERE app_id = ${app.id}`;
+  await t.sql`UPDATE audience SET user_block = NULL, user_bit = NULL WHERE app_id = ${app.id}`;
 }
 
-const countUsers = async (app: TestApp): Promise<number> => {
+async function numbersOf(app: TestApp): Promise<Map<string, number | null>> {
+  const rows = await t.sql<{ externalId: string; number: number | null }[]>`
+    SELECT external_id, number FROM users WHERE app_id = ${app.id} ORDER BY external_id`;
+  return new Map(rows.map(({ externalId, number }) => [externalId, number]));
+}
+
+async function countUsers(app: TestApp): Promise<number> {
   const filter = { field: 'device.platform', op: 'in', value: ['web', 'ios', 'android'] };
   return (await serverOf(app).post('/v1/segments/preview', { filter })).body.users;
-};
+}
 
 describe('numbers of users', () => {
   it('are given to everybody with a device, one behind the other, and change no count', async () => {
     const app = await t.newApp();
     const other = await t.newApp();
-    await addDevice(other, 'u-0');
+    await addDevice(other, 'u-00');
     await addDevice(app, null);
-    // More than a block of them, and of the first two everybody has several devices.
-    for (let i = 0; i < 40; i++) await addDevice(app, `u-${i}`);
-    for (const externalId of ['u-0', 'u-0', 'u-1']) await addDevice(app, externalId);
+    // More than a block of them, of whom two have several devices.
+    const names = Array.from({ length: 40 }, (_, i) => `u-${String(i).padStart(2, '0')}`);
+    for (const name of names) await addDevice(app, name);
+    for (const name of ['u-00', 'u-00', 'u-01']) await addDevice(app, name);
     await serverOf(app).post('/v1/users', { external_id: 'without a device' });
     expect(await countUsers(app)).toBe(40);
-    expect(await numberUsers({ sql: t.sql }, 7)).toBe(true);
-    expect(await numbersOf(app)).toEqual(Array.from({ length: 40 }, (_, i) => i + 1));
-    expect(await numbersOf(other)).toEqual([1]);
+    await forgetNumbers(app);
     expect(await countUsers(app)).toBe(40);
-    // Of those to come some have a number and some have none.
-    for (const externalId of ['u-2', 'new', 'new']) await addDevice(app, externalId);
-    expect(await countUsers(app)).toBe(41);
+    expect(await numberUsers({ sql: t.sql }, 7)).toBe(true);
+    expect(await countUsers(app)).toBe(40);
+    expect(await countUsers(other)).toBe(1);
+    const numbers = await numbersOf(app);
+    const given = names.map((name) => numbers.get(name) ?? 0);
+    expect(new Set(given).size).toBe(40);
+    expect(Math.max(...given) - Math.min(...given)).toBeLessThan(42);
+    expect(numbers.get('without a device')).toBeNull();
+  });
+
+  it('are counted beside users who have none yet', async () => {
+    const app = await t.newApp();
+    for (const name of ['ann', 'ann', 'bob']) await addDevice(app, name);
+    await forgetNumbers(app);
     await numberUsers({ sql: t.sql });
-    expect(await countUsers(app)).toBe(41);
-    expect((await numbersOf(app)).at(-1)).toBe(41);
-    expect(await t.sql`SELECT 1 FROM users WHERE app_id = ${app.id} AND number IS NULL`).toHaveLength(1);
+    for (const name of ['cat', 'cat', 'dan']) await addDevice(app, name);
+    await t.sql`UPDATE users SET number = NULL WHERE app_id = ${app.id} AND external_id = 'cat'`;
+    await t.sql`UPDATE audience SET user_block = NULL, user_bit = NULL WHERE app_id = ${app.id} AND external_id = 'cat'`;
+    expect(await countUsers(app)).toBe(4);
+    await addDevice(app, 'cat');
+    await addDevice(app, 'ann');
+    expect(await countUsers(app)).toBe(4);
+    await numberUsers({ sql: t.sql });
+    expect(await countUsers(app)).toBe(4);
   });
 
   it('stay with the user, and not with the device', async () => {
@@ -69,51 +91,78 @@ describe('numbers of users', () => {
 
   it('are never given twice: an erased person who comes again is another', async () => {
     const app = await t.newApp();
-    for (const externalId of ['ann', 'bob']) await addDevice(app, externalId);
+    for (const name of ['ann', 'bob']) await addDevice(app, name);
     await numberUsers({ sql: t.sql });
+    const before = await numbersOf(app);
     await serverOf(app).delete('/v1/users/ann');
     await addDevice(app, 'ann');
     await numberUsers({ sql: t.sql });
-    expect(await numbersOf(app)).toEqual([2, 3]);
+    const after = await numbersOf(app);
+    expect([...before.values()]).not.toContain(after.get('ann'));
+    expect(after.get('bob')).toBe(before.get('bob'));
     expect(await countUsers(app)).toBe(2);
   });
 
   it('reach a device whose row is written by somebody who has read the profile before', async () => {
     const app = await t.newApp();
-    const token = `late-${app.id}`;
-    const registered = await serverOf(app).post('/v1/devices', { platform: 'android', token });
-    const first = registered.body.id;
-    await serverOf(app).post('/v1/users', { external_id: 'ann', device_id: first });
-    await addDevice(app, 'ann');
+    const [first] = [await addDevice(app, 'ann'), await addDevice(app, 'ann')];
+    const deviceId = decodeId('dev', first) as Uuid;
+    await forgetNumbers(app);
     const isWaiting = async (): Promise<boolean> => {
       const rows = await t.sql`
         SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
       return rows.length > 0;
     };
-    // The writer holds its device, as whoever copies a profile does, and writes what it read at last.
-    const numbering = await transaction(t.sql, async (tx) => {
-      await tx`SELECT 1 FROM devices WHERE app_id = ${app.id} AND id = ${decodeId('dev', first) ?? ''} FOR UPDATE`;
-      const [read] = await tx<{ number: number | null }[]>`SELECT number FROM users WHERE app_id = ${app.id}`;
-      expect(read).toEqual({ number: null });
+    // Whoever copies a profile holds the device, and writes at last what was read in between.
+    const { numbering } = await transaction(t.sql, async (tx) => {
+      await tx`SELECT 1 FROM devices WHERE app_id = ${app.id} AND id = ${deviceId} FOR UPDATE`;
       const numbering = numberUsers({ sql: t.sql });
       await expect.poll(isWaiting, { timeout: 10_000 }).toBe(true);
       await tx`
-        UPDATE audience SET user_block = NULL, user_bit = NULL
-        WHERE app_id = ${app.id} AND device_id = ${decodeId('dev', first) ?? ''}`;
+        UPDATE audience SET user_block = NULL, user_bit = NULL WHERE app_id = ${app.id} AND device_id = ${deviceId}`;
       return { numbering };
     });
-    expect(await numbering.numbering).toBe(true);
-    expect(await t.sql`SELECT DISTINCT user_block, user_bit FROM audience WHERE app_id = ${app.id}`).toEqual([
-      { userBlock: 0, userBit: 2 },
-    ]);
+    expect(await numbering).toBe(true);
+    const places = await t.sql`SELECT DISTINCT user_block, user_bit FROM audience WHERE app_id = ${app.id}`;
+    expect(places).toHaveLength(1);
+    expect(places[0]?.['userBit']).not.toBeNull();
     expect(await countUsers(app)).toBe(1);
   });
 
-  it('are given by one process at a time', async () => {
+  it('are given by one process at a time, and nobody whose number cannot be given keeps it from the others', async () => {
     const app = await t.newApp();
-    for (let i = 0; i < 5; i++) await addDevice(app, `u-${i}`);
+    const names = ['a', 'b', 'c', 'd', 'e'];
+    for (const name of names) await addDevice(app, name);
+    await forgetNumbers(app);
+    await t.sql`DELETE FROM users WHERE app_id = ${app.id} AND external_id = 'a'`;
     const turns = await Promise.all([1, 2, 3].map(() => numberUsers({ sql: t.sql }, 1)));
     expect(turns).toContain(true);
-    expect(await numbersOf(app)).toEqual([1, 2, 3, 4, 5]);
+    const given = [...(await numbersOf(app)).values()];
+    expect(given).toHaveLength(4);
+    expect(given).not.toContain(null);
+    expect(new Set(given).size).toBe(4);
+    expect(await countUsers(app)).toBe(5);
+  });
+
+  it('at hand belong to one process, however many take some at once', async () => {
+    const app = await t.newApp();
+    const processes = Array.from({ length: 3 }, () => createNumbersAtHand({ sql: t.sql }));
+    const taken: number[] = [];
+    const takeUntil = async (numbers: (typeof processes)[number], count: number): Promise<void> => {
+      for (let done = 0; done < count; ) {
+        const number = numbers.next(app.id);
+        if (number === null) await t.sql`SELECT 1`;
+        else {
+          taken.push(number);
+          done++;
+        }
+      }
+    };
+    const others = Promise.all([takeUserNumbers(t.sql, app.id, 5), takeUserNumbers(t.sql, app.id, 5)]);
+    await Promise.all(processes.map((numbers) => takeUntil(numbers, 200)));
+    const ranges = (await others).flatMap((first) => Array.from({ length: 5 }, (_, i) => first + i));
+    const all = [...taken, ...ranges];
+    expect(new Set(all).size).toBe(610);
+    expect(Math.min(...all)).toBeGreaterThan(0);
   });
 });
