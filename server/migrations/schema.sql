@@ -146,9 +146,12 @@ CREATE TABLE audience (
   bool_09 boolean,
   bool_10 boolean,
   overflow jsonb NOT NULL DEFAULT '{}'::jsonb,
+  user_block integer,
+  user_bit integer,
   CONSTRAINT audience_pkey PRIMARY KEY (app_id, device_id),
   CONSTRAINT audience_check CHECK ((num_nulls(user_id, external_id, user_created_at) = ANY (ARRAY[0, 3]))),
-  CONSTRAINT audience_check1 CHECK (((user_id IS NOT NULL) OR (num_nonnulls(first_name, country, language, user_timezone) = 0)))
+  CONSTRAINT audience_check1 CHECK (((user_id IS NOT NULL) OR (num_nonnulls(first_name, country, language, user_timezone) = 0))),
+  CONSTRAINT audience_user_number CHECK (((num_nulls(user_block, user_bit) = ANY (ARRAY[0, 2])) AND ((user_id IS NOT NULL) OR (user_block IS NULL)))) NOT VALID
 );
 CREATE INDEX audience_created ON public.audience USING btree (app_id, created_at, device_id);
 CREATE INDEX audience_inactive ON public.audience USING btree (app_id, created_at, device_id) WHERE (NOT active);
@@ -683,6 +686,13 @@ CREATE TABLE usage (
   CONSTRAINT usage_used_check CHECK ((used >= 0))
 );
 
+CREATE TABLE user_numbers (
+  app_id uuid NOT NULL,
+  next_number bigint NOT NULL,
+  CONSTRAINT user_numbers_pkey PRIMARY KEY (app_id),
+  CONSTRAINT user_numbers_next_number_check CHECK ((next_number > 0))
+);
+
 CREATE TABLE users (
   app_id uuid NOT NULL,
   external_id text COLLATE "C" NOT NULL,
@@ -694,7 +704,9 @@ CREATE TABLE users (
   properties jsonb NOT NULL DEFAULT '{}'::jsonb,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   updated_at timestamp with time zone NOT NULL DEFAULT now(),
-  CONSTRAINT users_pkey PRIMARY KEY (app_id, external_id)
+  number bigint,
+  CONSTRAINT users_pkey PRIMARY KEY (app_id, external_id),
+  CONSTRAINT users_number_check CHECK ((number > 0))
 );
 
 CREATE TABLE webhook_attempts (

@@ -170,8 +170,14 @@ describe('the audience row of a device', () => {
         );
         let isOver = false;
         const others = Promise.all([
-          repeatUntil(() => isOver, async () => void (await numberUsers({ sql: t.sql }, 1))),
-          repeatUntil(() => isOver, () => expectExactCount(app)),
+          repeatUntil(
+            () => isOver,
+            async () => void (await numberUsers({ sql: t.sql }, 1)),
+          ),
+          repeatUntil(
+            () => isOver,
+            () => expectExactCount(app),
+          ),
         ]);
         const answers = await Promise.all(
           requests.map((one) => {

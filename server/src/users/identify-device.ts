@@ -40,13 +40,7 @@ export async function identifyDevice(
   );
 }
 
-async function claimUser(
-  tx: Tx,
-  clock: Clock,
-  numbers: NumbersAtHand,
-  appId: Uuid,
-  externalId: string,
-): Promise<User> {
+async function claimUser(tx: Tx, clock: Clock, numbers: NumbersAtHand, appId: Uuid, externalId: string): Promise<User> {
   const id = await claimPerson(tx, clock, appId, externalId);
   const nothing = { firstName: null, country: null, language: null, timezone: null, properties: {} };
   const known = await findUser(tx, appId, externalId);

@@ -16,12 +16,7 @@ export async function takeUserNumbers(sql: Sql | Tx, appId: Uuid, count: number)
 }
 
 /** Gives users their numbers, one behind the other from `first` on, unless they have one. The caller has locked these people. */
-export async function updateNumbers(
-  tx: Tx,
-  appId: Uuid,
-  externalIds: readonly string[],
-  first: number,
-): Promise<void> {
+export async function updateNumbers(tx: Tx, appId: Uuid, externalIds: readonly string[], first: number): Promise<void> {
   await tx`
     UPDATE users SET number = ${first}::bigint - 1 + array_position(${externalIds as string[]}::text[], external_id)
     WHERE app_id = ${appId} AND external_id = ANY(${externalIds as string[]}::text[]) AND number IS NULL`;

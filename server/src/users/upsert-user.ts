@@ -40,12 +40,7 @@ export async function upsertUser(
   return repeatOnDeadlock(() => transaction(sql, (tx) => upsertIn(tx, clock, numbers, request)));
 }
 
-async function upsertIn(
-  tx: Tx,
-  clock: Clock,
-  numbers: NumbersAtHand,
-  request: UpsertUser,
-): Promise<UpsertedUser> {
+async function upsertIn(tx: Tx, clock: Clock, numbers: NumbersAtHand, request: UpsertUser): Promise<UpsertedUser> {
   const { appId, externalId } = request;
   const given = request.properties ?? noChanges;
   const learned = await learnProperties(tx, clock, { appId, given, mayAdd: true });

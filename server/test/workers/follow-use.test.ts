@@ -72,7 +72,10 @@ describe('indexes follow use', () => {
     await t.sql`CREATE INDEX audience_by_country ON audience (app_id, country, user_id) WHERE country IS NOT NULL`;
     await followUse(deps);
     const [index] = await listFollowingIndexes(t.sql, 'audience_by_country');
-    expect(index).toMatchObject({ isValid: true, columns: ['app_id', 'country', 'platform', 'user_block', 'user_bit'] });
+    expect(index).toMatchObject({
+      isValid: true,
+      columns: ['app_id', 'country', 'platform', 'user_block', 'user_bit'],
+    });
   });
 
   it('one for users without a number there always is, also where it was broken', async () => {
