@@ -147,11 +147,15 @@ CREATE TABLE audience (
   bool_10 boolean,
   overflow jsonb NOT NULL DEFAULT '{}'::jsonb,
   user_block integer,
-  user_bit integer,
+  user_bit integer DEFAULT 0,
   CONSTRAINT audience_pkey PRIMARY KEY (app_id, device_id),
   CONSTRAINT audience_check CHECK ((num_nulls(user_id, external_id, user_created_at) = ANY (ARRAY[0, 3]))),
   CONSTRAINT audience_check1 CHECK (((user_id IS NOT NULL) OR (num_nonnulls(first_name, country, language, user_timezone) = 0))),
-  CONSTRAINT audience_user_number CHECK (((num_nulls(user_block, user_bit) = ANY (ARRAY[0, 2])) AND ((user_id IS NOT NULL) OR (user_block IS NULL)))) NOT VALID
+  CONSTRAINT audience_user_number CHECK (
+CASE
+    WHEN (user_id IS NULL) THEN ((user_block IS NULL) AND (COALESCE(user_bit, 0) = 0))
+    ELSE ((user_bit IS NOT NULL) AND ((user_block IS NULL) = (user_bit = 0)))
+END) NOT VALID
 );
 CREATE INDEX audience_created ON public.audience USING btree (app_id, created_at, device_id);
 CREATE INDEX audience_inactive ON public.audience USING btree (app_id, created_at, device_id) WHERE (NOT active);

@@ -70,12 +70,9 @@ export async function buildIndex(indexSql: Sql, name: string, column: string): P
   );
 }
 
-/** Builds the same way the index that finds users without a number, of whom there are few: a count looks for them each time. */
+/** Builds the same way the index that finds the devices of users without a number, who are few: a count looks for them each time. */
 export async function buildUnnumberedIndex(indexSql: Sql, name: string): Promise<void> {
-  await indexSql.unsafe(
-    `CREATE INDEX CONCURRENTLY ${name} ON audience (app_id, external_id)
-     WHERE user_block IS NULL AND external_id IS NOT NULL`,
-  );
+  await indexSql.unsafe(`CREATE INDEX CONCURRENTLY ${name} ON audience (app_id, external_id) WHERE user_bit = 0`);
 }
 
 /** Drops an index while everybody reads and writes on. Takes as long as it takes, as building does. */

@@ -19,14 +19,15 @@ export interface AudienceRowToAdd {
 export async function insertAudienceRows(tx: Tx, appId: Uuid, devices: readonly AudienceRowToAdd[]): Promise<void> {
   const [first] = devices;
   if (!first) return;
-  // Known words and slots (`slotColumn`), never a caller's text.
-  const copied = Object.keys(first.copy.columns).filter((column) =>
-    devices.some(({ copy }) => copy.columns[column] !== null),
+  // Known words and slots (`slotColumn`), never a caller's text. A column that nobody has a value for is left to be null, but for the one
+  // that would have another default.
+  const copied = Object.keys(first.copy.columns).filter(
+    (column) => column === 'user_bit' || devices.some(({ copy }) => copy.columns[column] !== null),
   );
   await copyRows(
     tx`
       COPY audience (app_id, device_id, platform, active, created_at, last_seen_at, locale, timezone, app_version, sdk, os,
-        os_version, model, overflow ${copied.length === 0 ? tx`` : tx`, ${tx(copied)}`}) FROM STDIN`,
+        os_version, model, overflow, ${tx(copied)}) FROM STDIN`,
     devices.map(({ deviceId, platform, facts, copy, createdAt, lastSeenAt }) => [
       ...[appId, deviceId, platform, true, createdAt, lastSeenAt, facts.locale, facts.timezone, facts.appVersion],
       ...[facts.sdk, facts.os, facts.osVersion, facts.model, copy.overflow],

@@ -43,7 +43,7 @@ export function copyProfile(
     country: profile?.country ?? null,
     language: profile?.language ?? null,
     user_timezone: profile?.timezone ?? null,
-    ...placeOfNumber(profile?.number ?? null),
+    ...(profile ? placeOfNumber(profile.number) : { user_block: null, user_bit: null }),
   };
   const { written, places } = layoutOf(slotted);
   for (const column of written) columns[column] = null;
@@ -57,9 +57,9 @@ export function copyProfile(
 /** Numbers that share a block: as many as an `integer` has bits. */
 const numbersPerBlock = 32;
 
-/** Where a user's number stands on a row: in its block, as one bit of it. So users are counted by setting bits. */
-export function placeOfNumber(number: number | null): { user_block: number | null; user_bit: number | null } {
-  if (number === null) return { user_block: null, user_bit: null };
+/** Where a user's number stands on a row: in its block, as one bit of it. Bit 0: there is none yet, and the user is counted by id. */
+export function placeOfNumber(number: number | null): { user_block: number | null; user_bit: number } {
+  if (number === null) return { user_block: null, user_bit: 0 };
   return { user_block: Math.floor(number / numbersPerBlock), user_bit: 1 << (number % numbersPerBlock) };
 }
 

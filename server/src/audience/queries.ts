@@ -32,9 +32,9 @@ export async function insertAudienceRow(
 ): Promise<AudienceRow> {
   const { appId, deviceId, platform, facts } = device;
   const [row] = await tx<AudienceRow[]>`
-    INSERT INTO audience AS a (app_id, device_id, platform, active, created_at, last_seen_at,
+    INSERT INTO audience AS a (app_id, device_id, platform, active, created_at, last_seen_at, user_bit,
       locale, timezone, app_version, sdk, os, os_version, model)
-    VALUES (${appId}, ${deviceId}, ${platform}, true, ${nowOf(tx, clock)}, ${nowOf(tx, clock)},
+    VALUES (${appId}, ${deviceId}, ${platform}, true, ${nowOf(tx, clock)}, ${nowOf(tx, clock)}, NULL,
       ${facts.locale}, ${facts.timezone}, ${facts.appVersion}, ${facts.sdk}, ${facts.os}, ${facts.osVersion}, ${facts.model})
     RETURNING ${rowColumns(tx)}`;
   return found(row, deviceId);
@@ -227,7 +227,7 @@ export async function countAudience(context: AudienceContext, audience: Resolved
       FROM audience a WHERE ${audiencePredicate(context, audience)} GROUP BY a.user_block
       UNION ALL
       SELECT 0, 0, 0, count(DISTINCT a.user_id)
-      FROM audience a WHERE ${audiencePredicate(context, audience)} AND a.user_block IS NULL AND a.external_id IS NOT NULL
+      FROM audience a WHERE ${audiencePredicate(context, audience)} AND a.user_bit = 0
     ) AS counted`;
   return row ?? { web: 0, ios: 0, android: 0, users: 0 };
 }

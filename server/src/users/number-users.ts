@@ -2,7 +2,12 @@
 // request while none was at hand. A user's number comes to stand on all of their devices in one transaction, so that a count sees it on all or on none;
 // whoever writes one of those rows meanwhile waits for it.
 
-import { listAppsWithUnnumbered, listUnnumbered, updateUserNumbers } from '../audience/number-queries.ts';
+import {
+  clearBitsOfNobody,
+  listAppsWithUnnumbered,
+  listUnnumbered,
+  updateUserNumbers,
+} from '../audience/number-queries.ts';
 import { listDeviceIdsOfUsers } from '../audience/queries.ts';
 import { lockDevicesById } from '../devices/queries.ts';
 import { repeatOnDeadlock, type Sql, transaction } from '../platform/db.ts';
@@ -15,6 +20,7 @@ import { lockPerson } from './queries.ts';
 const numberLock = 4_271_960_139;
 /** Held together: for some ten milliseconds. */
 const usersAtOnceMost = 100;
+const devicesAtOnce = 1_000;
 
 /** Gives a number to everybody who has a device and none yet. To be run by any number of processes. False: another one is at it. */
 export async function numberUsers({ sql }: { sql: Sql }, usersAtOnce = usersAtOnceMost): Promise<boolean> {
@@ -26,6 +32,7 @@ export async function numberUsers({ sql }: { sql: Sql }, usersAtOnce = usersAtOn
         // Behind them, so that nobody whose number cannot be given is asked for again in this turn.
         after = externalIds.at(-1);
       }
+      while ((await clearBitsOfNobody(sql, appId, devicesAtOnce)) === devicesAtOnce);
     }
   });
 }

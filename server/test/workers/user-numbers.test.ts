@@ -21,7 +21,7 @@ async function addDevice(app: TestApp, externalId: string | null): Promise<strin
 /** As an app is from before users had numbers. */
 async function forgetNumbers(app: TestApp): Promise<void> {
   await t.sql`UPDATE users SET number = NULL WHERE app_id = ${app.id}`;
-  await t.sql`UPDATE audience SET user_block = NULL, user_bit = NULL WHERE app_id = ${app.id}`;
+  await t.sql`UPDATE audience SET user_block = NULL, user_bit = 0 WHERE app_id = ${app.id}`;
 }
 
 async function numbersOf(app: TestApp): Promise<Map<string, number | null>> {
@@ -57,6 +57,8 @@ describe('numbers of users', () => {
     expect(new Set(given).size).toBe(40);
     expect(Math.max(...given) - Math.min(...given)).toBeLessThan(42);
     expect(numbers.get('without a device')).toBeNull();
+    // Of the device that is nobody's it is known.
+    expect(await t.sql`SELECT 1 FROM audience WHERE app_id = ${app.id} AND user_bit = 0`).toHaveLength(0);
   });
 
   it('are counted beside users who have none yet', async () => {
@@ -66,7 +68,7 @@ describe('numbers of users', () => {
     await numberUsers({ sql: t.sql });
     for (const name of ['cat', 'cat', 'dan']) await addDevice(app, name);
     await t.sql`UPDATE users SET number = NULL WHERE app_id = ${app.id} AND external_id = 'cat'`;
-    await t.sql`UPDATE audience SET user_block = NULL, user_bit = NULL WHERE app_id = ${app.id} AND external_id = 'cat'`;
+    await t.sql`UPDATE audience SET user_block = NULL, user_bit = 0 WHERE app_id = ${app.id} AND external_id = 'cat'`;
     expect(await countUsers(app)).toBe(4);
     await addDevice(app, 'cat');
     await addDevice(app, 'ann');
@@ -119,13 +121,13 @@ describe('numbers of users', () => {
       const numbering = numberUsers({ sql: t.sql });
       await expect.poll(isWaiting, { timeout: 10_000 }).toBe(true);
       await tx`
-        UPDATE audience SET user_block = NULL, user_bit = NULL WHERE app_id = ${app.id} AND device_id = ${deviceId}`;
+        UPDATE audience SET user_block = NULL, user_bit = 0 WHERE app_id = ${app.id} AND device_id = ${deviceId}`;
       return { numbering };
     });
     expect(await numbering).toBe(true);
     const places = await t.sql`SELECT DISTINCT user_block, user_bit FROM audience WHERE app_id = ${app.id}`;
     expect(places).toHaveLength(1);
-    expect(places[0]?.['userBit']).not.toBeNull();
+    expect(places[0]?.['userBit']).not.toBe(0);
     expect(await countUsers(app)).toBe(1);
   });
 
