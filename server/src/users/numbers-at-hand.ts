@@ -24,7 +24,7 @@ const appsMax = 10_000;
 export function createNumbersAtHand({ sql }: { sql: Sql }): NumbersAtHand {
   const supplies = new Map<Uuid, Supply>();
 
-  const fetch = async (appId: Uuid, supply: Supply): Promise<void> => {
+  const takeAhead = async (appId: Uuid, supply: Supply): Promise<void> => {
     supply.isComing = true;
     try {
       const first = await takeUserNumbers(sql, appId, supply.size);
@@ -47,7 +47,7 @@ export function createNumbersAtHand({ sql }: { sql: Sql }): NumbersAtHand {
       if (run?.next === run?.end) supply.runs.shift();
       const left = supply.runs.reduce((sum, { next, end }) => sum + end - next, 0);
       // In time for those who come while they are on their way.
-      if (left < supply.size / 4 && !supply.isComing) void fetch(appId, supply);
+      if (left < supply.size / 4 && !supply.isComing) void takeAhead(appId, supply);
       return number;
     },
   };
