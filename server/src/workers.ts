@@ -1,5 +1,6 @@
 // Every loop of a worker process.
 
+import { createAppSizes } from './audience/column-uses.ts';
 import { type FollowUseDeps, followUse } from './audience/follow-use.ts';
 import { moveSlots } from './audience/move-slots.ts';
 import { forgetUrls } from './delivery/forget-urls.ts';
@@ -111,10 +112,11 @@ export function stepsToForget(sql: Sql): Forget[] {
   ];
 }
 
-function periodicTasks({ sql, indexSql, clock, log }: FollowUseDeps): PeriodicTask[] {
+function periodicTasks({ sql, indexSql, clock, log }: Omit<FollowUseDeps, 'sizes'>): PeriodicTask[] {
   const counter = createPropertyCounter({ sql, clock });
   const clearing = createPropertyClearing({ sql, clock });
   const forget = stepsToForget(sql);
+  const sizes = createAppSizes({ sql, clock });
   return [
     { what: 'count the values of properties', everyMs: 60_000, run: () => counter.runOnce() },
     { what: 'clear retired properties', everyMs: 60_000, run: () => clearing.runOnce() },
@@ -127,7 +129,7 @@ function periodicTasks({ sql, indexSql, clock, log }: FollowUseDeps): PeriodicTa
     {
       what: 'let slots and indexes follow use',
       everyMs: 60_000,
-      run: () => followFilters({ sql, indexSql, clock, log }),
+      run: () => followFilters({ sql, indexSql, sizes, clock, log }),
     },
     { what: 'settle what purchases are owed to', everyMs: 60_000, run: () => settleAlone({ sql, clock }) },
   ];

@@ -1,28 +1,23 @@
-// Indexes follow use: a column of `audience` has one while a saved segment or repeated previews of any app compare it, and
-// none otherwise, since each makes every write dearer (design 3). One more there always is, for the users without a number. Built and
-// dropped in the background, one at a time, while everybody reads and writes on.
+// Indexes follow use: a column of `audience` has one while saved segments or repeated previews of apps with many devices compare it,
+// up to a number of them, since each makes every write dearer (design 3, `plan-indexes`). One more there always is, for the users
+// without a number. Built and dropped in the background, one at a time, while everybody reads and writes on.
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
 import { runAlone } from '../platform/run-alone.ts';
-import type { BuiltinField } from '../properties/fields.ts';
-import { slotColumn } from '../properties/slots.ts';
-import { builtinColumns } from './filter-to-sql.ts';
+import { type AppSizes, listColumnUses } from './column-uses.ts';
 import {
   buildIndex,
   buildUnnumberedIndex,
   deleteOldFieldUses,
   dropIndex,
   type FollowingIndex,
-  listFieldsInUse,
   listFollowingIndexes,
-  listSlotsOfKeys,
   upsertFieldUses,
 } from './index-queries.ts';
+import { type IndexLimits, type IndexPlan, indexLimits, planIndexes } from './plan-indexes.ts';
 
-/** Previews of a field, a minute apart, that are worth an index and a slot. */
-export const previewsMin = 3;
 /** Previews longer ago say nothing about now. */
 const rememberedDays = 7;
 const notedEveryMs = 60_000;
@@ -30,9 +25,6 @@ const notedEveryMs = 60_000;
 const indexPrefix = 'audience_by_';
 /** Not in a migration, since it is built beside those who write, and built anew when that was broken off. */
 const unnumberedIndex = 'audience_unnumbered';
-const propertyPrefix = 'properties.';
-/** These have indexes of their own, from the first migration on. */
-const alwaysIndexed: readonly BuiltinField[] = ['external_id', 'device.created_at'];
 
 export interface FieldUses {
   /** A preview compared these fields. Never rejects and holds nobody up. */
@@ -63,21 +55,25 @@ export interface FollowUseDeps {
   readonly sql: Sql;
   /** Builds and drops: without a deadline for statements and their answers, since no table's size is known here. */
   readonly indexSql: Sql;
+  readonly sizes: AppSizes;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /**
- * Builds what is used and lacks an index, drops what is not used any more. False: another process is at it. An index that fails
- * holds up no other; throws the first failure when all were tried.
+ * Builds what is worth an index and lacks it, and before that drops what is worth none any more. False: another process is at it. An
+ * index that fails holds up no other; throws the first failure when all were tried.
  */
-export async function followUse({ sql, indexSql, clock, log }: FollowUseDeps): Promise<boolean> {
+export async function followUse(
+  { sql, indexSql, sizes, clock, log }: FollowUseDeps,
+  limits: IndexLimits = indexLimits,
+): Promise<boolean> {
   return runAlone(sql, indexLock, async () => {
     await deleteOldFieldUses(sql, clock, rememberedDays);
     const wanted = new Map<string, () => Promise<void>>([
       [unnumberedIndex, () => buildUnnumberedIndex(indexSql, unnumberedIndex)],
     ]);
-    for (const column of await listColumnsInUse(sql)) {
+    for (const column of (await readIndexPlan({ sql, sizes }, limits)).columns) {
       const name = indexPrefix + column;
       wanted.set(name, () => buildIndex(indexSql, name, column));
     }
@@ -102,7 +98,10 @@ export async function followUse({ sql, indexSql, clock, log }: FollowUseDeps): P
       if (ready.has(name)) continue;
       await attempt(name, async () => {
         await dropIndex(indexSql, name);
-        log.info({ index: name }, isOfUse(index) ? 'index dropped: no filter uses it' : 'broken index dropped');
+        log.info(
+          { index: name },
+          isOfUse(index) ? 'index dropped: it is not worth its writes any more' : 'broken index dropped',
+        );
       });
     }
     for (const [name, build] of wanted) {
@@ -117,26 +116,17 @@ export async function followUse({ sql, indexSql, clock, log }: FollowUseDeps): P
   });
 }
 
+/** Which columns are worth an index now, and what filters compare besides. */
+export async function readIndexPlan(
+  { sql, sizes }: Pick<FollowUseDeps, 'sql' | 'sizes'>,
+  limits: IndexLimits = indexLimits,
+): Promise<IndexPlan> {
+  const uses = await listColumnUses(sql, sizes);
+  const built = await listFollowingIndexes(sql, indexPrefix);
+  return planIndexes(uses, new Set(built.filter(isOfUse).map(({ name }) => name.slice(indexPrefix.length))), limits);
+}
+
 /** It is whole, and it carries what counts ask for: one of a former version may not. */
 function isOfUse({ name, isValid, columns }: FollowingIndex): boolean {
   return isValid && (name === unnumberedIndex || columns.includes('user_block'));
-}
-
-/** Of fields those that are properties, by their keys. */
-export function keysAmong(fields: readonly { appId: Uuid; field: string }[]): { appId: Uuid; key: string }[] {
-  return fields.flatMap(({ appId, field }) =>
-    field.startsWith(propertyPrefix) ? [{ appId, key: field.slice(propertyPrefix.length) }] : [],
-  );
-}
-
-async function listColumnsInUse(sql: Sql): Promise<Set<string>> {
-  const used = await listFieldsInUse(sql, previewsMin);
-  const keys = keysAmong(used);
-  const slots = keys.length === 0 ? [] : await listSlotsOfKeys(sql, keys);
-  const columns = new Set(slots.map(({ type, slot }) => slotColumn(type, slot)));
-  for (const [field, column] of Object.entries(builtinColumns)) {
-    const isUsed = used.some((one) => one.field === field);
-    if (isUsed && !alwaysIndexed.includes(field as BuiltinField)) columns.add(column);
-  }
-  return columns;
 }

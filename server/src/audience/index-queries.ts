@@ -16,20 +16,40 @@ export async function deleteOldFieldUses(sql: Sql, clock: Clock, days: number): 
   await sql`DELETE FROM field_uses WHERE last_preview_at < ${clock.now} - ${days}::float8 * interval '1 day'`;
 }
 
-/** Which fields do segments compare, or previews again and again? Over all apps, since they share the table. */
-export async function listFieldsInUse(sql: Sql, previewsMin: number): Promise<{ appId: Uuid; field: string }[]> {
-  return sql<{ appId: Uuid; field: string }[]>`
-    SELECT app_id, field FROM field_uses WHERE previews >= ${previewsMin}
-    UNION SELECT app_id, unnest(fields) FROM segments ORDER BY app_id, field`;
+export interface FieldInUse {
+  readonly appId: Uuid;
+  readonly field: string;
+  /** Previews that were noted; a segment counts as many as make previews count. */
+  readonly uses: number;
 }
 
-/** The slots of these keys, app by app: of a key that is brought into one, that one, so that its index is there before it is read. */
-export async function listSlotsOfKeys(
-  sql: Sql,
-  used: readonly { appId: Uuid; key: string }[],
-): Promise<{ type: 'string' | 'number' | 'boolean'; slot: number }[]> {
-  return sql<{ type: 'string' | 'number' | 'boolean'; slot: number }[]>`
-    SELECT DISTINCT p.type, coalesce(p.slot, p.move_slot) AS slot
+/** Which fields do segments compare, or previews again and again? Over all apps, since they share the table. */
+export async function listFieldsInUse(sql: Sql, previewsMin: number): Promise<FieldInUse[]> {
+  return sql<FieldInUse[]>`
+    SELECT app_id, field, sum(uses)::bigint AS uses FROM (
+      SELECT app_id, field, previews AS uses FROM field_uses WHERE previews >= ${previewsMin}
+      UNION ALL SELECT app_id, unnest(fields), ${previewsMin}::int FROM segments
+    ) AS used GROUP BY app_id, field ORDER BY app_id, field`;
+}
+
+/** How many devices has an app? Counted no further than to `most`. */
+export async function countDevicesUpTo(sql: Sql, appId: Uuid, most: number): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    SELECT count(*) AS count FROM (SELECT 1 FROM audience WHERE app_id = ${appId} LIMIT ${most}) AS some_devices`;
+  return row?.count ?? 0;
+}
+
+export interface SlotOfKey {
+  readonly appId: Uuid;
+  readonly key: string;
+  readonly type: 'string' | 'number' | 'boolean';
+  readonly slot: number;
+}
+
+/** The slots of these keys: of a key that is brought into one, that one, so that its index is there before it is read. */
+export async function listSlotsOfKeys(sql: Sql, used: readonly { appId: Uuid; key: string }[]): Promise<SlotOfKey[]> {
+  return sql<SlotOfKey[]>`
+    SELECT p.app_id, p.key, p.type, coalesce(p.slot, p.move_slot) AS slot
     FROM unnest(${used.map(({ appId }) => appId)}::uuid[], ${used.map(({ key }) => key)}::text[]) AS u (app_id, key)
     JOIN properties p ON p.app_id = u.app_id AND p.key = u.key
     WHERE p.slot IS NOT NULL OR p.move_phase = 'filling'`;

@@ -24,7 +24,7 @@ import {
 } from '../properties/move-queries.ts';
 import { listRetiredSlots, takePropertyNumbers } from '../properties/queries.ts';
 import { planMoves, type SlotCandidate } from '../properties/slots.ts';
-import { keysAmong, previewsMin } from './follow-use.ts';
+import { keysAmong, previewsMin } from './column-uses.ts';
 import { listFieldsInUse } from './index-queries.ts';
 import { findChunkEnd, isStepLeft, type MoveStep, updateChunk } from './move-queries.ts';
 

@@ -28,6 +28,7 @@ const settings = (changes: Record<string, string>) =>
 const slots = (changes: Partial<SlotFacts>): SlotFacts => ({
   ...{ inSlots: 3, beyond: 0, moving: 0, stuck: [], wanting: [] },
   ...{ indexes: [{ name: 'audience_by_text_01', isValid: true }], isBuilding: false, assignment: [] },
+  ...{ indexesMax: 24, without: [] },
   ...changes,
 });
 const cluster = (changes: Partial<ClusterFacts>): ClusterFacts => ({
@@ -67,7 +68,7 @@ describe('the doctor', () => {
     ['no partition in four weeks', judgePartitions(partitions('fifth')), 'warn', /fifth.*start a worker/],
     ['no partition of next month', judgePartitions(partitions('events_next')), 'warn', /events_next.*start a worker/],
     ['no partition next week', judgePartitions(partitions('next')), 'fail', /start a worker/],
-    ['slots in order', judgeSlots(slots({})), 'ok', /3 keys stand in slots.*1 indexes/],
+    ['slots in order', judgeSlots(slots({})), 'ok', /3 keys stand in slots.*1 indexes of at most 24/],
     ['a broken index', judgeSlots(slots({ indexes: broken })), 'warn', /audience_by_text_01.*start a worker/],
     ['an index being built', judgeSlots(slots({ indexes: broken, isBuilding: true })), 'ok', /follow use/],
     [
@@ -75,6 +76,12 @@ describe('the doctor', () => {
       judgeSlots(slots({ stuck: ['plan of app_1'] })),
       'warn',
       /plan of app_1.*transaction/,
+    ],
+    [
+      'more columns in use than there are indexes',
+      judgeSlots(slots({ without: [{ app_id: 'app_1', field: 'country', reason: 'no_index_left' }] })),
+      'ok',
+      /read all devices.*country of app_1/,
     ],
     ['a used key beyond the slots', judgeSlots(slots({ wanting: ['far of app_1'] })), 'warn', /far of app_1.*deleted/],
     ['one server', judgeCluster(cluster({})), 'ok', /One server/],

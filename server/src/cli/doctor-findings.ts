@@ -107,13 +107,23 @@ export interface SlotFacts {
   readonly wanting: readonly string[];
   readonly indexes: readonly { readonly name: string; readonly isValid: boolean }[];
   readonly isBuilding: boolean;
+  readonly indexesMax: number;
+  /** What filters compare and no index is made for, and why. */
+  readonly without: readonly {
+    readonly app_id: string;
+    readonly field: string;
+    readonly reason: 'few_devices' | 'no_index_left';
+  }[];
   readonly assignment: readonly object[];
 }
 
 export function judgeSlots(facts: SlotFacts): Finding {
   const check = 'slots';
-  const { inSlots, beyond, moving, stuck, wanting, indexes, isBuilding, assignment } = facts;
-  const details = { in_slots: inSlots, beyond, moving, indexes, assignment };
+  const { inSlots, beyond, moving, stuck, wanting, indexes, isBuilding, indexesMax, without, assignment } = facts;
+  const details = {
+    ...{ in_slots: inSlots, beyond, moving, indexes, indexes_max: indexesMax },
+    ...{ without_index: without, assignment },
+  };
   const warn = (message: string): Finding => ({ check, verdict: 'warn', details, message });
   const broken = indexes.filter(({ isValid }) => !isValid);
   if (broken.length > 0 && !isBuilding) {
@@ -130,7 +140,11 @@ export function judgeSlots(facts: SlotFacts): Finding {
       `Filters use keys that have no slot yet (${some(wanting)}): a worker brings them in within minutes; where this stays, all slots are in use and keys that nobody needs can be deleted.`,
     );
   }
-  const message = `${inSlots} keys stand in slots, ${beyond} beyond them, ${moving} are on their way; ${indexes.length} indexes follow use.`;
+  const left = without.flatMap(({ reason, field, app_id: app }) =>
+    reason === 'no_index_left' ? [`${field} of ${app}`] : [],
+  );
+  const besides = left.length === 0 ? '' : ` Filters read all devices for what they leave out: ${some(left)}.`;
+  const message = `${inSlots} keys stand in slots, ${beyond} beyond them, ${moving} are on their way; ${indexes.length} indexes of at most ${indexesMax} follow use.${besides}`;
   return { check, verdict: 'ok', details, message };
 }
 

@@ -4,8 +4,10 @@ import { statfs } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { createCredentials } from '../apps/credentials.ts';
 import { listApps, listCredentials } from '../apps/queries.ts';
-import { keysAmong, previewsMin } from '../audience/follow-use.ts';
+import { createAppSizes, keysAmong, previewsMin } from '../audience/column-uses.ts';
+import { readIndexPlan } from '../audience/follow-use.ts';
 import { listFieldsInUse, listFollowingIndexes } from '../audience/index-queries.ts';
+import { indexLimits } from '../audience/plan-indexes.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { listPartitions, partitionsAround } from '../delivery/partitions.ts';
 import { listSpans, partitionedTables } from '../events/partitions.ts';
@@ -141,6 +143,10 @@ async function checkPartitions(sql: Sql): Promise<Finding> {
 async function checkSlots(sql: Sql): Promise<Finding> {
   const keys = await listAssignedKeys(sql);
   const indexes = await listFollowingIndexes(sql, 'audience_by_');
+  const plan = await readIndexPlan({
+    sql,
+    sizes: createAppSizes({ sql, clock: { steadyMs: () => performance.now() } }),
+  });
   const used = new Set(keysAmong(await listFieldsInUse(sql, previewsMin)).map(({ appId, key }) => `${appId} ${key}`));
   const nameOf = ({ appId, key }: (typeof keys)[number]): string => `${key} of ${encodeId('app', appId)}`;
   const isIndexed = new Set(indexes.filter(({ isValid }) => isValid).map(({ name }) => name));
@@ -154,6 +160,8 @@ async function checkSlots(sql: Sql): Promise<Finding> {
       .map(nameOf),
     indexes,
     isBuilding: await isIndexBeingBuilt(sql),
+    indexesMax: indexLimits.indexesMax,
+    without: plan.without.map(({ appId, field, reason }) => ({ app_id: encodeId('app', appId), field, reason })),
     assignment: keys.map(({ appId, key, type, slot, movePhase }) => ({
       app_id: encodeId('app', appId),
       key,

@@ -104,6 +104,15 @@ describe('doctor', { timeout: 120_000 }, () => {
       INSERT INTO field_uses (app_id, field, previews, last_preview_at)
       VALUES (${id}, 'properties.flag_11', 3, now())`;
     expect((await examine()).of('slots')?.message).toContain(`flag_11 of ${publicId}`);
+    await cli.sql`
+      INSERT INTO field_uses (app_id, field, previews, last_preview_at)
+      VALUES (${id}, 'properties.flag_1', 3, now()), (${id}, 'device.created_at', 3, now())`;
+    expect((await examine()).of('slots')).toMatchObject({
+      details: {
+        indexes_max: 24,
+        without_index: [{ app_id: publicId, field: 'properties.flag_1', reason: 'few_devices' }],
+      },
+    });
     await cli.sql`CREATE INDEX audience_by_bool_01 ON audience (app_id, bool_01)`;
     await cli.sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'audience_by_bool_01'::regclass`;
     expect((await examine()).of('slots')).toMatchObject({ verdict: 'warn', message: expect.stringMatching(/broken/) });

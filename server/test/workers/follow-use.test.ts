@@ -1,11 +1,19 @@
 import { describe, expect, it } from 'vitest';
+import { createAppSizes } from '../../src/audience/column-uses.ts';
 import { followUse } from '../../src/audience/follow-use.ts';
 import { buildIndex, listFollowingIndexes, upsertFieldUses } from '../../src/audience/index-queries.ts';
+import { type IndexLimits, indexLimits } from '../../src/audience/plan-indexes.ts';
 import { transaction } from '../../src/platform/db.ts';
 import { setup } from '../setup.ts';
 
 const t = await setup({ workers: false });
-const deps = { sql: t.sql, indexSql: t.sql, clock: t.clock, log: t.service.run.log };
+
+/** Here apps with any number of devices are great ones. */
+const follow = (limits: Partial<IndexLimits> = { devicesMin: 0 }): Promise<boolean> => {
+  const sizes = createAppSizes({ sql: t.sql, clock: t.clock });
+  const deps = { sql: t.sql, indexSql: t.sql, sizes, clock: t.clock, log: t.service.run.log };
+  return followUse(deps, { ...indexLimits, ...limits });
+};
 
 const indexes = async (): Promise<string[]> =>
   (await t.sql`SELECT indexname::text AS name FROM pg_indexes WHERE indexname LIKE 'audience_by_%' ORDER BY 1`).map(
@@ -26,11 +34,11 @@ describe('indexes follow use', () => {
     };
     const { body: segment } = await t.server.post('/v1/segments', { name: 'Pro', filter });
     expect(await isIndexed('plan')).toBe(false);
-    expect(await followUse(deps)).toBe(true);
+    expect(await follow()).toBe(true);
     expect(await indexes()).toEqual(['audience_by_country', 'audience_by_text_01']);
     expect([await isIndexed('plan'), await isIndexed('age')]).toEqual([true, false]);
     await t.server.delete(`/v1/segments/${segment.id}`);
-    await followUse(deps);
+    await follow();
     expect(await indexes()).toEqual([]);
   });
 
@@ -43,15 +51,15 @@ describe('indexes follow use', () => {
     await preview();
     await expect.poll(noted).toBe(1);
     await upsertFieldUses(t.sql, t.clock, t.app.id, ['properties.age']);
-    await followUse(deps);
+    await follow();
     expect(await indexes()).toEqual([]);
     t.clock.advance(60_000);
     await preview();
     await expect.poll(noted).toBe(3);
-    await followUse(deps);
+    await follow();
     expect(await indexes()).toEqual(['audience_by_number_01']);
     t.clock.advance(8 * 86_400_000);
-    await followUse(deps);
+    await follow();
     expect(await indexes()).toEqual([]);
   });
 
@@ -60,7 +68,7 @@ describe('indexes follow use', () => {
     await t.sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'audience_by_country'::regclass`;
     const filter = { field: 'country', op: 'eq', value: 'DE' };
     await t.server.post('/v1/segments', { name: 'Germans', filter });
-    await followUse(deps);
+    await follow();
     const [made] = await t.sql`
       SELECT i.indisvalid, i.indpred IS NOT NULL AS is_partial FROM pg_index i
       WHERE i.indexrelid = 'audience_by_country'::regclass`;
@@ -70,7 +78,7 @@ describe('indexes follow use', () => {
   it('one of a former kind gives way to one that carries what counts ask for', async () => {
     await t.sql`DROP INDEX audience_by_country`;
     await t.sql`CREATE INDEX audience_by_country ON audience (app_id, country, user_id) WHERE country IS NOT NULL`;
-    await followUse(deps);
+    await follow();
     const [index] = await listFollowingIndexes(t.sql, 'audience_by_country');
     expect(index).toMatchObject({
       isValid: true,
@@ -82,7 +90,7 @@ describe('indexes follow use', () => {
     const find = async () => (await listFollowingIndexes(t.sql, 'audience_unnumbered'))[0];
     expect(await find()).toMatchObject({ isValid: true });
     await t.sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'audience_unnumbered'::regclass`;
-    await followUse(deps);
+    await follow();
     expect(await find()).toMatchObject({ isValid: true });
   });
 
@@ -95,12 +103,12 @@ describe('indexes follow use', () => {
       await tx`LOCK TABLE audience IN ROW EXCLUSIVE MODE`;
       const building = buildIndex(t.sql, name, 'language');
       await expect.poll(find, { timeout: 5_000 }).toMatchObject({ name, isValid: false, isBeingBuilt: true });
-      expect(await followUse(deps)).toBe(true);
+      expect(await follow()).toBe(true);
       const [row] = await t.sql<{ id: number }[]>`SELECT ${name}::regclass::oid::int8 AS id`;
       return { building, id: row?.id };
     });
     await building;
-    await followUse(deps);
+    await follow();
     expect(await find()).toMatchObject({ name, isValid: true, isBeingBuilt: false });
     expect(await t.sql`SELECT ${name}::regclass::oid::int8 AS id`).toMatchObject([{ id }]);
   });
@@ -114,18 +122,43 @@ describe('indexes follow use', () => {
       ],
     };
     const { body: segment } = await t.server.post('/v1/segments', { name: 'Pro Adas', filter });
-    await expect(followUse(deps)).rejects.toThrow(/already exists/);
+    await expect(follow()).rejects.toThrow(/already exists/);
     expect(await indexes()).toContain('audience_by_first_name');
     await t.sql`DROP TABLE audience_by_text_01`;
-    await followUse(deps);
+    await follow();
     expect(await indexes()).toContain('audience_by_text_01');
     await t.server.delete(`/v1/segments/${segment.id}`);
-    await followUse(deps);
+    await follow();
+  });
+
+  it('an app with few devices has its filters answered without any, until it has more', async () => {
+    const app = await t.newApp();
+    const server = t.clientOf(app.serverKey);
+    await server.post('/v1/segments', { name: 'Tokyo', filter: { field: 'timezone', op: 'eq', value: 'Asia/Tokyo' } });
+    for (let i = 0; i < 3; i++) await t.registerDevice({}, app);
+    const hasIndex = async () => (await indexes()).includes('audience_by_user_timezone');
+    await follow({ devicesMin: 4 });
+    expect(await hasIndex()).toBe(false);
+    await t.registerDevice({}, app);
+    await follow({ devicesMin: 4 });
+    expect(await hasIndex()).toBe(true);
+  });
+
+  it('there are never more than the table may have, whatever segments compare', async () => {
+    const fields = ['country', 'language', 'first_name', 'timezone', 'device.os', 'device.model', 'device.sdk'];
+    const filter = { or: fields.map((field) => ({ field, op: 'exists' })) };
+    const { body: segment } = await t.server.post('/v1/segments', { name: 'Everything', filter });
+    await follow({ devicesMin: 0, indexesMax: 4 });
+    expect(await indexes()).toHaveLength(4);
+    await follow({ devicesMin: 0, indexesMax: 2 });
+    expect(await indexes()).toHaveLength(2);
+    await t.server.delete(`/v1/segments/${segment.id}`);
+    await follow();
   });
 
   it('two processes do not build the same', async () => {
-    const both = await Promise.all([followUse(deps), followUse(deps)]);
+    const both = await Promise.all([follow(), follow()]);
     expect(both.filter((isDone) => isDone).length).toBeGreaterThanOrEqual(1);
-    expect(await indexes()).toEqual(['audience_by_country', 'audience_by_language']);
+    expect(await indexes()).toEqual(['audience_by_country', 'audience_by_language', 'audience_by_user_timezone']);
   });
 });

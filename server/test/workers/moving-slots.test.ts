@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { createAppSizes } from '../../src/audience/column-uses.ts';
 import { followUse } from '../../src/audience/follow-use.ts';
 import { moveSlots } from '../../src/audience/move-slots.ts';
+import { indexLimits } from '../../src/audience/plan-indexes.ts';
 import { transaction } from '../../src/platform/db.ts';
 import { retireProperty } from '../../src/properties/edit-property.ts';
 import { listMoves } from '../../src/properties/move-queries.ts';
@@ -8,7 +10,7 @@ import { createPropertyClearing } from '../../src/users/worker.ts';
 import { setup, type TestApp } from '../setup.ts';
 
 const t = await setup({ workers: false });
-const deps = { sql: t.sql, indexSql: t.sql, clock: t.clock, log: t.service.run.log };
+const deps = { sql: t.sql, clock: t.clock, log: t.service.run.log };
 
 /** Turns of the job, as minutes pass, until `isDone`: other databases of the server may have transactions that it waits for. */
 async function turnUntil(isDone: () => Promise<boolean>): Promise<void> {
@@ -75,7 +77,10 @@ describe('slots follow use', () => {
     });
     expect(wrong).toEqual([]);
     expect(await slotsOf(app)).toMatchObject({ flag_3: null, flag_11: 3, flag_1: 1 });
-    await followUse(deps);
+    await followUse(
+      { ...deps, indexSql: t.sql, sizes: createAppSizes({ sql: t.sql, clock: t.clock }) },
+      { ...indexLimits, devicesMin: 0 },
+    );
     const { body } = await server.get('/v1/properties?limit=200');
     const indexed = Object.fromEntries(
       body.data.map((one: { key: string; indexed: boolean }) => [one.key, one.indexed]),
