@@ -1,6 +1,7 @@
 // A small world of devices, users and events with missing values, mixed case, unicode, huge and tiny numbers: in the database
 // as the product stores it, and in memory for the other opinion.
 import { randomUUID } from 'node:crypto';
+import { ensurePartitionsAt } from '../../src/events/partitions.ts';
 import type { Sql } from '../../src/platform/db.ts';
 import { mintUuid, type Uuid } from '../../src/platform/ids.ts';
 import type { Property } from '../../src/properties/property.ts';
@@ -118,6 +119,10 @@ async function makeEvents(
   },
 ): Promise<Event[]> {
   const { users, personOf, pick, random, ago, now } = given;
+  for (const daysAgo of [0, 20, 35]) {
+    const nowMs = now.getTime();
+    await ensurePartitionsAt(sql, { atMs: nowMs - daysAgo * 86_400_000, nowMs, waitMs: 10_000 });
+  }
   const events: Event[] = [];
   const days = new Map<string, { name: string; subject: Uuid; day: string; count: number; lastAt: Date }>();
   const add = async (subject: Uuid, person: Uuid, name: string, at: Date): Promise<void> => {
