@@ -404,7 +404,7 @@ CREATE TABLE events (
   CONSTRAINT events_amount_currency_check CHECK (((amount IS NULL) = (currency IS NULL))),
   CONSTRAINT events_purchase_check CHECK (((amount IS NULL) OR (name = 'purchase'::text)))
 ) PARTITION BY RANGE (at);
-CREATE INDEX events_at ON ONLY public.events USING brin (at);
+CREATE INDEX events_at ON ONLY public.events USING brin (at, subject_id uuid_bloom_ops (n_distinct_per_range='3000')) WITH (pages_per_range='64');
 CREATE INDEX events_late ON ONLY public.events USING btree (app_id, name, id) WHERE ((name = ANY (ARRAY['purchase'::text, 'install'::text, 'session_start'::text])) AND (at < to_timestamp(((((((('x'::text || "left"(replace((id)::text, '-'::text, ''::text), 12)))::bit(48))::bigint)::numeric / 1000.0) - (3000)::numeric))::double precision)));
 CREATE INDEX events_named ON ONLY public.events USING btree (app_id, name, at);
 CREATE INDEX events_purchases ON ONLY public.events USING btree (app_id, at, id) WHERE (name = 'purchase'::text);

@@ -1,7 +1,7 @@
 // SQL: stored events and daily counts of erased users, and of devices that were theirs. Amounts and counts stay as they were.
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
-import { boundsOf, type DayOfEvents } from './history-queries.ts';
+import { boundsOf, type DayOfEvents, ofSubjects } from './history-queries.ts';
 
 /** A user's events name neither user nor device any more; they stay under the user id, which resolves to nothing. */
 export async function updateForgottenUsers(tx: Tx, day: DayOfEvents, userIds: readonly Uuid[]): Promise<void> {
@@ -9,7 +9,7 @@ export async function updateForgottenUsers(tx: Tx, day: DayOfEvents, userIds: re
   await tx`
     UPDATE events SET external_id = NULL, device_id = NULL
     WHERE app_id = ${day.appId} AND name = ${day.name} AND at >= ${from} AND at < ${before}
-      AND subject_id = ANY(${userIds as Uuid[]}::uuid[]) AND (external_id IS NOT NULL OR device_id IS NOT NULL)`;
+      AND ${ofSubjects(tx, userIds)} AND (external_id IS NOT NULL OR device_id IS NOT NULL)`;
 }
 
 /** A device whose past goes on under another id. */
@@ -39,7 +39,7 @@ export async function moveDeviceEvents(tx: Tx, day: DayOfEvents, devices: readon
     WITH moved AS (
       DELETE FROM events
       WHERE app_id = ${day.appId} AND name = ${day.name} AND at >= ${from} AND at < ${before}
-        AND subject_id = ANY(${ids}::uuid[]) AND id < (${limits}::uuid[])[array_position(${ids}::uuid[], subject_id)]
+        AND ${ofSubjects(tx, ids)} AND id < (${limits}::uuid[])[array_position(${ids}::uuid[], subject_id)]
       RETURNING *
     )
     INSERT INTO events (app_id, subject_id, id, name, at, properties, amount, currency)
@@ -55,7 +55,7 @@ export async function insertDayCounts(tx: Tx, day: DayOfEvents, subjectIds: read
     INSERT INTO subject_events (app_id, name, subject_id, day, count, last_at)
     SELECT app_id, name, subject_id, ${day.day}::date, count(*), max(at) FROM events
     WHERE app_id = ${day.appId} AND name = ${day.name} AND at >= ${from} AND at < ${before}
-      AND subject_id = ANY(${subjectIds as Uuid[]}::uuid[])
+      AND ${ofSubjects(tx, subjectIds)}
     GROUP BY app_id, name, subject_id
     ON CONFLICT (app_id, name, subject_id, day) DO UPDATE SET count = excluded.count, last_at = excluded.last_at`;
 }

@@ -1,6 +1,6 @@
-// SQL: what one person, or a few, did: on which days, and each event. The daily counts lead to the days, since the events
-// themselves have no index by subject.
-import type { Sql } from '../platform/db.ts';
+// SQL: what one person, or a few, did: on which days, and each event. The daily counts lead to the days; within a day the index by
+// time and subject leads to the stretches of the table that may hold something of theirs.
+import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
 /** The names that an app has events of, in order, after one: those in the catalog, and those that are still to be folded into it. */
@@ -44,6 +44,15 @@ export function boundsOf({ day }: SubjectDay): { readonly from: Date; readonly b
   return { from, before: new Date(from.getTime() + 86_400_000) };
 }
 
+/** Each is looked for in the index by itself; more of them are found faster by reading the day. */
+const lookedForMax = 16;
+
+/** Events of these subjects. */
+export function ofSubjects(tx: Tx, subjectIds: readonly Uuid[]): Fragment {
+  const ids = tx`${subjectIds as Uuid[]}::uuid[]`;
+  return subjectIds.length <= lookedForMax ? tx`subject_id = ANY(${ids})` : tx`subject_id IN (SELECT unnest(${ids}))`;
+}
+
 export interface SubjectEvent {
   readonly id: Uuid;
   readonly at: Date;
@@ -65,6 +74,6 @@ export async function listSubjectEvents(
   return sql<SubjectEvent[]>`
     SELECT id, at, device_id, external_id, properties FROM events
     WHERE app_id = ${day.appId} AND name = ${day.name} AND at >= ${from} AND at < ${before}
-      AND subject_id = ANY(${subjectIds as Uuid[]}::uuid[]) ${afterId === null ? sql`` : sql`AND id > ${afterId}`}
+      AND ${ofSubjects(sql, subjectIds)} ${afterId === null ? sql`` : sql`AND id > ${afterId}`}
     ORDER BY id LIMIT ${limit}`;
 }

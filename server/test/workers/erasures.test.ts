@@ -95,6 +95,30 @@ describe('an erased user', () => {
     expect(await t.sql`SELECT 1 FROM erasures WHERE app_id = ${app.id}`).toHaveLength(0);
   });
 
+  it('is named by nothing where many are erased at once, and whoever is not keeps their own', async () => {
+    const { app, server, register, track } = await newWorld();
+    const devices = await Promise.all(Array.from({ length: 25 }, register));
+    await Promise.all(devices.map((device_id) => track({ device_id }, 'anonymous')));
+    await Promise.all(
+      devices.map(async (device_id, i) => {
+        await server.post('/v1/users', { external_id: `u-${i}`, device_id });
+        await track({ device_id }, 'linked');
+      }),
+    );
+    const counted = (await daysOf(app)).map(({ name, count }) => ({ name, count }));
+    await Promise.all(devices.slice(1).map((_, i) => server.delete(`/v1/users/u-${i + 1}`)));
+    await clear();
+    const events = await eventsOf(app);
+    expect(events).toHaveLength(50);
+    const named = events.filter(({ deviceId, externalId }) => deviceId !== null || externalId !== null);
+    expect(named.map(({ name, deviceId }) => [name, deviceId])).toEqual([
+      ['anonymous', uuidOf(devices[0] ?? '')],
+      ['linked', uuidOf(devices[0] ?? '')],
+    ]);
+    expect((await daysOf(app)).map(({ name, count }) => ({ name, count }))).toEqual(counted);
+    expect(new Set(events.map(({ subjectId }) => subjectId)).size).toBe(50);
+  });
+
   it('leaves their devices a fresh start: what such a device does afterwards is its own, the same day too', async () => {
     const { app, server, register, track, count } = await newWorld();
     const device = await register();

@@ -53,6 +53,14 @@ describe('partitions of events', () => {
     const [spread] = await t.sql<{ bound: string }[]>`
       SELECT pg_get_expr(relpartbound, oid) AS bound FROM pg_class WHERE relname = 'events_203102'`;
     expect(spread?.bound).toBe("FOR VALUES FROM ('2031-02-01 00:00:00+00') TO ('2031-03-01 00:00:00+00')");
+    const indexes = (of: string) => t.sql<{ definition: string }[]>`
+      SELECT replace(regexp_replace(pg_get_indexdef(indexrelid), ' INDEX \\S+ ', ' INDEX '), ' ONLY', '') AS definition
+      FROM pg_index WHERE indrelid = ${of}::regclass ORDER BY 1`;
+    const parents = (await indexes('events')).map(({ definition }) => definition.replace(' public.events ', ' '));
+    const made = (await indexes('events_203102')).map(({ definition }) =>
+      definition.replace(' public.events_203102 ', ' '),
+    );
+    expect(made).toEqual(parents);
   });
 
   it('are made for events of any time when these come, and for the far past by years', async () => {
