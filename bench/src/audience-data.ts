@@ -3,6 +3,7 @@
 import type { Sql } from '../../server/src/platform/db.ts';
 import type { Uuid } from '../../server/src/platform/ids.ts';
 import { slotColumn } from '../../server/src/properties/slots.ts';
+import { takeUserNumbers } from '../../server/src/users/number-queries.ts';
 
 /** A value of each key: whoever is upserted with them puts the keys into the catalog. */
 export const tenProperties = {
@@ -41,6 +42,7 @@ export async function fillAudience(sql: Sql, { appId, devices }: Filled): Promis
     SELECT key, type, slot FROM properties WHERE app_id = ${appId} ORDER BY id`;
   const columns = catalog.map(({ type, slot }) => slotColumn(type, slot));
   const values = catalog.map(({ key }) => withHashes(columnValues[key]));
+  const firstNumber = await takeUserNumbers(sql, appId, devices);
   for (let from = 0; from < devices; from += rowsAtOnce) {
     const upTo = Math.min(from + rowsAtOnce, devices) - 1;
     await sql.unsafe(`
@@ -61,14 +63,13 @@ export async function fillAudience(sql: Sql, { appId, devices }: Filled): Promis
       ) AS seen
       LEFT JOIN LATERAL (
         SELECT (lpad(to_hex(1750000000000 + person), 12, '0') || '7' || substr(md5('user' || person || '${appId}'), 1, 19))::uuid
-            AS user_id, (person + 1)::int AS number,
+            AS user_id, (person + ${firstNumber})::int AS number,
           'user-' || person AS external_id, interval '0' AS ago, 'Ada' AS first_name, 'de' AS language,
           (ARRAY['DE', 'FR', 'AT', 'ES', 'NO'])[1 + (hashint8extended(person, 30) & 1023) % 5] AS country,
           'Europe/Berlin' AS timezone
         WHERE (hashint8extended(person, 31) & 1023) % 100 < 78
       ) AS person ON true`);
   }
-  await sql`INSERT INTO user_numbers (app_id, next_number) VALUES (${appId}, ${devices + 1})`;
 }
 
 /** The first users with their profiles and devices, as if they had registered: whoever upserts them finds them. */
@@ -82,7 +83,7 @@ export async function fillUsers(sql: Sql, { appId }: Filled, users: number): Pro
   const names = rows.map(({ externalId }) => externalId);
   await sql`
     INSERT INTO users (app_id, external_id, id, number, first_name, country, language, timezone)
-    SELECT DISTINCT ON (external_id) app_id, external_id, user_id, substr(external_id, 6)::bigint + 1, first_name, country, language, user_timezone FROM audience
+    SELECT DISTINCT ON (external_id) app_id, external_id, user_id, user_block::bigint * 32 + strpos(reverse(user_bit::bit(32)::text), '1') - 1, first_name, country, language, user_timezone FROM audience
     WHERE app_id = ${appId} AND external_id = ANY(${names}::text[]) ORDER BY external_id`;
   await sql`
     INSERT INTO devices (app_id, id, platform, token, token_hash, token_hint, status, registered_at, identified_at)
