@@ -10,12 +10,13 @@ import { progress } from './workbench.ts';
 
 export const dayMs = 86_400_000;
 export const days = 90;
+const quarterMs = 900_000;
+const aheadMs = 3_600_000;
 const batchSize = 1_000;
 const currencies = ['EUR', 'USD', 'JPY'] as const;
 
 export interface World {
   readonly fromMs: number;
-  readonly toMs: number;
   readonly purchases: number;
 }
 
@@ -32,8 +33,9 @@ interface Person {
   readonly externalId: string;
 }
 
-export async function makeWorld(sql: Sql, appId: Uuid, log: Log, endMs: number, sizes: Sizes): Promise<World> {
-  const toMs = Math.floor(endMs / dayMs) * dayMs;
+/** Events go on for some minutes after `nowMs`, so that there are as many of the present as of any other time while it is measured. */
+export async function makeWorld(sql: Sql, appId: Uuid, log: Log, nowMs: number, sizes: Sizes): Promise<World> {
+  const toMs = Math.ceil(nowMs / quarterMs) * quarterMs + aheadMs;
   const fromMs = toMs - days * dayMs;
   for (let ms = fromMs; ms <= toMs + 7 * dayMs; ms += 7 * dayMs) {
     await ensureDeliveryPartitions(sql, ms);
@@ -80,7 +82,7 @@ export async function makeWorld(sql: Sql, appId: Uuid, log: Log, endMs: number, 
   );
   await sql`VACUUM (ANALYZE) events, audience, deliveries, batches, messages`;
   progress(`${sizes.events} events, ${purchases} purchases among them`);
-  return { fromMs, toMs, purchases };
+  return { fromMs, purchases };
 }
 
 async function makeMessages(

@@ -405,7 +405,7 @@ CREATE TABLE events (
   CONSTRAINT events_purchase_check CHECK (((amount IS NULL) OR (name = 'purchase'::text)))
 ) PARTITION BY RANGE (at);
 CREATE INDEX events_at ON ONLY public.events USING brin (at, subject_id uuid_bloom_ops (n_distinct_per_range='3000')) WITH (pages_per_range='64');
-CREATE INDEX events_late ON ONLY public.events USING btree (app_id, name, id) WHERE ((name = ANY (ARRAY['purchase'::text, 'install'::text, 'session_start'::text])) AND (at < to_timestamp(((((((('x'::text || "left"(replace((id)::text, '-'::text, ''::text), 12)))::bit(48))::bigint)::numeric / 1000.0) - (3000)::numeric))::double precision)));
+CREATE INDEX events_late ON ONLY public.events USING btree (app_id, name, id) WHERE ((name = ANY (ARRAY['purchase'::text, 'install'::text, 'session_start'::text])) AND (at < to_timestamp(((((((('x'::text || "left"(replace((id)::text, '-'::text, ''::text), 12)))::bit(48))::bigint)::numeric / 1000.0) - (240)::numeric))::double precision)));
 CREATE INDEX events_named ON ONLY public.events USING btree (app_id, name, at);
 CREATE INDEX events_purchases ON ONLY public.events USING btree (app_id, at, id) WHERE (name = 'purchase'::text);
 
@@ -556,6 +556,32 @@ CREATE INDEX messages_name ON public.messages USING btree (app_id, name) WHERE (
 CREATE INDEX messages_scheduled_by_segment ON public.messages USING btree (app_id, ((audience ->> 'segment_id'::text)), exclude_segment_id) WHERE (status = 'scheduled'::text);
 CREATE INDEX messages_started ON public.messages USING btree (app_id, started_at, id) WHERE (started_at IS NOT NULL);
 
+CREATE TABLE open_credits (
+  app_id uuid NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  event_id uuid NOT NULL,
+  subject_id uuid NOT NULL,
+  at timestamp with time zone NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  class text COLLATE "C" NOT NULL,
+  message_id uuid NOT NULL,
+  CONSTRAINT open_credits_pkey PRIMARY KEY (app_id, name, event_id),
+  CONSTRAINT open_credits_amount_check CHECK ((amount >= (0)::numeric)),
+  CONSTRAINT open_credits_class_check CHECK ((class = ANY (ARRAY['direct'::text, 'influenced'::text]))),
+  CONSTRAINT open_credits_name_check CHECK ((name = ANY (ARRAY['purchase'::text, 'install'::text, 'session_start'::text])))
+);
+CREATE INDEX open_credits_at ON public.open_credits USING btree (app_id, name, at);
+CREATE INDEX open_credits_by_subject ON public.open_credits USING btree (app_id, subject_id);
+
+CREATE TABLE open_progress (
+  app_id uuid NOT NULL,
+  window_hours integer NOT NULL,
+  classed_to timestamp with time zone NOT NULL,
+  received_to uuid NOT NULL,
+  CONSTRAINT open_progress_pkey PRIMARY KEY (app_id)
+);
+
 CREATE TABLE people (
   app_id uuid NOT NULL,
   external_id text COLLATE "C" NOT NULL,
@@ -564,6 +590,13 @@ CREATE TABLE people (
   CONSTRAINT people_pkey PRIMARY KEY (app_id, external_id)
 );
 CREATE INDEX people_user ON public.people USING btree (app_id, user_id);
+
+CREATE TABLE people_changes (
+  app_id uuid NOT NULL,
+  id uuid NOT NULL,
+  ids uuid[] NOT NULL,
+  CONSTRAINT people_changes_pkey PRIMARY KEY (app_id, id)
+);
 
 CREATE TABLE properties (
   app_id uuid NOT NULL,

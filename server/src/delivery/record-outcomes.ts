@@ -2,6 +2,7 @@
 // batch progress, message counters and early receipts; a second one, which may be repeated, holds what the outcomes say of
 // devices and credentials.
 import type { ChannelId } from '../channels/channel.ts';
+import { insertPeopleChange } from '../devices/link-queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isDatabaseDown, isStatementTimeout, type Sql, type Tx, transaction } from '../platform/db.ts';
 import { failpoint } from '../platform/failpoint.ts';
@@ -19,6 +20,7 @@ import type { Lease } from './leases.ts';
 import type { MessageLedger, MessageProgress, OutcomeCounts } from './message-ledger.ts';
 import {
   copyDeliveries,
+  type EarlyReceipt,
   listEarlyDevices,
   listRecorded,
   markDelivery,
@@ -159,7 +161,9 @@ async function commit(
     if (!(await advanceBatch(tx, clock, batch, counts))) return rollback(false);
     if (items.length === 0) return true;
     await writeDeliveries(tx, batch.id, items);
-    await applyEarlyReceipts(deps, tx, batch, items);
+    const marked = await applyEarlyReceipts(deps, tx, batch, items);
+    const late = findLate(items, marked, clock.nowMs() - onTimeMs);
+    if (late.length > 0) await insertPeopleChange(tx, clock, batch.appId, late);
     if (counts.sent + counts.failed + counts.skipped === 0) return true;
     if (counts.sent + counts.failed > 0) await emit(tx, clock, batch.appId, () => happeningsOf(batch, items));
     // The message's row last: it is the one that batches of one message share, and its lock ends with the commit.
@@ -185,6 +189,20 @@ async function writeDeliveries(tx: Tx, batchId: Uuid, items: readonly OutcomeIte
 }
 
 const reasonLengthMax = 200;
+
+/** What is stored so long after it happened has been expected by those who reckon with it. */
+const onTimeMs = 60_000;
+
+// Whom something was sent to, or who clicked, longer ago than that. A delivery that was tried before may have been clicked before,
+// which counts from now on.
+function findLate(items: readonly OutcomeItem[], marked: readonly EarlyReceipt[], beforeMs: number): Uuid[] {
+  const clicked = new Set<Uuid>();
+  for (const { mark, at, deviceId } of marked) if (mark === 'clicked' && at.getTime() < beforeMs) clicked.add(deviceId);
+  return items.flatMap(({ final, isNew, row: { deviceId, userId, doneAtMs } }) => {
+    if (final !== 'sent' || (doneAtMs >= beforeMs && isNew && !clicked.has(deviceId))) return [];
+    return userId === null ? [deviceId] : [deviceId, userId];
+  });
+}
 
 // Sent and failed, each once and at its end; skips are nobody's news (contract 7.6).
 function happeningsOf(batch: ClaimedBatch, items: readonly OutcomeItem[]): Happening[] {
@@ -241,12 +259,12 @@ async function applyEarlyReceipts(
   tx: Tx,
   batch: ClaimedBatch,
   items: readonly OutcomeItem[],
-): Promise<void> {
+): Promise<readonly EarlyReceipt[]> {
   const early = new Set(await listEarlyDevices(tx, batch.id));
-  if (early.size === 0) return;
+  if (early.size === 0) return [];
   const deviceIds = items.map((item) => item.row.deviceId).filter((deviceId) => early.has(deviceId));
   const receipts = await takeEarlyReceipts(tx, batch.id, deviceIds);
-  if (receipts.length === 0) return;
+  if (receipts.length === 0) return [];
   const marks: Record<Mark, number> = { displayed: 0, clicked: 0, dismissed: 0 };
   const { appId, messageId, id: batchId } = batch;
   for (const receipt of receipts) {
@@ -255,6 +273,7 @@ async function applyEarlyReceipts(
     if (receipt.mark === 'clicked') await emitClick({ tx, clock, ledger }, { appId, messageId, batchId, ...receipt });
   }
   await addBatchMarks(tx, batchId, marks);
+  return receipts;
 }
 
 async function judge(deps: RecorderDeps, batch: ClaimedBatch, items: readonly OutcomeItem[]): Promise<void> {

@@ -243,7 +243,7 @@ export async function writeDevices(
     );
   }
 
-  const moved = states.filter(({ known, ownerId }) => known?.row.externalId && known.row.externalId !== ownerId);
+  const moved = states.filter(({ known, ownerId }) => known && known.row.externalId !== ownerId);
   if (moved.length > 0) {
     const movedIds = moved.map(({ id }) => id);
     await insertFormerLinks(tx, clock, appId, movedIds);

@@ -33,18 +33,24 @@ export interface EventsAsked {
   readonly after: Place | null;
   /** Only events with an id up to this. */
   readonly receivedTo?: Uuid;
+  /** Only events of these subjects. */
+  readonly subjectIds?: readonly Uuid[];
   readonly limit: number;
+}
+
+function ofSubjects(tx: Tx, subjectIds: readonly Uuid[] | undefined): Fragment {
+  return subjectIds === undefined ? tx`` : tx`AND subject_id = ANY(${subjectIds as Uuid[]}::uuid[])`;
 }
 
 /** Events of a range by time and id. */
 export async function listEvents(tx: Tx, asked: EventsAsked): Promise<AttributableEvent[]> {
-  const { appId, name, range, after, receivedTo, limit } = asked;
+  const { appId, name, range, after, receivedTo, subjectIds, limit } = asked;
   const from = after && after.at.getTime() > range.fromMs ? after.at : new Date(range.fromMs);
   return tx<AttributableEvent[]>`
     SELECT ${columns(tx)} FROM events
     WHERE app_id = ${appId} AND name = ${name} AND at >= ${from} AND at < ${new Date(range.toMs)}
       ${after === null ? tx`` : tx`AND (at > ${after.at} OR (at = ${after.at} AND id > ${after.id}))`}
-      ${receivedTo === undefined ? tx`` : tx`AND id <= ${receivedTo}`}
+      ${receivedTo === undefined ? tx`` : tx`AND id <= ${receivedTo}`} ${ofSubjects(tx, subjectIds)}
     ORDER BY at, id LIMIT ${limit}`;
 }
 
@@ -58,19 +64,21 @@ export async function listLateEvents(
     readonly afterId: Uuid;
     readonly receivedTo?: Uuid;
     readonly range?: Range;
+    readonly subjectIds?: readonly Uuid[];
     readonly limit: number;
   },
 ): Promise<AttributableEvent[]> {
-  const { appId, name, upTo, afterId, receivedTo, range, limit } = asked;
+  const { appId, name, upTo, afterId, receivedTo, range, subjectIds, limit } = asked;
   // The two conditions on name and time are those of the index, word for word.
   return tx<AttributableEvent[]>`
     SELECT ${columns(tx)} FROM events
     WHERE app_id = ${appId} AND name = ${name} AND id > ${afterId}
       AND name IN ('purchase', 'install', 'session_start')
-      AND at < to_timestamp(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint / 1000.0 - 3000)
+      AND at < to_timestamp(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint / 1000.0 - 240)
       ${receivedTo === undefined ? tx`` : tx`AND id <= ${receivedTo}`}
       AND at <= ${upTo.at} AND (at < ${upTo.at} OR id <= ${upTo.id})
       ${range === undefined ? tx`` : tx`AND at >= ${new Date(range.fromMs)} AND at < ${new Date(range.toMs)}`}
+      ${ofSubjects(tx, subjectIds)}
     ORDER BY id LIMIT ${limit}`;
 }
 
@@ -165,6 +173,14 @@ export async function lockProgress(tx: Tx, appId: Uuid, name: AttributedName): P
     SELECT settled_at, settled_id, received_to FROM attribution_progress
     WHERE app_id = ${appId} AND name = ${name} FOR UPDATE`;
   return row;
+}
+
+/** Holds all of an app's events: how far they are settled, of the names of which any were looked for. */
+export async function lockProgressOfApp(tx: Tx, appId: Uuid): Promise<Map<AttributedName, Progress>> {
+  const rows = await tx<(Progress & { name: AttributedName })[]>`
+    SELECT name, settled_at, settled_id, received_to FROM attribution_progress
+    WHERE app_id = ${appId} ORDER BY name FOR UPDATE`;
+  return new Map(rows.map((row) => [row.name, row]));
 }
 
 export async function findProgress(tx: Tx, appId: Uuid, name: AttributedName): Promise<Progress | undefined> {

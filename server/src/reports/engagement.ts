@@ -14,6 +14,7 @@ import {
   sumCreditedRevenue,
   sumFunnels,
 } from './engagement-queries.ts';
+import { findOpen } from './open-events.ts';
 import { type Group, periodsOf, type Range } from './periods.ts';
 import { readUnsettled } from './read-credits.ts';
 import { snapshot } from './snapshot.ts';
@@ -57,10 +58,12 @@ export async function reportEngagement(
   return snapshot(sql, async (tx) => {
     const periods = periodsOf(range, group, zone);
     const tally = createTally();
-    const windowMs = (await getAttributionWindowHours(tx, appId)) * hourMs;
+    const windowHours = await getAttributionWindowHours(tx, appId);
+    const windowMs = windowHours * hourMs;
     // What was bought before a message began is not owed to it.
     const since: Range = { fromMs: range.fromMs, toMs: endMs };
-    const context = { tx, clock, appId, windowMs, startedAtMs: clock.steadyMs(), periods: [since], tally };
+    const open = await findOpen(tx, appId, windowHours);
+    const context = { tx, clock, appId, windowMs, startedAtMs: clock.steadyMs(), periods: [since], tally, open };
     await readUnsettled(context, 'purchase', since);
     const tallied = tally.rows();
     const messages = await listFunnels(tx, appId, range, after, limit);

@@ -15,6 +15,7 @@ export interface Cut {
 
 // Which period an instant is in, from 0 on.
 function periodOf(tx: Tx, column: Fragment, periods: readonly Range[]): Fragment {
+  if (periods.length === 1) return tx`0`;
   const starts = periods.map(({ fromMs }) => new Date(fromMs).toISOString());
   return tx`width_bucket(${column}, ${starts}::timestamptz[]) - 1`;
 }

@@ -1,14 +1,24 @@
-// What events are credited to while that is not settled: classed now, chunk by chunk, from the deliveries that are kept. Writes
-// nothing; what it remembers is the sums.
+// What events are credited to while that is not settled: as it was classed ahead, and else classed now, chunk by chunk, from the
+// deliveries that are kept. Writes nothing; what it remembers is the sums.
 import { ApiError } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
+import { parseDecimal } from '../platform/decimal.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { AttributedName, Credit } from './attribution.ts';
-import { type AttributableEvent, findProgress, listEvents, listLateEvents, type Place } from './attribution-queries.ts';
+import {
+  type AttributableEvent,
+  findProgress,
+  listEvents,
+  listLateEvents,
+  type Place,
+  type Progress,
+} from './attribution-queries.ts';
 import { classifyEvents } from './classify-events.ts';
+import { type Open, readLate, readOpenOf } from './open-events.ts';
+import { sumOpenCredits } from './open-queries.ts';
 import { periodIndexOf, type Range } from './periods.ts';
-import { nothingSettled } from './settle.ts';
+import { isSettled, nothingSettled } from './settled.ts';
 import type { Tally } from './tally.ts';
 
 /** A report that takes longer is refused. */
@@ -39,6 +49,8 @@ export interface ReadContext {
   readonly startedAtMs: number;
   readonly periods: readonly Range[];
   readonly tally: Tally;
+  /** What was classed ahead, with the window of this; undefined: it is not to be used. */
+  readonly open: Open | undefined;
   /** Leaves out events and says what is known of the others: undefined where a credit is to be found out. */
   select?(events: readonly AttributableEvent[], name: AttributedName): Promise<Selected[]>;
 }
@@ -48,10 +60,57 @@ export interface Selected {
   readonly credit: Credit | undefined;
 }
 
-/** Classes the events of a range that are not settled. */
+/** Tallies what the events of a range that are not settled are credited to. */
 export async function readUnsettled(context: ReadContext, name: AttributedName, range: Range): Promise<void> {
-  const { tx, appId } = context;
+  const { tx, appId, open } = context;
   const progress = (await findProgress(tx, appId, name)) ?? nothingSettled;
+  if (open === undefined) return classUnsettled(context, name, range, progress);
+  const openToMs = open.classedTo.getTime();
+  const ahead = { fromMs: range.fromMs, toMs: Math.min(range.toMs, openToMs) };
+  const rest = { fromMs: Math.max(range.fromMs, openToMs), toMs: range.toMs };
+  if (ahead.fromMs < ahead.toMs) await readAhead(context, open, name, ahead, progress);
+  if (rest.fromMs < rest.toMs) await classUnsettled(context, name, rest, progress);
+}
+
+/** Nothing of the range is settled. */
+export async function isOpen({ tx, appId }: ReadContext, name: AttributedName, range: Range): Promise<boolean> {
+  const { settledAt } = (await findProgress(tx, appId, name)) ?? nothingSettled;
+  return settledAt.getTime() < range.fromMs;
+}
+
+/** What was classed ahead of a range, and what had been passed by before it came. Of it only what is credited to messages is told. */
+async function readAhead(
+  context: ReadContext,
+  open: Open,
+  name: AttributedName,
+  range: Range,
+  settled: Progress,
+): Promise<void> {
+  const { tx, appId, periods, tally } = context;
+  for (const sum of await sumOpenCredits(tx, appId, name, { range, periods, without: open.changed })) {
+    tally.addSum({ ...sum, name, amount: parseDecimal(sum.amount) });
+  }
+  if (open.changed.length > 0) {
+    const asked = { appId, name, range, subjectIds: open.changed, settled, open };
+    for await (const events of readOpenOf(tx, asked)) await tallyEvents(context, name, events);
+  }
+  for await (const events of readLate(tx, { appId, name, range, open })) {
+    await tallyEvents(
+      context,
+      name,
+      events.filter((event) => !isSettled(settled, event)),
+    );
+  }
+}
+
+/** Classes the events of a range that are not settled. */
+async function classUnsettled(
+  context: ReadContext,
+  name: AttributedName,
+  range: Range,
+  progress: Progress,
+): Promise<void> {
+  const { tx, appId } = context;
   const settledTo: Place = { at: progress.settledAt, id: progress.settledId };
   await readRange(context, name, range, settledTo.at.getTime() < range.fromMs ? null : settledTo);
   // What was received too late for what is settled of its time.

@@ -20,10 +20,12 @@ import {
   type Place,
   type Progress,
 } from './attribution-queries.ts';
+import { forgetClassedAhead } from './class-ahead.ts';
 import { chunkEvents, classifyEvents } from './classify-events.ts';
 import { quarterMs, type Range } from './periods.ts';
 import { findEventRange } from './rebuild-queries.ts';
 import { storeCredits, storeSettled } from './settle.ts';
+import { isSettled } from './settled.ts';
 import { createTally } from './tally.ts';
 import { besideWhatStays } from './what-stays.ts';
 
@@ -44,6 +46,8 @@ export async function rebuildAttribution(
   asked: { readonly appId: Uuid; readonly fromMs: number | null; readonly toMs: number | null },
 ): Promise<RebuiltAttribution> {
   const { appId } = asked;
+  // What is not settled is classed anew by whoever classes ahead.
+  await forgetClassedAhead(sql, appId);
   const windowHours = await getAttributionWindowHours(sql, appId);
   const [oldest] = await listPartitions(sql);
   const found = await findEventRange(sql, appId, attributedNames);
@@ -142,9 +146,4 @@ async function classSettled(
     if (last === undefined || events.length < chunkEvents) return;
     after = last;
   }
-}
-
-function isSettled({ settledAt, settledId, receivedTo }: Progress, { at, id }: AttributableEvent): boolean {
-  if (id > receivedTo) return false;
-  return at.getTime() === settledAt.getTime() ? id <= settledId : at.getTime() < settledAt.getTime();
 }

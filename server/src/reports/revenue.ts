@@ -10,6 +10,7 @@ import { parseDecimal } from '../platform/decimal.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { type AttributedName, attributedNames } from './attribution.ts';
 import { type ClassedSums, createClassedSums } from './classed-sums.ts';
+import { findOpen } from './open-events.ts';
 import { type Group, periodsOf, type Range, type SplitRange, splitRange } from './periods.ts';
 import {
   isKnownMessage,
@@ -19,7 +20,7 @@ import {
   sumEvents,
   sumSettledCredits,
 } from './queries.ts';
-import { type ReadContext, readRange, readUnsettled } from './read-credits.ts';
+import { isOpen, type ReadContext, readRange, readUnsettled } from './read-credits.ts';
 import { checkWindow, classedSinceMs } from './report-request.ts';
 import { selectSegment } from './select-segment.ts';
 import { snapshot } from './snapshot.ts';
@@ -83,6 +84,7 @@ export async function reportRevenue(deps: RevenueDeps, asked: RevenueAsked): Pro
       startedAtMs: clock.steadyMs(),
       periods,
       tally,
+      open: windowHours === appHours && segment === null ? await findOpen(tx, appId, windowHours) : undefined,
     };
     const sums = createClassedSums();
     let split: SplitRange | null = null;
@@ -143,7 +145,7 @@ async function readRest(context: ReadContext, name: AttributedName, { inner, edg
   await readUnsettled(context, name, inner);
   for (const edge of edges) {
     // A settled purchase is stored by itself, and is found at the ends of a range too. Of the others only sums are.
-    if (name === 'purchase') await readUnsettled(context, name, edge);
+    if (name === 'purchase' || (await isOpen(context, name, edge))) await readUnsettled(context, name, edge);
     else await readRange(context, name, edge);
   }
 }

@@ -20,8 +20,11 @@ import {
   type Progress,
   updateProgress,
 } from './attribution-queries.ts';
+import { classAhead } from './class-ahead.ts';
 import { chunkEvents, classifyEvents } from './classify-events.ts';
+import { deleteOpenCredits } from './open-queries.ts';
 import { quarterMs } from './periods.ts';
+import { nothingSettled } from './settled.ts';
 import { createTally, type Tallied } from './tally.ts';
 
 export interface SettleDeps {
@@ -37,19 +40,15 @@ const commitMsMax = 60_000;
 /** What occurred within a minute of what was just received is left for the next time: the two limits never cross. */
 const marginMs = 120_000;
 
-/** Before any event that the API takes. */
-export const nothingSettled: Progress = {
-  settledAt: new Date(0),
-  settledId: '00000000-0000-0000-0000-000000000000',
-  receivedTo: '00000000-0000-0000-0000-000000000000',
-};
-
 /** Any number that nothing else in this database locks. */
-const settleLock = 4_271_960_141;
+const settleLock = 4_271_960_142;
 
-/** Settles all that is due, unless another process is at it. */
+/** Settles all that is due, and classes ahead what is not, unless another process is at it. */
 export async function settleAlone(deps: SettleDeps): Promise<boolean> {
-  return runAlone(deps.sql, settleLock, () => settleDue(deps));
+  return runAlone(deps.sql, settleLock, async () => {
+    await settleDue(deps);
+    await classAhead(deps);
+  });
 }
 
 /** Settles all that is due, of every app; afterwards no delivery older than twice an app's window is needed for it. */
@@ -181,7 +180,7 @@ async function takeProgress({ tx, appId, name }: SettleContext, received: Uuid):
   return made;
 }
 
-/** Stores events with their credits; of purchases each by itself, and of all the sums. */
+/** Stores events with their credits, instead of what they were credited to before; of purchases each by itself, of all the sums. */
 export async function storeSettled(
   { tx, appId, name, windowHours }: Omit<SettleContext, 'nowMs'>,
   events: readonly AttributableEvent[],
@@ -198,6 +197,14 @@ export async function storeSettled(
   });
   if (name === 'purchase' && purchases.length > 0) await insertAttributions(tx, appId, windowHours, purchases);
   await storeCredits(tx, appId, name, tally.rows());
+  if (events.length > 0) {
+    await deleteOpenCredits(
+      tx,
+      appId,
+      name,
+      events.map(({ id }) => id),
+    );
+  }
 }
 
 /** Adds to the sums what of quarters of an hour is credited to messages. */

@@ -18,22 +18,22 @@ export interface Tallied {
 
 export interface Tally {
   add(period: number, name: AttributedName, event: { currency: string; amount: string }, credit: Credit): void;
+  /** What was summed up before. */
+  addSum(sum: Tallied): void;
   rows(): Tallied[];
 }
 
 export function createTally(): Tally {
   const rows = new Map<string, Tallied>();
+  const addSum = (sum: Tallied): void => {
+    const key = `${sum.period} ${sum.name} ${sum.currency} ${sum.class} ${sum.messageId}`;
+    const known = rows.get(key);
+    rows.set(key, known ? { ...known, count: known.count + sum.count, amount: add(known.amount, sum.amount) } : sum);
+  };
   return {
+    addSum,
     add(period, name, { currency, amount }, credit) {
-      const key = `${period} ${name} ${currency} ${credit.class} ${credit.messageId}`;
-      const known = rows.get(key);
-      const added = amount === '0' ? zero : parseDecimal(amount);
-      rows.set(
-        key,
-        known
-          ? { ...known, count: known.count + 1, amount: add(known.amount, added) }
-          : { period, name, currency, class: credit.class, messageId: credit.messageId, count: 1, amount: added },
-      );
+      addSum({ ...credit, period, name, currency, count: 1, amount: amount === '0' ? zero : parseDecimal(amount) });
     },
     rows: () => [...rows.values()],
   };

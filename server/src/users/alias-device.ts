@@ -28,7 +28,7 @@ export async function copyToDevices(
     const aliased = locked.find(({ device }) => device.id === aliasedId);
     if (!aliased) throw notFound();
     if (aliased.externalId !== user.externalId) {
-      if (aliased.externalId !== null) await insertFormerLinks(tx, clock, appId, [aliasedId]);
+      await insertFormerLinks(tx, clock, appId, [aliasedId]);
       await updateIdentified(tx, clock, appId, aliasedId);
     }
   }
@@ -59,7 +59,7 @@ export async function linkDevice(
   if (!device || !link) throw notFound();
   const { externalId, identifiedAt } = link;
   if (externalId === (user?.externalId ?? null)) return { formerExternalId: undefined, identifiedAt };
-  if (externalId !== null) await insertFormerLinks(tx, clock, appId, [deviceId]);
+  await insertFormerLinks(tx, clock, appId, [deviceId]);
   const since = user === null ? null : await updateIdentified(tx, clock, appId, deviceId);
   if (user === null) await updateUnidentified(tx, appId, deviceId);
   // Only now: until the device was locked, others could give slots to keys that it holds.

@@ -39,7 +39,7 @@ async function eraseIn(
   await clearOwnProperties(tx, appId, deviceIds);
   const emptied = devices.map((device) => ({ ...device, properties: {} }));
   await optOutLocked(tx, clock, appId, emptied);
-  await deleteFormerLinksOfUser(tx, appId, userId);
+  await deleteFormerLinksOfUser(tx, clock, appId, userId);
   const user = await deleteUser(tx, appId, externalId);
   await deletePerson(tx, appId, externalId);
   const forgottenIds = deviceIds.map(() => mintUuid(clock.nowMs()));

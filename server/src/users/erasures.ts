@@ -1,6 +1,7 @@
 // Erased users are cleared out of the tables that still name them or their devices: a few users at a time, by whichever process
 // comes first, app after app. Each room clears its own tables, in steps that may be repeated; only when all have, an erasure is
 // done. A year of history takes hours: how far a turn has come is kept, and it uses one connection at a time.
+import { insertPeopleChange } from '../devices/link-queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
@@ -86,7 +87,11 @@ async function takeTurn({ sql, clock, forget }: ErasureDeps, appId: Uuid): Promi
   const done = doneName === null || doneDay === null ? null : { name: doneName, day: doneDay };
   try {
     for (const step of forget) await step({ appId, erasures, done, run });
-    await run((tx) => deleteErasures(tx, appId, userIds));
+    await run(async (tx) => {
+      // What their events came to was kept apart until here.
+      await insertPeopleChange(tx, clock, appId, [...userIds, ...erasures.flatMap(({ deviceIds }) => deviceIds)]);
+      await deleteErasures(tx, appId, userIds);
+    });
   } catch (error) {
     // Where even this fails, the lease runs out.
     await freeTurn(sql, appId, oldest.userId, turnId).catch(() => undefined);

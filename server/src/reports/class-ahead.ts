@@ -1,0 +1,173 @@
+// Classes events some minutes after they occurred, so that a report need not: most of what is not settled never changes any more.
+// What does is noted where it changes, and classed anew here; until then a report does so for itself. Never settles anything.
+import { getAttributionWindowHours, listAttributionWindows } from '../apps/queries.ts';
+import { deletePeopleChanges, listPeopleChanges } from '../devices/link-queries.ts';
+import type { Clock } from '../platform/clock.ts';
+import { type Sql, type Tx, transaction } from '../platform/db.ts';
+import { type Uuid, uuidFloorOf } from '../platform/ids.ts';
+import { type AttributedName, attributedNames } from './attribution.ts';
+import {
+  type AttributableEvent,
+  listEvents,
+  lockProgressOfApp,
+  type Place,
+  type Progress,
+} from './attribution-queries.ts';
+import { chunkEvents, classifyEvents } from './classify-events.ts';
+import { findSubjects, readLate, readOpenOf } from './open-events.ts';
+import {
+  deleteAllOpenCredits,
+  deleteOpenCreditsOf,
+  deleteOpenProgress,
+  findOpenProgress,
+  insertOpenCredits,
+  type OpenProgress,
+  upsertOpenProgress,
+} from './open-queries.ts';
+import { quarterMs, type Range } from './periods.ts';
+import { isSettled, nothingSettled } from './settled.ts';
+
+export interface ClassAheadDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+}
+
+const hourMs = 3_600_000;
+
+/** What was received, sent or clicked has been committed so long after it, or is noted as a change. */
+const commitMsMax = 60_000;
+
+/**
+ * Events are classed when they are so old: what is received later than this, less the time for its commit, stands in the index of
+ * late events.
+ */
+const ageMsMin = 330_000;
+
+/** In one transaction. */
+const changesAtOnce = 100;
+
+const everything: Range = { fromMs: 0, toMs: Date.UTC(2200, 0, 1) };
+
+/** Classes what is due of every app. What is settled meanwhile is left out: to be run after settling, by one process at a time. */
+export async function classAhead({ sql, clock }: ClassAheadDeps): Promise<void> {
+  // One present for all of it: else it would never be done.
+  const nowMs = clock.nowMs();
+  for (const { id } of await listAttributionWindows(sql)) {
+    while (await transaction(sql, (tx) => classSome(tx, id, nowMs)));
+  }
+}
+
+/** Forgets what of an app was classed ahead: it is classed from the beginning next time. */
+export async function forgetClassedAhead(sql: Sql, appId: Uuid): Promise<void> {
+  await transaction(sql, async (tx) => {
+    await lockProgressOfApp(tx, appId);
+    await forget(tx, appId);
+  });
+}
+
+async function forget(tx: Tx, appId: Uuid): Promise<void> {
+  await deleteOpenProgress(tx, appId);
+  await deleteAllOpenCredits(tx, appId);
+}
+
+interface Classing {
+  readonly tx: Tx;
+  readonly appId: Uuid;
+  readonly windowMs: number;
+  readonly settledOf: (name: AttributedName) => Progress;
+}
+
+/** One step, during which nothing of the app is settled. True: there may be more. */
+async function classSome(tx: Tx, appId: Uuid, nowMs: number): Promise<boolean> {
+  const settled = await lockProgressOfApp(tx, appId);
+  const firstSettledMs = Math.min(...[...settled.values()].map(({ settledAt }) => settledAt.getTime()));
+  // Where nothing is settled yet, what is not may go back for years.
+  if (settled.size < attributedNames.length || firstSettledMs === 0) return false;
+  const [firstReceived = ''] = [...settled.values()].map((one) => one.receivedTo).sort();
+  const windowHours = await getAttributionWindowHours(tx, appId);
+  let known = await findOpenProgress(tx, appId);
+  if (known === undefined || known.windowHours !== windowHours) {
+    await forget(tx, appId);
+    known = { windowHours, classedTo: new Date(firstSettledMs), receivedTo: firstReceived };
+  } else if (known.classedTo.getTime() < firstSettledMs && known.receivedTo <= firstReceived) {
+    // After a rest: what is settled meanwhile need not be gone through.
+    known = { ...known, classedTo: new Date(firstSettledMs) };
+  }
+  const settledOf = (name: AttributedName): Progress => settled.get(name) ?? nothingSettled;
+  const classing: Classing = { tx, appId, windowMs: windowHours * hourMs, settledOf };
+  if (await applyChanges(classing, known)) return true;
+  const floor = uuidFloorOf(new Date(nowMs - commitMsMax));
+  const receivedTo = floor > known.receivedTo ? floor : known.receivedTo;
+  if (receivedTo > known.receivedTo) await classLate(classing, known, receivedTo);
+  const open = { ...known, receivedTo };
+  const fromMs = open.classedTo.getTime();
+  const dueMs = nowMs - ageMsMin;
+  const toMs = Math.min(dueMs, fromMs + quarterMs);
+  if (toMs > fromMs) await classRange(classing, open, { fromMs, toMs });
+  await upsertOpenProgress(tx, appId, { ...open, classedTo: new Date(Math.max(fromMs, toMs)) });
+  return toMs < dueMs;
+}
+
+/** Classes the events of those anew who have changed. False: nobody has. */
+async function applyChanges(classing: Classing, open: OpenProgress): Promise<boolean> {
+  const { tx, appId, settledOf } = classing;
+  const changes = await listPeopleChanges(tx, appId, changesAtOnce);
+  if (changes.length === 0) return false;
+  const subjectIds = await findSubjects(tx, appId, [...new Set(changes.flatMap(({ ids }) => ids))]);
+  await deleteOpenCreditsOf(tx, appId, subjectIds);
+  for (const name of attributedNames) {
+    const asked = { appId, name, range: everything, subjectIds, settled: settledOf(name), open };
+    for await (const events of readOpenOf(tx, asked)) await store(classing, name, events);
+  }
+  await deletePeopleChanges(
+    tx,
+    appId,
+    changes.map(({ id }) => id),
+  );
+  return true;
+}
+
+async function classLate(classing: Classing, open: OpenProgress, receivedTo: Uuid): Promise<void> {
+  const { tx, appId, settledOf } = classing;
+  for (const name of attributedNames) {
+    for await (const events of readLate(tx, { appId, name, receivedTo, open })) {
+      await store(
+        classing,
+        name,
+        events.filter((event) => !isSettled(settledOf(name), event)),
+      );
+    }
+  }
+}
+
+async function classRange(classing: Classing, { receivedTo }: OpenProgress, range: Range): Promise<void> {
+  const { tx, appId, settledOf } = classing;
+  for (const name of attributedNames) {
+    for (let after: Place | null = null; ; ) {
+      const asked = { appId, name, range, after, receivedTo, limit: chunkEvents };
+      const events: AttributableEvent[] = await listEvents(tx, asked);
+      await store(
+        classing,
+        name,
+        events.filter((event) => !isSettled(settledOf(name), event)),
+      );
+      const last = events.at(-1);
+      if (last === undefined || events.length < chunkEvents) break;
+      after = last;
+    }
+  }
+}
+
+async function store(
+  { tx, appId, windowMs }: Classing,
+  name: AttributedName,
+  events: readonly AttributableEvent[],
+): Promise<void> {
+  const credits = await classifyEvents(tx, { appId, windowMs }, events);
+  const credited = events.flatMap(({ id: eventId, subjectId, at, currency, amount }, i) => {
+    const credit = credits[i];
+    if (credit === undefined || credit.class === 'unattributed') return [];
+    return [{ eventId, subjectId, at, currency, amount, ...credit }];
+  });
+  if (credited.length > 0) await insertOpenCredits(tx, appId, name, credited);
+}

@@ -1,0 +1,16 @@
+// What of an app's events of a name is settled: said by two marks, a place and a receipt. Pure.
+import type { Uuid } from '../platform/ids.ts';
+import type { Progress } from './attribution-queries.ts';
+
+const nil: Uuid = '00000000-0000-0000-0000-000000000000';
+
+/** Before any event that the API takes. */
+export const nothingSettled: Progress = { settledAt: new Date(0), settledId: nil, receivedTo: nil };
+
+export function isSettled(
+  { settledAt, settledId, receivedTo }: Progress,
+  { at, id }: { readonly at: Date; readonly id: Uuid },
+): boolean {
+  if (id > receivedTo) return false;
+  return at.getTime() === settledAt.getTime() ? id <= settledId : at.getTime() < settledAt.getTime();
+}
