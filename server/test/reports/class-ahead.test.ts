@@ -4,7 +4,7 @@ import { forgetPeople } from '../../src/events/forget-people.ts';
 import { decodeId } from '../../src/platform/ids.ts';
 import { rebuildAttribution } from '../../src/reports/rebuild.ts';
 import { settleAlone, settleDue } from '../../src/reports/settle.ts';
-import { finishErasures } from '../../src/users/erasures.ts';
+import { type ErasureTurn, finishErasures } from '../../src/users/erasures.ts';
 import { createRandom } from '../platform/random.ts';
 import { type Bundle, setup } from '../setup.ts';
 import { march, playMarch, type Stage, stage } from './ledger.ts';
@@ -212,6 +212,44 @@ describe('what is classed ahead of its settling', () => {
     await work(t);
     expect(await countRows(t)).toEqual({ credits: 1, changes: 0 });
     expect(await classes()).toEqual(['7', '0']);
+  });
+
+  it('goes with an erasure, as far as that has come', async () => {
+    const t = await setup({ workers: false });
+    const s = stage(t);
+    await s.at('2027-03-01T08:00:00Z');
+    const device = await t.registerDevice();
+    await s.send({ device_ids: [device] });
+    await s.buy({ device_id: device }, 2, 'EUR');
+    await s.login('ada', device);
+    await s.buy({ external_id: 'ada' }, 7, 'EUR');
+    await s.at('2027-03-01T08:20:00Z');
+    await work(t);
+    const influenced = async (): Promise<string> => {
+      const path = `revenue?${spring}`;
+      const body = await read(t, path);
+      expect(body).toEqual(await readAnew(t, path));
+      return (body as { revenue: [{ influenced: { amount: string } }] }).revenue[0].influenced.amount;
+    };
+    expect(await influenced()).toBe('9');
+    await t.server.delete('/v1/users/ada');
+    await work(t);
+    await influenced();
+    await s.at('2027-03-01T08:30:00Z');
+    // Its events are cleared, and the rest is not.
+    const clear = (turn: ErasureTurn) => forgetPeople(t.sql, turn);
+    const fail = () => Promise.reject(new Error('interrupted'));
+    const erasing = finishErasures({ sql: t.sql, clock: t.clock, forget: [clear, fail] });
+    await expect(erasing).rejects.toThrow('interrupted');
+    expect(await influenced()).toBe('0');
+    await work(t);
+    expect(await influenced()).toBe('0');
+    await finishErasures({ sql: t.sql, clock: t.clock, forget: [clear] });
+    expect(await t.sql`SELECT FROM erasures`).toHaveLength(0);
+    expect(await influenced()).toBe('0');
+    await work(t);
+    expect(await influenced()).toBe('0');
+    expect(await countRows(t)).toEqual({ credits: 0, changes: 0 });
   });
 
   it('stands while others settle at the same time', async () => {
