@@ -190,18 +190,25 @@ async function writeDeliveries(tx: Tx, batchId: Uuid, items: readonly OutcomeIte
 
 const reasonLengthMax = 200;
 
-/** What is stored so long after it happened has been expected by those who reckon with it. */
+/** Whoever classes events by what is stored here waits for it so long; what comes later is told. */
 const onTimeMs = 60_000;
 
 // Whom something was sent to, or who clicked, longer ago than that. A delivery that was tried before may have been clicked before,
 // which counts from now on.
 function findLate(items: readonly OutcomeItem[], marked: readonly EarlyReceipt[], beforeMs: number): Uuid[] {
-  const clicked = new Set<Uuid>();
-  for (const { mark, at, deviceId } of marked) if (mark === 'clicked' && at.getTime() < beforeMs) clicked.add(deviceId);
-  return items.flatMap(({ final, isNew, row: { deviceId, userId, doneAtMs } }) => {
-    if (final !== 'sent' || (doneAtMs >= beforeMs && isNew && !clicked.has(deviceId))) return [];
-    return userId === null ? [deviceId] : [deviceId, userId];
-  });
+  const ids: Uuid[] = [];
+  for (const { final, isNew, row } of items) {
+    if (final !== 'sent') continue;
+    const { deviceId, userId, doneAtMs } = row;
+    const isLate = !isNew || doneAtMs < beforeMs || marked.some((one) => isLateClick(one, deviceId, beforeMs));
+    if (isLate) ids.push(deviceId);
+    if (isLate && userId !== null) ids.push(userId);
+  }
+  return ids;
+}
+
+function isLateClick({ mark, at, ...receipt }: EarlyReceipt, deviceId: Uuid, beforeMs: number): boolean {
+  return mark === 'clicked' && receipt.deviceId === deviceId && at.getTime() < beforeMs;
 }
 
 // Sent and failed, each once and at its end; skips are nobody's news (contract 7.6).
