@@ -52,7 +52,7 @@ export async function pushAll(deps: PushAllDeps, work: BatchWork, open: OpenDeli
     routes: routesOf(deps.senders, batch, content, await deps.credentials.open(batch.appId)),
     tokenOf: receiptTokensOf(deps.receiptKey, batch.messageId, batch.id),
     publicUrl: deps.publicUrl,
-    isWanted: () => !isStopping(),
+    isWanted: () => !isStopping() && !watch.isCanceled(),
   };
   const queue: Queue = {
     context,

@@ -49,7 +49,7 @@ export async function pushOne(
   again?: () => Promise<void>,
 ): Promise<PushResult> {
   const { batch, content } = context;
-  const { channel, sender, credential, ttlSeconds } = planned.route;
+  const { channel, sender, credential, ttlSeconds, windowEndsAtMs } = planned.route;
   const startedAtMs = deps.clock.nowMs();
   const rendered = content.render(channel, target.person, languageOfDelivery(target.person.language, target.locale));
   if (rendered.kind === 'skip') return { kind: 'skipped', reason: rendered.reason };
@@ -58,10 +58,10 @@ export async function pushOne(
   const heldBefore = failpoint('push.before_write');
   if (heldBefore) await heldBefore;
   const receiptToken = context.tokenOf(target.deviceId);
-  // Asked as late as can be, where it may have waited for a connection.
+  // Asked as late as can be, where it may have waited for a connection: its window may have passed by then.
   let isLeft = false;
   const isWanted = (): boolean => {
-    if (context.isWanted()) return true;
+    if (context.isWanted() && deps.clock.nowMs() < windowEndsAtMs) return true;
     isLeft = true;
     return false;
   };
