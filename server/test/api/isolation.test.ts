@@ -354,6 +354,12 @@ describe('R-61 app by app in the database', () => {
     'imports/queries.ts: DELETE FROM imports WHERE updated_at < ${clock.now} - ${days': 'forgets what is old',
     'properties/move-queries.ts: SELECT app_id, id, key, type, slot, move_slot, move_phase, m':
       'finds the moves to go on with, app by app',
+    'audience/index-queries.ts: SELECT app_id, field, sum(uses)::bigint AS uses FROM ( SELEC':
+      'indexes are of a table that all apps share',
+    'audience/number-queries.ts: SELECT DISTINCT app_id FROM audience WHERE user_bit = 0 ORDE':
+      'finds the apps with users to number',
+    'audience/queries.ts: SELECT sum(web)::bigint AS web, sum(ios)::bigint AS ios, sum':
+      'names the app in `audiencePredicate`',
     'users/erasure-queries.ts: SELECT DISTINCT app_id FROM erasures WHERE at < ${clock.now}':
       'finds the apps with something to be cleared',
     'events/retention-queries.ts: DELETE FROM event_ids WHERE at < ${to} ${from === null ? sql':
@@ -367,8 +373,6 @@ describe('R-61 app by app in the database', () => {
     'reports/attribution-queries.ts: SELECT device_id, user_id, batch_id, done_at AS sent_at, cli':
       'a person belongs to one app, and so does what was sent to them',
     'audience/index-queries.ts: DELETE FROM field_uses WHERE last_preview_at < ${clock.now} ': 'forgets what is old',
-    'audience/index-queries.ts: SELECT app_id, field FROM field_uses WHERE previews >= ${pre':
-      'apps share the table whose indexes follow use',
     'properties/queries.ts: SELECT app_id, id, type, slot FROM retired_properties WHERE ':
       'finds what is to be cleared, app by app',
     'apps/queries.ts: DELETE FROM credential_minutes WHERE minute < ${clock.now} -':
