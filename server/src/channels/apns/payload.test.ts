@@ -132,14 +132,11 @@ describe('the headers', () => {
     });
   });
 
-  test.each([{ badge: 3 }, { badge: 0 }, { sound: 'bell.caf' }])(
-    '%j without a text is no background push to Apple',
-    (given) => {
-      const content = { content_available: true, priority: 'high', ...given } as const;
-      expect(headersOf(content)).toMatchObject({ 'apns-push-type': 'alert', 'apns-priority': '10' });
-      expect(payloadOf(content).aps).toEqual({ 'content-available': 1, ...given });
-    },
-  );
+  test.each([{}, { badge: 3 }, { sound: 'bell.caf' }])('a background push is one with %j, too', (given) => {
+    const content = { content_available: true, priority: 'high', ...given } as const;
+    expect(headersOf(content)).toMatchObject({ 'apns-push-type': 'background', 'apns-priority': '5' });
+    expect(payloadOf(content).aps).toEqual({ 'content-available': 1, ...given });
+  });
 
   test('a collapse key replaces what bears it', () => {
     expect(headersOf({ title: 'Sale', collapse_key: 'order-17' })['apns-collapse-id']).toBe('order-17');

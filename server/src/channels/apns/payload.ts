@@ -50,7 +50,7 @@ export function buildHeaders(
   authorization: string,
 ): Record<string, string> {
   const { content, credential, messageId, deviceId, ttlSeconds } = push;
-  const isBackground = isSilent(content);
+  const isBackground = isBackgroundPush('apns', content);
   return {
     authorization,
     'apns-topic': credential.bundleId,
@@ -61,14 +61,6 @@ export function buildHeaders(
     'apns-priority': isBackground ? '5' : priorityOf[content.priority],
     'apns-collapse-id': content.collapse_key ?? messageId,
   };
-}
-
-/**
- * What badges the app or plays a sound is an alert to Apple, also without a word of text: as a background push it would be refused or
- * dropped, for the type must say what the payload is (providers 2.1).
- */
-function isSilent(content: ChannelContent): boolean {
-  return isBackgroundPush('apns', content) && typeof content.badge !== 'number' && content.sound === undefined;
 }
 
 /** UUIDv5 (RFC 9562, 5.5): the message id is the namespace, the device's public id the name. The same on every attempt. */
