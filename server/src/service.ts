@@ -119,11 +119,12 @@ const countConnections = 3;
 const countWaitMsMax = 2_000;
 
 /**
- * Pushes under way at once in one process. An app that is alone can come to have half of them: with 50 ms of provider latency that
- * many are under way at 40,000 a second. It begins with as many as an unanswered or refused push may cost before it is known to be
- * one (R-62, contract 7.5). Few enough to bound memory; what a crash can repeat is bounded by time, not by them (R-02).
+ * Pushes under way at once in one process. An app that is alone can come to have half of them: with 50 ms of provider latency they
+ * keep the process busy, although they come and are answered in waves. It begins with as many as an unanswered or refused push may
+ * cost before it is known to be one (R-62, contract 7.5). Few enough to bound memory; what a crash can repeat is bounded by time,
+ * not by them (R-02).
  */
-const pushSlots = { slotsMax: 4000, perFree: 1, start: 200 };
+const pushSlots = { slotsMax: 6000, perFree: 1, start: 200 };
 
 interface DatabaseLimits extends Pick<PoolOptions, 'answers'> {
   /** A caller waits this long for a connection. */

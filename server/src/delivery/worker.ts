@@ -8,10 +8,8 @@ import { claimNextPacedBatch } from './pace-queries.ts';
 import { claimNextBatch } from './queries.ts';
 import { type RunDeps, runBatch } from './run-batch.ts';
 
-/** Enough that a batch's commit and load overlap others' pushes, and that those of 50 ms each fill their slots. */
-const batchesOfAppMax = 4;
-/** Of all apps: one whose pushes are slow to be answered leaves turns for others (R-62). */
-const batchesMax = 16;
+/** Of all apps. */
+export const batchesMax = 16;
 /** One batch's commit and load overlap another's pushes here, too; more would only wait for places. */
 const batchesOfPacedMessageMax = 2;
 /** Nearly all of a paced batch's time is waiting, which costs no more than its lease and a look at its message a second. */
@@ -20,6 +18,15 @@ const pacedBatchesMax = 64;
 const devicesMax = 16_000;
 const pollMs = 1000;
 
+/**
+ * Whether an app with so many batches under way may have another: as slots are shared, by what is left, so that whoever comes finds a
+ * turn, whatever keeps the others from ending (R-62). Alone it has six, which it takes to fill its slots: a batch whose pushes are
+ * answered in 50 ms is under way for 100, and claim, load and commit hold no slots.
+ */
+export function mayHaveAnother(held: number, free: number): boolean {
+  return held < free / 2;
+}
+
 const firstAppId: Uuid = '00000000-0000-0000-0000-000000000000';
 
 export function startSendWorker(deps: RunDeps): WorkLoop {
@@ -27,7 +34,7 @@ export function startSendWorker(deps: RunDeps): WorkLoop {
   const unpaced = startBatchLoop(deps, {
     name: 'send',
     turnsMax: batchesMax,
-    shareMax: batchesOfAppMax,
+    mayHave: mayHaveAnother,
     shareOf: (batch) => batch.appId,
     async claim(fullAppIds) {
       const claimId = mintUuid(deps.clock.nowMs());
@@ -39,7 +46,7 @@ export function startSendWorker(deps: RunDeps): WorkLoop {
   const paced = startBatchLoop(deps, {
     name: 'paced send',
     turnsMax: pacedBatchesMax,
-    shareMax: batchesOfPacedMessageMax,
+    mayHave: (held) => held < batchesOfPacedMessageMax,
     shareOf: (batch) => batch.messageId,
     // A second batch of a message waits for the first of every other one: a turn that is late costs a message its places.
     claim: (fullMessageIds, heldMessageIds) =>
@@ -65,26 +72,29 @@ export function startSendWorker(deps: RunDeps): WorkLoop {
 interface BatchLoop {
   readonly name: string;
   readonly turnsMax: number;
-  /** Of the turns, how many may be one's share: one app's, or one message's. */
-  readonly shareMax: number;
+  /** Whether one, be it an app or a message, that holds so many turns may have another while so many are free. */
+  readonly mayHave: (held: number, free: number) => boolean;
   readonly shareOf: (batch: ClaimedBatch) => Uuid;
   /** The first have all the turns they may have, the second have some. */
   readonly claim: (full: readonly Uuid[], held: readonly Uuid[]) => Promise<ClaimedBatch | undefined>;
 }
 
-function startBatchLoop(deps: RunDeps, { name, turnsMax, shareMax, shareOf, claim }: BatchLoop): WorkLoop {
+function startBatchLoop(deps: RunDeps, { name, turnsMax, mayHave, shareOf, claim }: BatchLoop): WorkLoop {
   const shares = new Map<Uuid, number>();
+  let turns = 0;
   let devices = 0;
   let isStopping = false;
 
   const turn = async (batch: ClaimedBatch, claimedAt: number): Promise<void> => {
     const share = shareOf(batch);
     shares.set(share, (shares.get(share) ?? 0) + 1);
+    turns++;
     devices += batch.deviceIds.length;
     try {
       const end = await runBatch(deps, batch, claimedAt, () => isStopping);
       if (end.kind === 'waiting') wakeAt(end.dueAtMs);
     } finally {
+      turns--;
       devices -= batch.deviceIds.length;
       const left = (shares.get(share) ?? 1) - 1;
       if (left > 0) shares.set(share, left);
@@ -104,7 +114,8 @@ function startBatchLoop(deps: RunDeps, { name, turnsMax, shareMax, shareOf, clai
     isPaused: () => devices >= devicesMax || deps.isPaused(),
     async claim() {
       const claimedAt = performance.now();
-      const full = [...shares].filter(([, count]) => count >= shareMax).map(([share]) => share);
+      const free = turnsMax - turns;
+      const full = [...shares].filter(([, held]) => !mayHave(held, free)).map(([share]) => share);
       const batch = await claim(full, [...shares.keys()]);
       return batch && (() => turn(batch, claimedAt));
     },
