@@ -126,7 +126,7 @@ export async function readIndexPlan(
   return planIndexes(uses, new Set(built.filter(isOfUse).map(({ name }) => name.slice(indexPrefix.length))), limits);
 }
 
-/** It is whole, and it carries what counts ask for: one of a former version may not. */
+/** It is whole, and its entries are what counts ask for: those of a former version may not be. */
 function isOfUse({ name, isValid, columns }: FollowingIndex): boolean {
-  return isValid && (name === unnumberedIndex || columns.includes('user_block'));
+  return isValid && (name === unnumberedIndex || columns[2] === 'user_block');
 }

@@ -78,14 +78,15 @@ export async function listFollowingIndexes(sql: Sql, prefix: string): Promise<Fo
 
 /**
  * Builds an index while everybody writes on. It holds what a count asks of a row, so that one over a single column reads nothing
- * else: whether it is active, its platform, and its user's number. Takes as long as it takes, so the connection must be one without a
+ * else: whether it is active, its platform, and its user's number, whose block comes behind the value, so that the devices of one value
+ * are counted without looking their blocks up. Takes as long as it takes, so the connection must be one without a
  * deadline; one that is broken off leaves an index that is not valid. Names are known words, never a caller's text: DDL takes no
  * parameters.
  */
 export async function buildIndex(indexSql: Sql, name: string, column: string): Promise<void> {
   const platform = column === 'platform' ? '' : 'platform, ';
   await indexSql.unsafe(
-    `CREATE INDEX CONCURRENTLY ${name} ON audience (app_id, ${column}) INCLUDE (${platform}user_block, user_bit)
+    `CREATE INDEX CONCURRENTLY ${name} ON audience (app_id, ${column}, user_block) INCLUDE (${platform}user_bit)
      WHERE ${column} IS NOT NULL AND active`,
   );
 }

@@ -1,0 +1,78 @@
+// The migration that writes `audience` anew with its columns in another order: whoever upgrades has rows, and perhaps has said who may
+// read them.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { listMigrations, migrate } from '../src/platform/migrate.ts';
+import { createTestDatabase } from './database.ts';
+
+const { sql } = await createTestDatabase();
+const migrations = await listMigrations();
+const rewriting = migrations.find(({ name }) => name.endsWith('_audience_in_order.sql'));
+
+/** A value in each column that is not named: no two rows or columns have the same. */
+async function insertRow(i: number, fields: object): Promise<void> {
+  const columns = await sql<{ name: string; type: string }[]>`
+    SELECT attname::text AS name, format_type(atttypid, NULL) AS type FROM pg_attribute
+    WHERE attrelid = 'audience'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`;
+  const row = columns.map(({ name, type }, at) => {
+    if (type === 'uuid') return [name, `00000000-0000-4000-8000-${String(i * 1000 + at).padStart(12, '0')}`];
+    if (type === 'integer') return [name, 2 ** at % 9973];
+    if (type === 'double precision') return [name, at + i / 8];
+    if (type === 'boolean') return [name, (at + i) % 2 === 0];
+    if (type === 'jsonb') return [name, { [String(at)]: i }];
+    return [name, type.startsWith('timestamp') ? new Date(1e12 + at * 1000 + i) : `${name} of ${i}`];
+  });
+  await sql`
+    INSERT INTO audience SELECT * FROM jsonb_populate_record(NULL::audience, ${sql.json(Object.fromEntries(row))}
+      || ${sql.json(fields as Record<string, string>)})`;
+}
+
+/** By name, wherever a column stands. */
+const rows = () => sql`SELECT to_jsonb(a) AS row FROM audience a ORDER BY device_id`;
+
+const nobodys = { user_id: null, external_id: null, user_created_at: null, first_name: null, country: null };
+
+describe('an audience whose columns come into another order', () => {
+  beforeEach(async () => {
+    await sql`DROP SCHEMA public CASCADE`;
+    await sql`CREATE SCHEMA public`;
+    await migrate(
+      sql,
+      migrations.filter(({ number }) => number < (rewriting?.number ?? 0)),
+    );
+    await insertRow(1, {});
+    await insertRow(2, { user_block: null, user_bit: 0 });
+    await insertRow(3, { ...nobodys, language: null, user_timezone: null, user_block: null, user_bit: null });
+    // As rows from before there were numbers.
+    await insertRow(4, { ...nobodys, language: null, user_timezone: null, user_block: null, user_bit: 0 });
+  });
+
+  it('R-93 keeps every value of every row, who may read it, and how it is stored', async () => {
+    await sql`GRANT SELECT ON audience TO PUBLIC`;
+    await sql`ALTER TABLE audience SET (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.05)`;
+    const before = await rows();
+    expect(Object.keys(before[0]?.['row']).length).toBeGreaterThan(90);
+    expect(Object.values(before[0]?.['row'])).not.toContain(null);
+    expect(await migrate(sql)).toContain(rewriting?.name);
+    expect(await rows()).toEqual(before);
+    const [table] = await sql`
+      SELECT c.reloptions, EXISTS (SELECT FROM aclexplode(c.relacl) WHERE grantee = 0 AND privilege_type = 'SELECT') AS is_public
+      FROM pg_class c WHERE c.oid = 'audience'::regclass`;
+    expect({ ...table }).toEqual({
+      reloptions: ['fillfactor=90', 'autovacuum_vacuum_scale_factor=0.05'],
+      isPublic: true,
+    });
+  });
+
+  it('R-93 is left as it is, and in words, where it has columns or readers that would be lost', async () => {
+    const before = await rows();
+    await sql`ALTER TABLE audience ADD COLUMN "Their own" text`;
+    await expect(migrate(sql)).rejects.toThrow(/columns that are not Carillon's, and would lose them: "Their own"/);
+    await sql`ALTER TABLE audience DROP COLUMN "Their own"`;
+    await sql`CREATE VIEW readers AS SELECT device_id FROM audience`;
+    await expect(migrate(sql)).rejects.toThrow(/other objects depend on it/);
+    expect(await rows()).toEqual(before);
+    await sql`DROP VIEW readers`;
+    expect(await migrate(sql)).toContain(rewriting?.name);
+    expect(await rows()).toEqual(before);
+  });
+});
