@@ -1,5 +1,6 @@
 // SQL: the events that are classed, what was sent to their people, and what was settled. No statement joins events with
 // deliveries: what one finds is handed to the next as arrays.
+import { copyRows } from '../platform/copy-rows.ts';
 import type { Fragment, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { AttributedName, AttributionClass } from './attribution.ts';
@@ -136,9 +137,11 @@ export async function listDeliveriesUnder(
   const from = new Date(range.fromMs);
   // Stored to the microsecond, compared to the millisecond.
   const to = new Date(range.toMs + 1);
+  // The ids are kept from the planner: for each partition it would look up every one of them in the statistics, which takes longer than
+  // some of the scans.
   return tx<StoredDelivery[]>`
     SELECT device_id, user_id, batch_id, done_at AS sent_at, clicked_at FROM deliveries
-    WHERE coalesce(user_id, device_id) = ANY(${ids as Uuid[]}::uuid[]) AND batch_id < ${beforeBatchId}
+    WHERE coalesce(user_id, device_id) = ANY(ARRAY(SELECT unnest(${ids as Uuid[]}::uuid[]))) AND batch_id < ${beforeBatchId}
       AND status = 1 AND done_at < ${to} AND (done_at >= ${from} OR (clicked_at >= ${from} AND clicked_at < ${to}))`;
 }
 
@@ -213,15 +216,13 @@ export async function insertAttributions(
   windowHours: number,
   purchases: readonly SettledPurchase[],
 ): Promise<void> {
-  await tx`
-    INSERT INTO attributions (app_id, subject_id, event_id, at, currency, amount, window_hours, class, message_id)
-    SELECT ${appId}::uuid, p.subject_id, p.event_id, p.at, p.currency, p.amount, ${windowHours}::integer, p.class, p.message_id
-    FROM unnest(
-      ${purchases.map(({ subjectId }) => subjectId)}::uuid[], ${purchases.map(({ eventId }) => eventId)}::uuid[],
-      ${purchases.map(({ at }) => at.toISOString())}::timestamptz[], ${purchases.map(({ currency }) => currency)}::text[],
-      ${purchases.map(({ amount }) => amount)}::numeric[], ${purchases.map((one) => one.class)}::text[],
-      ${purchases.map(({ messageId }) => messageId)}::uuid[]
-    ) AS p (subject_id, event_id, at, currency, amount, class, message_id)`;
+  await copyRows(
+    tx`
+      COPY attributions (app_id, subject_id, event_id, at, currency, amount, window_hours, class, message_id) FROM STDIN`,
+    purchases.map(({ subjectId, eventId, at, currency, amount, class: ofClass, messageId }) => [
+      ...[appId, subjectId, eventId, at, currency, amount, windowHours, ofClass, messageId],
+    ]),
+  );
 }
 
 export interface CreditedTotal {

@@ -13,7 +13,8 @@ import {
   type Place,
   type Progress,
 } from './attribution-queries.ts';
-import { chunkEvents, classifyEvents } from './classify-events.ts';
+import { chunkEvents } from './chunk.ts';
+import { classifyEvents } from './classify-events.ts';
 import { findSubjects, readLate, readOpenOf } from './open-events.ts';
 import {
   deleteAllOpenCredits,
@@ -163,7 +164,7 @@ async function store(
   name: AttributedName,
   events: readonly AttributableEvent[],
 ): Promise<void> {
-  const credits = await classifyEvents(tx, { appId, windowMs }, events);
+  const { credits } = await classifyEvents(tx, { appId, windowMs }, events);
   const credited = events.flatMap(({ id: eventId, subjectId, at, currency, amount }, i) => {
     const credit = credits[i];
     if (credit === undefined || credit.class === 'unattributed') return [];

@@ -13,9 +13,6 @@ import {
 } from './attribution-queries.ts';
 import type { Range } from './periods.ts';
 
-/** How many events are classed at once. */
-export const chunkEvents = 1_000;
-
 /** A batch's id is minted before anything of it is sent, by clocks that differ by less than this. */
 const clocksDifferMs = 60_000;
 
@@ -48,21 +45,29 @@ export async function findPeople(
   });
 }
 
-/** The credits of events, in their order. */
+export interface Classified {
+  /** In the order of the events. */
+  readonly credits: readonly Credit[];
+  /** How many were read for it. */
+  readonly deliveries: number;
+}
+
+/** What events are credited to. */
 export async function classifyEvents(
   tx: Tx,
   { appId, windowMs }: { appId: Uuid; windowMs: number },
   events: readonly EventOfPerson[],
-): Promise<Credit[]> {
-  if (events.length === 0) return [];
+): Promise<Classified> {
+  if (events.length === 0) return { credits: [], deliveries: 0 };
   const people = await findPeople(tx, appId, events);
   const times = events.map(({ at }) => at.getTime());
   const range = { fromMs: Math.min(...times) - windowMs, toMs: Math.max(...times) };
-  const deliveriesOf = await readDeliveries(tx, appId, people, range);
-  return events.map(({ at }, i) => {
+  const { deliveriesOf, read } = await readDeliveries(tx, appId, people, range);
+  const credits = events.map(({ at }, i) => {
     const deliveries = deliveriesOf.get(people[i]?.id ?? '');
     return deliveries === undefined ? unattributed : classify(at.getTime(), deliveries, windowMs);
   });
+  return { credits, deliveries: read };
 }
 
 /**
@@ -74,7 +79,7 @@ async function readDeliveries(
   appId: Uuid,
   people: readonly (Person | undefined)[],
   range: Range,
-): Promise<Map<Uuid, SentDelivery[]>> {
+): Promise<{ deliveriesOf: Map<Uuid, SentDelivery[]>; read: number }> {
   const userIds = new Set<Uuid>();
   const externalIds = new Set<string>();
   const nobodys = new Set<Uuid>();
@@ -87,7 +92,7 @@ async function readDeliveries(
     }
   }
   const found = new Map<Uuid, SentDelivery[]>();
-  if (userIds.size + nobodys.size === 0) return found;
+  if (userIds.size + nobodys.size === 0) return { deliveriesOf: found, read: 0 };
   const owned = externalIds.size === 0 ? [] : await listDevicesOfUsers(tx, appId, [...externalIds]);
   const ownerOf = new Map(owned.map(({ deviceId, userId }) => [deviceId, userId]));
   // A delivery is found by whom it is stored under: its user, or its device.
@@ -96,7 +101,7 @@ async function readDeliveries(
   const beforeBatchId = uuidFloorOf(new Date(range.toMs + clocksDifferMs));
   // In order, since each partition would put them in order for itself.
   const deliveries = await listDeliveriesUnder(tx, [...ids].sort(), range, beforeBatchId);
-  if (deliveries.length === 0) return found;
+  if (deliveries.length === 0) return { deliveriesOf: found, read: 0 };
   const batchIds = new Set(deliveries.map(({ batchId }) => batchId));
   const batches = await listMessagesOfBatches(tx, appId, [...batchIds]);
   const messageOf = new Map(batches.map(({ id, messageId }) => [id, messageId]));
@@ -114,5 +119,5 @@ async function readDeliveries(
     if (user !== undefined && userIds.has(user)) add(user, delivery);
     if (nobodys.has(deviceId)) add(deviceId, delivery);
   }
-  return found;
+  return { deliveriesOf: found, read: deliveries.length };
 }

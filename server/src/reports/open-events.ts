@@ -12,7 +12,7 @@ import {
   type Place,
   type Progress,
 } from './attribution-queries.ts';
-import { chunkEvents } from './classify-events.ts';
+import { chunkEvents } from './chunk.ts';
 import { findOpenProgress, listBeingErased, listExternalIds, type OpenProgress } from './open-queries.ts';
 import type { Range } from './periods.ts';
 import { nothingSettled } from './settled.ts';

@@ -14,6 +14,7 @@ import {
   type Place,
   type Progress,
 } from './attribution-queries.ts';
+import { chunkEvents, nextChunk } from './chunk.ts';
 import { classifyEvents } from './classify-events.ts';
 import { type Open, readLate, readOpenOf } from './open-events.ts';
 import { sumOpenCredits } from './open-queries.ts';
@@ -25,11 +26,7 @@ import type { Tally } from './tally.ts';
 const msMax = 30_000;
 const retryAfterMs = 5_000;
 
-/**
- * Events that a report classes at once: each time twice as many, since most of what an event costs is finding its person's deliveries
- * in every week that is kept, and these lie beside each other when many are looked for. The last has ten megabytes in the process.
- */
-const chunkLeast = 1_000;
+/** Events that a report classes at once, at the most: they have ten megabytes in the process. */
 const chunkMost = 16_000;
 
 /** The 503 for a report that asks for too much. */
@@ -116,12 +113,13 @@ async function classUnsettled(
   // What was received too late for what is settled of its time.
   if (settledTo.at.getTime() < range.fromMs) return;
   let afterId = progress.receivedTo;
-  for (let limit = chunkLeast; ; limit = Math.min(2 * limit, chunkMost)) {
+  for (let limit = chunkEvents; ; ) {
     const events = await listLateEvents(tx, { appId, name, upTo: settledTo, afterId, range, limit });
-    await tallyEvents(context, name, events);
+    const deliveries = await tallyEvents(context, name, events);
     const last = events.at(-1);
     if (last === undefined || events.length < limit) return;
     afterId = last.id;
+    limit = nextChunk(limit, deliveries, chunkMost);
   }
 }
 
@@ -134,31 +132,34 @@ export async function readRange(
 ): Promise<void> {
   const { tx, appId } = context;
   let place = after;
-  for (let limit = chunkLeast; ; limit = Math.min(2 * limit, chunkMost)) {
+  for (let limit = chunkEvents; ; ) {
     const events = await listEvents(tx, { appId, name, range, after: place, limit });
-    await tallyEvents(context, name, events);
+    const deliveries = await tallyEvents(context, name, events);
     const last = events.at(-1);
     if (last === undefined || events.length < limit) return;
     place = last;
+    limit = nextChunk(limit, deliveries, chunkMost);
   }
 }
 
+/** Says how many deliveries were read for it. */
 async function tallyEvents(
   context: ReadContext,
   name: AttributedName,
   events: readonly AttributableEvent[],
-): Promise<void> {
+): Promise<number> {
   const { tx, clock, appId, windowMs, startedAtMs, periods, tally } = context;
   if (clock.steadyMs() - startedAtMs > msMax) throw tooLong();
-  if (events.length === 0) return;
+  if (events.length === 0) return 0;
   const selected: Selected[] = context.select
     ? await context.select(events, name)
     : events.map((event) => ({ event, credit: undefined }));
   const open = selected.flatMap(({ event, credit }) => (credit === undefined ? [event] : []));
-  const found = await classifyEvents(tx, { appId, windowMs }, open);
+  const { credits, deliveries } = await classifyEvents(tx, { appId, windowMs }, open);
   let next = 0;
   for (const { event, credit } of selected) {
-    const given = credit ?? found[next++];
+    const given = credit ?? credits[next++];
     if (given) tally.add(periodIndexOf(periods, event.at.getTime()), name, event, given);
   }
+  return deliveries;
 }

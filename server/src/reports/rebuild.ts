@@ -20,11 +20,12 @@ import {
   type Place,
   type Progress,
 } from './attribution-queries.ts';
+import { chunkEvents, nextChunk } from './chunk.ts';
 import { forgetClassedAhead } from './class-ahead.ts';
-import { chunkEvents, classifyEvents } from './classify-events.ts';
+import { classifyEvents } from './classify-events.ts';
 import { quarterMs, type Range } from './periods.ts';
 import { findEventRange } from './rebuild-queries.ts';
-import { storeCredits, storeSettled } from './settle.ts';
+import { settledAtOnceMax, storeCredits, storeSettled } from './settle.ts';
 import { isSettled } from './settled.ts';
 import { createTally } from './tally.ts';
 import { besideWhatStays } from './what-stays.ts';
@@ -138,12 +139,15 @@ async function classSettled(
   leftIds: ReadonlySet<Uuid>,
   take: (events: readonly AttributableEvent[], credits: readonly Credit[]) => Promise<void>,
 ): Promise<void> {
+  let limit = chunkEvents;
   for (let after: Place | null = null; ; ) {
-    const events: AttributableEvent[] = await listEvents(tx, { appId, name, range: day, after, limit: chunkEvents });
+    const events: AttributableEvent[] = await listEvents(tx, { appId, name, range: day, after, limit });
     const settled = events.filter((event) => isSettled(progress, event) && !leftIds.has(event.id));
-    await take(settled, await classifyEvents(tx, { appId, windowMs: windowHours * hourMs }, settled));
+    const { credits, deliveries } = await classifyEvents(tx, { appId, windowMs: windowHours * hourMs }, settled);
+    await take(settled, credits);
     const last = events.at(-1);
-    if (last === undefined || events.length < chunkEvents) return;
+    if (last === undefined || events.length < limit) return;
     after = last;
+    limit = nextChunk(limit, deliveries, settledAtOnceMax);
   }
 }

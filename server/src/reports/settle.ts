@@ -20,8 +20,9 @@ import {
   type Progress,
   updateProgress,
 } from './attribution-queries.ts';
+import { chunkEvents, nextChunk } from './chunk.ts';
 import { classAhead } from './class-ahead.ts';
-import { chunkEvents, classifyEvents } from './classify-events.ts';
+import { type Classified, classifyEvents } from './classify-events.ts';
 import { deleteOpenCredits } from './open-queries.ts';
 import { quarterMs } from './periods.ts';
 import { nothingSettled } from './settled.ts';
@@ -61,7 +62,10 @@ export async function settleDue(
   for (const { id, windowHours } of await listAttributionWindows(sql)) {
     for (const name of names) {
       const what = { nowMs, appId: id, name, windowHours };
-      while (await transaction(sql, (tx) => settleLate({ ...what, tx })));
+      for (let limit: number | undefined = chunkEvents; limit !== undefined; ) {
+        const most: number = limit;
+        limit = await transaction(sql, (tx) => settleLate({ ...what, tx }, most));
+      }
       await settleInOrder(sql, what);
     }
   }
@@ -78,20 +82,20 @@ interface SettleContext extends Settling {
   readonly tx: Tx;
 }
 
-/** Settles up to a chunk of what came too late for what is settled of its time. True: there may be more. */
-async function settleLate(context: SettleContext): Promise<boolean> {
+/** Settles so many of what came too late for what is settled of its time. Says how many to take next; undefined: there are no more. */
+async function settleLate(context: SettleContext, limit: number): Promise<number | undefined> {
   const { tx, nowMs, appId, name, windowHours } = context;
   const received = uuidFloorOf(new Date(nowMs - commitMsMax));
   const progress = await takeProgress(context, received);
-  if (progress.receivedTo >= received) return false;
+  if (progress.receivedTo >= received) return undefined;
   const upTo = { at: progress.settledAt, id: progress.settledId };
-  const asked = { appId, name, upTo, afterId: progress.receivedTo, receivedTo: received, limit: chunkEvents };
+  const asked = { appId, name, upTo, afterId: progress.receivedTo, receivedTo: received, limit };
   const late = await listLateEvents(tx, asked);
-  const credits = await classifyEvents(tx, { appId, windowMs: windowHours * hourMs }, late);
+  const { credits, deliveries } = await classifyEvents(tx, { appId, windowMs: windowHours * hourMs }, late);
   await storeSettled(context, late, credits);
-  const last = late.length < chunkEvents ? undefined : late.at(-1);
+  const last = late.length < limit ? undefined : late.at(-1);
   await updateProgress(tx, appId, name, { ...progress, receivedTo: last?.id ?? received });
-  return last !== undefined;
+  return last === undefined ? undefined : nextChunk(limit, deliveries, settledAtOnceMax);
 }
 
 /**
@@ -99,24 +103,28 @@ async function settleLate(context: SettleContext): Promise<boolean> {
  * two before them are stored. If another process came first, what it left is read anew.
  */
 async function settleInOrder(sql: Sql, what: Settling): Promise<void> {
-  let reading = readDue(sql, what, await findProgress(sql, what.appId, what.name));
+  const readNext = async (limit: number): Promise<Due | undefined> =>
+    readDue(sql, what, await findProgress(sql, what.appId, what.name), limit);
+  let reading = readNext(chunkEvents);
   for (;;) {
     const due = await reading;
     if (due === undefined) return;
-    const following = due.isLast ? undefined : readDue(sql, what, due.to);
+    const following = due.isLast ? undefined : readDue(sql, what, due.to, due.nextLimit);
     // Awaited in its turn, unless storing fails first.
     following?.catch(() => undefined);
     const isStored = await transaction(sql, (tx) => storeDue({ ...what, tx }, due));
     if (isStored && following === undefined) return;
-    reading = isStored && following ? following : readDue(sql, what, await findProgress(sql, what.appId, what.name));
+    reading = isStored && following ? following : readNext(due.nextLimit);
   }
 }
 
 const chunksAtOnce = 2;
 
-interface Chunk {
+/** In a chunk of what is stored: a step holds the app's settling for some tenths of a second. */
+export const settledAtOnceMax = 4_000;
+
+interface Chunk extends Classified {
   readonly events: readonly AttributableEvent[];
-  readonly credits: readonly Credit[];
 }
 
 interface Due {
@@ -126,9 +134,11 @@ interface Due {
   readonly to: Progress;
   /** Nothing is due after them. */
   readonly isLast: boolean;
+  /** How many events the next chunks are to have. */
+  readonly nextLimit: number;
 }
 
-async function readDue(sql: Sql, what: Settling, from: Progress | undefined): Promise<Due | undefined> {
+async function readDue(sql: Sql, what: Settling, from: Progress | undefined, limit: number): Promise<Due | undefined> {
   const { nowMs, appId, name, windowHours } = what;
   const dueMs = nowMs - windowHours * hourMs - marginMs;
   if (from === undefined || dueMs <= from.settledAt.getTime()) return undefined;
@@ -139,21 +149,23 @@ async function readDue(sql: Sql, what: Settling, from: Progress | undefined): Pr
   let isLast = false;
   while (!isLast && classing.length < chunksAtOnce) {
     const after = { at: to.settledAt, id: to.settledId };
-    const events = await listEvents(sql, { appId, name, range, after, receivedTo, limit: chunkEvents });
-    const credits = classifyEvents(sql, { appId, windowMs: windowHours * hourMs }, events);
-    const chunk = credits.then((found) => ({ events, credits: found }));
+    const events = await listEvents(sql, { appId, name, range, after, receivedTo, limit });
+    const classified = classifyEvents(sql, { appId, windowMs: windowHours * hourMs }, events);
+    const chunk = classified.then((found) => ({ events, ...found }));
     // Awaited below, unless reading the next one fails first.
     chunk.catch(() => undefined);
     classing.push(chunk);
     const last = events.at(-1);
-    isLast = last === undefined || events.length < chunkEvents;
+    isLast = last === undefined || events.length < limit;
     const { settledId } = nothingSettled;
     to =
       last === undefined || isLast
         ? { settledAt: new Date(dueMs), settledId, receivedTo }
         : { settledAt: last.at, settledId: last.id, receivedTo };
   }
-  return { chunks: await Promise.all(classing), from, to, isLast };
+  const chunks = await Promise.all(classing);
+  const nextLimit = nextChunk(limit, Math.max(...chunks.map(({ deliveries }) => deliveries)), settledAtOnceMax);
+  return { chunks, from, to, isLast, nextLimit };
 }
 
 /** False: another process has moved on meanwhile, and nothing is stored. */
@@ -190,7 +202,8 @@ export async function storeSettled(
   const purchases = events.flatMap((event, i) => {
     const credit = credits[i];
     if (credit === undefined) return [];
-    tally.add(Math.floor(event.at.getTime() / quarterMs), name, event, credit);
+    // What is credited to nobody is in no sum.
+    if (credit.messageId !== null) tally.add(Math.floor(event.at.getTime() / quarterMs), name, event, credit);
     const { id: eventId, at, currency, amount } = event;
     const subjectId = event.externalId === null ? mintUuid() : event.subjectId;
     return [{ subjectId, eventId, at, currency, amount, ...credit }];
