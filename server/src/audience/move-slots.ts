@@ -77,7 +77,10 @@ async function goOn(deps: MoveDeps, move: Move): Promise<void> {
         await endMove(tx, move);
         await failpoint('slots.before_commit');
       });
-      log.info({ app: move.appId, key, slot }, slot === null ? 'key moved out of its slot' : 'key moved into a slot');
+      log.info(
+        { app_id: move.appId, key, slot },
+        slot === null ? 'key moved out of its slot' : 'key moved into a slot',
+      );
   }
 }
 
@@ -123,7 +126,7 @@ async function startMoves({ sql, clock, log }: MoveDeps): Promise<void> {
       );
       for (const { id, slot } of planMoves(candidates, await listRetiredSlots(tx, appId))) {
         await startMove(tx, clock, appId, id, slot);
-        log.info({ app: appId, id, slot }, 'a key sets out for another place');
+        log.info({ app_id: appId, property: id, slot }, 'a key sets out for another place');
       }
       await failpoint('slots.before_commit');
     });

@@ -1,7 +1,9 @@
 // Logging: pino JSON on a pipe, readable lines on a terminal, always on standard error, so that standard output stays
-// the banner's and the command line's. CR, LF and ESC in a field remain inside one JSON line (R-81).
+// the banner's and the command line's. CR, LF and ESC in a field remain inside one JSON line (R-81). Ids stand in it as callers know
+// them.
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { isTypesQuestion } from './driver-repairs.ts';
+import { encodeId, type IdPrefix } from './ids.ts';
 
 export type Log = Logger;
 
@@ -22,9 +24,29 @@ const redactedPaths = [
   'err.where',
 ];
 
+/** Of the fields that have an id which the API shows, too. A batch has none: it is only known in here. */
+const prefixOfField: Readonly<Record<string, IdPrefix>> = {
+  app_id: 'app',
+  message_id: 'msg',
+  device_id: 'dev',
+  webhook_id: 'whk',
+  event_id: 'whe',
+};
+
+const uuidLength = 36;
+
+/** Called for lines that are written, so a call hands in the id as it has it. */
+const serializers = Object.fromEntries(
+  Object.entries(prefixOfField).map(([field, prefix]) => [
+    field,
+    (id: unknown) => (typeof id === 'string' && id.length === uuidLength ? encodeId(prefix, id) : id),
+  ]),
+);
+
 /** `destination` takes the lines in place of standard error. */
 export function createLog(level: string, role: string, destination?: DestinationStream): Log {
-  const options = { level, base: { role, pid: process.pid }, redact: { paths: redactedPaths, censor: '[redacted]' } };
+  const redact = { paths: redactedPaths, censor: '[redacted]' };
+  const options = { level, base: { role, pid: process.pid }, serializers, redact };
   if (destination) return pino(options, destination);
   if (process.stderr.isTTY) {
     return pino({

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../platform/clock.ts';
 import { isDatabaseDown, type Sql, transaction } from '../platform/db.ts';
 import { failpoint } from '../platform/failpoint.ts';
-import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
+import { mintUuid, type Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
 import type { PostResult } from './post-event.ts';
 import {
@@ -206,7 +206,7 @@ function logAttempt(log: Log, webhook: Webhook, { event, result }: Completed, re
     {
       app_id: webhook.appId,
       webhook_id: webhook.id,
-      event_id: encodeId('whe', event.id),
+      event_id: event.id,
       event: kindOfNumber(event.kind),
       message_id: event.messageId,
       device_id: event.deviceId,

@@ -1,7 +1,7 @@
-// What an operator reads who looks for one batch, one delivery or one webhook request in the log.
+// What an operator reads who looks for one batch, one delivery or one webhook request in the log, by the id that they were told.
 import { expect, it } from 'vitest';
 import { parseOutboundExceptions } from '../../src/platform/address-guard.ts';
-import { decodeId } from '../../src/platform/ids.ts';
+import { encodeId } from '../../src/platform/ids.ts';
 import { createSeal } from '../../src/platform/seal.ts';
 import { createWebhook } from '../../src/webhooks/manage-webhooks.ts';
 import { setup } from '../setup.ts';
@@ -57,7 +57,7 @@ it('R-82 a batch, a failed delivery and a webhook attempt are one line each, wit
   await t.workers.idle();
 
   const [batch] = await t.sql<{ id: string }[]>`SELECT id FROM batches`;
-  const ids = { app_id: t.app.id, message_id: decodeId('msg', body.id) };
+  const ids = { app_id: encodeId('app', t.app.id), message_id: body.id };
   expect(saying('batch worked')).toMatchObject([{ ...ids, batch_id: batch?.id, devices: 3, end: 'done' }]);
 
   const failed = saying('delivery failed');
@@ -68,7 +68,7 @@ it('R-82 a batch, a failed delivery and a webhook attempt are one line each, wit
   ] as const) {
     expect(failed).toContainEqual(
       expect.objectContaining({
-        ...{ ...ids, batch_id: batch?.id, device_id: decodeId('dev', device ?? ''), channel: 'webpush' },
+        ...{ ...ids, batch_id: batch?.id, device_id: device, channel: 'webpush' },
         ...{ error_code: errorCode, provider_status: status, attempts: 1, latency_ms: expect.any(Number) },
       }),
     );
@@ -82,12 +82,12 @@ it('R-82 a batch, a failed delivery and a webhook attempt are one line each, wit
   const asked = receiver.received.map(({ headers, event, body: { data } }) =>
     [
       ...[headers['service-id'], headers['service-attempt'], event, event === 'message.failed' ? 500 : 204],
-      decodeId('dev', data.device_id),
+      data.device_id,
     ].join(' '),
   );
   expect(told.sort()).toEqual(asked.sort());
   for (const line of attempts) {
-    expect(line).toMatchObject({ ...ids, webhook_id: hook.id, ms: expect.any(Number) });
+    expect(line).toMatchObject({ ...ids, webhook_id: encodeId('whk', hook.id), ms: expect.any(Number) });
     expect(line).toHaveProperty('error', line['status_code'] === 204 ? null : 'http_status');
   }
 });
