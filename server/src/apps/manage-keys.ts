@@ -6,7 +6,15 @@ import { type Sql, type Tx, transaction } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
 import type { KeyScope } from './caller.ts';
 import { mintKey } from './key.ts';
-import { countActiveKeys, revokeKey as endKey, expireKey, findKey, insertKey, type KeyRecord } from './queries.ts';
+import {
+  countActiveKeys,
+  revokeKey as endKey,
+  expireKey,
+  findKey,
+  insertKey,
+  type KeyRecord,
+  lockApp,
+} from './queries.ts';
 
 /** Keys of one scope that work at the same time. */
 export const activeKeysMax = 20;
@@ -39,7 +47,8 @@ export async function createKey({ sql, clock }: KeyDeps, key: KeyToMake): Promis
 
 /** `createKey` inside a transaction of the caller's. */
 export async function addKey({ tx, clock }: { tx: Tx; clock: Clock }, key: KeyToMake): Promise<NewKey> {
-  // Counting locks the app's row, so racing requests count each other.
+  // Racing requests count each other.
+  await lockApp(tx, key.appId);
   if ((await countActiveKeys(tx, clock, key.appId, key.scope)) >= activeKeysMax) {
     const message = `An app has at most ${activeKeysMax} active ${key.scope} keys: revoke one first.`;
     throw invalid([{ path: ['scope'], code: 'too_big', message }]);

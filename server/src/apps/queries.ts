@@ -115,9 +115,13 @@ export async function listKeys(tx: Tx, appId: Uuid): Promise<KeyRecord[]> {
     FROM keys WHERE app_id = ${appId} ORDER BY created_at, id`;
 }
 
-/** How many keys of a scope work now; the row of the app is locked, so racing creations count each other. */
-export async function countActiveKeys(tx: Tx, clock: Clock, appId: Uuid, scope: KeyScope): Promise<number> {
+/** Holds an app's row until the transaction ends: what it may have so many of is made by one after the other. */
+export async function lockApp(tx: Tx, appId: Uuid): Promise<void> {
   await tx`SELECT 1 FROM apps WHERE id = ${appId} FOR UPDATE`;
+}
+
+/** How many keys of a scope work now. Where the caller holds the app's row, racing creations count each other. */
+export async function countActiveKeys(tx: Tx, clock: Clock, appId: Uuid, scope: KeyScope): Promise<number> {
   const [row] = await tx<{ count: number }[]>`
     SELECT count(*) AS count FROM keys
     WHERE app_id = ${appId} AND scope = ${scope} AND revoked_at IS NULL

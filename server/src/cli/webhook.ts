@@ -179,9 +179,11 @@ async function rotate(text: string, finishAt: string | undefined, isDual: boolea
 
 async function finish(text: string): Promise<Answer> {
   return withWebhook(text, async ({ sql }, webhook) => {
-    if (!(await finishRotation({ sql }, webhook))) throw new CommandError('No new secret is pending.');
+    const isFinished = await finishRotation({ sql }, webhook);
+    const stored = await getStored(sql, webhook.id);
+    if (!isFinished) throw new CommandError('No new secret is pending.');
     return {
-      document: present(await getStored(sql, webhook.id), null),
+      document: present(stored, null),
       text: 'The new secret alone signs; the old one is gone.',
     };
   });

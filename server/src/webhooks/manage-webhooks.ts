@@ -1,6 +1,7 @@
 // What an operator does to webhooks: make, enable, disable, delete, rotate the secret, test. Secrets are shown once, by the
 // operation that makes them.
-import { type Issue, invalid } from '../platform/api-error.ts';
+import { lockApp } from '../apps/queries.ts';
+import { type Issue, invalid, notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, transaction } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
@@ -49,7 +50,12 @@ export async function createWebhook(
   const secret = makeSecret();
   const sealed = sealSecret(seal, { appId, id }, secret);
   const webhook = { appId, id, endpoint: address, events: kinds, secret: sealed };
-  if (await insertWebhook(sql, clock, webhook, webhooksMax)) return { id, secret };
+  const isMade = await transaction(sql, async (tx) => {
+    // Whoever comes at the same time waits, and counts this one.
+    await lockApp(tx, appId);
+    return insertWebhook(tx, clock, webhook, webhooksMax);
+  });
+  if (isMade) return { id, secret };
   throw invalid([{ path: [], code: 'too_big', message: `An app has at most ${webhooksMax} webhooks.` }]);
 }
 
@@ -98,7 +104,8 @@ const finishDaysMax = 30;
 
 /**
  * A new secret, pending: the one that signs now signs until `finishAt`, or until the rotation is finished by hand. That is the pending
- * one of a rotation whose time has come, whether or not its row says so yet: it is never the one to be replaced.
+ * one of a rotation whose time has come, whether or not its row says so yet: it is never the one to be replaced. Throws the 404 for a webhook
+ * that is gone: nothing would ever be signed with its secret.
  */
 export async function rotateSecret(
   { sql, clock, seal }: ManageDeps,
@@ -115,7 +122,8 @@ export async function rotateSecret(
   const { appId, id } = webhook;
   await transaction(sql, async (tx) => {
     const stored = await lockWebhook(tx, appId, id);
-    if (stored && hasFinished(stored, clock)) await updateSecret(tx, appId, id, stored.pendingSecret);
+    if (!stored) throw notFound();
+    if (hasFinished(stored, clock)) await updateSecret(tx, appId, id, stored.pendingSecret);
     await updatePendingSecret(tx, clock, appId, id, { secret: sealed, finishAt, isDual });
   });
   return secret;

@@ -10,6 +10,7 @@ import {
   enableWebhook,
   finishDueRotations,
   finishRotation,
+  removeWebhook,
   rotateSecret,
   testWebhook,
 } from '../../src/webhooks/manage-webhooks.ts';
@@ -320,6 +321,74 @@ async function untilWaiting(count: number): Promise<void> {
     if (waiting.length >= count) return;
   }
 }
+
+describe('the webhooks of an app', () => {
+  const endpoint = 'https://hooks.shop.example/';
+  const race = async (appId: string, racers: number): Promise<number> => {
+    const ends = await Promise.allSettled(
+      Array.from({ length: racers }, () => createWebhook(deps, rules, { appId, endpoint, events: [] })),
+    );
+    for (const end of ends) {
+      if (end.status === 'rejected') expect(end.reason).toMatchObject({ code: 'validation_failed' });
+    }
+    return ends.filter(({ status }) => status === 'fulfilled').length;
+  };
+
+  it('are ten at the most, however many are made at the same time, and those of another app do not count', async () => {
+    const [app, other] = [await t.newApp(), await t.newApp()];
+    expect(await Promise.all([race(app.id, 30), race(other.id, 4)])).toEqual([10, 4]);
+    const made = await listWebhooks(t.sql, app.id);
+    expect(made).toHaveLength(10);
+    // As many may be made again as were deleted, whichever comes first.
+    const [deleted] = await Promise.all(made.slice(0, 3).map((webhook) => removeWebhook(deps, webhook)));
+    expect(deleted).toBeUndefined();
+    expect(await race(app.id, 30)).toBe(3);
+    expect(await listWebhooks(t.sql, app.id)).toHaveLength(10);
+  });
+
+  it('are gone whatever is done to them as they are deleted, and nothing of them comes back', async () => {
+    const shop = await newShop();
+    const hook = await shop.hook();
+    const rotation = { finishAt: null, isDual: true };
+    let rotated: Promise<unknown> | undefined;
+    // Both have read the webhook and wait for its row, in this order.
+    await transaction(t.sql, async (tx) => {
+      await lockWebhook(tx, shop.app.id, shop.id);
+      const deleted = removeWebhook(deps, hook);
+      await untilWaiting(1);
+      rotated = Promise.all([rotateSecret(deps, hook, rotation).catch((error: unknown) => error), deleted]);
+      await untilWaiting(2);
+    });
+    expect(await rotated).toEqual([expect.objectContaining({ code: 'not_found' }), undefined]);
+    expect(await finishRotation(deps, hook)).toBe(false);
+    await disableWebhook(deps, hook);
+    await enableWebhook(deps, hook);
+    expect(await findWebhook(t.sql, shop.id)).toBeUndefined();
+  });
+
+  it('end enabled or disabled, with one secret pending at the most, whatever many do to one at the same time', async () => {
+    const shop = await newShop();
+    const hook = await shop.hook();
+    const made = await Promise.all(
+      Array.from({ length: 10 }, async (_, i) => {
+        if (i % 2 === 0) await disableWebhook(deps, hook);
+        else await enableWebhook(deps, hook);
+        return rotateSecret(deps, hook, { finishAt: null, isDual: false });
+      }),
+    );
+    await enableWebhook(deps, hook);
+    expect(await finishRotation(deps, hook)).toBe(true);
+    const secrets = [shop.secret, ...made];
+    await shop.send(1);
+    await shop.receiver.count(1);
+    const [request] = shop.receiver.received;
+    const verifying = secrets.filter((secret) => request && shop.receiver.verifies(request, [secret], t.clock.nowMs()));
+    // The last of them, and no other.
+    expect(verifying).toHaveLength(1);
+    expect(verifying).not.toEqual([shop.secret]);
+    await t.workers.idle();
+  });
+});
 
 describe('a rotation of the secret', () => {
   const signed = async (shop: Shop, secrets: readonly string[]): Promise<boolean[]> => {
