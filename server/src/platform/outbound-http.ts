@@ -2,6 +2,7 @@
 // Kept-alive sockets per origin. A failure is data, never an exception.
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, type RequestOptions, request as startRequest } from 'node:https';
+import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { type BodyLimits, CappedBody } from './capped-body.ts';
 import { LookupNotBegunError } from './name-lookups.ts';
@@ -69,18 +70,45 @@ export const answerBodyLimits: BodyLimits = { readMax: 8_192, keepMax: 4_096 };
 /** Shorter than what servers usually allow, so that a socket they have just closed is rarely taken for a request. */
 const idleMs = 4_000;
 
+/** Idle connections to all hosts together: each has its buffers. The one that has been idle longest goes first. */
+const idleMostUsual = 512;
+
 type PooledOptions = RequestOptions & { readonly pool?: string };
 
 class GuardedAgent extends Agent {
   readonly #sockets: OutboundSockets;
+  readonly #idleMax: number;
+  /** Longest first. */
+  readonly #idle = new Set<Duplex>();
 
-  constructor(sockets: OutboundSockets, socketsMax: number) {
+  constructor(sockets: OutboundSockets, socketsMax: number, idleMax: number) {
     super({ keepAlive: true, maxSockets: socketsMax, maxFreeSockets: socketsMax, scheduling: 'lifo', timeout: idleMs });
     this.#sockets = sockets;
+    this.#idleMax = idleMax;
   }
 
   override createConnection(options: RequestOptions): TLSSocket {
-    return this.#sockets.open({ host: options.host ?? '', port: Number(options.port) }, ['http/1.1']);
+    const socket = this.#sockets.open({ host: options.host ?? '', port: Number(options.port) }, ['http/1.1']);
+    socket.once('close', () => this.#idle.delete(socket));
+    return socket;
+  }
+
+  override keepSocketAlive(socket: Duplex): boolean {
+    // The types leave out the answer.
+    const isKept = (super.keepSocketAlive(socket) as unknown) !== false;
+    if (!isKept) return false;
+    const [longest] = this.#idle;
+    if (longest && this.#idle.size >= this.#idleMax) {
+      this.#idle.delete(longest);
+      longest.destroy();
+    }
+    this.#idle.add(socket);
+    return true;
+  }
+
+  override reuseSocket(socket: Duplex, request: ClientRequest): void {
+    this.#idle.delete(socket);
+    super.reuseSocket(socket, request);
   }
 
   override getName(options: PooledOptions = {}): string {
@@ -88,10 +116,10 @@ class GuardedAgent extends Agent {
   }
 }
 
-export function createOutboundHttp(sockets: OutboundSockets): OutboundHttp {
+export function createOutboundHttp(sockets: OutboundSockets, idleMax = idleMostUsual): OutboundHttp {
   const agents = new Map<number, GuardedAgent>();
   const agentFor = (socketsMax: number) => {
-    const agent = agents.get(socketsMax) ?? new GuardedAgent(sockets, socketsMax);
+    const agent = agents.get(socketsMax) ?? new GuardedAgent(sockets, socketsMax, idleMax);
     agents.set(socketsMax, agent);
     return agent;
   };

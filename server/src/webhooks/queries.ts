@@ -27,7 +27,7 @@ const webhookColumns = (tx: Tx): Fragment => tx`
   w.app_id, w.id, w.endpoint, w.events, w.state, w.failures, w.in_flight_max, w.is_probing, w.secret, w.pending_secret,
   w.pending_since, w.finish_at, w.is_dual, w.last_test, w.created_at`;
 
-/** Stores a webhook, unless the app has as many as it may: then false. */
+/** Stores a webhook, unless the app has as many as it may: then false. The caller holds the app's row, so the number is exact. */
 export async function insertWebhook(
   tx: Tx,
   clock: Clock,
@@ -181,9 +181,13 @@ export async function insertEvents(
  * Takes webhooks that may be called and have something to tell, after `afterId` in a circle: one with a million events delays no
  * other's one. Holds their rows, which others skip. Whether there is room is looked at as it was when the statement began: how
  * much there is, `claimEvents` finds out once the row is held. What is under way is counted only where something is due: of
- * thousands of webhooks most have nothing to tell.
+ * thousands of webhooks most have nothing to tell. `without`: those that the caller has no room for.
  */
-export async function lockNextWebhooks(tx: Tx, clock: Clock, afterId: Uuid, limit: number): Promise<StoredWebhook[]> {
+export async function lockNextWebhooks(
+  tx: Tx,
+  clock: Clock,
+  { afterId, without, limit }: { afterId: Uuid; without: readonly Uuid[]; limit: number },
+): Promise<StoredWebhook[]> {
   const nextOf = (kind: Fragment): Fragment => tx`
     LATERAL (SELECT e.due_at FROM webhook_events e
       WHERE e.app_id = w.app_id AND e.webhook_id = w.id AND ${kind} ORDER BY e.due_at, e.id LIMIT 1)`;
@@ -196,7 +200,7 @@ export async function lockNextWebhooks(tx: Tx, clock: Clock, afterId: Uuid, limi
         WHERE e.app_id = w.app_id AND e.webhook_id = w.id AND e.claim_id IS NOT NULL AND e.due_at > ${clock.now}
           AND (fresh.due_at <= ${clock.now} OR replayed.due_at <= ${clock.now})) AS under_way
     WHERE w.state = 'enabled' AND a.suspended_at IS NULL AND (w.paused_until IS NULL OR w.paused_until <= ${clock.now})
-      AND w.in_flight_max > under_way.requests
+      AND w.id <> ALL(${without as Uuid[]}::uuid[]) AND w.in_flight_max > under_way.requests
       AND (fresh.due_at <= ${clock.now}
         OR (replayed.due_at <= ${clock.now} AND greatest(w.in_flight_max / 2, 1) > under_way.replays))
     ORDER BY (w.id <= ${afterId}::uuid), w.id LIMIT ${limit} FOR UPDATE OF w SKIP LOCKED`;
@@ -219,7 +223,7 @@ export interface ClaimedEvent {
 }
 
 /**
- * Claims due events of a webhook whose row is held, as many as its window has room for: those that have just happened first, oldest
+ * Claims due events of a webhook whose row is held, as many as its window has room for and up to a limit: those that have just happened first, oldest
  * first, and replays in the room that they leave, in half of the window at the most, so that what happens meanwhile always finds
  * some. What is under way is counted by this statement, which began when the row was held already: no claim of another process can
  * have come in between (R-24). An event whose holder died is due like any other.
@@ -228,7 +232,7 @@ export async function claimEvents(
   tx: Tx,
   clock: Clock,
   webhook: { appId: Uuid; id: Uuid; inFlightMax: number },
-  claim: { id: Uuid; leaseMs: number },
+  claim: { id: Uuid; leaseMs: number; limit: number },
 ): Promise<ClaimedEvent[]> {
   const { appId, id, inFlightMax } = webhook;
   const replaysMax = Math.max(1, Math.floor(inFlightMax / 2));
@@ -252,7 +256,7 @@ export async function claimEvents(
           ORDER BY r.due_at, r.id LIMIT greatest(0, ${replaysMax}::int - ${underWay(tx`c.is_replay`)}))
         ) AS due
         ORDER BY due.is_replay, due.due_at, due.id
-        LIMIT greatest(0, ${inFlightMax}::int - ${underWay(tx`true`)})))
+        LIMIT least(${claim.limit}::int, greatest(0, ${inFlightMax}::int - ${underWay(tx`true`)}))))
       RETURNING e.id, e.kind, e.message_id, e.device_id, e.channel, e.at, e.error_code, e.details, e.attempts, e.is_replay
     )
     SELECT t.*, m.metadata FROM taken t LEFT JOIN messages m ON m.app_id = ${webhook.appId} AND m.id = t.message_id

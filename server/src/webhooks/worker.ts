@@ -12,6 +12,7 @@ import { eventBody } from './event-body.ts';
 import { type PostDeps, type PostResult, postEvent } from './post-event.ts';
 import { type ClaimedEvent, claimEvents, lockNextWebhooks, type StoredWebhook } from './queries.ts';
 import { createAttemptRecorder, type RecordDeps } from './record-attempts.ts';
+import { RequestPlaces } from './request-places.ts';
 import { openSecrets } from './secrets.ts';
 import { type StoredSecrets, signingSecrets } from './signature.ts';
 import { kindOfNumber } from './webhook.ts';
@@ -26,8 +27,6 @@ export interface WebhookDeps extends RecordDeps, PostDeps {
   readonly channelOfNumber: (channel: number) => string;
 }
 
-/** Under way at once in a process. Each waits at most for its own endpoint, and a dead one has at most ten of them. */
-const requestsMax = 2_000;
 /** A claim looks at all webhooks, so it takes more than one. */
 const webhooksPerClaim = 16;
 const pollMs = 250;
@@ -52,11 +51,11 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
   const recorder = createAttemptRecorder(deps);
   let lastId = firstId;
   let isStopping = false;
-  let underWay = 0;
+  const places = new RequestPlaces();
   let hadFew = false;
 
   const deliver = async (claim: Claim, secrets: OpenedSecrets, event: ClaimedEvent): Promise<void> => {
-    underWay++;
+    places.take(claim.webhook.id);
     try {
       const result = await attempt(deps, claim.webhook, secrets, event);
       await failpoint('webhook.after_response');
@@ -66,7 +65,7 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
       // The event is due again when the claim's lease has run out.
       deps.log.error({ err: error, webhook_id: claim.webhook.id }, 'webhook attempt not recorded');
     } finally {
-      underWay--;
+      places.giveBack(claim.webhook.id);
       // Its place is free: there may be more for it.
       loop.wake();
     }
@@ -78,10 +77,10 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
     turnsMax: Number.POSITIVE_INFINITY,
     pollMs,
     log: deps.log,
-    isPaused: () => isStopping || underWay >= requestsMax || deps.isPaused(),
+    isPaused: () => isStopping || places.areTaken || deps.isPaused(),
     async claim() {
       if (hadFew) await pause(gatherMs);
-      const { claims, nextId } = await claimNext(deps, lastId);
+      const { claims, nextId } = await claimNext(deps, places, lastId);
       const many = claims.reduce((sum, { events }) => sum + events.length, 0);
       hadFew = many > 0 && many < fewEvents;
       lastId = nextId;
@@ -109,15 +108,20 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
   };
 }
 
-async function claimNext({ sql, clock }: WebhookDeps, afterId: Uuid): Promise<{ claims: Claim[]; nextId: Uuid }> {
+async function claimNext(
+  { sql, clock }: WebhookDeps,
+  places: RequestPlaces,
+  afterId: Uuid,
+): Promise<{ claims: Claim[]; nextId: Uuid }> {
   const id = mintUuid(clock.nowMs());
   return transaction(sql, async (tx) => {
-    const webhooks = await lockNextWebhooks(tx, clock, afterId, webhooksPerClaim);
+    const webhooks = await lockNextWebhooks(tx, clock, { afterId, without: places.full(), limit: webhooksPerClaim });
+    const free = places.free(webhooks.map((webhook) => webhook.id));
     // Pipelined: one way to the database and back for all of them.
     const claims = await Promise.all(
-      webhooks.map(async (webhook) => ({
+      webhooks.map(async (webhook, i) => ({
         ...{ id, webhook },
-        events: await claimEvents(tx, clock, webhook, { id, leaseMs }),
+        events: await claimEvents(tx, clock, webhook, { id, leaseMs, limit: free[i] ?? 0 }),
       })),
     );
     return { claims: claims.filter(({ events }) => events.length > 0), nextId: webhooks.at(-1)?.id ?? afterId };

@@ -196,6 +196,24 @@ describe('connections', () => {
     expect(server.connections).toBe(3);
   });
 
+  test('at rest are no more than allowed over all pools: the one that rested longest goes', async () => {
+    const server = await serve();
+    const http = createOutboundHttp(createOutboundSockets(createAddressGuard({ exceptions })), 2);
+    onTestFinished(() => http.close());
+    // Each line: the connections that these pools have used.
+    for (const [pools, connections] of [
+      ['a b a', [0, 1, 0]],
+      ['c', [2]],
+      ['a c', [0, 2]],
+      ['b', [3]],
+      ['c b', [2, 3]],
+    ] as const) {
+      const before = server.seen.length;
+      for (const pool of pools.split(' ')) await http.request(post(server.port, { pool }));
+      expect(server.seen.slice(before).map(({ connection }) => connection)).toEqual(connections);
+    }
+  });
+
   test('a connection that the peer closed is not repeated in secret', async () => {
     const server = await serve();
     const http = client();

@@ -120,7 +120,7 @@ describe('R-24 several sets of loops, as several processes have them', () => {
       transaction(t.sql, async (tx) => {
         await lockWebhook(tx, hook.appId, hook.id);
         // What another process read of the webhook before: a window of ten, and nothing under way.
-        const claimId = { id: randomUUID() as Uuid, leaseMs };
+        const claimId = { id: randomUUID() as Uuid, leaseMs, limit: 64 };
         return (await claimEvents(tx, t.clock, { ...hook, inFlightMax: 10 }, claimId)).length;
       });
     expect(await Promise.all([claim(), claim(), claim()])).toEqual(expect.arrayContaining([10, 0, 0]));

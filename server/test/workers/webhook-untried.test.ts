@@ -29,7 +29,7 @@ it('R-27 an attempt whose lookup was never begun is no failure: the event waits,
   ]);
   const attempt = async (isUntried: boolean) => {
     const claimId = mintUuid();
-    const claim = { id: claimId, leaseMs: 20_000 };
+    const claim = { id: claimId, leaseMs: 20_000, limit: 64 };
     const [claimed] = await transaction(t.sql, (tx) => claimEvents(tx, t.clock, before, claim));
     if (!claimed) throw new Error('nothing is due');
     const failed = { statusCode: null, error: 'dns_error', durationMs: 2_000, retryAfterMs: null } as const;
