@@ -165,7 +165,7 @@ CREATE TABLE batches (
   id uuid NOT NULL,
   app_id uuid NOT NULL,
   message_id uuid NOT NULL,
-  device_ids uuid[] NOT NULL,
+  device_ids uuid[] STORAGE EXTERNAL NOT NULL,
   size integer NOT NULL,
   state text COLLATE "C" NOT NULL,
   queued_at timestamp with time zone NOT NULL,

@@ -19,9 +19,10 @@ export async function describeSchema(sql: Sql): Promise<string> {
     const columns = await sql<{ line: string }[]>`
       SELECT a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
         || coalesce((SELECT ' COLLATE ' || quote_ident(l.collname) FROM pg_collation l WHERE l.oid = a.attcollation AND l.collname <> 'default'), '')
+        || CASE WHEN a.attstorage = 'e' AND t.typstorage <> 'e' THEN ' STORAGE EXTERNAL' ELSE '' END
         || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END
         || coalesce(' DEFAULT ' || pg_get_expr(d.adbin, d.adrelid), '') AS line
-      FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+      FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
       WHERE a.attrelid = ${table.oid} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`;
     // Since 18 a NOT NULL is a constraint, too: it stands with its column.
     const constraints = await sql<{ line: string }[]>`

@@ -1,4 +1,5 @@
 // SQL of the fan-out: an audience becomes batches of device ids.
+import { bareArray } from '../platform/array-text.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Fragment, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -60,18 +61,22 @@ export async function insertBatches(tx: Tx, clock: Clock, plan: BatchPlan): Prom
   const { appId, messageId, batchIds, predicate, window, own, perSecond } = plan;
   const due = dueOf(tx, clock, window);
   const [row] = await tx<FannedOut[]>`
-    WITH picked AS MATERIALIZED (
-      SELECT a.device_id, a.platform ${due.columns},
-        (row_number() OVER (${due.partition} ORDER BY a.device_id) - 1) / ${batchSizeOf(perSecond)} AS piece
-      FROM audience a ${due.join} WHERE ${predicate}
-    ), parts AS (
+    WITH parts AS MATERIALIZED (
       SELECT row_number() OVER (ORDER BY ${due.groups} piece) AS part, ${due.groups}
-        array_agg(device_id ORDER BY device_id) AS device_ids, count(*)::int AS size
-      FROM picked GROUP BY ${due.groups} piece
+        array_agg(device_id ORDER BY device_id) AS device_ids, count(*)::int AS size,
+        count(*) FILTER (WHERE platform = 'web') AS web,
+        count(*) FILTER (WHERE platform = 'ios') AS ios,
+        count(*) FILTER (WHERE platform = 'android') AS android
+      FROM (
+        SELECT a.device_id, a.platform ${due.columns},
+          (row_number() OVER (${due.partition} ORDER BY a.device_id) - 1) / ${batchSizeOf(perSecond)} AS piece
+        FROM audience a ${due.join} WHERE ${predicate}
+      ) picked
+      GROUP BY ${due.groups} piece
     ), ids AS (
-      SELECT id, part FROM unnest(${batchIds as Uuid[]}::uuid[]) WITH ORDINALITY AS minted (id, part)
+      SELECT id, part FROM unnest(${bareArray(batchIds)}::uuid[]) WITH ORDINALITY AS minted (id, part)
     ), claim AS (
-      SELECT CASE WHEN count(*) <= ${own?.devicesMax ?? null}::int THEN ${own?.claimId ?? null}::uuid END AS id FROM picked
+      SELECT CASE WHEN coalesce(sum(size), 0) <= ${own?.devicesMax ?? null}::int THEN ${own?.claimId ?? null}::uuid END AS id FROM parts
     ), made AS (
       INSERT INTO batches (id, app_id, message_id, device_ids, size, state, queued_at, due_at, expires_at, available_at, claim_id, claims,
         per_second, skip_reason)
@@ -84,12 +89,9 @@ export async function insertBatches(tx: Tx, clock: Clock, plan: BatchPlan): Prom
       WHERE (SELECT count(*) FROM parts) <= ${batchIds.length}::int
       RETURNING 1
     )
-    SELECT (SELECT count(*) FROM parts)::int AS batches, (SELECT max(${due.at}) FROM parts) AS last_due_at,
-      (SELECT id IS NOT NULL FROM claim) AS is_own,
-      count(*) FILTER (WHERE platform = 'web')::int AS web,
-      count(*) FILTER (WHERE platform = 'ios')::int AS ios,
-      count(*) FILTER (WHERE platform = 'android')::int AS android
-    FROM picked`;
+    SELECT count(*)::int AS batches, max(${due.at}) AS last_due_at, (SELECT id IS NOT NULL FROM claim) AS is_own,
+      coalesce(sum(web), 0)::int AS web, coalesce(sum(ios), 0)::int AS ios, coalesce(sum(android), 0)::int AS android
+    FROM parts`;
   return row ?? { web: 0, ios: 0, android: 0, batches: 0, lastDueAt: null, isOwn: true };
 }
 

@@ -3,6 +3,7 @@
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
+import { batchSizeOf } from './batch.ts';
 import { type BatchPlan, insertBatches } from './fan-out-queries.ts';
 
 export interface FanOut {
@@ -14,16 +15,19 @@ export interface FanOut {
   readonly lastDueAt: Date | null;
 }
 
-/** Batch ids are minted before their number is known: enough for most sends, and for the second try as many as it takes. */
-const batchesGuess = 16;
+/** Batch ids are minted before their number is known. So many cost nothing, and these cost a thousandth of what they are for. */
+const batchesGuess = { least: 16, most: 1_024 };
 const triesMax = 5;
 
+/** `devicesGuess`: how many there will hardly be more of. Where there are more, the audience is gone through twice. */
 export async function fanOut(
   deps: { readonly tx: Tx; readonly clock: Clock },
-  plan: Omit<BatchPlan, 'batchIds'>,
+  plan: Omit<BatchPlan, 'batchIds'> & { readonly devicesGuess: number },
 ): Promise<FanOut & { readonly isOwn: boolean }> {
   const { tx, clock } = deps;
-  for (let count = batchesGuess, tries = 1; tries <= triesMax; tries++) {
+  const guess = Math.ceil(plan.devicesGuess / batchSizeOf(plan.perSecond));
+  let count = Math.min(Math.max(guess, batchesGuess.least), batchesGuess.most);
+  for (let tries = 1; tries <= triesMax; tries++) {
     const batchIds = mintBatchIds(clock.nowMs(), count);
     const made = await insertBatches(tx, clock, { ...plan, batchIds });
     if (made.batches <= batchIds.length) {

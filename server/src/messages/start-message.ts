@@ -46,7 +46,8 @@ export async function startMessage(
   const resolved = await resolveAudience(tx, appId, audience, excludeSegmentId);
   const context = { tx, clock, appId };
   const predicate = audiencePredicate(context, resolved);
-  const made = await fanOut({ tx, clock }, { appId, messageId: id, predicate, window, own, perSecond });
+  const devicesGuess = devicesGuessOf(audience);
+  const made = await fanOut({ tx, clock }, { appId, messageId: id, predicate, window, own, perSecond, devicesGuess });
   const unmatched = await countUnmatched(context, resolved, made.accepted);
   const charge = chargeOf(clock, plan, made.accepted);
   const lastDueAt = window.dueAt && (made.lastDueAt ?? window.dueAt);
@@ -62,4 +63,13 @@ export async function startMessage(
     expiresAt,
   });
   return { accepted: made.accepted, isOwn: made.isOwn, charge, expiresAt };
+}
+
+/** Few have more. */
+const devicesOfApp = 1_000_000;
+const devicesOfUser = 3;
+
+function devicesGuessOf(audience: Audience): number {
+  if ('device_ids' in audience) return audience.device_ids.length;
+  return 'external_ids' in audience ? audience.external_ids.length * devicesOfUser : devicesOfApp;
 }
