@@ -183,9 +183,14 @@ const copyFrom = 32;
 async function writeDeliveries(tx: Tx, batchId: Uuid, items: readonly OutcomeItem[]): Promise<void> {
   const rowsOf = (some: readonly OutcomeItem[]): DeliveryRow[] => some.map((item) => item.row);
   if (items.length < copyFrom) return upsertDeliveries(tx, batchId, rowsOf(items));
-  await copyDeliveries(tx, batchId, rowsOf(items.filter((item) => item.isNew)));
+  // In the order of the key: pages of the index are filled one after the other, and not split again and again.
+  await copyDeliveries(tx, batchId, rowsOf(items.filter((item) => item.isNew)).sort(byDevice));
   const known = items.filter((item) => !item.isNew);
   if (known.length > 0) await upsertDeliveries(tx, batchId, rowsOf(known));
+}
+
+function byDevice(one: DeliveryRow, other: DeliveryRow): number {
+  return one.deviceId < other.deviceId ? -1 : 1;
 }
 
 const reasonLengthMax = 200;
