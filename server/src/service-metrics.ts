@@ -1,7 +1,7 @@
 // What a process counts of its work, under the names that docs/metrics.md lists, and what an API reads from the database beside
 // it. No label has values that grow without bound, but for the webhook's id; none tells a secret, an address or a person.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { MessageLedger } from './delivery/message-ledger.ts';
+import type { OutcomeCounts } from './delivery/message-ledger.ts';
 import type { AcceptMessage } from './messages/accept-message.ts';
 import { countScheduled, listConnections, listOutboxStates, readQueueState } from './metrics-queries.ts';
 import type { Clock } from './platform/clock.ts';
@@ -16,8 +16,8 @@ export interface ServiceMetrics {
   noteAttempt(webhookId: Uuid, result: { error: string | null; durationMs: number }): void;
   /** Outcomes were committed so long after they were due to be. */
   noteFlush(ms: number): void;
-  /** The same ledger, and what passes it is counted. */
-  countOutcomes(ledger: MessageLedger): MessageLedger;
+  /** These outcomes were committed; `hasEnded`: with them the last of a message. */
+  noteOutcomes(counts: OutcomeCounts, hasEnded: boolean): void;
   /** The same operation, and what it accepts is counted. */
   countAccepted(accept: AcceptMessage): AcceptMessage;
   snapshot(): FamilySnapshot[];
@@ -97,20 +97,15 @@ export function createServiceMetrics(name: string): ServiceMetrics {
       attemptSeconds([webhook], durationMs / 1000);
     },
     noteFlush: (ms) => flushes([], Math.max(0, ms) / 1000),
-    countOutcomes: (ledger) => ({
-      ...ledger,
-      async advance(tx, appId, messageId, counts) {
-        const progress = await ledger.advance(tx, appId, messageId, counts);
-        for (const [channel, byOutcome] of counts.byChannel) {
-          for (const outcome of ['sent', 'failed', 'skipped'] as const) {
-            if (byOutcome[outcome] > 0) deliveries([channel, outcome], byOutcome[outcome]);
-          }
+    noteOutcomes(counts, hasEnded) {
+      for (const [channel, byOutcome] of counts.byChannel) {
+        for (const outcome of ['sent', 'failed', 'skipped'] as const) {
+          if (byOutcome[outcome] > 0) deliveries([channel, outcome], byOutcome[outcome]);
         }
-        for (const [code, count] of Object.entries(counts.byCode)) codes([code], count);
-        if (progress.isComplete) finished([]);
-        return progress;
-      },
-    }),
+      }
+      for (const [code, count] of Object.entries(counts.byCode)) codes([code], count);
+      if (hasEnded) finished([]);
+    },
     countAccepted: (accept) => async (caller, plan, request, idempotencyKey) => {
       const message = await accept(caller, plan, request, idempotencyKey);
       if (!message.isReplay) accepted([]);

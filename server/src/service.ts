@@ -21,6 +21,7 @@ import { channelOfNumber } from './delivery/delivery.ts';
 import { createFlushPace, type FlushPace } from './delivery/flush-pace.ts';
 import { createLanes } from './delivery/lanes.ts';
 import { createLeases } from './delivery/leases.ts';
+import type { MessageLedger } from './delivery/message-ledger.ts';
 import { createMessageWatches } from './delivery/message-watch.ts';
 import { batchesChannel } from './delivery/queries.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
@@ -102,12 +103,6 @@ export interface Service {
   close(): Promise<void>;
 }
 
-/**
- * A process that is stopped in the middle of a transaction holds rows that others wait for, and with those rows their leases: it
- * must end long before a lease does (R-04).
- */
-const silenceMsMax = 4000;
-
 /** For statements over an audience, in each process. */
 const audienceConnections = 3;
 
@@ -134,9 +129,14 @@ interface DatabaseLimits extends Pick<PoolOptions, 'answers'> {
    * service is back after a silent loss (R-06).
    */
   readonly shortMs: number;
+  /**
+   * A process that is stopped in the middle of a transaction holds rows that others wait for, and with those rows their leases: it
+   * must end long before a lease does (R-04).
+   */
+  readonly silenceMs: number;
 }
 
-const databaseLimits: DatabaseLimits = { waitMs: 1000, shortMs: 7000 };
+const databaseLimits: DatabaseLimits = { waitMs: 1000, shortMs: 7000, silenceMs: 4000 };
 
 /** A bucket's row is locked for well under a millisecond: who waits for a second waits for a database that is not well. */
 const limiterPool = {
@@ -151,8 +151,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   // Pools by how long their work may take, so that nothing long stands in front of anything short (design 1): pipelined reads,
   // short transactions, statements over an audience, and the send's own claims, leases and flushes, which nothing may delay.
   // What a caller waits for is refused when it finds no connection within a second (R-85); what is sent waits.
-  const { waitMs, shortMs, answers } = { ...databaseLimits, ...options.databaseLimits };
-  const pool = { url: databaseUrl, silenceMsMax, ...(answers && { answers }) };
+  const { waitMs, shortMs, silenceMs, answers } = { ...databaseLimits, ...options.databaseLimits };
+  const pool = { url: databaseUrl, silenceMsMax: silenceMs, ...(answers && { answers }) };
   const open = (name: string, connectionsMax: number, statementTimeoutMs: number, isOverAudience = false): Sql =>
     openPool({ ...pool, connectionsMax, name: `carillon ${name}`, statementTimeoutMs, waitMs, isOverAudience });
   const openPatient = (name: string, connectionsMax: number, hasSteadyPlans = false): Sql =>
@@ -164,6 +164,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const indexSql = openPool({ ...pool, connectionsMax: 1, name: 'carillon indexes', statementTimeoutMs: 0 });
   const countSql = open('counts', countConnections, 60_000, true);
   const sendSql = openPatient('send', 5, true);
+  // What outcomes say of credentials is written where processes wait for each other: no flush stands behind that.
+  const verdictSql = openPatient('verdicts', 2, true);
   // Used by workers only: no endpoint's answers wait for a send's commits, and none of those for them.
   const webhookSql = openPatient('webhooks', 3);
   // The rate limiter stands before every other statement of a request, and waits for none of them.
@@ -223,11 +225,12 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     fcmTokenUrl: config.fcmTokenUrl,
   });
 
-  const ledger = metrics.countOutcomes({
+  const ledger: MessageLedger = {
     find: findMessageToSend,
     isSending: (ofSql, appId, messageId) => isStillSending({ sql: ofSql, clock }, appId, messageId),
-    advance: (tx, appId, messageId, counts) => advanceMessage(tx, clock, appId, messageId, counts),
-  });
+    advance: (tx, appId, messageId, counts, endsBatch) =>
+      advanceMessage(tx, clock, appId, messageId, counts, endsBatch),
+  };
   await pauseWhereMoved(sql);
   let workers: Workers | undefined;
   const pause = await watchPause({ sql, log, onResume: () => workers?.wake() });
@@ -249,6 +252,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     forms: createAnswerForms({ sql: sendSql }),
     ledger,
     flushPace,
+    noteOutcomes: metrics.noteOutcomes,
+    verdictSql,
     senders,
     lanes: createLanes(() => clock.nowMs()),
     random: Math.random,
@@ -403,7 +408,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       pause.stop();
       await listener.stop();
       await Promise.all(Object.values(senders).map((sender) => sender.close()));
-      const pools = [sql, txSql, workSql, indexSql, countSql, sendSql, webhookSql, limitSql];
+      const pools = [sql, txSql, workSql, indexSql, countSql, sendSql, verdictSql, webhookSql, limitSql];
       await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
     },
   };

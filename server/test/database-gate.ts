@@ -13,11 +13,14 @@ export interface DatabaseGate {
   shut(): Promise<void>;
   open(): Promise<void>;
   freeze(): void;
+  /** Frozen on one side: what the service says comes through, and no answer does. */
+  freezeAnswers(): void;
   thaw(): void;
 }
 
 export function createDatabaseGate(): DatabaseGate {
   const sockets = new Set<Socket>();
+  const answering = new Set<Socket>();
   let connectToDatabase: () => Socket;
   let server: Server;
   let port = 0;
@@ -27,6 +30,7 @@ export function createDatabaseGate(): DatabaseGate {
   const open = async (): Promise<void> => {
     server = createServer((inner) => {
       const outer = connectToDatabase();
+      answering.add(outer);
       for (const [socket, other] of [
         [inner, outer],
         [outer, inner],
@@ -35,6 +39,7 @@ export function createDatabaseGate(): DatabaseGate {
         socket.on('error', () => undefined);
         socket.on('close', (hadError) => {
           sockets.delete(socket);
+          answering.delete(socket);
           // What was still said, such as why the database refuses, is passed on before the end.
           if (hadError) other.destroy();
           else other.end();
@@ -82,6 +87,9 @@ export function createDatabaseGate(): DatabaseGate {
     freeze() {
       isFrozen = true;
       for (const socket of sockets) socket.pause();
+    },
+    freezeAnswers() {
+      for (const socket of answering) socket.pause();
     },
     thaw() {
       isFrozen = false;

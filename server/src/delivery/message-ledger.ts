@@ -2,7 +2,7 @@
 // owns the table: it hands its statements in.
 import type { ChannelId } from '../channels/channel.ts';
 import type { Content } from '../content/content.ts';
-import type { Sql, Tx } from '../platform/db.ts';
+import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
 export interface MessageToSend {
@@ -18,14 +18,12 @@ export interface OutcomeCounts {
   readonly byCode: Readonly<Record<string, number>>;
 }
 
-export interface MessageProgress {
-  /** Every delivery is final; of a canceled message, too. */
-  readonly isComplete: boolean;
-  readonly chargedMonth: Date | null;
-  readonly chargedUnits: number;
-  readonly accepted: number;
-  /** Deliveries sent or failed so far: something was tried for them. */
-  readonly attempted: number;
+/** The statements that count the outcomes of a flush on their message. None of them is asked yet. */
+export interface MessageAdvance {
+  /** To be given to the transaction's `atEnd`: the rows are shared by all who work the message, and by all who send for the app. */
+  readonly statements: readonly Fragment[];
+  /** Once they are committed: was this the last of the message's deliveries, also of a canceled one? */
+  hasEnded(): Promise<boolean>;
 }
 
 export interface MessageLedger {
@@ -35,6 +33,9 @@ export interface MessageLedger {
    * now (contract 3).
    */
   isSending(sql: Sql, appId: Uuid, messageId: Uuid): Promise<boolean>;
-  /** Adds to the counters and ends the message when its last delivery is final; the last statement of a flush. */
-  advance(tx: Tx, appId: Uuid, messageId: Uuid, counts: OutcomeCounts): Promise<MessageProgress>;
+  /**
+   * Adds to the counters, gives back what was charged for what is skipped, and ends the message with its last delivery, which only a
+   * flush can hold that ends a batch.
+   */
+  advance(tx: Tx, appId: Uuid, messageId: Uuid, counts: OutcomeCounts, endsBatch: boolean): MessageAdvance;
 }

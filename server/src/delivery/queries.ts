@@ -11,9 +11,11 @@ import type { Mark } from './delivery.ts';
 /** The channel that a process with new batches notifies. */
 export const batchesChannel = 'carillon_batches';
 
+const tellOfBatches = (tx: Tx): Fragment => tx`SELECT pg_notify(${batchesChannel}, '')`;
+
 /** Tells all workers at the commit that there are batches. */
 export async function notifyBatches(tx: Tx): Promise<void> {
-  await tx`SELECT pg_notify(${batchesChannel}, '')`;
+  await tellOfBatches(tx);
 }
 
 /** What a claim answers of a batch `b`. The devices as JSON: the driver reads an array letter by letter. */
@@ -101,24 +103,28 @@ export async function lockClaimedBatch(tx: Tx, batch: ClaimedBatch): Promise<boo
   return rows.length === 1;
 }
 
-/** The fence and the progress of a flush: false when the claim was lost, and then nothing may be written. */
+/**
+ * The fence and the progress of a flush: whether the batch is done with it. Undefined when the claim was lost, and then nothing may be
+ * written.
+ */
 export async function advanceBatch(
   tx: Tx,
   clock: Clock,
   batch: ClaimedBatch,
   counts: { sent: number; failed: number; skipped: number },
-): Promise<boolean> {
+): Promise<{ readonly isDone: boolean } | undefined> {
   // Done exactly when every delivery is final. A finished batch frees its array: the rows say it all.
   const isDone = tx`b.sent + b.failed + b.skipped + ${counts.sent + counts.failed + counts.skipped}::int = b.size`;
-  const result = await tx`
+  const [row] = await tx<{ isDone: boolean }[]>`
     UPDATE batches b SET
       sent = b.sent + ${counts.sent}, failed = b.failed + ${counts.failed}, skipped = b.skipped + ${counts.skipped},
       state = CASE WHEN ${isDone} THEN 'done' ELSE b.state END,
       claim_id = CASE WHEN ${isDone} THEN NULL ELSE b.claim_id END,
       finished_at = CASE WHEN ${isDone} THEN ${clock.now} END,
       device_ids = CASE WHEN ${isDone} THEN '{}' ELSE b.device_ids END
-    WHERE b.id = ${batch.id} AND b.claim_id = ${batch.claimId} AND b.state = 'claimed'`;
-  return result.count === 1;
+    WHERE b.id = ${batch.id} AND b.claim_id = ${batch.claimId} AND b.state = 'claimed'
+    RETURNING b.state = 'done' AS is_done`;
+  return row;
 }
 
 /** Counts marks on the batch: the message sums its batches, so a click never waits for a flush's message row. */
@@ -131,18 +137,18 @@ export async function addBatchMarks(tx: Tx, batchId: Uuid, marks: Readonly<Recor
 
 /**
  * Ends the open batches of a message: what of them is not final yet is to be skipped as canceled. One that waits is due now; one
- * that is being worked, when it is handed back.
+ * that is being worked, when it is handed back. Not asked yet.
  */
-export async function endBatches(tx: Tx, clock: Clock, appId: Uuid, messageId: Uuid): Promise<void> {
+export function endBatches(tx: Tx, clock: Clock, appId: Uuid, messageId: Uuid): Fragment[] {
   // Locked in one order, so that two who end them do not wait for each other.
-  await tx`
+  const ended = tx`
     WITH open AS (
       SELECT id FROM batches WHERE app_id = ${appId} AND message_id = ${messageId} AND state <> 'done' ORDER BY id FOR UPDATE
     )
     UPDATE batches b SET skip_reason = coalesce(b.skip_reason, 'canceled'),
       available_at = CASE WHEN b.state = 'waiting' THEN ${clock.now} ELSE b.available_at END
     FROM open WHERE b.id = open.id`;
-  await notifyBatches(tx);
+  return [ended, tellOfBatches(tx)];
 }
 
 export interface OpenBatch {

@@ -8,7 +8,6 @@ import { isDatabaseDown, isStatementTimeout, type Sql, type Tx, transaction } fr
 import { failpoint } from '../platform/failpoint.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
-import { refundUsage } from '../quotas/queries.ts';
 import { emit, type Happening } from '../webhooks/emit.ts';
 import type { AnswerForms } from './answer-forms.ts';
 import type { ClaimedBatch } from './batch.ts';
@@ -17,7 +16,7 @@ import { type Attempt, type Mark, statusNumber } from './delivery.ts';
 import type { DeliveryRow } from './delivery-row.ts';
 import type { FlushPace } from './flush-pace.ts';
 import type { Lease } from './leases.ts';
-import type { MessageLedger, MessageProgress, OutcomeCounts } from './message-ledger.ts';
+import type { MessageAdvance, MessageLedger, OutcomeCounts } from './message-ledger.ts';
 import {
   copyDeliveries,
   type EarlyReceipt,
@@ -40,6 +39,10 @@ export interface RecorderDeps {
   readonly forms: AnswerForms;
   readonly ledger: MessageLedger;
   readonly flushPace: FlushPace;
+  /** For what outcomes say of credentials and devices: whoever waits for these rows holds no connection that flushes need. */
+  readonly verdictSql: Sql;
+  /** Hears what was committed; `hasEnded`: with it the last of the message's deliveries. */
+  readonly noteOutcomes: (counts: OutcomeCounts, hasEnded: boolean) => void;
 }
 
 export interface Recorder {
@@ -151,14 +154,16 @@ async function commit(
   given: readonly OutcomeItem[],
   isRepeat: boolean,
 ): Promise<boolean> {
-  const { sql, clock, ledger } = deps;
-  return transaction<boolean>(sql, async (tx, rollback) => {
+  const { sql, clock, ledger, noteOutcomes } = deps;
+  let advance: MessageAdvance | undefined;
+  const isCommitted = await transaction<boolean>(sql, async (tx, rollback, atEnd) => {
     // On a repeat the fence comes first: it waits for the commit before, whose answer was lost, and then sees what it wrote.
     if (isRepeat && !(await lockClaimedBatch(tx, batch))) return rollback(false);
     const items = isRepeat ? await leaveOutCommitted(tx, batch, given) : given;
     const counts = { sent: 0, failed: 0, skipped: 0 };
     for (const item of items) if (item.final) counts[item.final]++;
-    if (!(await advanceBatch(tx, clock, batch, counts))) return rollback(false);
+    const progress = await advanceBatch(tx, clock, batch, counts);
+    if (!progress) return rollback(false);
     if (items.length === 0) return true;
     await writeDeliveries(tx, batch.id, items);
     const marked = await applyEarlyReceipts(deps, tx, batch, items);
@@ -166,13 +171,15 @@ async function commit(
     if (late.length > 0) await insertPeopleChange(tx, clock, batch.appId, late);
     if (counts.sent + counts.failed + counts.skipped === 0) return true;
     if (counts.sent + counts.failed > 0) await emit(tx, clock, batch.appId, () => happeningsOf(batch, items));
-    // The message's row last: it is the one that batches of one message share, and its lock ends with the commit.
-    const progress = await ledger.advance(tx, batch.appId, batch.messageId, countOutcomes(items));
-    const refund = refundOf(progress, counts.skipped);
-    if (refund > 0 && progress.chargedMonth) await refundUsage(tx, batch.appId, progress.chargedMonth, refund);
     await failpoint('outcomes.before_commit');
+    // The rows that other processes write, too, with the commit: were this one stopped here, nobody else's outcomes would wait.
+    advance = ledger.advance(tx, batch.appId, batch.messageId, countOutcomes(items), progress.isDone);
+    atEnd(advance.statements);
     return true;
   });
+  // On a repeat also what the commit before had written, whose answer was lost.
+  if (isCommitted) noteOutcomes(countOutcomes(given), (await advance?.hasEnded()) ?? false);
+  return isCommitted;
 }
 
 /** From so many on, COPY and its one answer more cost less than an INSERT. */
@@ -259,13 +266,6 @@ function countOutcomes(items: readonly OutcomeItem[]): OutcomeCounts {
   return { byChannel, byCode };
 }
 
-// Skipped deliveries are given back as they are recorded; a plan that counts messages gives its one unit back only when
-// nothing of the message was tried (contract 4).
-function refundOf(progress: MessageProgress, skipped: number): number {
-  if (progress.chargedUnits === progress.accepted) return skipped;
-  return progress.isComplete && progress.attempted === 0 ? progress.chargedUnits : 0;
-}
-
 async function applyEarlyReceipts(
   { clock, ledger }: RecorderDeps,
   tx: Tx,
@@ -294,7 +294,7 @@ async function judge(deps: RecorderDeps, batch: ClaimedBatch, items: readonly Ou
   for (const { final, row } of items)
     if (final === 'sent' && row.credentialId !== null) succeeded.add(row.credentialId);
   try {
-    await recordVerdicts(deps, batch.appId, verdicts, succeeded);
+    await recordVerdicts({ ...deps, sql: deps.verdictSql }, batch.appId, verdicts, succeeded);
   } catch (error) {
     // Not lost for good: a dead device is found dead again by the next message.
     deps.log.error({ err: error, batch_id: batch.id }, 'devices and credentials not judged');

@@ -3,9 +3,9 @@
 import { endBatches } from '../delivery/queries.ts';
 import { invalid, notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
-import { repeatOnDeadlock, type Sql, transaction } from '../platform/db.ts';
+import { type Fragment, repeatOnDeadlock, type Sql, transaction } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
-import { findSendingState, listSendingMessages, updateCanceled } from './queries.ts';
+import { findSendingState, listSendingMessages, tellCanceled, updateCanceled } from './queries.ts';
 
 export interface CancelDeps {
   readonly sql: Sql;
@@ -44,7 +44,7 @@ export async function isStillSending(deps: CancelDeps, appId: Uuid, id: Uuid): P
   return false;
 }
 
-/** False: it has left that status meanwhile, and nothing was changed. */
+/** False: it has left that status meanwhile, and nothing was changed: what was sent or has failed has no batch that is open. */
 function cancel(
   { sql, clock }: CancelDeps,
   appId: Uuid,
@@ -52,11 +52,14 @@ function cancel(
   from: 'scheduled' | 'sending',
   reason: 'app_suspended' | null,
 ): Promise<boolean> {
-  return repeatOnDeadlock(() =>
-    transaction<boolean>(sql, async (tx, rollback) => {
-      // The batches before the message, as a flush has it: so the two never wait for each other.
-      if (from === 'sending') await endBatches(tx, clock, appId, id);
-      return (await updateCanceled(tx, clock, appId, id, from, reason)) || rollback(false);
-    }),
-  );
+  return repeatOnDeadlock(async () => {
+    let moved: Fragment | undefined;
+    await transaction(sql, async (tx, _rollback, atEnd) => {
+      moved = updateCanceled(tx, clock, appId, id, from, reason);
+      // The batches before the message, as a flush has it, so that the two do not wait for each other in a circle; and all with the
+      // commit, for others flush into these rows.
+      atEnd([...(from === 'sending' ? endBatches(tx, clock, appId, id) : []), moved, tellCanceled(tx, id)]);
+    });
+    return ((await moved)?.count ?? 0) > 0;
+  });
 }

@@ -1,11 +1,12 @@
 // SQL: messages, their idempotency keys and their counters.
 import { type ChannelId, channelIds } from '../channels/channel.ts';
 import type { Content } from '../content/content.ts';
-import type { MessageProgress, MessageToSend, OutcomeCounts } from '../delivery/message-ledger.ts';
+import type { MessageAdvance, MessageToSend, OutcomeCounts } from '../delivery/message-ledger.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { writeInstant } from '../platform/instant.ts';
+import { refundUsage } from '../quotas/queries.ts';
 import type { LocalTime } from './local-time.ts';
 import type { MessageStatus } from './message.ts';
 import type { Schedule } from './schedule.ts';
@@ -154,21 +155,23 @@ export async function listSendingMessages(sql: Sql, appId: Uuid): Promise<Uuid[]
   return rows.map((row) => row.id);
 }
 
-/** Cancels a message that is in this status still; false: it is not. Those who send it are told at the commit. */
-export async function updateCanceled(
+/** Cancels a message that is in this status still: one row where it is. Not asked yet. */
+export function updateCanceled(
   tx: Tx,
   clock: Clock,
   appId: Uuid,
   id: Uuid,
   from: 'scheduled' | 'sending',
   reason: 'app_suspended' | null,
-): Promise<boolean> {
-  const result = await tx`
+): Fragment {
+  return tx`
     UPDATE messages SET status = 'canceled', status_reason = ${reason}, finished_at = ${clock.now}, next_start_at = NULL
     WHERE app_id = ${appId} AND id = ${id} AND status = ${from}`;
-  if (result.count === 0) return false;
-  await tx`SELECT pg_notify(${canceledChannel}, ${id})`;
-  return true;
+}
+
+/** Tells those who send it at the commit; they look for themselves. Not asked yet. */
+export function tellCanceled(tx: Tx, id: Uuid): Fragment {
+  return tx`SELECT pg_notify(${canceledChannel}, ${id})`;
 }
 
 /** The NOTIFY channel that carries the id of every message as it is canceled. */
@@ -180,14 +183,47 @@ const acceptedSum = (tx: Tx): Fragment => tx`webpush_accepted + apns_accepted + 
 const sentSum = (tx: Tx): Fragment => tx`webpush_sent + apns_sent + fcm_sent`;
 const failedSum = (tx: Tx): Fragment => tx`webpush_failed + apns_failed + fcm_failed`;
 
-/** Counts newly final deliveries and ends the message with its last one. Those who wait for its end are told at the commit. */
-export async function advanceMessage(
+/**
+ * Counts newly final deliveries, gives back what was charged for those that are skipped, and ends the message with the last of them.
+ * Those who wait for its end are told at the commit. In that order, so that nobody who shares the message waits for those who share
+ * the app's usage.
+ */
+export function advanceMessage(
   tx: Tx,
   clock: Clock,
   appId: Uuid,
   id: Uuid,
-  { byChannel, byCode }: OutcomeCounts,
-): Promise<MessageProgress> {
+  counts: OutcomeCounts,
+  endsBatch: boolean,
+): MessageAdvance {
+  let skipped = 0;
+  let tried = 0;
+  for (const of of counts.byChannel.values()) {
+    skipped += of.skipped;
+    tried += of.sent + of.failed;
+  }
+  const told = endsBatch ? tellFinished(tx, appId, id) : undefined;
+  const statements = [
+    ...(skipped > 0 ? [refundUsage(tx, appId, owedForSkipped(tx, appId, id, skipped))] : []),
+    countOutcomes(tx, appId, id, counts),
+    ...(told ? [endMessage(tx, clock, appId, id), told] : []),
+    ...(told && skipped > 0 && tried === 0 ? [refundUsage(tx, appId, owedForUntried(tx, appId, id))] : []),
+  ];
+  return { statements, hasEnded: async () => told !== undefined && (await told).length > 0 };
+}
+
+/** What is owed where each delivery was charged; what a message was charged never changes once it is being sent. */
+const owedForSkipped = (tx: Tx, appId: Uuid, id: Uuid, skipped: number): Fragment => tx`
+  SELECT charged_month AS month, ${skipped}::int AS units FROM messages
+  WHERE app_id = ${appId} AND id = ${id} AND charged_units = ${acceptedSum(tx)}`;
+
+/** A plan that counts messages gives its one unit back when nothing of the message was tried (contract 4). */
+const owedForUntried = (tx: Tx, appId: Uuid, id: Uuid): Fragment => tx`
+  SELECT charged_month AS month, charged_units AS units FROM messages
+  WHERE app_id = ${appId} AND id = ${id} AND charged_units <> ${acceptedSum(tx)}
+    AND ${doneSum(tx)} = ${acceptedSum(tx)} AND ${sentSum(tx)} + ${failedSum(tx)} = 0`;
+
+function countOutcomes(tx: Tx, appId: Uuid, id: Uuid, { byChannel, byCode }: OutcomeCounts): Fragment {
   const of = (channel: ChannelId) => byChannel.get(channel) ?? { sent: 0, failed: 0, skipped: 0 };
   const [web, apns, fcm] = channelIds.map(of) as [ReturnType<typeof of>, ReturnType<typeof of>, ReturnType<typeof of>];
   const codes = Object.keys(byCode);
@@ -197,30 +233,28 @@ export async function advanceMessage(
       : tx`error_counts || (
           SELECT jsonb_object_agg(n.code, n.count + coalesce((error_counts ->> n.code)::int, 0))
           FROM unnest(${codes}::text[], ${Object.values(byCode)}::int[]) AS n (code, count))`;
-  const [row] = await tx<MessageProgress[]>`
+  return tx`
     UPDATE messages SET
       webpush_sent = webpush_sent + ${web.sent}, webpush_failed = webpush_failed + ${web.failed}, webpush_skipped = webpush_skipped + ${web.skipped},
       apns_sent = apns_sent + ${apns.sent}, apns_failed = apns_failed + ${apns.failed}, apns_skipped = apns_skipped + ${apns.skipped},
       fcm_sent = fcm_sent + ${fcm.sent}, fcm_failed = fcm_failed + ${fcm.failed}, fcm_skipped = fcm_skipped + ${fcm.skipped},
       error_counts = ${newCounts}
-    WHERE app_id = ${appId} AND id = ${id}
-    RETURNING ${doneSum(tx)} = ${acceptedSum(tx)} AS is_complete, charged_month, charged_units,
-      ${acceptedSum(tx)} AS accepted, ${sentSum(tx)} + ${failedSum(tx)} AS attempted`;
-  if (row?.isComplete) {
-    // Derived from the counters just written, in the same transaction; a canceled message stays what it is.
-    await tx`
-      UPDATE messages SET status = CASE WHEN ${sentSum(tx)} > 0 OR ${failedSum(tx)} = 0 THEN 'sent' ELSE 'failed' END,
-        finished_at = ${clock.now}
-      WHERE app_id = ${appId} AND id = ${id} AND status = 'sending' AND ${doneSum(tx)} = ${acceptedSum(tx)}`;
-    await tx`SELECT pg_notify(${finishedChannel}, ${id})`;
-  }
-  return {
-    isComplete: row?.isComplete ?? false,
-    chargedMonth: row?.chargedMonth ?? null,
-    chargedUnits: row?.chargedUnits ?? 0,
-    accepted: row?.accepted ?? 0,
-    attempted: row?.attempted ?? 0,
-  };
+    WHERE app_id = ${appId} AND id = ${id}`;
+}
+
+/** Derived from the counters just written, in the same transaction; a canceled message stays what it is. */
+function endMessage(tx: Tx, clock: Clock, appId: Uuid, id: Uuid): Fragment {
+  return tx`
+    UPDATE messages SET status = CASE WHEN ${sentSum(tx)} > 0 OR ${failedSum(tx)} = 0 THEN 'sent' ELSE 'failed' END,
+      finished_at = ${clock.now}
+    WHERE app_id = ${appId} AND id = ${id} AND status = 'sending' AND ${doneSum(tx)} = ${acceptedSum(tx)}`;
+}
+
+/** Tells at the commit that a message's last delivery has become final: one row where it has, also of a canceled message. */
+function tellFinished(tx: Tx, appId: Uuid, id: Uuid): Fragment {
+  return tx`
+    SELECT pg_notify(${finishedChannel}, ${id}) FROM messages
+    WHERE app_id = ${appId} AND id = ${id} AND ${doneSum(tx)} = ${acceptedSum(tx)}`;
 }
 
 /** The NOTIFY channel that carries the id of every message whose last delivery has become final. */

@@ -7,12 +7,14 @@ import {
   askForTypesOnce,
   beginHeld,
   endWithoutWaiting,
+  type Holder,
   limitWait,
   savepointHeld,
   startAtOnce,
   tellOfLosses,
 } from './driver-repairs.ts';
 import { splitSocket } from './embedded-postgres.ts';
+import { handTogether } from './hand-together.ts';
 
 export type Sql = postgres.Sql<{ bigint: number }>;
 /** Either the pool or a transaction on it: what a query function takes. */
@@ -20,6 +22,8 @@ export type Tx = postgres.TransactionSql<{ bigint: number }> | Sql;
 /** A piece of a statement, to be nested in another. */
 export type Fragment = postgres.PendingQuery<postgres.Row[]>;
 export type Row = postgres.Row;
+/** Takes the last statements of a transaction, in order. */
+export type AtEnd = (statements: readonly Fragment[]) => void;
 
 export interface PoolOptions {
   /** `postgres://…`; a unix socket is given as `?host=/directory`. */
@@ -125,12 +129,16 @@ export function openPool(options: PoolOptions): Sql {
  * Runs `work` in one transaction. A value passed to `rollback` undoes everything and becomes the result, for refusals that
  * are no error.
  *
+ * What is given to `atEnd`, not yet asked, leaves after `work` and together with the COMMIT: for statements on rows that many
+ * processes write, which so are locked for no time of ours. Nothing can depend on an answer to them; the first that is refused undoes
+ * everything and rejects. Once this has resolved they have, too.
+ *
  * A connection that is lost inside a transaction is not spoken to again: its handle refuses from then on, and no rollback is
  * asked for, which the server has done anyway. `begin` itself rejects when the connection closes.
  */
 export async function transaction<Result>(
   sql: Sql,
-  work: (tx: Tx, rollback: (result: Result) => never) => Promise<Result>,
+  work: (tx: Tx, rollback: (result: Result) => never, atEnd: AtEnd) => Promise<Result>,
 ): Promise<Result> {
   class Rollback extends Error {
     readonly result: Result;
@@ -139,13 +147,15 @@ export async function transaction<Result>(
       this.result = result;
     }
   }
-  const connection = { isLost: false };
+  const connection: Holder = { isLost: false };
+  const last: Fragment[] = [];
   const begun = beginHeld(sql, connection, async (tx) => {
     const rollback = (result: Result): never => {
       throw new Rollback(result);
     };
     try {
-      const result = await work(tx, rollback);
+      const result = await work(tx, rollback, (statements) => void last.push(...statements));
+      if (!connection.isLost && last.length > 0) await handTogether(tx, connection, last);
       return connection.isLost ? await forever : result;
     } catch (error) {
       if (connection.isLost || isConnectionLost(error)) return await forever;
@@ -154,7 +164,10 @@ export async function transaction<Result>(
   });
   try {
     // The driver's type unwraps arrays of promises, which no caller here returns.
-    return (await begun) as Result;
+    const result = (await begun) as Result;
+    // Where one was refused the COMMIT behind it was answered all the same: with ROLLBACK.
+    await Promise.all(last);
+    return result;
   } catch (error) {
     if (error instanceof Rollback) return error.result;
     throw error;

@@ -17,7 +17,7 @@ interface DriverOptions {
 }
 
 /** A statement of the driver's, as far as it is used here. */
-interface Statement {
+export interface Statement {
   /** The connection it was sent on; null: none yet. */
   state: object | null;
   handler: (statement: Statement) => void;
@@ -27,6 +27,8 @@ interface Statement {
   options: { onexecute?: (connection: DriverConnection) => unknown; simple?: boolean };
   cancelled: unknown;
   active: boolean;
+  /** The connection knew it when it was sent. */
+  prepared: boolean;
   resolve(result: unknown): void;
   reject(error: Error): void;
   cancel(): void;
@@ -139,6 +141,8 @@ function guardStatements(of: Tagged): void {
 export interface Holder {
   /** It is gone, and with it what was done on it; the place it had in the pool may be another's already. */
   isLost: boolean;
+  /** What the connection was asked to describe so far, whoever had it (`handTogether`). */
+  described?: Set<string>;
 }
 
 const heldBy = new WeakMap<object, Holder>();
@@ -189,9 +193,11 @@ export async function savepointHeld<Result>(
 export function tellOfLosses(sql: Sql): void {
   const driver = driverOf(sql);
   const holders = new Map<number, Holder>();
+  const described = new Map<number, Set<string>>();
   driver.options.onclose = (id) => {
     const holder = holders.get(id);
     holders.delete(id);
+    described.delete(id);
     if (holder) holder.isLost = true;
   };
   const { unsafe, reserve } = driver;
@@ -203,6 +209,8 @@ export function tellOfLosses(sql: Sql): void {
     const { onexecute } = made.options;
     made.options.onexecute = (connection) => {
       holders.set(connection.id, holder);
+      holder.described = described.get(connection.id) ?? new Set();
+      described.set(connection.id, holder.described);
       return onexecute(connection);
     };
     return made;
@@ -281,6 +289,6 @@ function lostError(): Error {
   return Object.assign(new Error('the connection is lost'), { code: 'CONNECTION_CLOSED' });
 }
 
-function isStatement(made: unknown): made is Statement {
+export function isStatement(made: unknown): made is Statement {
   return made instanceof Promise && 'handler' in made && 'state' in made;
 }

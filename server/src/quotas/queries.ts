@@ -23,10 +23,14 @@ export async function chargeUsage(
   return row?.used;
 }
 
-/** Gives back what was charged for deliveries that were skipped, to the month that was charged. */
-export async function refundUsage(tx: Tx, appId: Uuid, month: Date | string, units: number): Promise<void> {
-  await tx`
-    UPDATE usage SET used = greatest(0, used - ${units}) WHERE app_id = ${appId} AND month = ${month}::date`;
+/**
+ * Gives back what was charged for deliveries that were skipped, to the month that was charged. `owed`: a query that says which `month`
+ * and how many `units`, or nothing. Not asked yet: an app's row of the month is everybody's who sends, and is to be locked last.
+ */
+export function refundUsage(tx: Tx, appId: Uuid, owed: Fragment): Fragment {
+  return tx`
+    UPDATE usage SET used = greatest(0, used - owed.units) FROM (${owed}) AS owed
+    WHERE usage.app_id = ${appId} AND usage.month = owed.month`;
 }
 
 /** What an app has used in a month. */

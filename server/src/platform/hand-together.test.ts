@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest';
+import { createTestDatabase, whenDone } from '../../test/database.ts';
+import { createDatabaseGate } from '../../test/database-gate.ts';
+import { type Fragment, isDatabaseDown, openPool, type Tx, transaction } from './db.ts';
+
+const never = 600_000;
+
+/** A pool of one connection behind a gate, and a row that is to be counted up. */
+async function setUp() {
+  const { sql: admin, url } = await createTestDatabase();
+  await admin`CREATE TABLE counts (id int PRIMARY KEY, n int NOT NULL CHECK (n >= 0))`;
+  await admin`CREATE TABLE notes (n int NOT NULL)`;
+  await admin`INSERT INTO counts VALUES (1, 0)`;
+  const gate = createDatabaseGate();
+  const sql = openPool({
+    url: await gate.reach(url),
+    connectionsMax: 1,
+    name: 'pool under test',
+    statementTimeoutMs: never,
+    answers: { graceMs: never, promptMs: never, silentMs: never },
+  });
+  whenDone(() => sql.end({ timeout: 1 }));
+  const countUp = (tx: Tx, by: number): Fragment => tx`UPDATE counts SET n = n + ${by} WHERE id = ${1} RETURNING *`;
+  return {
+    admin,
+    gate,
+    sql,
+    countUp,
+    /** In one transaction: a note, and then, at its end, so much more. */
+    count: (by: number, before?: () => void) =>
+      transaction(sql, async (tx, _rollback, atEnd) => {
+        await tx`INSERT INTO notes VALUES (${by})`;
+        before?.();
+        atEnd([countUp(tx, by), tx`INSERT INTO notes SELECT n FROM counts`]);
+        return by;
+      }),
+    counted: async () => (await admin<{ n: number }[]>`SELECT n FROM counts`)[0]?.n,
+    notes: async () => (await admin<{ n: number }[]>`SELECT n FROM notes ORDER BY n`).map(({ n }) => n),
+  };
+}
+
+describe('what a transaction says at its end', () => {
+  it('is done in order, in the transaction, and its answers are there once that has resolved', async () => {
+    const { sql, countUp, notes } = await setUp();
+    const statements: Fragment[] = [];
+    await transaction(sql, async (tx, _rollback, atEnd) => {
+      await tx`INSERT INTO notes VALUES (7)`;
+      statements.push(countUp(tx, 1), countUp(tx, 10), tx`INSERT INTO notes SELECT n FROM counts`);
+      atEnd(statements);
+    });
+    expect(await Promise.all(statements)).toMatchObject([[{ n: 1 }], [{ n: 11 }], []]);
+    expect(await notes()).toEqual([7, 11]);
+  });
+
+  it('is committed though the process never hears an answer to it', async () => {
+    const { gate, count, counted, notes } = await setUp();
+    // From then on the connection knows the statements.
+    await count(1);
+    const counting = count(10, () => gate.freezeAnswers());
+    while ((await counted()) !== 11);
+    gate.thaw();
+    expect(await counting).toBe(10);
+    expect(await notes()).toEqual([1, 1, 10, 11]);
+  });
+
+  it('undoes all of it where it is refused, and says why; the connection goes on', async () => {
+    const { count, counted, notes } = await setUp();
+    await count(1);
+    await expect(count(-5)).rejects.toMatchObject({ code: '23514' });
+    expect(await counted()).toBe(1);
+    expect(await notes()).toEqual([1, 1]);
+    expect(await count(2)).toBe(2);
+    expect(await notes()).toEqual([1, 1, 2, 3]);
+  });
+
+  it('is not asked where the work refuses', async () => {
+    const { sql, countUp, counted } = await setUp();
+    const refused = transaction<string>(sql, async (tx, rollback, atEnd) => {
+      atEnd([countUp(tx, 1)]);
+      return rollback('refused');
+    });
+    expect(await refused).toBe('refused');
+    expect(await counted()).toBe(0);
+  });
+
+  it('is not sent again behind the commit where the server has no plan for it any more', async () => {
+    const { admin, count, counted, notes } = await setUp();
+    await count(1);
+    // What the statement returns is another type now: the server refuses its plan, and the driver would ask anew.
+    await admin`ALTER TABLE counts ADD COLUMN more int`;
+    await expect(count(10)).rejects.toMatchObject({ code: '0A000' });
+    expect(await counted()).toBe(1);
+    expect(await notes()).toEqual([1, 1]);
+  });
+
+  it('R-07 is a commit of which nobody knows where the connection is lost with its answer', async () => {
+    const { gate, count, counted } = await setUp();
+    await count(1);
+    const counting = count(10, () => gate.freezeAnswers()).then(
+      () => 'committed',
+      (error: unknown) => isDatabaseDown(error),
+    );
+    while ((await counted()) !== 11);
+    await gate.shut();
+    expect(await counting).toBe(true);
+    await gate.open();
+    // A new connection knows nothing yet.
+    expect(await count(5)).toBe(5);
+    expect(await counted()).toBe(16);
+  });
+});

@@ -1,0 +1,119 @@
+// What a flush holds that other processes need: nothing, for as long as it waits for its own process. A process that is stopped in the
+// middle of one must not keep the outcomes of others from being committed, for those are what a kill would repeat (R-02). Limits on
+// silence and on statements are far out of reach here: whoever waits for the one that is held waits for ever.
+import { afterEach, describe, expect, it } from 'vitest';
+import { armFailpoints } from '../../src/platform/failpoint.ts';
+import { decodeId } from '../../src/platform/ids.ts';
+import { whenDone } from '../database.ts';
+import { type Bundle, setup, type TestApp } from '../setup.ts';
+
+const content = { title: 'Is anybody there?' };
+const never = 600_000;
+/** More than a batch takes. */
+const devices = 1010;
+
+afterEach(() => armFailpoints(() => undefined)());
+
+const setUp = () =>
+  setup({
+    workers: false,
+    environment: { SEND_WAIT_MS: '0' },
+    databaseLimits: { silenceMs: never, shortMs: never },
+  });
+
+/** Holds the first flush that comes to its commit, and no other, until it is let go. */
+function holdFirstFlush(): { readonly held: Promise<void>; letGo(): void } {
+  let letGo: () => void = () => undefined;
+  const isLetGo = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  let holds: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => {
+    holds = resolve;
+  });
+  let passed = 0;
+  armFailpoints((name) => {
+    if (name !== 'outcomes.before_commit' || ++passed > 1) return undefined;
+    holds();
+    return isLetGo;
+  });
+  whenDone(async () => letGo());
+  return { held, letGo: () => letGo() };
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+const send = async (t: Bundle, app: TestApp = t.app): Promise<string> =>
+  (await t.clientOf(app.serverKey).post('/v1/messages', { audience: { all: true }, content })).body.id;
+
+const countDone = async (t: Bundle): Promise<number> =>
+  (await t.sql`SELECT 1 FROM batches WHERE state = 'done'`).length;
+
+describe('R-02 while a flush is held before its commit', () => {
+  it('the other batches of its message are committed, to their end', async () => {
+    const t = await setUp();
+    await t.registerMany(devices);
+    const { held, letGo } = holdFirstFlush();
+    const id = await send(t);
+    expect(await t.sql`SELECT 1 FROM batches`).toHaveLength(2);
+    const workers = t.service.startWorkers();
+    await held;
+    await until(async () => (await countDone(t)) === 1);
+
+    letGo();
+    await workers.idle();
+    const { body } = await t.server.get(`/v1/messages/${id}`);
+    expect(body).toMatchObject({ status: 'sent', report: { accepted: devices, sent: devices, failed: 0, skipped: 0 } });
+    expect(t.push.requests).toHaveLength(devices);
+  });
+
+  it('what is skipped is given back and what is new is accepted, though both are counted on one row', async () => {
+    const t = await setUp();
+    await t.registerMany(devices);
+    const { held, letGo } = holdFirstFlush();
+    const id = await send(t);
+    expect(await t.server.post(`/v1/messages/${id}/cancel`)).toMatchObject({ status: 200 });
+    const workers = t.service.startWorkers();
+    await held;
+    await until(async () => (await countDone(t)) === 1);
+    expect(await t.server.post('/v1/messages', { audience: { all: true }, content })).toMatchObject({ status: 200 });
+
+    letGo();
+    await workers.idle();
+    const { body } = await t.server.get(`/v1/messages/${id}`);
+    expect(body).toMatchObject({ status: 'canceled', report: { accepted: devices, skipped: devices } });
+    expect(await t.sql`SELECT used FROM usage`).toEqual([{ used: devices }]);
+  });
+});
+
+describe('R-02 while what outcomes say of credentials cannot be written', () => {
+  it('all outcomes are committed, of however many batches at once', async () => {
+    const t = await setUp();
+    const apps = [t.app, await t.newApp()];
+    for (const app of apps) await t.registerMany(60, app);
+    const ids: string[] = [];
+    // More batches at a time than there are connections for their flushes.
+    for (const app of apps) for (let count = 0; count < 4; count++) ids.push(await send(t, app));
+    let letGo: () => void = () => undefined;
+    const isLetGo = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    whenDone(async () => letGo());
+    const holding = t.sql.begin(async (tx) => {
+      await tx`SELECT 1 FROM credentials FOR UPDATE`;
+      await isLetGo;
+    });
+    const workers = t.service.startWorkers();
+    const messageIds = ids.map((id) => decodeId('msg', id) ?? '');
+    await until(
+      async () => (await t.sql`SELECT 1 FROM messages WHERE id = ANY(${messageIds}) AND status = 'sent'`).length === 8,
+    );
+
+    letGo();
+    await holding;
+    await workers.idle();
+    expect(await t.sql`SELECT 1 FROM credentials WHERE last_success_at IS NOT NULL`).toHaveLength(2);
+  });
+});
