@@ -11,6 +11,7 @@ import { forgetPeople } from './events/forget-people.ts';
 import { type ScheduleDeps, startScheduleWorker } from './messages/worker.ts';
 import type { Sql } from './platform/db.ts';
 import type { Log } from './platform/log.ts';
+import { endStalledCopies } from './platform/stalled-copies.ts';
 import { createPropertyCounter } from './properties/worker.ts';
 import { settleAlone } from './reports/settle.ts';
 import { startUpkeep, type Upkeep } from './upkeep.ts';
@@ -53,7 +54,7 @@ export function startWorkers(deps: WorkersDeps): Workers {
   const webhooks = startWebhookWorker(deps.webhooks);
   const upkeep = startUpkeep({ sql, clock, log, retentionDays, eventRetentionDays, isPaused: run.isPaused });
   // Small tasks that any number of processes may run; one that fails is tried again at its next turn.
-  const timers = periodicTasks({ sql, indexSql, clock, log }).map((task) => runEvery(task, log));
+  const timers = periodicTasks({ sql, indexSql, txSql: deps.txSql, clock, log }).map((task) => runEvery(task, log));
   return {
     get lastLookedAt() {
       return Math.min(send.lastLookedAt, schedule.lastLookedAt, webhooks.lastLookedAt);
@@ -112,12 +113,19 @@ export function stepsToForget(sql: Sql): Forget[] {
   ];
 }
 
-function periodicTasks({ sql, indexSql, clock, log }: Omit<FollowUseDeps, 'sizes'>): PeriodicTask[] {
+function periodicTasks({
+  sql,
+  indexSql,
+  txSql,
+  clock,
+  log,
+}: Omit<FollowUseDeps, 'sizes'> & Pick<WorkersDeps, 'txSql'>): PeriodicTask[] {
   const counter = createPropertyCounter({ sql, clock });
   const clearing = createPropertyClearing({ sql, clock });
   const forget = stepsToForget(sql);
   const sizes = createAppSizes({ sql, clock });
   return [
+    { what: 'end what stands still', everyMs: 2000, run: () => endStalledCopies({ sql: txSql, clock }) },
     { what: 'count the values of properties', everyMs: 60_000, run: () => counter.runOnce() },
     { what: 'clear retired properties', everyMs: 60_000, run: () => clearing.runOnce() },
     { what: 'give users their numbers', everyMs: 10_000, run: () => numberUsers({ sql }) },

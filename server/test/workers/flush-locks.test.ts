@@ -2,8 +2,12 @@
 // middle of one must not keep the outcomes of others from being committed, for those are what a kill would repeat (R-02). Limits on
 // silence and on statements are far out of reach here: whoever waits for the one that is held waits for ever.
 import { afterEach, describe, expect, it } from 'vitest';
+import { leaseMs } from '../../src/delivery/batch.ts';
+import { advanceBatch, claimNextBatch } from '../../src/delivery/queries.ts';
+import { isDatabaseDown, openPool } from '../../src/platform/db.ts';
+import { openCopy } from '../../src/platform/driver-repairs.ts';
 import { armFailpoints } from '../../src/platform/failpoint.ts';
-import { decodeId } from '../../src/platform/ids.ts';
+import { decodeId, mintUuid } from '../../src/platform/ids.ts';
 import { whenDone } from '../database.ts';
 import { type Bundle, setup, type TestApp } from '../setup.ts';
 
@@ -85,6 +89,51 @@ describe('R-02 while a flush is held before its commit', () => {
     const { body } = await t.server.get(`/v1/messages/${id}`);
     expect(body).toMatchObject({ status: 'canceled', report: { accepted: devices, skipped: devices } });
     expect(await t.sql`SELECT used FROM usage`).toEqual([{ used: devices }]);
+  });
+});
+
+describe('R-04 a process that is stopped while it hands over the rows of its outcomes', () => {
+  it('holds its batch no longer than its lease: another sends what is left', async () => {
+    const t = await setUp();
+    await t.registerMany(60);
+    const id = await send(t);
+    const batch = await claimNextBatch(
+      t.sql,
+      t.clock,
+      '00000000-0000-0000-0000-000000000000',
+      mintUuid(t.clock.nowMs()),
+    );
+    if (!batch) throw new Error('nothing to claim');
+    // As its connection looks then: the fence is passed, and the rows that were announced do not come.
+    const stopped = openPool({
+      url: t.databaseUrl,
+      connectionsMax: 1,
+      name: 'carillon send',
+      statementTimeoutMs: never,
+    });
+    whenDone(() => stopped.end({ timeout: 1 }));
+    const ended = stopped
+      .begin(async (tx) => {
+        await advanceBatch(tx, t.clock, batch, { sent: 1, failed: 0, skipped: 0 });
+        await openCopy(tx`COPY deliveries (batch_id, device_id) FROM STDIN`);
+        await new Promise(() => undefined);
+      })
+      .then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+    await until(
+      async () => (await t.sql`SELECT 1 FROM pg_stat_activity WHERE query LIKE 'COPY deliveries%'`).length > 0,
+    );
+
+    t.clock.advance(leaseMs + 1);
+    const workers = t.service.startWorkers();
+    expect(isDatabaseDown(await ended)).toBe(true);
+    await until(async () => {
+      await workers.idle();
+      return (await t.server.get(`/v1/messages/${id}`)).body.status === 'sent';
+    });
+    expect(t.push.requests).toHaveLength(60);
   });
 });
 
