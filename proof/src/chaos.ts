@@ -70,6 +70,8 @@ interface Result {
   readonly figures: Readonly<Record<string, number | boolean>>;
   readonly violations: readonly string[];
   readonly violationsInAll: number;
+  /** What was waited for meanwhile, where an outcome was late. */
+  readonly waits: readonly string[];
 }
 
 async function kill(workbench: Workbench, { kills, devices, seed, keepDir }: Invocation): Promise<Result> {
@@ -89,8 +91,8 @@ async function kill(workbench: Workbench, { kills, devices, seed, keepDir }: Inv
         },
       }),
   });
-  const { violations, violations_in_all, ...figures } = verdict;
-  return { figures, violations, violationsInAll: violations_in_all };
+  const { violations, violations_in_all, waits, ...figures } = verdict;
+  return { figures, violations, violationsInAll: violations_in_all, waits };
 }
 
 /** R-05: everything in order, so that nobody is rung twice. */
@@ -122,15 +124,20 @@ async function roll(workbench: Workbench, { restarts, devices, seed, keepDir }: 
     },
     violations,
     violationsInAll: violations.length - verdict.violations.length + verdict.violations_in_all,
+    waits: verdict.waits,
   };
 }
 
-function describe({ figures, violations, violationsInAll }: Result, seed: number, seconds: number): string {
+function describe({ figures, violations, violationsInAll, waits }: Result, seed: number, seconds: number): string {
   const rows = Object.entries({ ...figures, seed, seconds: Math.round(seconds) });
   const words =
     violationsInAll === 0
       ? ['Everything is as promised.']
-      : [`${violationsInAll} violations:`, ...violations.map((each) => `- ${each}`)];
+      : [
+          `${violationsInAll} violations:`,
+          ...violations.map((each) => `- ${each}`),
+          ...(waits.length > 0 ? ['Meanwhile:', ...waits.map((each) => `- ${each}`)] : []),
+        ];
   const width = Math.max(...rows.map(([name]) => name.length)) + 2;
   const lines = [...rows.map(([name, value]) => `${name.replaceAll('_', ' ').padEnd(width)}${value}`), '', ...words];
   return `\n${lines.map((line) => `  ${line}`.trimEnd()).join('\n')}\n\n`;
@@ -149,13 +156,14 @@ try {
     const startedAt = performance.now();
     const result = await (restarts > 0 ? roll : kill)(workbench, invocation);
     const seconds = (performance.now() - startedAt) / 1000;
-    const { figures, violations, violationsInAll } = result;
+    const { figures, violations, violationsInAll, waits } = result;
     const document = {
       work: 'chaos',
       params: { devices, seed },
       ...figures,
       violations,
       violations_in_all: violationsInAll,
+      waits,
     };
     process.stdout.write(isJson ? `${JSON.stringify(document)}\n` : describe(result, seed, seconds));
     process.exitCode = violationsInAll === 0 ? 0 : 1;

@@ -14,6 +14,7 @@ import {
   type OutboxLine,
   type RunFacts,
   readLines,
+  type WaitLine,
 } from './history-files.ts';
 import {
   deathOfSender,
@@ -25,6 +26,7 @@ import {
   type Request,
   type RuleContext,
 } from './rules.ts';
+import { describeWaits } from './waits.ts';
 
 export interface Verdict {
   readonly kills: number;
@@ -44,6 +46,8 @@ export interface Verdict {
   /** All that is not as it should be, in words; the first of them. */
   readonly violations: readonly string[];
   readonly violations_in_all: number;
+  /** What the database's connections waited for while outcomes were late that nothing else explains. */
+  readonly waits: readonly string[];
 }
 
 const violationsMax = 50;
@@ -74,6 +78,7 @@ export async function checkHistory(directory: string): Promise<Verdict> {
 
   const totals = { lost: 0, duplicates: 0, unexplained: 0, requestsMost: 0, windowMsMost: 0, deliveries: 0 };
   const untold: string[] = [];
+  const spans: { readonly from: number; readonly to: number }[] = [];
   const context = { windowMs: facts.windowMs + facts.providerMs, msToDeath: run.msToDeath };
   const rows = new Map<string, { sent: number; failed: number; skipped: number }>();
   const shares = Math.max(1, Math.ceil(run.requests / requestsPerShare));
@@ -87,12 +92,14 @@ export async function checkHistory(directory: string): Promise<Verdict> {
       totals.windowMsMost = Math.max(totals.windowMsMost, verdict.windowMsMost);
       totals.deliveries += pair.deliveries.length;
       violations.push(...verdict.violations);
+      spans.push(...verdict.spans);
       untold.push(...judgeTold(pair));
     }
   }
   const disagreements = [...judgeTotals(facts, messages, rows, run.asked), ...untold];
   const recovery = judgeRecovery(events, await collect<ClaimLine>(directory, fileNames.claims));
   violations.push(...disagreements, ...recovery.violations);
+  const waits = spans.length === 0 ? [] : await collect<WaitLine>(directory, fileNames.waits);
   return {
     kills: events.filter(({ kind }) => kind === 'kill').length,
     stops: events.filter(({ kind }) => kind === 'stop').length,
@@ -107,6 +114,9 @@ export async function checkHistory(directory: string): Promise<Verdict> {
     max_requests_per_device: totals.requestsMost,
     recovery_seconds_max: Math.round(recovery.maxMs / 100) / 10,
     totals_agree: disagreements.length === 0,
+    waits: [...new Map(spans.map((span) => [`${span.from} ${span.to}`, span])).values()]
+      .slice(0, violationsMax)
+      .map(({ from, to }) => `from ${from} to ${to} ${describeWaits(waits, from, to)}`),
     violations: violations.slice(0, violationsMax),
     violations_in_all: violations.length,
   };

@@ -52,12 +52,12 @@ const rowsAtOnce = 5000;
 
 async function collectDeliveries({ directory, sql }: CollectPlan): Promise<void> {
   const lines = writeLines<DeliveryLine>(directory, fileNames.deliveries);
-  const rows = sql<{ messageId: Uuid; deviceId: Uuid; status: number; errorCode: number | null }[]>`
-    SELECT b.message_id, d.device_id, d.status, d.error_code FROM deliveries d JOIN batches b ON b.id = d.batch_id`;
+  const rows = sql<{ messageId: Uuid; deviceId: Uuid; status: number; errorCode: number | null; doneAt: Date }[]>`
+    SELECT b.message_id, d.device_id, d.status, d.error_code, d.done_at FROM deliveries d JOIN batches b ON b.id = d.batch_id`;
   for await (const some of rows.cursor(rowsAtOnce)) {
-    for (const { messageId, deviceId, status, errorCode } of some) {
+    for (const { messageId, deviceId, status, errorCode, doneAt } of some) {
       const delivery = [encodeId('msg', messageId), encodeId('dev', deviceId), statusOfNumber(status)] as const;
-      await lines.write([...delivery, codeOfNumber(errorCode)]);
+      await lines.write([...delivery, codeOfNumber(errorCode), doneAt.getTime()]);
     }
   }
   await lines.close();

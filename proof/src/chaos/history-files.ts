@@ -15,6 +15,7 @@ export const fileNames = {
   outbox: 'outbox.ndjson',
   events: 'events.ndjson',
   claims: 'claims.ndjson',
+  waits: 'waits.ndjson',
   facts: 'facts.ndjson',
 } as const;
 
@@ -36,8 +37,14 @@ export interface MessageLine {
   readonly report: Readonly<Record<'accepted' | 'sent' | 'failed' | 'skipped', number>>;
 }
 
-/** A delivery as it is stored. */
-export type DeliveryLine = readonly [messageId: string, device: string, status: string, errorCode: string | null];
+/** A delivery as it is stored; `doneAt`: when its outcome came, in milliseconds since the epoch. */
+export type DeliveryLine = readonly [
+  messageId: string,
+  device: string,
+  status: string,
+  errorCode: string | null,
+  doneAt: number,
+];
 
 /** What a webhook is to be told of a delivery; its endpoint is never called, so all of it is still there. */
 export type OutboxLine = readonly [messageId: string, device: string, event: string];
@@ -60,6 +67,29 @@ export interface ClaimLine {
   /** Milliseconds since the epoch, by the database's clock. */
   readonly leaseEndedAt: number;
   readonly takenAt: number;
+}
+
+/** A connection of the service that waits: for a lock, or in a transaction for its own process. */
+export interface WaitingBackend {
+  readonly pid: number;
+  /** The pool it belongs to. */
+  readonly name: string;
+  readonly state: string;
+  readonly event: string;
+  /** Since when. */
+  readonly ms: number;
+  readonly query: string;
+  /** The connections that hold what it waits for. */
+  readonly behind: readonly number[];
+}
+
+/** A look at who waits. */
+export interface WaitLine {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** How much later it was than it should have been. */
+  readonly lateMs: number;
+  readonly backends: readonly WaitingBackend[];
 }
 
 export interface RunFacts {

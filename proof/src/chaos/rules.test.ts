@@ -9,7 +9,7 @@ const request = (fields: Partial<Request> = {}): Request => ({
   connectionId: 1,
   ...fields,
 });
-const delivery = (status: string): DeliveryLine => ['msg_1', 'dev_1', status, null];
+const delivery = (status: string): DeliveryLine => ['msg_1', 'dev_1', status, null, 10_040];
 const pairOf = (requests: readonly Request[], status = 'sent', fields: Partial<Pair> = {}): Pair => ({
   name: 'it',
   requests,

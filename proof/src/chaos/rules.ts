@@ -32,6 +32,8 @@ export interface PairVerdict {
   /** The longest time from a push that was repeated to the death of its sender. */
   readonly windowMsMost: number;
   readonly violations: readonly string[];
+  /** When those pushes were made that nothing explains, and when their senders died, or by when they should have been committed. */
+  readonly spans: readonly { readonly from: number; readonly to: number }[];
 }
 
 /** R-02: never more pushes than this to one device for one message. */
@@ -74,7 +76,8 @@ export function judgePair(pair: Pair, { windowMs, msToDeath }: RuleContext): Pai
   let duplicates = 0;
   let unexplained = 0;
   let windowMsMost = 0;
-  requests.slice(1).forEach((_request, index) => {
+  const spans: { from: number; to: number }[] = [];
+  requests.slice(1).forEach((again, index) => {
     const before = requests[index] as Request;
     if (isRetryable(before.status)) return;
     duplicates++;
@@ -83,7 +86,11 @@ export function judgePair(pair: Pair, { windowMs, msToDeath }: RuleContext): Pai
     if (cutMs !== undefined && cutMs < windowMs) return;
     unexplained++;
     const when = cutMs === undefined ? 'and its sender lived on' : `${cutMs} ms before its sender died`;
-    violations.push(`${name} had a push after one that was answered ${before.status} at ${before.at}, ${when}`);
+    const stored = delivery ? `the stored outcome came at ${delivery[4]}` : 'no outcome is stored';
+    violations.push(
+      `${name} had a push at ${again.at} after one that was answered ${before.status} at ${before.at}, ${when}: it was to be committed by ${before.at + windowMs}, and ${stored}`,
+    );
+    spans.push({ from: before.at, to: before.at + (cutMs ?? windowMs) });
   });
 
   const accepted = requests.filter(({ status }) => status >= 200 && status < 300);
@@ -91,7 +98,7 @@ export function judgePair(pair: Pair, { windowMs, msToDeath }: RuleContext): Pai
   if (delivery?.[2] === 'failed' && accepted.some((each) => msToDeath(each) === undefined)) {
     violations.push(`${name} is failed (${delivery[3]}) and a provider accepted it`);
   }
-  return { isLost, duplicates, unexplained, windowMsMost, violations };
+  return { isLost, duplicates, unexplained, windowMsMost, violations, spans };
 }
 
 /** A process that is dead for longer than this before its last push is known did not make that push. */

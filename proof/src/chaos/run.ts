@@ -22,6 +22,7 @@ import { type DeviceLine, fileNames, writeLines } from './history-files.ts';
 import { type Nodes, startNodes } from './nodes.ts';
 import { type Sender, startSending } from './send-messages.ts';
 import { watchClaims } from './watch-claims.ts';
+import { watchWaits } from './watch-waits.ts';
 
 export interface RunPlan {
   readonly devices: number;
@@ -77,6 +78,7 @@ export async function runChaos(workbench: Workbench, plan: RunPlan): Promise<Ver
     roles: ['api', 'worker', 'worker', 'worker'],
   });
   const claims = watchClaims(database.sql, directory);
+  const waits = watchWaits(database.sql, directory);
   const sender = startSending({
     directory,
     apiUrl,
@@ -92,7 +94,7 @@ export async function runChaos(workbench: Workbench, plan: RunPlan): Promise<Ver
   progress(`${sender.requested} messages asked for; waiting for quiet`);
   await untilQuiet(database, sender);
   await nodes.close();
-  await claims.stop();
+  await Promise.all([claims.stop(), waits.stop()]);
   const facts = { windowMs, providerMs, requested: sender.requested };
   await collect({ directory, sql: database.sql, app, apiUrl, facts });
   await sandbox.stop();

@@ -91,7 +91,7 @@ export const requirement: Requirement = {
         }
       },
     });
-    report.claim('the totals of R-01 hold', describe(verdict), verdict.violations);
+    report.claim('the totals of R-01 hold', describe(verdict), [...verdict.violations, ...verdict.waits]);
   },
 };
 

@@ -1,0 +1,44 @@
+// Looks on, ten times a second, at who waits in the database and behind whom. Reads, and takes no part.
+import type { Sql } from '../../../server/src/platform/db.ts';
+import { fileNames, type WaitingBackend, type WaitLine, writeLines } from './history-files.ts';
+
+const lookEveryMs = 100;
+/** Shorter waits are every day's business. */
+const waitMsLeast = 100;
+
+export function watchWaits(sql: Sql, directory: string): { stop(): Promise<void> } {
+  const lines = writeLines<WaitLine>(directory, fileNames.waits);
+  let isStopping = false;
+
+  const watching = (async () => {
+    let due = performance.now();
+    while (!isStopping) {
+      const lateMs = performance.now() - due;
+      // While the database is away nobody waits in it.
+      const backends = await listWaiting(sql).catch(() => undefined);
+      if (backends) await lines.write({ at: Date.now(), lateMs: Math.round(lateMs), backends });
+      due = performance.now() + lookEveryMs;
+      await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
+    }
+    await lines.close();
+  })();
+  watching.catch(() => undefined);
+  return {
+    async stop() {
+      isStopping = true;
+      await watching;
+    },
+  };
+}
+
+/** Connections of the service that wait for a lock, or that hold a transaction open and say nothing. */
+function listWaiting(sql: Sql): Promise<WaitingBackend[]> {
+  return sql<WaitingBackend[]>`
+    SELECT pid, application_name AS name, state, concat_ws(':', wait_event_type, wait_event) AS event, query,
+      (extract(epoch FROM clock_timestamp() - state_change) * 1000)::float8 AS ms,
+      CASE WHEN wait_event_type = 'Lock' THEN pg_blocking_pids(pid) ELSE '{}' END AS behind
+    FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name LIKE 'carillon %' AND pid <> pg_backend_pid()
+      AND state IN ('active', 'idle in transaction') AND wait_event_type IN ('Lock', 'Client')
+      AND clock_timestamp() - state_change > ${waitMsLeast}::float8 * interval '1 millisecond'`;
+}
