@@ -16,7 +16,7 @@ export type Failpoint =
   | 'push.before_write'
   /** The provider answered, nothing recorded. */
   | 'push.after_reply'
-  /** Outcomes, counters and progress written, not committed. */
+  /** Outcomes and progress written, not committed; the message's counters leave with the COMMIT. */
   | 'outcomes.before_commit'
   /** The same committed, the process not yet told. */
   | 'outcomes.after_commit'
