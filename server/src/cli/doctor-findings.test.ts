@@ -15,6 +15,7 @@ import {
   judgeSchema,
   judgeSettings,
   judgeSlots,
+  judgeUserNumbers,
   type SlotFacts,
 } from './doctor-findings.ts';
 
@@ -35,6 +36,7 @@ const cluster = (changes: Partial<ClusterFacts>): ClusterFacts => ({
   ...{ citus: null, preparedMax: 0, connectionsMax: 100, prepared: [], oldestSeconds: 1 },
   ...changes,
 });
+const numbered = (changes: object) => ({ app_id: 'app_1', devices: 3, split: 0, shared: 0, early: 0, ...changes });
 const broken = [{ name: 'audience_by_text_01', isValid: false }];
 const weeks = ['last', 'this', 'next', 'third', 'fourth', 'fifth'];
 const months = ['events_this', 'events_next'];
@@ -85,6 +87,25 @@ describe('the doctor', () => {
     ],
     ['a used key beyond the slots', judgeSlots(slots({ wanting: ['far of app_1'] })), 'warn', /far of app_1.*deleted/],
     ['one server', judgeCluster(cluster({})), 'ok', /One server/],
+    [
+      'users in order',
+      judgeUserNumbers({ isSample: false, apps: [numbered({})] }),
+      'ok',
+      /no two the same.* on 3 devices/,
+    ],
+    ['a sample of them', judgeUserNumbers({ isSample: true, apps: [numbered({})] }), 'ok', /a sample of 3 devices/],
+    [
+      'users that are counted wrongly',
+      judgeUserNumbers({ isSample: false, apps: [numbered({}), numbered({ app_id: 'app_2', split: 2, shared: 1 })] }),
+      'fail',
+      /\(app_2: 2 users with different numbers, 1 numbers of two users; .*numbered anew/,
+    ],
+    [
+      'numbers that come again',
+      judgeUserNumbers({ isSample: false, apps: [numbered({ early: 7 })] }),
+      'fail',
+      /7 users with a number that will be given again/,
+    ],
     ['a cluster', judgeCluster(cluster({ citus: '13.0', preparedMax: 200 })), 'ok', /Citus 13\.0/],
     ['a cluster that cannot prepare', judgeCluster(cluster({ citus: '13.0' })), 'fail', /at least 100/],
     ['one that prepares little', judgeCluster(cluster({ citus: '13.0', preparedMax: 10 })), 'warn', /at least 100/],

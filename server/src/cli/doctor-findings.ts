@@ -148,6 +148,43 @@ export function judgeSlots(facts: SlotFacts): Finding {
   return { check, verdict: 'ok', details, message };
 }
 
+/** Users' numbers, which previews count users by. `isSample`: not every device was looked at. */
+export function judgeUserNumbers({
+  isSample,
+  apps,
+}: {
+  readonly isSample: boolean;
+  readonly apps: readonly {
+    /** As callers name it. */
+    readonly app_id: string;
+    readonly devices: number;
+    /** Users whose devices carry different numbers, numbers that two users have, users with one that will be given again. */
+    readonly split: number;
+    readonly shared: number;
+    readonly early: number;
+  }[];
+}): Finding {
+  const check = 'user numbers';
+  const wrong = apps.filter(({ split, shared, early }) => split + shared + early > 0);
+  const devices = apps.reduce((sum, app) => sum + app.devices, 0);
+  const details = { sample: isSample, devices, wrong };
+  const looked = `${isSample ? 'a sample of ' : ''}${devices} devices of users`;
+  if (wrong.length === 0) {
+    const message = `Each user has one number, and no two the same: looked at on ${looked}.`;
+    return { check, verdict: 'ok', details, message };
+  }
+  const faults = wrong.map(({ app_id: app, split, shared, early }) => {
+    const kinds = [
+      ...(split > 0 ? [`${split} users with different numbers`] : []),
+      ...(shared > 0 ? [`${shared} numbers of two users`] : []),
+      ...(early > 0 ? [`${early} users with a number that will be given again`] : []),
+    ];
+    return `${app}: ${kinds.join(', ')}`;
+  });
+  const message = `Previews count users wrongly; devices and sends are right (${some(faults)}; looked at on ${looked}): have them numbered anew, as docs/self-hosting.md says.`;
+  return { check, verdict: 'fail', details, message };
+}
+
 export interface ClusterFacts {
   /** The version of Citus; null: one server. */
   readonly citus: string | null;

@@ -79,3 +79,50 @@ export async function listPrepared(sql: Sql): Promise<{ gid: string; ageSeconds:
   return sql<{ gid: string; ageSeconds: number }[]>`
     SELECT gid, extract(epoch FROM now() - prepared)::float8 AS age_seconds FROM pg_prepared_xacts ORDER BY prepared`;
 }
+
+/** About how many devices are there? As the planner knows; null: it does not yet. */
+export async function estimateDevices(sql: Sql): Promise<number | null> {
+  const [row] = await sql<{ devices: number }[]>`
+    SELECT reltuples::float8 AS devices FROM pg_class WHERE oid = 'audience'::regclass`;
+  return row && row.devices >= 0 ? row.devices : null;
+}
+
+/** What is wrong with the numbers of an app's users, among the rows that were looked at. */
+export interface NumberFaults {
+  readonly appId: Uuid;
+  /** Rows of users. */
+  readonly devices: number;
+  /** Users whose devices do not all carry the same number. */
+  readonly split: number;
+  /** Numbers that two users have. */
+  readonly shared: number;
+  /** Users who have a number that will be given again. */
+  readonly early: number;
+}
+
+/**
+ * Looks at the numbers of users on the rows of their devices, of all or of a share of the table that the server picks page by page.
+ */
+export async function checkUserNumbers(sql: Sql, percent: number): Promise<NumberFaults[]> {
+  return sql<NumberFaults[]>`
+    WITH looked AS MATERIALIZED (
+      SELECT app_id, external_id, user_block, user_bit FROM audience TABLESAMPLE SYSTEM (${percent}::float4)
+      WHERE external_id IS NOT NULL
+    ), faults AS (
+      SELECT app_id, count(*) AS devices, 0 AS split, 0 AS shared, 0 AS early FROM looked GROUP BY app_id
+      UNION ALL
+      SELECT app_id, 0, 1, 0, 0 FROM looked GROUP BY app_id, external_id
+      HAVING min(user_bit) <> max(user_bit) OR min(user_block) <> max(user_block) OR count(user_block) NOT IN (0, count(*))
+      UNION ALL
+      SELECT app_id, 0, 0, 1, 0 FROM looked WHERE user_bit <> 0 GROUP BY app_id, user_block, user_bit
+      HAVING min(external_id) <> max(external_id)
+      UNION ALL
+      SELECT l.app_id, 0, 0, 0, count(DISTINCT l.external_id) FROM looked l LEFT JOIN user_numbers n ON n.app_id = l.app_id
+      WHERE l.user_bit <> 0 AND l.user_block::bigint * 32 + 31 - (strpos(l.user_bit::bit(32)::text, '1') - 1)
+        >= coalesce(n.next_number, 0)
+      GROUP BY l.app_id
+    )
+    SELECT app_id, sum(devices)::bigint AS devices, sum(split)::bigint AS split, sum(shared)::bigint AS shared,
+      sum(early)::bigint AS early
+    FROM faults GROUP BY app_id ORDER BY app_id`;
+}

@@ -38,9 +38,12 @@ import {
   judgeSchema,
   judgeSettings,
   judgeSlots,
+  judgeUserNumbers,
 } from './doctor-findings.ts';
 import {
+  checkUserNumbers,
   countConnections,
+  estimateDevices,
   isIndexBeingBuilt,
   listAssignedKeys,
   listPrepared,
@@ -54,7 +57,7 @@ import { reachHosts } from './doctor-reach.ts';
 export function addDoctorCommand(program: Command): void {
   withJson(program.command('doctor'))
     .description(
-      'look at database, clock, credentials, outbound reach, disk, partitions, slots and cluster; say what to do',
+      'look at database, clock, credentials, outbound reach, disk, partitions, slots, users and cluster; say what to do',
     )
     .action((options: AnswerOptions) => answer(options, () => examine(loadConfig())));
 }
@@ -101,6 +104,7 @@ async function examineDatabase(config: Config, sql: Sql): Promise<Finding[]> {
   await look('partitions', () => checkPartitions(sql));
   await look('pause', async () => judgePause(await findPause(sql)));
   await look('slots', () => checkSlots(sql));
+  await look('user numbers', () => checkNumbers(sql));
   await look('proxies', () => checkForwarding(config, sql));
   await look('credentials', () => checkCredentials(config, sql));
   await look('outbound', async () => judgeReach(await reachHosts(config, sql)));
@@ -170,6 +174,19 @@ async function checkSlots(sql: Sql): Promise<Finding> {
       indexed: slot !== null && isIndexed.has(`audience_by_${slotColumn(type, slot)}`),
       move: movePhase,
     })),
+  });
+}
+
+/** So many take a few seconds. Of more it is a sample, another one each time. */
+const devicesLookedAtMost = 500_000;
+
+async function checkNumbers(sql: Sql): Promise<Finding> {
+  const devices = await estimateDevices(sql);
+  const percent = devices === null ? 100 : Math.min(100, (100 * devicesLookedAtMost) / Math.max(1, devices));
+  const apps = await checkUserNumbers(sql, percent);
+  return judgeUserNumbers({
+    isSample: percent < 100,
+    apps: apps.map(({ appId, ...faults }) => ({ app_id: encodeId('app', appId), ...faults })),
   });
 }
 

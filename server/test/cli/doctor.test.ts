@@ -42,7 +42,7 @@ describe('doctor', { timeout: 120_000 }, () => {
     expect([status, verdict, stderr]).toEqual([0, isCrowded ? 'warn' : 'ok', '']);
     for (const check of [
       ...['public address', 'database', 'clock', 'disk', 'cluster', 'schema', 'partitions', 'pause'],
-      ...['slots', 'proxies', 'credentials', 'outbound'],
+      ...['slots', 'user numbers', 'proxies', 'credentials', 'outbound'],
     ]) {
       expect({ check, found: of(check) }).toMatchObject({ check, found: { verdict: 'ok' } });
     }

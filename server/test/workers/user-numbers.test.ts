@@ -1,5 +1,7 @@
 // Users are counted by numbers that they get one after the other: whoever has one and whoever has none are counted alike.
+import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
+import { checkUserNumbers } from '../../src/cli/doctor-queries.ts';
 import { transaction } from '../../src/platform/db.ts';
 import { decodeId, type Uuid } from '../../src/platform/ids.ts';
 import { takeUserNumbers } from '../../src/users/number-queries.ts';
@@ -33,6 +35,26 @@ async function numbersOf(app: TestApp): Promise<Map<string, number | null>> {
 async function countUsers(app: TestApp): Promise<number> {
   const filter = { field: 'device.platform', op: 'in', value: ['web', 'ios', 'android'] };
   return (await serverOf(app).post('/v1/segments/preview', { filter })).body.users;
+}
+
+/** What the doctor finds wrong with an app's numbers. */
+async function faultsOf(app: TestApp): Promise<object | undefined> {
+  const found = (await checkUserNumbers(t.sql, 100)).find(({ appId }) => appId === app.id);
+  return found && { split: found.split, shared: found.shared, early: found.early };
+}
+
+/** Has an app's users numbered anew, as operators are told to. */
+async function numberAnew(app: TestApp): Promise<void> {
+  const page = await readFile(new URL('../../../docs/self-hosting.md', import.meta.url), 'utf8');
+  const statements = /```sql\n(BEGIN;\nLOCK TABLE people, [^`]+)```/.exec(page)?.[1] ?? '';
+  expect(statements).toContain('COMMIT;');
+  const connection = await t.sql.reserve();
+  try {
+    await connection.unsafe(statements.replaceAll('…', app.id)).simple();
+  } finally {
+    connection.release();
+  }
+  await numberUsers({ sql: t.sql });
 }
 
 describe('numbers of users', () => {
@@ -166,5 +188,30 @@ describe('numbers of users', () => {
     const all = [...taken, ...ranges];
     expect(new Set(all).size).toBe(610);
     expect(Math.min(...all)).toBeGreaterThan(0);
+  });
+
+  it('that are wrong the doctor finds, and given anew as it says they count everybody once', async () => {
+    const app = await t.newApp();
+    for (const name of ['u-1', 'u-1', 'u-2', 'u-3', 'u-4', null]) await addDevice(app, name);
+    await numberUsers({ sql: t.sql });
+    const sound = { split: 0, shared: 0, early: 0 };
+    expect([await countUsers(app), await faultsOf(app)]).toEqual([4, sound]);
+
+    // u-2 and u-3 share a number; of the two devices of u-1 one has lost it.
+    await t.sql`
+      UPDATE audience a SET user_block = o.user_block, user_bit = o.user_bit FROM audience o
+      WHERE a.app_id = ${app.id} AND a.external_id = 'u-3' AND o.app_id = a.app_id AND o.external_id = 'u-2'`;
+    await t.sql`
+      UPDATE audience SET user_block = NULL, user_bit = 0 WHERE device_id = (
+        SELECT device_id FROM audience WHERE app_id = ${app.id} AND external_id = 'u-1' ORDER BY device_id LIMIT 1)`;
+    expect(await faultsOf(app)).toEqual({ ...sound, split: 1, shared: 1 });
+    await numberAnew(app);
+    expect([await countUsers(app), await faultsOf(app)]).toEqual([4, sound]);
+
+    // As after a restore of one table alone.
+    await t.sql`UPDATE user_numbers SET next_number = 1 WHERE app_id = ${app.id}`;
+    expect(await faultsOf(app)).toEqual({ ...sound, early: 4 });
+    await numberAnew(app);
+    expect([await countUsers(app), await faultsOf(app)]).toEqual([4, sound]);
   });
 });
