@@ -6,7 +6,8 @@ import type { Uuid } from '../platform/ids.ts';
 import type { BuiltinField } from '../properties/fields.ts';
 import { slotColumn } from '../properties/slots.ts';
 import { builtinColumns } from './filter-to-sql.ts';
-import { countDevicesUpTo, listFieldsInUse, listSlotsOfKeys } from './index-queries.ts';
+import { countDevicesUpTo, listFieldsInUse, listFieldsTogether, listSlotsOfKeys } from './index-queries.ts';
+import type { ColumnsTogether } from './plan-carried.ts';
 import type { ColumnUse } from './plan-indexes.ts';
 
 /** Previews of a field, a minute apart, that are worth an index and a slot. */
@@ -52,21 +53,47 @@ export function createAppSizes({ sql, clock }: { sql: Sql; clock: Pick<Clock, 's
 /** What segments compare, and previews again and again. Properties without a slot are not among it. */
 export async function listColumnUses(sql: Sql, sizes: AppSizes): Promise<ColumnUse[]> {
   const fields = await listFieldsInUse(sql, previewsMin);
-  const keys = keysAmong(fields);
-  const slots = keys.length === 0 ? [] : await listSlotsOfKeys(sql, keys);
-  const columnOf = new Map(slots.map(({ appId, key, type, slot }) => [`${appId} ${key}`, slotColumn(type, slot)]));
+  const columnOf = await findColumns(sql, fields);
   const uses: ColumnUse[] = [];
   for (const { appId, field, uses: count } of fields) {
-    const column = field.startsWith(propertyPrefix)
-      ? columnOf.get(`${appId} ${field.slice(propertyPrefix.length)}`)
-      : columnOfBuiltin(field);
+    const column = (alwaysIndexed as readonly string[]).includes(field) ? undefined : columnOf(appId, field);
     if (column === undefined) continue;
     uses.push({ appId, field, column, uses: count, devices: await sizes.devicesOf(appId) });
   }
   return uses;
 }
 
-function columnOfBuiltin(field: string): string | undefined {
-  if ((alwaysIndexed as readonly string[]).includes(field)) return undefined;
-  return new Map<string, string>(Object.entries(builtinColumns)).get(field);
+/** What segments of apps with so many devices or more compare under one `and`, where each of it has a column. */
+export async function listColumnsTogether(sql: Sql, sizes: AppSizes, devicesMin: number): Promise<ColumnsTogether[]> {
+  const lists = await listFieldsTogether(sql);
+  const columnOf = await findColumns(
+    sql,
+    lists.flatMap(({ appId, fields }) => fields.map((field) => ({ appId, field }))),
+  );
+  const together: ColumnsTogether[] = [];
+  for (const { appId, fields } of lists) {
+    const columns = new Set<string>();
+    for (const field of fields) columns.add(columnOf(appId, field) ?? '');
+    // Every index has it.
+    columns.delete('platform');
+    if (columns.has('') || columns.size < 2) continue;
+    const devices = await sizes.devicesOf(appId);
+    if (devices >= devicesMin) together.push({ columns: [...columns], devices });
+  }
+  return together;
+}
+
+/** The columns in which fields of apps stand; undefined: it has none. */
+async function findColumns(
+  sql: Sql,
+  fields: readonly { readonly appId: Uuid; readonly field: string }[],
+): Promise<(appId: Uuid, field: string) => string | undefined> {
+  const keys = keysAmong(fields);
+  const slots = keys.length === 0 ? [] : await listSlotsOfKeys(sql, keys);
+  const slotOf = new Map(slots.map(({ appId, key, type, slot }) => [`${appId} ${key}`, slotColumn(type, slot)]));
+  const builtins = new Map<string, string>(Object.entries(builtinColumns));
+  return (appId, field) =>
+    field.startsWith(propertyPrefix)
+      ? slotOf.get(`${appId} ${field.slice(propertyPrefix.length)}`)
+      : builtins.get(field);
 }

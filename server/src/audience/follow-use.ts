@@ -6,7 +6,7 @@ import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
 import { runAlone } from '../platform/run-alone.ts';
-import { type AppSizes, listColumnUses } from './column-uses.ts';
+import { type AppSizes, listColumnsTogether, listColumnUses } from './column-uses.ts';
 import {
   buildIndex,
   buildUnnumberedIndex,
@@ -16,6 +16,7 @@ import {
   listFollowingIndexes,
   upsertFieldUses,
 } from './index-queries.ts';
+import { planCarried } from './plan-carried.ts';
 import { type IndexLimits, type IndexPlan, indexLimits, planIndexes } from './plan-indexes.ts';
 
 /** Previews longer ago say nothing about now. */
@@ -60,6 +61,12 @@ export interface FollowUseDeps {
   readonly log: Log;
 }
 
+interface Wanted {
+  /** What it carries beside its own column. */
+  readonly carried: readonly string[];
+  readonly build: () => Promise<void>;
+}
+
 /**
  * Builds what is worth an index and lacks it, and before that drops what is worth none any more. False: another process is at it. An
  * index that fails holds up no other; throws the first failure when all were tried.
@@ -70,17 +77,20 @@ export async function followUse(
 ): Promise<boolean> {
   return runAlone(sql, indexLock, async () => {
     await deleteOldFieldUses(sql, clock, rememberedDays);
-    const wanted = new Map<string, () => Promise<void>>([
-      [unnumberedIndex, () => buildUnnumberedIndex(indexSql, unnumberedIndex)],
-    ]);
-    for (const column of (await readIndexPlan({ sql, sizes }, limits)).columns) {
-      const name = indexPrefix + column;
-      wanted.set(name, () => buildIndex(indexSql, name, column));
-    }
     const existing = [
       ...(await listFollowingIndexes(sql, unnumberedIndex)),
       ...(await listFollowingIndexes(sql, indexPrefix)),
     ];
+    const wanted = new Map<string, Wanted>([
+      [unnumberedIndex, { carried: [], build: () => buildUnnumberedIndex(indexSql, unnumberedIndex) }],
+    ]);
+    const { columns } = await readIndexPlan({ sql, sizes }, limits);
+    const together = await listColumnsTogether(sql, sizes, limits.devicesMin);
+    for (const column of columns) {
+      const name = indexPrefix + column;
+      const carried = planCarried(column, together, existing.find((index) => index.name === name)?.columns ?? []);
+      wanted.set(name, { carried, build: () => buildIndex(indexSql, name, column, carried) });
+    }
     const failures: unknown[] = [];
     const attempt = async (name: string, work: () => Promise<void>): Promise<void> => {
       try {
@@ -91,20 +101,23 @@ export async function followUse(
       }
     };
     // One that the server still builds for a process that is gone will be valid: it is waited for, and not built beside.
-    const kept = existing.filter((index) => index.isBeingBuilt || (isOfUse(index) && wanted.has(index.name)));
+    const kept = existing.filter((index) => {
+      const asWanted = wanted.get(index.name);
+      const carriesAll = asWanted?.carried.every((column) => index.columns.includes(column));
+      return index.isBeingBuilt || (isOfUse(index) && carriesAll === true);
+    });
     const ready = new Set(kept.map(({ name }) => name));
     for (const index of existing) {
       const { name } = index;
       if (ready.has(name)) continue;
       await attempt(name, async () => {
         await dropIndex(indexSql, name);
-        log.info(
-          { index: name },
-          isOfUse(index) ? 'index dropped: it is not worth its writes any more' : 'broken index dropped',
-        );
+        const isBuiltAnew = isOfUse(index) && wanted.has(name);
+        const why = isBuiltAnew ? 'it is built anew to carry more' : 'it is not worth its writes any more';
+        log.info({ index: name }, isOfUse(index) ? `index dropped: ${why}` : 'broken index dropped');
       });
     }
-    for (const [name, build] of wanted) {
+    for (const [name, { build }] of wanted) {
       if (ready.has(name)) continue;
       await attempt(name, async () => {
         const startedAt = performance.now();
@@ -126,7 +139,7 @@ export async function readIndexPlan(
   return planIndexes(uses, new Set(built.filter(isOfUse).map(({ name }) => name.slice(indexPrefix.length))), limits);
 }
 
-/** It is whole, and its entries are what counts ask for: those of a former version may not be. */
+/** It is whole, and its entries are in the order that counts ask for: those of a former version may not be. */
 function isOfUse({ name, isValid, columns }: FollowingIndex): boolean {
   return isValid && (name === unnumberedIndex || columns[2] === 'user_block');
 }

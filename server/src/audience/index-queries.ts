@@ -32,6 +32,19 @@ export async function listFieldsInUse(sql: Sql, previewsMin: number): Promise<Fi
     ) AS used GROUP BY app_id, field ORDER BY app_id, field`;
 }
 
+/**
+ * Which fields do segments compare under one `and`, each list once? Without those under which something asks for events, which no row
+ * of the audience answers.
+ */
+export async function listFieldsTogether(sql: Sql): Promise<{ appId: Uuid; fields: string[] }[]> {
+  return sql<{ appId: Uuid; fields: string[] }[]>`
+    SELECT DISTINCT s.app_id, ARRAY(
+      SELECT DISTINCT (field #>> '{}') COLLATE "C" FROM jsonb_path_query(nodes, '$.**.field') AS field ORDER BY 1
+    ) AS fields
+    FROM segments s CROSS JOIN LATERAL jsonb_path_query(s.filter::jsonb, '$.**.and') AS nodes
+    WHERE NOT jsonb_path_exists(nodes, '$.**.event')`;
+}
+
 /** How many devices has an app? Counted no further than to `most`. */
 export async function countDevicesUpTo(sql: Sql, appId: Uuid, most: number): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
@@ -79,14 +92,19 @@ export async function listFollowingIndexes(sql: Sql, prefix: string): Promise<Fo
 /**
  * Builds an index while everybody writes on. It holds what a count asks of a row, so that one over a single column reads nothing
  * else: whether it is active, its platform, and its user's number, whose block comes behind the value, so that the devices of one value
- * are counted without looking their blocks up. Takes as long as it takes, so the connection must be one without a
- * deadline; one that is broken off leaves an index that is not valid. Names are known words, never a caller's text: DDL takes no
- * parameters.
+ * are counted without looking their blocks up. `carried`: what filters compare beside the column. Takes as long as it takes, so the
+ * connection must be one without a deadline; one that is broken off leaves an index that is not valid. Names are known words, never a
+ * caller's text: DDL takes no parameters.
  */
-export async function buildIndex(indexSql: Sql, name: string, column: string): Promise<void> {
-  const platform = column === 'platform' ? '' : 'platform, ';
+export async function buildIndex(
+  indexSql: Sql,
+  name: string,
+  column: string,
+  carried: readonly string[] = [],
+): Promise<void> {
+  const included = [...(column === 'platform' ? [] : ['platform']), 'user_bit', ...carried];
   await indexSql.unsafe(
-    `CREATE INDEX CONCURRENTLY ${name} ON audience (app_id, ${column}, user_block) INCLUDE (${platform}user_bit)
+    `CREATE INDEX CONCURRENTLY ${name} ON audience (app_id, ${column}, user_block) INCLUDE (${included.join(', ')})
      WHERE ${column} IS NOT NULL AND active`,
   );
 }

@@ -148,14 +148,12 @@ export async function listProperties(
     ORDER BY key LIMIT ${limit}`;
 }
 
-/** Which columns of `audience` does a finished index serve? */
+/** Which columns of `audience` does a finished index find rows by? What it only carries along is not among them. */
 export async function listIndexedAudienceColumns(tx: Tx): Promise<Set<string>> {
   const rows = await tx<{ name: string }[]>`
     SELECT DISTINCT a.attname AS name
-    FROM pg_index i
-    JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
-      AND d.refclassid = 'pg_class'::regclass AND d.refobjid = i.indrelid AND d.refobjsubid > 0
-    JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+    FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid
+      AND a.attnum = ANY((i.indkey::int2[])[0:i.indnkeyatts - 1])
     WHERE i.indrelid = 'audience'::regclass AND i.indisvalid AND i.indisready`;
   return new Set(rows.map((row) => row.name));
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createAppSizes } from '../../src/audience/column-uses.ts';
 import { followUse } from '../../src/audience/follow-use.ts';
@@ -85,6 +86,74 @@ describe('indexes follow use', () => {
       isValid: true,
       columns: ['app_id', 'country', 'user_block', 'platform', 'user_bit'],
     });
+  });
+
+  it('one carries what segments compare together with its column, so that their count reads no row', async () => {
+    const app = await t.newApp();
+    const server = t.clientOf(app.serverKey);
+    const properties = { city: 'Wien', age: 7, member: true };
+    await server.post('/v1/users', { external_id: 'u-1', properties, device_id: await t.registerDevice({}, app) });
+    const columnsOf = async (name: string) => (await listFollowingIndexes(t.sql, name))[0]?.columns.slice(3);
+    const leaf = (field: string, value: unknown) => ({ field, op: 'eq', value });
+    const save = async (name: string, filter: object) => (await server.post('/v1/segments', { name, filter })).body.id;
+    const grown = {
+      and: [leaf('properties.age', 7), { not: leaf('properties.city', 'Graz') }, leaf('device.platform', 'web')],
+    };
+    const first = await save('Grown', { or: [grown, grown] });
+    await follow();
+    expect(await columnsOf('audience_by_number_01')).toEqual(['platform', 'user_bit', 'text_01']);
+    expect(await columnsOf('audience_by_text_01')).toEqual(['platform', 'user_bit', 'number_01']);
+    // What something else is compared with besides is not counted out of an index.
+    const others = [
+      { and: [leaf('properties.city', 'Wien'), leaf('properties.member', true), { event: 'purchase' }] },
+      {
+        and: [
+          leaf('properties.city', 'Wien'),
+          leaf('properties.member', true),
+          leaf('external_id', '\u{1F600} \\u0000'),
+        ],
+      },
+      { or: [leaf('properties.city', 'Wien'), leaf('properties.member', true)] },
+    ];
+    const saved = await Promise.all(others.map((filter, i) => save(`Other ${i}`, filter)));
+    expect(saved).not.toContain(undefined);
+    await follow();
+    expect(await columnsOf('audience_by_text_01')).toEqual(['platform', 'user_bit', 'number_01']);
+    expect(await columnsOf('audience_by_bool_01')).toEqual(['platform', 'user_bit']);
+    saved.push(await save('Members', { and: [leaf('properties.city', 'Wien'), leaf('properties.member', true)] }));
+    await follow();
+    expect(await columnsOf('audience_by_text_01')).toEqual(['platform', 'user_bit', 'bool_01', 'number_01']);
+    await server.delete(`/v1/segments/${first}`);
+    await follow();
+    // Nothing is built anew to carry less.
+    expect(await columnsOf('audience_by_text_01')).toEqual(['platform', 'user_bit', 'bool_01', 'number_01']);
+    for (const id of saved) await server.delete(`/v1/segments/${id}`);
+    await follow();
+    expect(await columnsOf('audience_by_text_01')).toBeUndefined();
+  });
+
+  it('one that carries a text holds the longest texts that there are', async () => {
+    const app = await t.newApp();
+    const server = t.clientOf(app.serverKey);
+    // Nothing in them can be packed.
+    const long = (): string => randomBytes(768).toString('base64');
+    const id = await t.registerDevice({}, app);
+    const user = () => ({
+      ...{ external_id: 'u-1', device_id: id, first_name: '語'.repeat(128) },
+      properties: { one: long(), two: long() },
+    });
+    expect((await server.post('/v1/users', user())).status).toBe(200);
+    const filter = {
+      and: ['properties.one', 'properties.two', 'first_name'].map((field) => ({ field, op: 'exists' })),
+    };
+    const { body: segment } = await server.post('/v1/segments', { name: 'Long', filter });
+    await follow();
+    const [index] = await listFollowingIndexes(t.sql, 'audience_by_text_01');
+    expect(index?.columns).toEqual(expect.arrayContaining(['text_01', 'text_02', 'first_name']));
+    expect((await server.post('/v1/users', user())).status).toBe(200);
+    expect((await server.post('/v1/segments/preview', { filter })).body).toMatchObject({ count: 1, users: 1 });
+    await server.delete(`/v1/segments/${segment.id}`);
+    await follow();
   });
 
   it('one for users without a number there always is, also where it was broken', async () => {
