@@ -152,8 +152,11 @@ export async function listProperties(
 export async function listIndexedAudienceColumns(tx: Tx): Promise<Set<string>> {
   const rows = await tx<{ name: string }[]>`
     SELECT DISTINCT a.attname AS name
-    FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid
-      AND a.attnum = ANY((i.indkey::int2[])[0:i.indnkeyatts - 1])
+    FROM pg_index i
+    JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
+      AND d.refclassid = 'pg_class'::regclass AND d.refobjid = i.indrelid AND d.refobjsubid > 0
+    JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+      AND a.attnum <> ALL ((i.indkey::int2[])[i.indnkeyatts:i.indnatts - 1])
     WHERE i.indrelid = 'audience'::regclass AND i.indisvalid AND i.indisready`;
   return new Set(rows.map((row) => row.name));
 }

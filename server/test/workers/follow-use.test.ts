@@ -120,6 +120,16 @@ describe('indexes follow use', () => {
     await follow();
     expect(await columnsOf('audience_by_text_01')).toEqual(['platform', 'user_bit', 'number_01']);
     expect(await columnsOf('audience_by_bool_01')).toEqual(['platform', 'user_bit']);
+    // A key that is only carried is not one that rows are found by.
+    await t.sql`DROP INDEX audience_by_number_01`;
+    const { body: catalog } = await server.get('/v1/properties');
+    expect(catalog.data.map((one: { key: string; indexed: boolean }) => [one.key, one.indexed])).toEqual([
+      ...[
+        ['age', false],
+        ['city', true],
+        ['member', true],
+      ],
+    ]);
     saved.push(await save('Members', { and: [leaf('properties.city', 'Wien'), leaf('properties.member', true)] }));
     await follow();
     expect(await columnsOf('audience_by_text_01')).toEqual(['platform', 'user_bit', 'bool_01', 'number_01']);
