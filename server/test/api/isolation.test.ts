@@ -356,6 +356,8 @@ describe('R-61 app by app in the database', () => {
       'finds the moves to go on with, app by app',
     'audience/index-queries.ts: SELECT app_id, field, sum(uses)::bigint AS uses FROM ( SELEC':
       'indexes are of a table that all apps share',
+    'audience/index-queries.ts: SELECT DISTINCT s.app_id, ARRAY( SELECT DISTINCT (field #>> ':
+      'indexes are of a table that all apps share',
     'audience/number-queries.ts: SELECT DISTINCT app_id FROM audience WHERE user_bit = 0 ORDE':
       'finds the apps with users to number',
     'audience/queries.ts: SELECT sum(web)::bigint AS web, sum(ios)::bigint AS ios, sum':
