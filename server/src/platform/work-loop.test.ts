@@ -68,6 +68,20 @@ describe('stop', () => {
   });
 });
 
+it('is seen to look for work for as long as each claim finds some', async () => {
+  const seen: number[] = [];
+  const loop = start(async () => {
+    await Promise.resolve();
+    const { lastLookedAt } = loop;
+    seen.push(lastLookedAt);
+    while (performance.now() <= lastLookedAt);
+    return seen.length < 3 ? async () => undefined : undefined;
+  }, Number.POSITIVE_INFINITY);
+  await loop.idle();
+  expect(seen.length).toBeGreaterThanOrEqual(3);
+  expect(new Set(seen).size).toBe(seen.length);
+});
+
 describe('idle', () => {
   it('resolves when what was claimed has ended and no more is found, and not before', async () => {
     const first = createSignal();

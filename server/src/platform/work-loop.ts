@@ -57,6 +57,8 @@ export function startWorkLoop({ name, turnsMax, pollMs, log, isPaused, claim }: 
         lookAgain = false;
         lastLookedAt = performance.now();
         while (!isStopped && !isPaused() && underWay.size < turnsMax) {
+          // Here too: where there is always more to claim, this goes on for as long.
+          lastLookedAt = performance.now();
           const work = await claim();
           if (!work) break;
           const turn: Promise<void> = work()
