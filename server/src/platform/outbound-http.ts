@@ -71,7 +71,7 @@ export const answerBodyLimits: BodyLimits = { readMax: 8_192, keepMax: 4_096 };
 const idleMs = 4_000;
 
 /** Idle connections to all hosts together: each has its buffers. The one that has been idle longest goes first. */
-const idleMostUsual = 512;
+const idleMostUsual = 768;
 
 type PooledOptions = RequestOptions & { readonly pool?: string };
 

@@ -3,24 +3,50 @@ import { mintUuid, type Uuid } from '../platform/ids.ts';
 import { RequestPlaces } from './request-places.ts';
 
 const many = (count: number): Uuid[] => Array.from({ length: count }, () => mintUuid()).sort();
+const alone = { haveCompany: false, nowMs: 0 };
 
-function taking(places: RequestPlaces, id: Uuid, count: number): void {
-  for (let i = 0; i < count; i++) places.take(id);
+function taking(places: RequestPlaces, id: Uuid, count: number, nowMs = 0): void {
+  for (let i = 0; i < count; i++) places.take(id, nowMs);
 }
 
 describe('requests of a process', () => {
   it('are all for one webhook where it is alone, and as many for each where there are more', () => {
     const places = new RequestPlaces();
     const [one = '', ...others] = many(50);
-    expect(places.free([one])).toEqual([512]);
+    expect(places.free([one], alone)).toEqual([768]);
     taking(places, one, 64);
-    expect(places.free([one])).toEqual([448]);
-    expect(places.free([one, ...others])).toEqual([0, ...others.map(() => 10)]);
+    expect(places.free([one], alone)).toEqual([704]);
+    expect(places.free([one, ...others], alone)).toEqual([0, ...others.map(() => 15)]);
     expect(places.full()).toEqual([]);
-    for (const other of others) taking(places, other, 10);
+    for (const other of others) taking(places, other, 15);
     expect(places.full()).toEqual([one, ...others]);
-    places.giveBack(others[0] ?? '');
-    expect(places.full()).not.toContain(others[0]);
+  });
+
+  it('are given to a webhook again when half of its share is free, some at once', () => {
+    const places = new RequestPlaces();
+    const [one = '', ...others] = many(50);
+    for (const each of [one, ...others]) taking(places, each, 15);
+    for (let left = 14; left >= 8; left--) {
+      places.giveBack(one);
+      expect(places.full()).toContain(one);
+    }
+    places.giveBack(one);
+    expect(places.full()).toEqual(others);
+    expect(places.free([one], alone)).toEqual([8]);
+  });
+
+  it('are no more for those whose turn it is than beside all that were told just now, if more are waiting', () => {
+    const places = new RequestPlaces();
+    const ids = many(64);
+    const turn = ids.slice(0, 16);
+    for (const id of ids.slice(16)) {
+      taking(places, id, 1, 1_000);
+      places.giveBack(id);
+    }
+    expect(places.free(turn, { haveCompany: true, nowMs: 1_001 })).toEqual(turn.map(() => 12));
+    expect(places.free(turn, { haveCompany: false, nowMs: 1_001 })).toEqual(turn.map(() => 48));
+    // The others have been silent for as long as their connections last.
+    expect(places.free(turn, { haveCompany: true, nowMs: 5_001 })).toEqual(turn.map(() => 48));
   });
 
   it('leave one for each of any number, and no more than two thousand in all', () => {
@@ -28,12 +54,12 @@ describe('requests of a process', () => {
     const ids = many(2_000);
     for (const id of ids) {
       expect(places.areTaken).toBe(false);
-      expect(places.free([id])[0]).toBeGreaterThanOrEqual(1);
-      places.take(id);
+      expect(places.free([id], { haveCompany: true, nowMs: 0 })[0]).toBeGreaterThanOrEqual(1);
+      places.take(id, 0);
     }
     expect(places.areTaken).toBe(true);
     places.giveBack(ids[7] ?? '');
     expect(places.areTaken).toBe(false);
-    expect(places.free([ids[7] ?? ''])).toEqual([1]);
+    expect(places.free([ids[7] ?? ''], alone)).toEqual([1]);
   });
 });

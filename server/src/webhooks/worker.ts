@@ -55,7 +55,7 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
   let hadFew = false;
 
   const deliver = async (claim: Claim, secrets: OpenedSecrets, event: ClaimedEvent): Promise<void> => {
-    places.take(claim.webhook.id);
+    places.take(claim.webhook.id, performance.now());
     try {
       const result = await attempt(deps, claim.webhook, secrets, event);
       await failpoint('webhook.after_response');
@@ -116,7 +116,11 @@ async function claimNext(
   const id = mintUuid(clock.nowMs());
   return transaction(sql, async (tx) => {
     const webhooks = await lockNextWebhooks(tx, clock, { afterId, without: places.full(), limit: webhooksPerClaim });
-    const free = places.free(webhooks.map((webhook) => webhook.id));
+    const haveCompany = webhooks.length === webhooksPerClaim;
+    const free = places.free(
+      webhooks.map((webhook) => webhook.id),
+      { haveCompany, nowMs: performance.now() },
+    );
     // Pipelined: one way to the database and back for all of them.
     const claims = await Promise.all(
       webhooks.map(async (webhook, i) => ({
