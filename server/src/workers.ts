@@ -11,7 +11,7 @@ import { forgetPeople } from './events/forget-people.ts';
 import { type ScheduleDeps, startScheduleWorker } from './messages/worker.ts';
 import type { Sql } from './platform/db.ts';
 import type { Log } from './platform/log.ts';
-import { endStalledCopies } from './platform/stalled-copies.ts';
+import { endStalled } from './platform/stalled.ts';
 import { createPropertyCounter } from './properties/worker.ts';
 import { settleAlone } from './reports/settle.ts';
 import { startUpkeep, type Upkeep } from './upkeep.ts';
@@ -125,7 +125,7 @@ function periodicTasks({
   const forget = stepsToForget(sql);
   const sizes = createAppSizes({ sql, clock });
   return [
-    { what: 'end what stands still', everyMs: 2000, run: () => endStalledCopies({ sql: txSql, clock }) },
+    { what: 'end what stands still', everyMs: 2000, run: () => endStalled({ sql: txSql, clock }) },
     { what: 'count the values of properties', everyMs: 60_000, run: () => counter.runOnce() },
     { what: 'clear retired properties', everyMs: 60_000, run: () => clearing.runOnce() },
     { what: 'give users their numbers', everyMs: 10_000, run: () => numberUsers({ sql }) },

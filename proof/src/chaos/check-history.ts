@@ -114,12 +114,19 @@ export async function checkHistory(directory: string): Promise<Verdict> {
     max_requests_per_device: totals.requestsMost,
     recovery_seconds_max: Math.round(recovery.maxMs / 100) / 10,
     totals_agree: disagreements.length === 0,
-    waits: [...new Map(spans.map((span) => [`${span.from} ${span.to}`, span])).values()]
-      .slice(0, violationsMax)
-      .map(({ from, to }) => `from ${from} to ${to} ${describeWaits(waits, from, to)}`),
+    waits: [...beforeEachEnd(spans)].slice(0, violationsMax).map(([to, from]) => {
+      return `from ${from} to ${to} ${describeWaits(waits, from, to)}`;
+    }),
     violations: violations.slice(0, violationsMax),
     violations_in_all: violations.length,
   };
+}
+
+/** Many pushes are cut short by one death: once for each, from the first of them. */
+function beforeEachEnd(spans: readonly { readonly from: number; readonly to: number }[]): Map<number, number> {
+  const first = new Map<number, number>();
+  for (const { from, to } of spans) first.set(to, Math.min(from, first.get(to) ?? from));
+  return first;
 }
 
 async function collect<Line>(directory: string, name: string): Promise<Line[]> {
