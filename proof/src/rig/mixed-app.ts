@@ -33,12 +33,13 @@ export async function makeMixedApp(place: RunPlace, sandbox: SandboxProcess, nam
   const webpush = await run<{ public_key: string }>('channel', 'set', app.id, 'webpush');
 
   const key = await sandbox.post<{ p8: string; key_id: string; team_id: string }>('/apns/keys', {});
-  const keyFile = join(place.directory, 'apns-key.p8');
+  // Files of its own: several apps may be made at once.
+  const keyFile = join(place.directory, `apns-key-${app.id}.p8`);
   await writeFile(keyFile, key.p8, { mode: 0o600 });
   const apns = ['--key-file', keyFile, '--key-id', key.key_id, '--team-id', key.team_id, '--bundle-id', bundleId];
   await run('channel', 'set', app.id, 'apns', ...apns);
 
-  const accountFile = join(place.directory, 'service-account.json');
+  const accountFile = join(place.directory, `service-account-${app.id}.json`);
   const account = await sandbox.post<object>('/fcm/service-accounts', { project_id: projectId });
   await writeFile(accountFile, JSON.stringify(account), { mode: 0o600 });
   await run('channel', 'set', app.id, 'fcm', '--service-account', accountFile);

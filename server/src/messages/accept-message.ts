@@ -207,8 +207,9 @@ async function sendNow(
     },
   );
   refuseLowRate(perSecond, [{ dueAtMs: 0, deliveries: started.accepted }], windowMs);
-  await chargeQuota({ sql: tx, clock }, appId, plan, started.accepted, started.charge);
   if (started.accepted > 0 && !started.isOwn) await notifyBatches(tx);
+  // Last: from here to the commit everybody waits who sends for this app.
+  await chargeQuota({ sql: tx, clock }, appId, plan, started.accepted, started.charge);
   return { id, isReplay: false, runAt: null, claim: started.isOwn && started.accepted > 0 ? claim : null };
 }
 

@@ -60,7 +60,7 @@ test('a deadline may set the next', () => {
   expect((second.dueAtMs ?? 0) - (first.dueAtMs ?? 0)).toBeGreaterThanOrEqual(30);
 });
 
-test('after a long pause of the process all that is due comes at once', () => {
+test('after a long pause of the process all that is due comes at once, and only then when its sockets were read', async () => {
   const wheel = new TimerWheel();
   const deadlines = Array.from({ length: 50 }, () => new Noted());
   for (const [i, deadline] of deadlines.entries()) wheel.add(deadline, i * 1_000);
@@ -69,7 +69,14 @@ test('after a long pause of the process all that is due comes at once', () => {
   vi.setSystemTime(0);
   const jumped = performance.now() + 100_000;
   const now = vi.spyOn(performance, 'now').mockImplementation(() => jumped);
+  const answered = new Noted();
+  wheel.add(answered, 0, jumped - 50_000);
   vi.advanceTimersByTime(16);
+  expect(deadlines.filter(({ dueAtMs }) => dueAtMs !== undefined)).toEqual([]);
+  // As an answer does that is read meanwhile.
+  wheel.remove(answered);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(answered.dueAtMs).toBeUndefined();
   expect(deadlines.filter(({ dueAtMs }) => dueAtMs === undefined)).toEqual([]);
   expect(later.dueAtMs).toBeUndefined();
   now.mockRestore();

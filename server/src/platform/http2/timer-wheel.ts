@@ -1,8 +1,11 @@
 // Deadlines by the thousand: setting and clearing one moves a few pointers, and one timer serves them all. A deadline is
-// never early, and late by a tick or two.
+// never early, and late by a tick or two. Never does one come before an answer that is there already: after a pause of the process its
+// timers are due first, and what waited in its sockets is read after them.
 
 const tickMs = 16;
 const slotsCount = 1_024;
+/** So late, the process has stood still: what came meanwhile waits in its sockets. */
+const stoodStillMs = 100;
 
 /** A link in the list of its slot. Only the wheel writes its fields. */
 export abstract class Deadline {
@@ -31,7 +34,7 @@ export class TimerWheel {
     const elapsedMs = now - this.#startedAt;
     if (this.#timer === undefined) {
       this.#tick = Math.floor(elapsedMs / tickMs);
-      this.#timer = setTimeout(() => this.#advance(), tickMs);
+      this.#sleep();
     }
     deadline.dueTick = Math.max(Math.ceil((elapsedMs + timeoutMs) / tickMs), this.#tick + 1);
     const head = this.#slots[deadline.dueTick % slotsCount];
@@ -54,6 +57,15 @@ export class TimerWheel {
     this.#count -= 1;
   }
 
+  #sleep(): void {
+    const sleptAt = performance.now();
+    this.#timer = setTimeout(() => {
+      // One turn of the loop first, which reads the sockets.
+      if (performance.now() - sleptAt > tickMs + stoodStillMs) setImmediate(() => this.#advance());
+      else this.#advance();
+    }, tickMs);
+  }
+
   #advance(): void {
     const now = Math.floor((performance.now() - this.#startedAt) / tickMs);
     // After a long pause every slot is looked at once.
@@ -61,7 +73,8 @@ export class TimerWheel {
     this.#tick = now;
     for (let tick = from; tick <= now; tick += 1) this.#endDue(tick, now);
     // Nothing to wait for: nothing keeps the process.
-    this.#timer = this.#count > 0 ? setTimeout(() => this.#advance(), tickMs) : undefined;
+    this.#timer = undefined;
+    if (this.#count > 0) this.#sleep();
   }
 
   /** Ends what a slot holds, but for the deadlines of later rounds. What one does may end others, so they are found first. */
