@@ -3,7 +3,7 @@ import { type ChannelId, channelIds } from '../channels/channel.ts';
 import type { Content } from '../content/content.ts';
 import type { MessageAdvance, MessageToSend, OutcomeCounts } from '../delivery/message-ledger.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { Fragment, Sql, Tx } from '../platform/db.ts';
+import { asJson, type Fragment, type Sql, type Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { writeInstant } from '../platform/instant.ts';
 import { refundUsage } from '../quotas/queries.ts';
@@ -25,10 +25,6 @@ export interface NewMessage {
   readonly title: string | null;
   readonly perSecond: number | null;
 }
-
-// `tx.json` sends jsonb, which forgets the order of keys; a document is kept as it was accepted.
-const jsonOid = 114;
-const asJson = (tx: Tx, document: unknown) => tx.typed(document as never, jsonOid);
 
 /** Stores a message that is sent now; false when its idempotency key is taken, after the one who took it has committed. */
 export function insertSendingMessage(tx: Tx, clock: Clock, message: NewMessage, windowMs: number): Promise<boolean> {

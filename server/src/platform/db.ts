@@ -238,6 +238,13 @@ export function isStatementTimeout(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === '57014';
 }
 
+const jsonOid = 114;
+
+/** A document for a column of type `json`, as its author wrote it: `tx.json` sends jsonb, which forgets the order of keys. */
+export function asJson(tx: Tx, document: unknown) {
+  return tx.typed(document as never, jsonOid);
+}
+
 /** A shorter limit than the pool's for each statement of this transaction. */
 export async function setStatementTimeout(tx: Tx, timeoutMs: number): Promise<void> {
   await tx`SELECT set_config('statement_timeout', ${String(timeoutMs)}, true)`;

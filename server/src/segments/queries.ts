@@ -1,7 +1,7 @@
 // SQL: segments, and which messages still to come use one.
 import type { Clock } from '../platform/clock.ts';
 import { nowOf } from '../platform/clock.ts';
-import type { Sql, Tx } from '../platform/db.ts';
+import { asJson, type Sql, type Tx } from '../platform/db.ts';
 import { encodeId, type Uuid } from '../platform/ids.ts';
 
 export interface StoredSegment {
@@ -44,7 +44,7 @@ export async function insertSegment(
 ): Promise<StoredSegment | undefined> {
   const [row] = await tx<StoredSegment[]>`
     INSERT INTO segments (app_id, id, name, description, filter, fields, created_at, updated_at)
-    VALUES (${appId}, ${id}, ${name}, ${description}, ${tx.json(filter as never)}, ${fields as string[]},
+    VALUES (${appId}, ${id}, ${name}, ${description}, ${asJson(tx, filter)}, ${fields as string[]},
       ${nowOf(tx, clock)}, ${nowOf(tx, clock)})
     ON CONFLICT (app_id, name) DO NOTHING
     RETURNING id, name, description, filter, created_at, updated_at`;
@@ -66,7 +66,7 @@ export async function updateSegment(
   { name, description, filter, fields }: SegmentFields,
 ): Promise<StoredSegment | undefined> {
   const [row] = await tx<StoredSegment[]>`
-    UPDATE segments SET name = ${name}, description = ${description}, filter = ${tx.json(filter as never)},
+    UPDATE segments SET name = ${name}, description = ${description}, filter = ${asJson(tx, filter)},
       fields = ${fields as string[]}, updated_at = ${nowOf(tx, clock)}
     WHERE app_id = ${appId} AND id = ${id}
     RETURNING id, name, description, filter, created_at, updated_at`;

@@ -41,7 +41,10 @@ describe('POST /v1/segments', () => {
       ...{ fields: ['country', 'properties.plan'], valid: true, invalid_reason: null },
       ...{ created_at: expect.any(String), updated_at: body.created_at },
     });
-    expect((await server.get(`/v1/segments/${body.id}`)).body).toEqual(body);
+    const { body: read } = await server.get(`/v1/segments/${body.id}`);
+    expect(read).toEqual(body);
+    // To the order of keys.
+    expect([body.filter, read.filter].map((one) => JSON.stringify(one))).toEqual(Array(2).fill(JSON.stringify(filter)));
   });
 
   it('400 for a name that is taken, at the name', async () => {
@@ -146,6 +149,7 @@ describe('PUT /v1/segments/{id}', () => {
       200,
       { ...made, name: 'B', description: null, filter: french, updated_at: expect.any(String) },
     ]);
+    expect(JSON.stringify(body.filter)).toBe(JSON.stringify(french));
     // Its own name is not taken.
     expect((await server.put(`/v1/segments/${made.id}`, { name: 'B', filter: german })).status).toBe(200);
   });
