@@ -39,5 +39,5 @@ const pushOf = (token: string): Push<undefined> => ({
 export const bodyOf: Readonly<Record<ChannelId, (token: string) => Buffer>> = {
   webpush: (token) => buildWebPayload(pushOf(token), false),
   apns: (token) => buildApnsPayload(pushOf(token)),
-  fcm: (token) => Buffer.from(JSON.stringify({ message: buildMessage(pushOf(token)) })),
+  fcm: (token) => Buffer.from(buildMessage(pushOf(token))),
 };

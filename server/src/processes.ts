@@ -161,9 +161,10 @@ function untilStopped(children: Children, log: Log): Promise<void> {
 
 /**
  * A worker's young objects have twice their usual room, in megabytes: they are collected half as often, and fewer of those that
- * belong to pushes under way are kept as old ones. Measured: a seventh of a push's CPU time, and no more memory than before.
+ * belong to pushes under way are kept as old ones. Measured: a seventh of a push's CPU time. The old ones are collected when they
+ * have come to 2.2 times of what the last collection left, and not to nearly four times: 70 MB less, for 1 to 3 % of the CPU time.
  */
-const workerArguments = ['--max-semi-space-size=32'];
+const workerArguments = ['--max-semi-space-size=32', '--heap-growing-percent=120'];
 
 /** The processes, each in its place; a place whose process died gets a new one. */
 class Children {

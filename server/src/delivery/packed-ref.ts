@@ -6,7 +6,10 @@ import { writeUuid } from '../platform/ids.ts';
 /** Apple's: a UUID in upper case. */
 const uuidForm = /^[0-9A-F]{8}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{12}$/;
 /** Google's: `0:`, microseconds, `%`, and 64 bits in hex. */
-const timedForm = /^0:([0-9]{16})%([0-9a-f]{16})$/;
+const timedForm = /^0:[0-9]{16}%[0-9a-f]{16}$/;
+const timeAt = 2;
+const timeDigits = 16;
+const bitsAt = timeAt + timeDigits + 1;
 
 /** The first character says how the rest is packed; a text that begins with one of them is kept behind the third. */
 const uuidMark = '!';
@@ -17,23 +20,28 @@ const timeBytes = 7;
 
 // Used within a call and never across one.
 const uuid = Buffer.alloc(16);
+const timed = Buffer.alloc(timeBytes + 8);
 
 export function packRef(ref: string): string {
   if (uuidForm.test(ref)) {
     writeUuid(ref, uuid, 0);
     return uuidMark + uuid.toString('base64url');
   }
-  const timed = timedForm.exec(ref);
-  if (timed) {
-    const [, time = '', bits = ''] = timed;
-    const hex =
-      BigInt(time)
-        .toString(16)
-        .padStart(timeBytes * 2, '0') + bits;
-    return timedMark + Buffer.from(hex, 'hex').toString('base64url');
+  if (timedForm.test(ref)) {
+    writeTime(ref);
+    timed.write(ref.slice(bitsAt), timeBytes, 'hex');
+    return timedMark + timed.toString('base64url');
   }
   const isMarked = ref.startsWith(uuidMark) || ref.startsWith(timedMark) || ref.startsWith(plainMark);
   return isMarked ? plainMark + ref : ref;
+}
+
+// In two halves of eight digits: high × 10^8 + low is (high × 390,625) × 256 + low, and no part of that comes near 2^53.
+function writeTime(ref: string): void {
+  const high = Number(ref.slice(timeAt, timeAt + timeDigits / 2));
+  const low = Number(ref.slice(timeAt + timeDigits / 2, timeAt + timeDigits));
+  timed.writeUIntBE(high * 390_625 + Math.floor(low / 256), 0, timeBytes - 1);
+  timed[timeBytes - 1] = low % 256;
 }
 
 /** The text that `packRef` was given. */

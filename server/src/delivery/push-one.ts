@@ -6,7 +6,6 @@ import type { ChannelContent } from '../content/content.ts';
 import { languageOfDelivery } from '../content/locales.ts';
 import type { Clock } from '../platform/clock.ts';
 import { failpoint } from '../platform/failpoint.ts';
-import { encodeId } from '../platform/ids.ts';
 import { unknownPushesOf } from './batch.ts';
 import type { Attempt } from './delivery.ts';
 import type { Lanes } from './lanes.ts';
@@ -69,7 +68,7 @@ export async function pushOne(
     credential,
     token: planned.token,
     messageId: context.messageId,
-    deviceId: encodeId('dev', target.deviceId),
+    device: target.deviceId,
     receiptToken,
     clickUrl: context.publicUrl === null ? null : `${context.publicUrl}/v1/r/${receiptToken}`,
     content: withDefaultUrl(channel, rendered.content, context.defaultUrl),

@@ -5,9 +5,13 @@ import { type ApnsCredential, parseApnsCredential } from '../channels/apns/crede
 import type { Channel, ChannelId, Outcome, Push } from '../channels/channel.ts';
 import { type FcmCredential, parseServiceAccount } from '../channels/fcm/credential.ts';
 import { parseVapidKeys, type WebPushCredential } from '../channels/webpush/vapid.ts';
+import { encodeId, type Uuid } from '../platform/ids.ts';
 
-/** One push with its credential still sealed in its stored form. */
-export type SendRequest = Omit<Push<never>, 'credential'> & { readonly credential: OpenCredential };
+/** One push with its credential still sealed in its stored form, and with its device's own id. */
+export type SendRequest = Omit<Push<never>, 'credential' | 'deviceId'> & {
+  readonly credential: OpenCredential;
+  readonly device: Uuid;
+};
 
 export interface Sender {
   /** Never rejects. Undefined, at once: this credential cannot be read. */
@@ -43,6 +47,48 @@ export function createSenders({ webpush, apns, fcm, fcmTokenUrl }: SenderChannel
   };
 }
 
+/** A request as its channel sees it. The device's public id is made where it is asked for: two channels of three never do. */
+class OpenPush<Credential> implements Push<Credential> {
+  readonly credential: Credential;
+  readonly #request: SendRequest;
+
+  constructor(request: SendRequest, credential: Credential) {
+    this.credential = credential;
+    this.#request = request;
+  }
+
+  get token() {
+    return this.#request.token;
+  }
+  get messageId() {
+    return this.#request.messageId;
+  }
+  get deviceId() {
+    return encodeId('dev', this.#request.device);
+  }
+  get receiptToken() {
+    return this.#request.receiptToken;
+  }
+  get clickUrl() {
+    return this.#request.clickUrl;
+  }
+  get content() {
+    return this.#request.content;
+  }
+  get ttlSeconds() {
+    return this.#request.ttlSeconds;
+  }
+  get environment() {
+    return this.#request.environment ?? null;
+  }
+  get again() {
+    return this.#request.again;
+  }
+  get isWanted() {
+    return this.#request.isWanted;
+  }
+}
+
 const rememberedMax = 1000;
 
 function senderFor<Credential>(
@@ -73,22 +119,7 @@ function senderFor<Credential>(
     send(request) {
       const credential = openOnce(request.credential);
       if (credential === undefined) return undefined;
-      const { token, messageId, deviceId, receiptToken, clickUrl, content, ttlSeconds, again, isWanted } = request;
-      // Field by field, as this runs for every push: a spread of so many costs more. The type says where one is missing.
-      const push = {
-        credential,
-        token,
-        messageId,
-        deviceId,
-        receiptToken,
-        clickUrl,
-        content,
-        ttlSeconds,
-        environment: request.environment ?? null,
-        again,
-        isWanted,
-      } satisfies Record<keyof Push<Credential>, unknown>;
-      return channel.send(push);
+      return channel.send(new OpenPush(request, credential));
     },
     waitMs(stored) {
       if (channel.waitMs === undefined) return 0;

@@ -4,38 +4,48 @@
 import { hash } from 'node:crypto';
 import { type ChannelContent, isBackgroundPush, type Priority } from '../../content/content.ts';
 import { decodeId, uuidToBytes } from '../../platform/ids.ts';
+import { member, membersOf, nested, objectOf } from '../../platform/json-text.ts';
 import type { Push } from '../channel.ts';
 
 export function buildPayload({ content, messageId, receiptToken }: Push<unknown>): Buffer {
   const { title, subtitle, body, badge, category, url, image } = content;
-  // JSON.stringify leaves out what is undefined.
-  const ours = {
-    aps: {
-      alert: isBackgroundPush('apns', content) ? undefined : { title, subtitle, body },
-      badge: typeof badge === 'number' ? badge : undefined,
-      sound: buildSound(content.sound),
-      'thread-id': content.thread_id,
-      category,
-      'content-available': content.content_available ? 1 : undefined,
-      // Without it no extension of the app runs that could fetch the image.
-      'mutable-content': content.mutable_content || image !== undefined ? 1 : undefined,
-      'target-content-id': content.target_content_id,
-      'interruption-level': content.interruption_level,
-      'relevance-score': content.relevance_score,
-    },
-    url,
-    image_url: image,
-    carillon_message_id: messageId,
-    carillon_token: receiptToken,
-  };
-  // Data comes first: no key of the caller's stands in front of ours.
-  return Buffer.from(JSON.stringify(content.data === undefined ? ours : { ...content.data, ...ours }));
+  const alert = member('title', title) + member('subtitle', subtitle) + member('body', body);
+  const aps =
+    (isBackgroundPush('apns', content) ? '' : nested('alert', alert)) +
+    member('badge', typeof badge === 'number' ? badge : undefined) +
+    soundOf(content.sound) +
+    member('thread-id', content.thread_id) +
+    member('category', category) +
+    member('content-available', content.content_available ? 1 : undefined) +
+    // Without it no extension of the app runs that could fetch the image.
+    member('mutable-content', content.mutable_content || image !== undefined ? 1 : undefined) +
+    member('target-content-id', content.target_content_id) +
+    member('interruption-level', content.interruption_level) +
+    member('relevance-score', content.relevance_score);
+  const members =
+    (content.data === undefined ? '' : membersOf({ ...content.data, ...ours })) +
+    nested('aps', aps) +
+    member('url', url) +
+    member('image_url', image) +
+    member('carillon_message_id', messageId) +
+    member('carillon_token', receiptToken);
+  return Buffer.from(objectOf(members));
 }
 
-function buildSound(sound: ChannelContent['sound']): unknown {
-  if (typeof sound !== 'object') return sound;
+/** What no key of the caller's data stands for. */
+const ours = {
+  aps: undefined,
+  url: undefined,
+  image_url: undefined,
+  carillon_message_id: undefined,
+  carillon_token: undefined,
+};
+
+function soundOf(sound: ChannelContent['sound']): string {
+  if (typeof sound !== 'object') return member('sound', sound);
   const { name, critical, volume } = sound;
-  return { critical: critical === undefined ? undefined : Number(critical), name, volume };
+  const isCritical = critical === undefined ? undefined : Number(critical);
+  return nested('sound', member('critical', isCritical) + member('name', name) + member('volume', volume));
 }
 
 const priorityOf: Readonly<Record<Priority, string>> = { high: '10', normal: '5', low: '1' };

@@ -17,7 +17,7 @@ function push(content: Partial<ChannelContent>, ttlSeconds = 3_600): Push<null> 
 }
 
 const messageOf = (content: Partial<ChannelContent>, ttlSeconds?: number) =>
-  JSON.parse(JSON.stringify(buildMessage(push(content, ttlSeconds))));
+  JSON.parse(buildMessage(push(content, ttlSeconds))).message;
 const ours = { carillon_message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3', carillon_token: 'AQGS' };
 
 describe('the message', () => {

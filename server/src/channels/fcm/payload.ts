@@ -1,71 +1,74 @@
 // What an Android phone is told: the message of FCM's HTTP v1 API (contract 7.4;
 // https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages). Pure.
 import { type ChannelContent, isBackgroundPush, type Priority } from '../../content/content.ts';
+import { member, membersOf, nested, objectOf } from '../../platform/json-text.ts';
 import type { Push } from '../channel.ts';
-
-/** The parts of a message that count for its size are text alone: FCM takes no other values there. */
-export interface FcmMessage {
-  readonly token: string;
-  readonly data: Readonly<Record<string, string>>;
-  readonly notification: Readonly<Record<string, string | undefined>> | undefined;
-  readonly android: {
-    readonly notification: Readonly<Record<string, string | number | undefined>> | undefined;
-    readonly [field: string]: unknown;
-  };
-  readonly fcm_options: { readonly analytics_label: string } | undefined;
-}
 
 /** Four weeks: FCM keeps nothing longer. */
 const ttlSecondsMax = 2_419_200;
 
 const priorityOf: Readonly<Record<Priority, string>> = { high: 'HIGH', normal: 'NORMAL', low: 'NORMAL' };
 
-/** What is undefined is not there: JSON.stringify leaves it out. */
-export function buildMessage({ content, token, messageId, receiptToken, ttlSeconds }: Push<unknown>): FcmMessage {
+/** The body of the request, as JSON. */
+export function buildMessage({ content, token, messageId, receiptToken, ttlSeconds }: Push<unknown>): string {
   const { title, body, image, icon, color, sound, click_action, channel_id, notification_count, url } = content;
-  const ours = { carillon_message_id: messageId, carillon_token: receiptToken };
-  const data = url === undefined ? ours : { url, ...ours };
-  const analytics = content.analytics_label;
   const shows = !isBackgroundPush('fcm', content);
-  return {
-    token,
-    data: content.data === undefined ? data : { ...textsOf(content.data), ...data },
-    notification: shows ? { title, body } : undefined,
-    android: {
-      collapse_key: content.collapse_key,
-      priority: priorityOf[content.priority],
-      ttl: `${Math.min(ttlSeconds, ttlSecondsMax)}s`,
-      direct_boot_ok: content.direct_boot_ok,
-      notification: shows
-        ? {
-            icon,
-            color,
-            sound: typeof sound === 'string' ? sound : undefined,
-            // Not a collapse key per message: FCM keeps only four of those per device.
-            tag: content.tag ?? content.collapse_key ?? messageId,
-            click_action,
-            channel_id,
-            image,
-            visibility: content.visibility?.toUpperCase(),
-            notification_count,
-          }
-        : undefined,
-    },
-    fcm_options: analytics === undefined ? undefined : { analytics_label: analytics },
-  };
+  const theirs =
+    content.data === undefined
+      ? ''
+      : membersOf({ ...textsOf(content.data), ...(url === undefined ? ours : oursWithUrl) });
+  const data =
+    theirs + member('url', url) + member('carillon_message_id', messageId) + member('carillon_token', receiptToken);
+  let members = member('token', token) + nested('data', data);
+  if (shows) members += nested('notification', member('title', title) + member('body', body));
+  let android =
+    member('collapse_key', content.collapse_key) +
+    member('priority', priorityOf[content.priority]) +
+    member('ttl', `${Math.min(ttlSeconds, ttlSecondsMax)}s`) +
+    member('direct_boot_ok', content.direct_boot_ok);
+  if (shows) {
+    const notification =
+      member('icon', icon) +
+      member('color', color) +
+      member('sound', typeof sound === 'string' ? sound : undefined) +
+      // Not a collapse key per message: FCM keeps only four of those per device.
+      member('tag', content.tag ?? content.collapse_key ?? messageId) +
+      member('click_action', click_action) +
+      member('channel_id', channel_id) +
+      member('image', image) +
+      member('visibility', content.visibility?.toUpperCase()) +
+      member('notification_count', notification_count);
+    android += nested('notification', notification);
+  }
+  members += nested('android', android);
+  const label = content.analytics_label;
+  if (label !== undefined) members += nested('fcm_options', member('analytics_label', label));
+  return objectOf(nested('message', members));
 }
+
+/** What no key of the caller's data stands for. */
+const ours = { carillon_message_id: undefined, carillon_token: undefined };
+const oursWithUrl = { ...ours, url: undefined };
 
 function textsOf(data: NonNullable<ChannelContent['data']>): Record<string, string> {
   return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, String(value)]));
 }
 
-/** What FCM counts towards its limit: keys and values of data and notification, in UTF-8 bytes. */
-export function payloadBytesOf({ data, notification, android }: FcmMessage): number {
+/** The parts of a message that count for its size. */
+interface Counted {
+  readonly data: Readonly<Record<string, string>>;
+  readonly notification?: Readonly<Record<string, string>>;
+  readonly android: { readonly notification?: Readonly<Record<string, string | number>> };
+}
+
+/** What FCM counts towards its limit, of the body of a request: keys and values of data and notification, in UTF-8 bytes. */
+export function payloadBytesOf(body: string): number {
+  const { message } = JSON.parse(body) as { message: Counted };
+  const { data, notification, android } = message;
   let bytes = 0;
   for (const part of [data, notification, android.notification]) {
-    for (const [key, value] of Object.entries(part ?? {})) {
-      if (value !== undefined) bytes += Buffer.byteLength(key) + Buffer.byteLength(String(value));
-    }
+    for (const [key, value] of Object.entries(part ?? {}))
+      bytes += Buffer.byteLength(key) + Buffer.byteLength(String(value));
   }
   return bytes;
 }

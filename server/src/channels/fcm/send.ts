@@ -113,11 +113,11 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
 /** The body, or why there is none. */
 function prepare(push: FcmPush): Buffer | Outcome {
   if (!tokenForm.test(push.token)) return refuseLocally('invalid_token', 'The token is not visible ASCII.');
-  const message = buildMessage(push);
-  const body = Buffer.from(JSON.stringify({ message }));
+  const text = buildMessage(push);
+  const body = Buffer.from(text);
   // What counts is a part of the JSON: only where all of it is over the limit, the part may be.
   const mayExceed = body.length > fcm.payloadBytesMax;
-  if (mayExceed && payloadBytesOf(message) > fcm.payloadBytesMax) return refuseLocally('payload_too_large');
+  if (mayExceed && payloadBytesOf(text) > fcm.payloadBytesMax) return refuseLocally('payload_too_large');
   return body;
 }
 
