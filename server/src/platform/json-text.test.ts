@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { test } from 'vitest';
 import { member, membersOf, nested, objectOf, quoted } from './json-text.ts';
 
 const texts = fc.oneof(
