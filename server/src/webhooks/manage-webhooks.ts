@@ -1,6 +1,5 @@
 // What an operator does to webhooks: make, enable, disable, delete, rotate the secret, test. Secrets are shown once, by the
 // operation that makes them.
-import { lockApp } from '../apps/queries.ts';
 import { type Issue, invalid, notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, transaction } from '../platform/db.ts';
@@ -15,6 +14,7 @@ import {
   insertWebhook,
   listFinishedRotations,
   lockWebhook,
+  lockWebhooksOf,
   makeEventsDue,
   type StoredWebhook,
   updateHealth,
@@ -52,7 +52,7 @@ export async function createWebhook(
   const webhook = { appId, id, endpoint: address, events: kinds, secret: sealed };
   const isMade = await transaction(sql, async (tx) => {
     // Whoever comes at the same time waits, and counts this one.
-    await lockApp(tx, appId);
+    await lockWebhooksOf(tx, appId);
     return insertWebhook(tx, clock, webhook, webhooksMax);
   });
   if (isMade) return { id, secret };

@@ -27,6 +27,11 @@ const webhookColumns = (tx: Tx): Fragment => tx`
   w.app_id, w.id, w.endpoint, w.events, w.state, w.failures, w.in_flight_max, w.is_probing, w.secret, w.pending_secret,
   w.pending_since, w.finish_at, w.is_dual, w.last_test, w.created_at`;
 
+/** Holds the app's row until the transaction ends: its webhooks are made one after the other. */
+export async function lockWebhooksOf(tx: Tx, appId: Uuid): Promise<void> {
+  await tx`SELECT 1 FROM apps WHERE id = ${appId} FOR UPDATE`;
+}
+
 /** Stores a webhook, unless the app has as many as it may: then false. The caller holds the app's row, so the number is exact. */
 export async function insertWebhook(
   tx: Tx,
