@@ -313,11 +313,12 @@ describe('a healthy endpoint', () => {
   });
 });
 
-/** Resolves when so many statements of this database wait for a lock. */
+/** Resolves when so many wait for the row of a webhook. */
 async function untilWaiting(count: number): Promise<void> {
   for (;;) {
     const waiting = await t.sql`
-      SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+      SELECT 1 FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM webhooks w WHERE%FOR UPDATE%'`;
     if (waiting.length >= count) return;
   }
 }
