@@ -107,7 +107,7 @@ async function roll(workbench: Workbench, { restarts, devices, seed, keepDir }: 
       ended = await restartNodes(nodes, { restarts, seed, sql, onRestart: progress });
     },
   });
-  const { lost, duplicates, max_requests_per_device: most, totals_agree } = verdict;
+  const { lost, duplicates, deliveries_timed_out, max_requests_per_device: most, totals_agree } = verdict;
   const violations = [...ended.violations, ...verdict.violations];
   if (most > 1) violations.push(`a device had ${most} requests for one message`);
   return {
@@ -118,6 +118,7 @@ async function roll(workbench: Workbench, { restarts, devices, seed, keepDir }: 
       deliveries: verdict.deliveries,
       lost,
       duplicates,
+      deliveries_timed_out,
       max_requests_per_device: most,
       exit_seconds_max: ended.secondsMax,
       totals_agree,

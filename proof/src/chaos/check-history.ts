@@ -40,6 +40,8 @@ export interface Verdict {
   readonly duplicates_unexplained: number;
   /** From a push that was repeated to the death of its sender, at most. */
   readonly duplicate_window_ms_max: number;
+  /** Of a machine without time to read answers as they come; what is pushed again for it is repeated. */
+  readonly deliveries_timed_out: number;
   readonly max_requests_per_device: number;
   readonly recovery_seconds_max: number;
   readonly totals_agree: boolean;
@@ -111,6 +113,7 @@ export async function checkHistory(directory: string): Promise<Verdict> {
     duplicates: totals.duplicates,
     duplicates_unexplained: totals.unexplained,
     duplicate_window_ms_max: totals.windowMsMost,
+    deliveries_timed_out: facts.timedOut,
     max_requests_per_device: totals.requestsMost,
     recovery_seconds_max: Math.round(recovery.maxMs / 100) / 10,
     totals_agree: disagreements.length === 0,

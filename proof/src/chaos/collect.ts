@@ -78,8 +78,9 @@ async function collectOutbox({ directory, sql }: CollectPlan): Promise<void> {
 async function collectFacts({ directory, sql, app, facts }: CollectPlan): Promise<void> {
   const lines = writeLines<RunFacts>(directory, fileNames.facts);
   const appId = decodeId('app', app.id) ?? '';
-  const [row] = await sql<{ quotaUsed: number; batchesClaimed: number; batchesWaiting: number }[]>`
+  const [row] = await sql<Pick<RunFacts, 'quotaUsed' | 'batchesClaimed' | 'batchesWaiting' | 'timedOut'>[]>`
     SELECT (SELECT coalesce(sum(used), 0)::float8 FROM usage WHERE app_id = ${appId}) AS quota_used,
+      (SELECT count(*)::int FROM deliveries WHERE timeline::text LIKE '%"error_code":"timeout"%') AS timed_out,
       count(*) FILTER (WHERE state = 'claimed')::int AS batches_claimed,
       count(*) FILTER (WHERE state = 'waiting')::int AS batches_waiting
     FROM batches`;

@@ -102,6 +102,8 @@ export interface RunFacts {
   readonly quotaUsed: number;
   readonly batchesClaimed: number;
   readonly batchesWaiting: number;
+  /** Deliveries with a push whose answer did not come in time, as the service has it: whether or not the provider gave one. */
+  readonly timedOut: number;
 }
 
 export interface LineWriter<Line> {

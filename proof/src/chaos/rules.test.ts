@@ -125,6 +125,7 @@ describe('totals', () => {
     quotaUsed: 9,
     batchesClaimed: 0,
     batchesWaiting: 0,
+    timedOut: 0,
   };
   const message: MessageLine = {
     id: 'msg_1',
