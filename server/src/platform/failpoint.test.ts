@@ -39,7 +39,7 @@ describe('a failpoint', () => {
 
   it('has a name, and each name is passed somewhere', () => {
     const [declaration = ''] =
-      /export type Failpoint =[^;]*;/.exec(readFileSync(`${src}platform/failpoint.ts`, 'utf8')) ?? [];
+      /export type Failpoint =.*?';/s.exec(readFileSync(`${src}platform/failpoint.ts`, 'utf8')) ?? [];
     const names = [...declaration.matchAll(/'([a-z_.]+)'/g)].map(([, name]) => name);
     const passed = sources.flatMap(({ text }) =>
       [...text.matchAll(/\bfailpoint(?:AfterCommitSent)?\('([^']+)'\)/g)].map(([, name]) => name),
