@@ -196,19 +196,19 @@ describe('claims of paced batches', () => {
     expect(await claimed()).toEqual([]);
   });
 
-  it('of large batches end at twenty-two thousand devices', async () => {
+  it('of large batches end at sixteen thousand devices', async () => {
     const t = await setUp();
     t.clock.hold(t.clock.date());
-    for (let i = 0; i < 24; i++) await queue(t, i === 0 ? 1000 : 0, 100);
+    for (let i = 0; i < 18; i++) await queue(t, i === 0 ? 1000 : 0, 100);
     const workers = t.startWorkers();
     const claimed = () => t.sql`SELECT 1 FROM batches WHERE state = 'claimed'`;
-    while ((await claimed()).length < 22) await new Promise((resolve) => setImmediate(resolve));
+    while ((await claimed()).length < 16) await new Promise((resolve) => setImmediate(resolve));
     const askedAt = performance.now();
     while (workers.lastLookedAt < askedAt) {
       workers.wake();
       await new Promise((resolve) => setImmediate(resolve));
     }
-    expect(await claimed()).toHaveLength(22);
+    expect(await claimed()).toHaveLength(16);
     t.clock.advance(minuteMs);
     await workers.stop();
     expect(await claimed()).toEqual([]);
