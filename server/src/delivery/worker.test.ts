@@ -26,5 +26,5 @@ test('R-62 apps whose batches do not end leave a turn for another app, until eac
 });
 
 test('an app that is alone has as many turns as it takes to fill its slots', () => {
-  expect(fill(1).held).toEqual([8]);
+  expect(fill(1).held).toEqual([6]);
 });

@@ -9,18 +9,18 @@ import { claimNextBatch } from './queries.ts';
 import { type RunDeps, runBatch } from './run-batch.ts';
 
 /** Of all apps. */
-export const batchesMax = 22;
+export const batchesMax = 16;
 /** One batch's commit and load overlap another's pushes here, too; more would only wait for places. */
 const batchesOfPacedMessageMax = 2;
 /** Nearly all of a paced batch's time is waiting, which costs no more than its lease and a look at its message a second. */
 const pacedBatchesMax = 64;
 /** Under way in one loop: memory is bounded by it, and many batches have a turn at once where they are small. */
-const devicesMax = 22_000;
+const devicesMax = 16_000;
 const pollMs = 1000;
 
 /**
  * Whether an app with so many batches under way may have another: as slots are shared, by what is left, so that whoever comes finds a
- * turn, whatever keeps the others from ending (R-62). Alone it has eight, which it takes to fill its slots: a batch whose pushes are
+ * turn, whatever keeps the others from ending (R-62). Alone it has six, which it takes to fill its slots: a batch whose pushes are
  * answered in 50 ms is under way for 100, and claim, load and commit hold no slots.
  */
 export function mayHaveAnother(held: number, free: number): boolean {
