@@ -1,6 +1,5 @@
 // Everything one process is made of, built once from the configuration: pools, clock, keys, channels, operations. What it
 // starts it can stop, in the order that loses nothing.
-import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import { type Authenticate, createAuthenticate } from './apps/authenticate.ts';
 import { type Caller, nobody } from './apps/caller.ts';
@@ -8,13 +7,8 @@ import { createCredentials } from './apps/credentials.ts';
 import { listPlansInUse } from './apps/queries.ts';
 import { createCountTurns } from './audience/count-turns.ts';
 import { createFieldUses } from './audience/follow-use.ts';
-import { transportSettings as apnsSettings, createApns } from './channels/apns/send.ts';
-import { googlePace } from './channels/fcm/pace.ts';
-import { createFcm, transportSettings as fcmSettings } from './channels/fcm/send.ts';
-import { createThreadedEncryptor } from './channels/webpush/encryptor.ts';
-import type { EndpointRules } from './channels/webpush/endpoint.ts';
-import { createWebPush, transportSettings as webPushSettings } from './channels/webpush/send.ts';
-import { type Config, variables } from './config.ts';
+import type { Config } from './config.ts';
+import { audienceConnections, countConnections, type DatabaseLimits, openDatabases } from './databases.ts';
 import { createAnswerForms } from './delivery/answer-forms.ts';
 import { createCompiledMessages } from './delivery/compiled-messages.ts';
 import { channelOfNumber } from './delivery/delivery.ts';
@@ -25,30 +19,23 @@ import type { MessageLedger } from './delivery/message-ledger.ts';
 import { createMessageWatches } from './delivery/message-watch.ts';
 import { batchesChannel } from './delivery/queries.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
-import { createSenders } from './delivery/senders.ts';
 import { createTrack } from './events/track-events.ts';
 import { type HttpDeps, routesOf } from './http.ts';
 import { createFinishes } from './messages/await-report.ts';
 import { isStillSending } from './messages/cancel-message.ts';
 import { createLocalInstants, type LocalInstants } from './messages/local-time.ts';
 import { advanceMessage, canceledChannel, findMessageToSend, finishedChannel } from './messages/queries.ts';
-import { createAddressGuard, parseOutboundExceptions } from './platform/address-guard.ts';
+import { openOutbound } from './outbound.ts';
 import { ApiError } from './platform/api-error.ts';
 import { createClock, type SettableClock } from './platform/clock.ts';
-import { openPool, type PoolOptions, type Sql } from './platform/db.ts';
+import type { Sql } from './platform/db.ts';
 import { createFairSlots } from './platform/fair-slots.ts';
 import { createHttpServer, type HttpServerOptions, type Route } from './platform/http-server.ts';
-import { nodeEngine } from './platform/http2/node-session.ts';
-import { ownEngine } from './platform/http2/own-session.ts';
 import { checkDurability, cursorKeyOf, loadInstance, noteIgnoredForwarder } from './platform/instance.ts';
 import { startListener } from './platform/listener.ts';
 import type { Log } from './platform/log.ts';
 import type { MasterKeys } from './platform/master-key.ts';
 import { type FamilySnapshot, renderMetrics } from './platform/metrics.ts';
-import { createOutboundHttp } from './platform/outbound-http.ts';
-import { createOutboundSockets } from './platform/outbound-socket.ts';
-import { createOutboundTransport, type TransportOptions } from './platform/outbound-transport.ts';
-import { originOfUrl } from './platform/outbound-url.ts';
 import { createCursors } from './platform/page.ts';
 import { type PauseWatch, pauseChannel, pauseWhereMoved, watchPause } from './platform/restore-guard.ts';
 import { createSeal } from './platform/seal.ts';
@@ -103,14 +90,7 @@ export interface Service {
   close(): Promise<void>;
 }
 
-/** For statements over an audience, in each process. */
-const audienceConnections = 3;
-
-/** Beside them, for what a worker does to itself: each such task holds one for its lock and works on another. */
-const upkeepConnections = 6;
-
-/** For counts that somebody only asks for, which may wait this long for their turn. */
-const countConnections = 3;
+/** A count that somebody only asks for may wait this long for its turn. */
 const countWaitMsMax = 2_000;
 
 /**
@@ -121,55 +101,10 @@ const countWaitMsMax = 2_000;
  */
 const pushSlots = { slotsMax: 6000, perFree: 1, start: 200 };
 
-interface DatabaseLimits extends Pick<PoolOptions, 'answers'> {
-  /** A caller waits this long for a connection (R-85). */
-  readonly waitMs: number;
-  /**
-   * A short statement ends by then: with the way there and back, and a new connection, within the ten seconds after which the
-   * service is back after a silent loss (R-06).
-   */
-  readonly shortMs: number;
-  /**
-   * A process that is stopped in the middle of a transaction holds rows that others wait for, and with those rows their leases: it
-   * must end long before a lease does (R-04).
-   */
-  readonly silenceMs: number;
-}
-
-const databaseLimits: DatabaseLimits = { waitMs: 1000, shortMs: 7000, silenceMs: 4000 };
-
-/** A bucket's row is locked for well under a millisecond: who waits for a second waits for a database that is not well. */
-const limiterPool = {
-  connectionsMax: 2,
-  name: 'carillon limits',
-  statementTimeoutMs: 1000,
-  mayLoseCommits: true,
-};
-
 export async function createService(options: ServiceOptions): Promise<Service> {
-  const { config, databaseUrl, masterKeys, log } = options;
-  // Pools by how long their work may take, so that nothing long stands in front of anything short (design 1): pipelined reads,
-  // short transactions, statements over an audience, and the send's own claims, leases and flushes, which nothing may delay.
-  // What a caller waits for is refused when it finds no connection within a second (R-85); what is sent waits.
-  const { waitMs, shortMs, silenceMs, answers } = { ...databaseLimits, ...options.databaseLimits };
-  const pool = { url: databaseUrl, silenceMsMax: silenceMs, ...(answers && { answers }) };
-  const open = (name: string, connectionsMax: number, statementTimeoutMs: number, isOverAudience = false): Sql =>
-    openPool({ ...pool, connectionsMax, name: `carillon ${name}`, statementTimeoutMs, waitMs, isOverAudience });
-  const openPatient = (name: string, connectionsMax: number, hasSteadyPlans = false): Sql =>
-    openPool({ ...pool, connectionsMax, name: `carillon ${name}`, statementTimeoutMs: shortMs, hasSteadyPlans });
-  const sql = open('reads', 4, shortMs);
-  const txSql = open('transactions', 6, shortMs);
-  const workSql = open('audience', audienceConnections + upkeepConnections, 60_000, true);
-  // How long an index takes to build is the table's business; nothing else waits for this connection.
-  const indexSql = openPool({ ...pool, connectionsMax: 1, name: 'carillon indexes', statementTimeoutMs: 0 });
-  const countSql = open('counts', countConnections, 60_000, true);
-  const sendSql = openPatient('send', 5, true);
-  // What outcomes say of credentials is written where processes wait for each other: no flush stands behind that.
-  const verdictSql = openPatient('verdicts', 2, true);
-  // Used by workers only: no endpoint's answers wait for a send's commits, and none of those for them.
-  const webhookSql = openPatient('webhooks', 3);
-  // The rate limiter stands before every other statement of a request, and waits for none of them.
-  const limitSql = openPool({ ...pool, ...limiterPool, waitMs });
+  const { config, masterKeys, log } = options;
+  const databases = openDatabases(options.databaseUrl, options.databaseLimits);
+  const { sql, txSql, workSql, indexSql, countSql, sendSql, verdictSql, webhookSql, limitSql } = databases;
   await checkDurability(sql, config.allowUnsafePostgres);
   const clock = await createClock(sql);
   const clockTimer = setInterval(() => clock.synchronize().catch(() => undefined), 30_000);
@@ -185,45 +120,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const timeZones = await loadTimeZones(sql);
   const localInstants = createLocalInstants(timeZones.names);
 
-  const exceptions = parseOutboundExceptions({
-    allowCidrs: config.outboundAllowCidrs,
-    allowPorts: config.outboundAllowPorts,
-    resolve: config.outboundResolve,
-    ca: config.outboundCaFile === null ? undefined : readFileSync(config.outboundCaFile, 'utf8'),
-  });
-  logExceptions(config, log);
-  const ownHosts = config.publicUrl === null ? [] : [new URL(config.publicUrl).hostname];
-  const endpointRules: EndpointRules = { pushHosts: config.pushHosts, exceptions, ownHosts };
-  const sockets = createOutboundSockets(createAddressGuard({ exceptions }));
-  const http1 = createOutboundHttp(sockets);
-  const engine = config.http2Client === 'own' ? ownEngine : nodeEngine;
-  // A transport for each channel: providers want their connections treated differently.
-  const transportOf = (settings: Partial<TransportOptions>) =>
-    createOutboundTransport({ sockets, http1, engine, ...settings });
-  const senders = createSenders({
-    webpush: createWebPush({
-      transport: transportOf(webPushSettings),
-      rules: endpointRules,
-      clock,
-      log,
-      encryptor: createThreadedEncryptor(),
-    }),
-    apns: createApns({
-      transport: transportOf(apnsSettings),
-      origins: { production: originOfUrl(config.apnsUrl), sandbox: originOfUrl(config.apnsSandboxUrl) },
-      clock,
-      log,
-    }),
-    fcm: createFcm({
-      transport: transportOf(fcmSettings),
-      origin: originOfUrl(config.fcmUrl),
-      tokenEndpoint: { ...originOfUrl(config.fcmTokenUrl), path: new URL(config.fcmTokenUrl).pathname },
-      clock,
-      // The quota is Google's: nobody else asks for it.
-      pace: config.fcmUrl === variables.FCM_URL ? googlePace : null,
-    }),
-    fcmTokenUrl: config.fcmTokenUrl,
-  });
+  const { endpointRules, http1, senders } = openOutbound(config, { clock, log });
 
   const ledger: MessageLedger = {
     find: findMessageToSend,
@@ -273,7 +170,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     clock,
     log,
     http: http1,
-    rules: { exceptions, ownHosts },
+    rules: endpointRules,
     seal,
     isPaused: pause.isPaused,
     channelOfNumber,
@@ -288,7 +185,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     pause.look().catch((error: unknown) => log.debug({ err: error }, 'cannot see whether sends are paused'));
   };
   const listener = await startListener({
-    open: () => open('listen', 1, shortMs),
+    open: databases.openListener,
     sql,
     hear: {
       [finishedChannel]: (id) => finishes.notify(id),
@@ -333,7 +230,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     endpointRules,
     ledger,
     receiptKeys: instance.receiptKeys,
-    trackEvents: createTrack({ sql, txSql, clock, waitMs }),
+    trackEvents: createTrack({ sql, txSql, clock, waitMs: databases.waitMs }),
     retentionDays: config.retentionDays,
     fieldUses: createFieldUses({ sql: txSql, clock, log }),
     run,
@@ -408,27 +305,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       pause.stop();
       await listener.stop();
       await Promise.all(Object.values(senders).map((sender) => sender.close()));
-      const pools = [sql, txSql, workSql, indexSql, countSql, sendSql, verdictSql, webhookSql, limitSql];
-      await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
+      await databases.close();
     },
   };
-}
-
-// Widened outbound rules are an operator's deliberate act: each start says so.
-function logExceptions(config: Config, log: Log): void {
-  const { outboundAllowCidrs, outboundAllowPorts, outboundResolve, outboundCaFile, pushHosts } = config;
-  if (outboundAllowCidrs.length > 0)
-    log.warn({ cidrs: outboundAllowCidrs }, 'outbound requests may reach these private ranges');
-  if (outboundAllowPorts !== '')
-    log.warn({ ports: outboundAllowPorts }, 'outbound requests may use these further ports');
-  if (outboundResolve !== '')
-    log.warn({ resolve: outboundResolve }, 'outbound connections of these hosts go elsewhere');
-  if (outboundCaFile !== null)
-    log.warn({ file: outboundCaFile }, 'outbound TLS trusts a further certificate authority');
-  const { apnsUrl: APNS_URL, apnsSandboxUrl: APNS_SANDBOX_URL, fcmUrl: FCM_URL, fcmTokenUrl: FCM_TOKEN_URL } = config;
-  const providers = { APNS_URL, APNS_SANDBOX_URL, FCM_URL, FCM_TOKEN_URL };
-  for (const [variable, url] of Object.entries(providers))
-    if (url !== variables[variable as keyof typeof providers])
-      log.warn({ variable, url }, 'phones are reached elsewhere than at their real provider');
-  if (pushHosts.length > 0) log.info({ hosts: pushHosts }, 'further web push hosts are allowed');
 }

@@ -31,6 +31,8 @@ const rows: readonly (readonly string[])[] = [
     'health-routes',
     'page-routes',
     'service',
+    'databases',
+    'outbound',
     'service-metrics',
     'metrics-queries',
     'metrics-routes',
