@@ -79,6 +79,9 @@ export type Outcome =
       readonly goneAtMs?: number;
     };
 
+/** A push that did not arrive, whoever said so. */
+export type RefusedOutcome = Extract<Outcome, { kind: 'refused' }>;
+
 /** A way to reach phones or browsers. One suite, `server/test/channels/conformance.ts`, holds every channel to the same behaviour. */
 export interface Channel<Credential> {
   readonly id: ChannelId;

@@ -1,8 +1,8 @@
 // A provider's HTTP answer as the timeline keeps it, and what every channel reads in it the same way. What is kept comes
 // from an allow-list: no request header, no key, and nothing the database could not store.
-import type { AnswerHeaders, OutboundResult } from '../platform/outbound-http.ts';
+import type { AnswerHeaders, OutboundFailure, OutboundResult } from '../platform/outbound-http.ts';
 import type { TransportError } from '../platform/outbound-socket.ts';
-import type { ChannelId, Outcome, ProviderAnswer } from './channel.ts';
+import type { ChannelId, ProviderAnswer, RefusedOutcome } from './channel.ts';
 import type { ErrorCode } from './error-code.ts';
 
 // Contract 5.2.
@@ -33,20 +33,45 @@ export function presentProviderAnswer(name: ChannelId, result: OutboundResult): 
 }
 
 /** A request without an answer: only the timer of our own leaves it open what became of it. */
-export function codeOfTransportError(error: TransportError): ErrorCode {
+function codeOfTransportError(error: TransportError): ErrorCode {
   return error === 'timeout' ? 'timeout' : 'provider_unavailable';
 }
 
 const retryableCodes: readonly ErrorCode[] = ['rate_limited', 'provider_unavailable', 'timeout'];
 
 /** Whether a refusal may be tried again at all: what nobody documents is, unless it blames the request (contract 7.6). */
-export function isRetryable(errorCode: ErrorCode, status: number): boolean {
+function isRetryable(errorCode: ErrorCode, status: number): boolean {
   const isClientError = status >= 400 && status < 500;
   return retryableCodes.includes(errorCode) || (errorCode === 'unknown_error' && !isClientError);
 }
 
+/** A push that was not answered, and may be tried again. */
+export function unanswered(failure: OutboundFailure, provider: ProviderAnswer): RefusedOutcome {
+  const errorCode = codeOfTransportError(failure.transportError);
+  const latencyMs = Math.round(failure.latencyMs);
+  return { kind: 'refused', errorCode, retryable: true, retryAfterMs: null, reason: null, provider, latencyMs };
+}
+
+/** What a refusal says, read in the provider's own way. */
+export interface RefusingAnswer {
+  readonly status: number;
+  readonly errorCode: ErrorCode;
+  readonly reason: string | null;
+  /** As it was said. */
+  readonly retryAfter: string | undefined;
+  readonly latencyMs: number;
+}
+
+/** A push that was refused. `nowMs` is the present, for a Retry-After that is a date. */
+export function refused(answer: RefusingAnswer, provider: ProviderAnswer, nowMs: number): RefusedOutcome {
+  const { status, errorCode, reason, retryAfter, latencyMs } = answer;
+  const retryable = isRetryable(errorCode, status);
+  const waitMs = retryable ? retryAfterMs(retryAfter, nowMs) : null;
+  return { kind: 'refused', errorCode, retryable, retryAfterMs: waitMs, reason, provider, latencyMs };
+}
+
 /** A push that a local check ended: nobody was asked. */
-export function refuseLocally(errorCode: ErrorCode, reason?: string): Outcome {
+export function refuseLocally(errorCode: ErrorCode, reason?: string): RefusedOutcome {
   const base = { kind: 'refused', retryable: false, retryAfterMs: null, provider: null, latencyMs: 0 } as const;
   return { ...base, errorCode, reason: presentReason(reason) };
 }

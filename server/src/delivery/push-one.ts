@@ -1,6 +1,6 @@
 // One person: render, mint the receipt token, push, name the outcome. Everything a delivery can come to is a value here;
 // nothing is thrown and nothing is written.
-import type { ChannelId, Outcome } from '../channels/channel.ts';
+import type { ChannelId, Outcome, RefusedOutcome } from '../channels/channel.ts';
 import { targetUrlsOf } from '../content/compile-content.ts';
 import type { ChannelContent } from '../content/content.ts';
 import { languageOfDelivery } from '../content/locales.ts';
@@ -106,7 +106,7 @@ function retryOf(
   { batch }: BatchContext,
   { channel, lane, ttlSeconds, windowEndsAtMs }: Route,
   given: {
-    readonly outcome: Extract<Outcome, { kind: 'refused' }>;
+    readonly outcome: RefusedOutcome;
     readonly before: readonly Attempt[];
     readonly startedAtMs: number;
   },

@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import type { ChannelId, Outcome } from '../channels/channel.ts';
+import type { ChannelId, RefusedOutcome } from '../channels/channel.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
 import { type PastAttempt, type RetryQuestion, retryAtMs } from './retry.ts';
 
-type Refusal = Extract<Outcome, { kind: 'refused' }>;
-
-function refusal(errorCode: ErrorCode, retryAfterMs: number | null = null, httpStatus: number | null = 503): Refusal {
+function refusal(
+  errorCode: ErrorCode,
+  retryAfterMs: number | null = null,
+  httpStatus: number | null = 503,
+): RefusedOutcome {
   return {
     kind: 'refused',
     errorCode,

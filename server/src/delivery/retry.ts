@@ -1,5 +1,5 @@
 // Whether and when a push is tried again (contract 7.5). Pure: the time and the die are handed in.
-import type { ChannelId, Outcome } from '../channels/channel.ts';
+import type { ChannelId, RefusedOutcome } from '../channels/channel.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
 
 /** Pushes to a device for one message, whatever happens. */
@@ -22,7 +22,7 @@ export interface PastAttempt {
 
 export interface RetryQuestion {
   readonly channel: ChannelId;
-  readonly outcome: Extract<Outcome, { kind: 'refused' }>;
+  readonly outcome: RefusedOutcome;
   /** The attempts before this one, oldest first. */
   readonly before: readonly PastAttempt[];
   /** Pushes that may have been made beside them, whose outcome nobody knows. */

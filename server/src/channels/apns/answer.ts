@@ -3,14 +3,7 @@
 import type { OutboundResult } from '../../platform/outbound-http.ts';
 import type { Outcome, ProviderAnswer } from '../channel.ts';
 import type { ErrorCode } from '../error-code.ts';
-import {
-  codeOfTransportError,
-  headerText,
-  isRetryable,
-  presentProviderAnswer,
-  presentReason,
-  retryAfterMs,
-} from '../provider-answer.ts';
+import { headerText, presentProviderAnswer, presentReason, refused, unanswered } from '../provider-answer.ts';
 
 /** https://developer.apple.com/documentation/usernotifications/handling-notification-responses-from-apns */
 const codeOfReason: Readonly<Record<string, ErrorCode>> = {
@@ -64,11 +57,8 @@ const codeOfStatus: Readonly<Record<number, ErrorCode>> = {
 /** What a push came to. `nowMs` is the present, for a Retry-After that is a date. */
 export function readAnswer(result: OutboundResult, nowMs: number): Outcome {
   const provider = presentProviderAnswer('apns', result);
+  if ('transportError' in result) return unanswered(result, provider);
   const latencyMs = Math.round(result.latencyMs);
-  if ('transportError' in result) {
-    const errorCode = codeOfTransportError(result.transportError);
-    return { kind: 'refused', errorCode, retryable: true, retryAfterMs: null, reason: null, provider, latencyMs };
-  }
   const { status, headers } = result;
   if (status >= 200 && status < 300) {
     const providerMessageId = presentReason(headerText(headers, 'apns-id'));
@@ -76,17 +66,10 @@ export function readAnswer(result: OutboundResult, nowMs: number): Outcome {
   }
   const { reason, timestamp } = readBody(provider.body);
   const errorCode = errorCodeOf(status, reason);
-  const retryable = isRetryable(errorCode, status);
-  return {
-    kind: 'refused',
-    errorCode,
-    retryable,
-    retryAfterMs: retryable ? retryAfterMs(headerText(headers, 'retry-after'), nowMs) : null,
-    reason: presentReason(reason),
-    provider,
-    latencyMs,
-    ...(errorCode === 'unregistered' && timestamp !== undefined && { goneAtMs: timestamp }),
-  };
+  const retryAfter = headerText(headers, 'retry-after');
+  const refusal = { status, errorCode, reason: presentReason(reason), retryAfter, latencyMs };
+  const isGone = errorCode === 'unregistered' && timestamp !== undefined;
+  return { ...refused(refusal, provider, nowMs), ...(isGone && { goneAtMs: timestamp }) };
 }
 
 /** Apple's own word in an answer that was kept. */

@@ -5,14 +5,13 @@ import { sign } from 'node:crypto';
 import type { OutboundResult } from '../../platform/outbound-http.ts';
 import type { OutboundOrigin } from '../../platform/outbound-socket.ts';
 import type { OutboundTransport } from '../../platform/outbound-transport.ts';
-import type { Outcome } from '../channel.ts';
+import type { RefusedOutcome } from '../channel.ts';
 import type { ErrorCode } from '../error-code.ts';
-import { headerText, presentProviderAnswer, presentReason, retryAfterMs } from '../provider-answer.ts';
+import { headerText, presentProviderAnswer, presentReason, refused, unanswered } from '../provider-answer.ts';
 import type { FcmCredential } from './credential.ts';
 
-export type Refusal = Extract<Outcome, { kind: 'refused' }>;
 /** A token, or what becomes of every push that needs one. */
-export type Access = { readonly token: string } | { readonly refusal: Refusal };
+export type Access = { readonly token: string } | { readonly refusal: RefusedOutcome };
 
 export interface AccessTokens {
   /** A token that is good as it is, without waiting; undefined where `tokenFor` has to be asked. */
@@ -42,7 +41,7 @@ interface Account {
   expiresAtMs: number;
   renewAtMs: number;
   forcedAtMs: number;
-  failure: Refusal | undefined;
+  failure: RefusedOutcome | undefined;
   failedUntilMs: number;
   underWay: Promise<void> | undefined;
 }
@@ -177,28 +176,25 @@ function readGrant(result: OutboundResult): { token: string; lifetimeMs: number 
     : undefined;
 }
 
-function readFailure(result: OutboundResult, nowMs: number): Refusal {
+function readFailure(result: OutboundResult, nowMs: number): RefusedOutcome {
   const provider = presentProviderAnswer('fcm', result);
-  const base = { kind: 'refused', latencyMs: Math.round(result.latencyMs) } as const;
-  if ('transportError' in result) {
-    // No push was under way: unlike a push without an answer, this leaves nothing unknown.
-    const errorCode = 'provider_unavailable';
-    return { ...base, errorCode, retryable: true, retryAfterMs: null, reason: null, provider };
-  }
+  // No push was under way: unlike a push without an answer, this leaves nothing unknown.
+  if ('transportError' in result) return { ...unanswered(result, provider), errorCode: 'provider_unavailable' };
   const { status, body, headers } = result;
-  const errorCode = codeOfStatus(status);
-  const retryable = errorCode !== 'auth_failed';
   const { error, error_description: description } = readJson(body);
   const words = [error, description].filter((word) => typeof word === 'string').join(': ');
-  return {
-    ...base,
-    errorCode,
-    retryable,
-    retryAfterMs: retryable ? retryAfterMs(headerText(headers, 'retry-after'), nowMs) : null,
-    reason: presentReason(words),
+  return refused(
+    {
+      status,
+      errorCode: codeOfStatus(status),
+      reason: presentReason(words),
+      retryAfter: headerText(headers, 'retry-after'),
+      latencyMs: Math.round(result.latencyMs),
+    },
     // What answers with success may hold a token, in whatever shape.
-    provider: status < 300 ? { ...provider, body: null } : provider,
-  };
+    status < 300 ? { ...provider, body: null } : provider,
+    nowMs,
+  );
 }
 
 function codeOfStatus(status: number): ErrorCode {
@@ -207,7 +203,7 @@ function codeOfStatus(status: number): ErrorCode {
 }
 
 /** Until Google is asked again, nothing need be tried: the wait is said as if Google had said it. */
-function presentFailure({ failure, failedUntilMs }: Account, nowMs: number): Refusal {
+function presentFailure({ failure, failedUntilMs }: Account, nowMs: number): RefusedOutcome {
   if (failure === undefined) {
     const base = { kind: 'refused', errorCode: 'provider_unavailable', reason: null, latencyMs: 0 } as const;
     const provider = presentProviderAnswer('fcm', { transportError: 'reset', written: false, latencyMs: 0 });

@@ -4,14 +4,7 @@
 import type { OutboundResult } from '../../platform/outbound-http.ts';
 import type { Outcome, ProviderAnswer } from '../channel.ts';
 import type { ErrorCode } from '../error-code.ts';
-import {
-  codeOfTransportError,
-  headerText,
-  isRetryable,
-  presentProviderAnswer,
-  presentReason,
-  retryAfterMs,
-} from '../provider-answer.ts';
+import { headerText, presentProviderAnswer, presentReason, refused, unanswered } from '../provider-answer.ts';
 
 /** `FcmError.errorCode`. */
 const codeOfFcmError: Readonly<Record<string, ErrorCode>> = {
@@ -47,11 +40,8 @@ const codeOfHttpStatus: Readonly<Record<number, ErrorCode>> = {
 /** What a push came to. `nowMs` is the present, for a Retry-After that is a date. */
 export function readAnswer(result: OutboundResult, nowMs: number): Outcome {
   const provider = presentProviderAnswer('fcm', result);
+  if ('transportError' in result) return unanswered(result, provider);
   const latencyMs = Math.round(result.latencyMs);
-  if ('transportError' in result) {
-    const errorCode = codeOfTransportError(result.transportError);
-    return { kind: 'refused', errorCode, retryable: true, retryAfterMs: null, reason: null, provider, latencyMs };
-  }
   const { status, headers } = result;
   const json = readJson(provider.body);
   if (status >= 200 && status < 300) {
@@ -59,17 +49,9 @@ export function readAnswer(result: OutboundResult, nowMs: number): Outcome {
     return { kind: 'sent', providerMessageId, provider, latencyMs };
   }
   const error = readError(json);
-  const errorCode = errorCodeOf(status, error);
-  const retryable = isRetryable(errorCode, status);
-  return {
-    kind: 'refused',
-    errorCode,
-    retryable,
-    retryAfterMs: retryable ? retryAfterMs(headerText(headers, 'retry-after'), nowMs) : null,
-    reason: reasonIn(error),
-    provider,
-    latencyMs,
-  };
+  const retryAfter = headerText(headers, 'retry-after');
+  const refusal = { status, errorCode: errorCodeOf(status, error), reason: reasonIn(error), retryAfter, latencyMs };
+  return refused(refusal, provider, nowMs);
 }
 
 /** Google's own word in an answer that was kept: of FCM, or of the endpoint that gives access tokens. */

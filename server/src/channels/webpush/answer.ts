@@ -3,14 +3,7 @@
 import type { OutboundResult } from '../../platform/outbound-http.ts';
 import type { Outcome, ProviderAnswer } from '../channel.ts';
 import type { ErrorCode } from '../error-code.ts';
-import {
-  codeOfTransportError,
-  headerText,
-  isRetryable,
-  presentProviderAnswer,
-  presentReason,
-  retryAfterMs,
-} from '../provider-answer.ts';
+import { headerText, presentProviderAnswer, presentReason, refused, unanswered } from '../provider-answer.ts';
 import { type PushVendor, vendorOf } from './endpoint.ts';
 
 /** Apple's reasons. It lists statuses and reasons without pairing them, so the reason alone is read. */
@@ -73,11 +66,8 @@ const codeOfStatus: Readonly<Record<number, ErrorCode>> = {
 /** What a push came to. `host` is the push service's, `nowMs` the present for a Retry-After that is a date. */
 export function readAnswer(host: string, result: OutboundResult, nowMs: number): Outcome {
   const provider = presentProviderAnswer('webpush', result);
+  if ('transportError' in result) return unanswered(result, provider);
   const latencyMs = Math.round(result.latencyMs);
-  if ('transportError' in result) {
-    const errorCode = codeOfTransportError(result.transportError);
-    return { kind: 'refused', errorCode, retryable: true, retryAfterMs: null, reason: null, provider, latencyMs };
-  }
   const header = (name: string) => headerText(result.headers, name);
   const vendor = vendorOf(host);
   const isThrottled = vendor === 'microsoft' && header('x-wns-status') === 'channelthrottled';
@@ -85,20 +75,12 @@ export function readAnswer(host: string, result: OutboundResult, nowMs: number):
     const messageId = header('apns-id') ?? header('x-wns-msg-id') ?? header('location');
     return { kind: 'sent', providerMessageId: presentReason(messageId), provider, latencyMs };
   }
+  const { status } = result;
   const said = readBody(provider);
-  const errorCode = isThrottled ? 'rate_limited' : errorCodeOf(vendor, result.status, said);
-  const retryable = isRetryable(errorCode, result.status);
-  const waitText = header('retry-after') ?? (vendor === 'microsoft' ? header('x-wns-continue-after') : undefined);
-  const wnsReason = header('x-wns-error-description') ?? header('x-wns-status');
-  return {
-    kind: 'refused',
-    errorCode,
-    retryable,
-    retryAfterMs: retryable ? retryAfterMs(waitText, nowMs) : null,
-    reason: reasonIn(said, wnsReason),
-    provider,
-    latencyMs,
-  };
+  const errorCode = isThrottled ? 'rate_limited' : errorCodeOf(vendor, status, said);
+  const retryAfter = header('retry-after') ?? (vendor === 'microsoft' ? header('x-wns-continue-after') : undefined);
+  const reason = reasonIn(said, header('x-wns-error-description') ?? header('x-wns-status'));
+  return refused({ status, errorCode, reason, retryAfter, latencyMs }, provider, nowMs);
 }
 
 /** The push service's own word in an answer that was kept; Microsoft's stood in headers, which are not. */
