@@ -62,6 +62,7 @@ export function pageRoutes<Caller>({ sql, run }: PageDeps): Route<Caller>[] {
   });
   return [
     route('/', servePage),
+    route('/base.css', () => servePage('base.css')),
     route('/index.css', () => servePage('index.css')),
     route('/demo', serveDemo),
     route('/demo/:file', serveDemo),

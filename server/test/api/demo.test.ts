@@ -24,7 +24,7 @@ const files = [
   'carillon-sw.js',
 ].map((name) => `/demo/${name}`);
 const demoPages = ['/demo', ...files];
-const pages = ['/', '/index.css'];
+const pages = ['/', '/base.css', '/index.css'];
 
 const types: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',

@@ -161,6 +161,7 @@ const expectations: Readonly<Record<string, Expectation>> = {
   'GET /healthz': { access: 'public', address: () => '/healthz', status: 200 },
   'GET /readyz': { access: 'public', address: () => '/readyz', status: 200 },
   'GET /': { access: 'public', address: () => '/', status: 200 },
+  'GET /base.css': { access: 'public', address: () => '/base.css', status: 200 },
   'GET /index.css': { access: 'public', address: () => '/index.css', status: 200 },
   // There is no app Demo here: test/api/demo.test.ts has one.
   'GET /demo': { access: 'public', address: () => '/demo', status: 404 },
