@@ -9,10 +9,11 @@ import { generateVapidKeys } from '../../server/src/channels/webpush/vapid.ts';
 import { makeToken, personAt, type SeededDevice, type SeededUser } from '../../server/src/cli/seed-population.ts';
 import { writeField } from '../../server/src/imports/csv-fields.ts';
 import { callForJson } from './call-api.ts';
+import { carillon } from './command.ts';
 import { watchOthers } from './costs.ts';
 import { peakRssMbOf, requireProc, rounded } from './measure.ts';
 import { completeResult, type ImportMeasured, type Result } from './results.ts';
-import { carillon, openDatabase, readPostgresVersion, type Service, startService } from './service.ts';
+import { openDatabase, readPostgresVersion, type Service, startService } from './service.ts';
 import { BenchError, plainEnvironment, progress, startProgram, type Workbench } from './workbench.ts';
 
 /** The file whose memory the large one's is compared with. */

@@ -1,6 +1,5 @@
 // Carillon as an operator runs it: the built service, started by its command with its own embedded database, and worked with
 // by its command line and its API.
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { createServer } from 'node:net';
@@ -8,11 +7,10 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openPool, type Sql } from '../../server/src/platform/db.ts';
 import { findEmbeddedPostgres } from '../../server/src/platform/embedded-postgres.ts';
+import { carillon, runCommand } from './command.ts';
 import { isListeningOn, listChildren, parentOf } from './measure.ts';
-import { BenchError, type Program, plainEnvironment, repository, startProgram, type Workbench } from './workbench.ts';
+import { BenchError, type Program, startProgram, type Workbench } from './workbench.ts';
 
-/** The built command. */
-export const carillon = join(repository, 'server/bin/carillon.mjs');
 const readyWithinMs = 60_000;
 /** How exactly a start is measured. */
 const readyPollMs = 5;
@@ -67,7 +65,7 @@ export async function startService(
     dataDir,
     supervisorPid: program.pid,
     startedInSeconds,
-    run: (...parameters) => runCommand(parameters, dataDir, variables),
+    run: (...parameters) => runCommand(variables, dataDir, ...parameters),
     stop,
   };
 }
@@ -93,29 +91,6 @@ function isReady(url: string): Promise<boolean> {
     asked.on('error', () => resolve(false));
     asked.end();
   });
-}
-
-async function runCommand<Json>(
-  parameters: readonly string[],
-  workingDir: string,
-  environment: Readonly<Record<string, string>>,
-): Promise<Json> {
-  const child = spawn(process.execPath, [carillon, ...parameters, '--json'], {
-    cwd: workingDir,
-    env: { ...plainEnvironment(), ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let output = '';
-  let words = '';
-  child.stdout.on('data', (chunk) => {
-    output += chunk;
-  });
-  child.stderr.on('data', (chunk) => {
-    words += chunk;
-  });
-  const [status] = await once(child, 'close');
-  if (status !== 0) throw new BenchError(`carillon ${parameters.join(' ')}: ${words.trim()}`);
-  return JSON.parse(output) as Json;
 }
 
 /** A port that was free a moment ago. */

@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { carillon } from '../../bench/src/service.ts';
+import { carillon } from '../../bench/src/command.ts';
 import { startProgram, Workbench } from '../../bench/src/workbench.ts';
 import { armedWith, type FailpointRule, type Fired, listFired } from '../../proof/src/rig/failpoints.ts';
 import { findFreePort } from '../../proof/src/rig/ports.ts';

@@ -2,9 +2,9 @@
 // asked with.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { runCommand } from '../../../bench/src/command.ts';
 import { percentile, rounded } from '../../../bench/src/measure.ts';
 import type { Workbench } from '../../../bench/src/workbench.ts';
-import { runCommand } from '../rig/command.ts';
 import { findFreePort } from '../rig/ports.ts';
 import { startRunDatabase } from '../rig/run-database.ts';
 import { startNode } from '../rig/service-node.ts';

@@ -2,10 +2,10 @@
 // acknowledgement of its webhook. What the endpoint was told, without what it was told twice, is what the deliveries say.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { runCommand } from '../../../bench/src/command.ts';
 import type { Workbench } from '../../../bench/src/workbench.ts';
 import { encodeId, type Uuid } from '../../../server/src/platform/ids.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
-import { runCommand } from '../rig/command.ts';
 import { armedWith, type FailpointRule, listFired } from '../rig/failpoints.ts';
 import { addDevices, makeMixedApp } from '../rig/mixed-app.ts';
 import { findFreePort } from '../rig/ports.ts';

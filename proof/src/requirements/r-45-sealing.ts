@@ -2,6 +2,7 @@
 // fails for it; a million seals, of which no two have one nonce.
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { runCommand } from '../../../bench/src/command.ts';
 import { createApp } from '../../../server/src/apps/create-app.ts';
 import { saveCredential } from '../../../server/src/apps/credentials.ts';
 import { rotateIdentifySecret } from '../../../server/src/apps/identify-secrets.ts';
@@ -11,7 +12,6 @@ import { createSeal, parseMasterKey } from '../../../server/src/platform/seal.ts
 import { createWebhook } from '../../../server/src/webhooks/manage-webhooks.ts';
 import { createRandom } from '../../../server/test/platform/random.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
-import { runCommand } from '../rig/command.ts';
 import { armedWith, listFired } from '../rig/failpoints.ts';
 import { Stage } from '../stage.ts';
 

@@ -4,20 +4,19 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { carillon, runCommand } from '../../../bench/src/command.ts';
 import { plainEnvironment, repository } from '../../../bench/src/workbench.ts';
 import { openPool, type Sql } from '../../../server/src/platform/db.ts';
 import { listMigrations } from '../../../server/src/platform/migrate.ts';
 import { describeSchema } from '../../../server/test/describe-schema.ts';
 import { createRandom } from '../../../server/test/platform/random.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
-import { runCommand } from '../rig/command.ts';
 import { armedWith, listFired } from '../rig/failpoints.ts';
 import { findFreePort } from '../rig/ports.ts';
 import { type RunDatabase, startRunDatabase } from '../rig/run-database.ts';
 import { startNode } from '../rig/service-node.ts';
 
 const nodesAtOnce = 5;
-const carillon = join(repository, 'server/bin/carillon.mjs');
 const schemaFile = join(repository, 'server/migrations/schema.sql');
 
 interface Empty {

@@ -5,9 +5,10 @@ import { once } from 'node:events';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { carillon } from '../../../bench/src/command.ts';
 import { listChildren } from '../../../bench/src/measure.ts';
 import { openDatabase, type Service, startService } from '../../../bench/src/service.ts';
-import { plainEnvironment, repository, type Workbench } from '../../../bench/src/workbench.ts';
+import { plainEnvironment, type Workbench } from '../../../bench/src/workbench.ts';
 import { createRandom } from '../../../server/test/platform/random.ts';
 import { startWriting } from '../embedded/writers.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
@@ -55,7 +56,7 @@ interface Refusal {
 }
 
 async function startSecond(dataDir: string): Promise<Refusal> {
-  const child = spawn(process.execPath, [join(repository, 'server/bin/carillon.mjs'), 'start'], {
+  const child = spawn(process.execPath, [carillon, 'start'], {
     cwd: dataDir,
     env: { ...plainEnvironment(), DATA_DIR: dataDir, PORT: '0' },
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -1,8 +1,8 @@
 // API nodes that share one database, each at an address of its own, as they stand behind a load balancer; and a client that
 // asks the one or the other.
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
+import { runCommand } from '../../../bench/src/command.ts';
 import type { Workbench } from '../../../bench/src/workbench.ts';
-import { runCommand } from './command.ts';
 import { findFreePort } from './ports.ts';
 import { type RunDatabase, startRunDatabase } from './run-database.ts';
 import { type ServiceNode, startNode } from './service-node.ts';

@@ -2,6 +2,7 @@
 // kind, written in bulk: a hundred thousand registrations would take longer than what they are registered for.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { runCommand } from '../../../bench/src/command.ts';
 import { insertAudienceRows } from '../../../server/src/audience/insert-many.ts';
 import { copyProfile } from '../../../server/src/audience/profile-copy.ts';
 import type { Platform } from '../../../server/src/channels/channel.ts';
@@ -10,7 +11,6 @@ import { parseToken } from '../../../server/src/devices/token.ts';
 import { parseOutboundExceptions } from '../../../server/src/platform/address-guard.ts';
 import { type Sql, transaction } from '../../../server/src/platform/db.ts';
 import { decodeId, encodeId, mintUuid, type Uuid } from '../../../server/src/platform/ids.ts';
-import { runCommand } from './command.ts';
 import type { SandboxProcess } from './sandbox-process.ts';
 
 export interface MixedApp {

@@ -3,8 +3,8 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
+import { runCommand } from '../../../bench/src/command.ts';
 import type { Workbench } from '../../../bench/src/workbench.ts';
-import { runCommand } from './command.ts';
 import { type MixedApp, makeMixedApp, type RunPlace } from './mixed-app.ts';
 import { findFreePort } from './ports.ts';
 import { type RunDatabase, startRunDatabase } from './run-database.ts';

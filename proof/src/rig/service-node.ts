@@ -2,10 +2,9 @@
 // after, on a database that nodes share. It can be killed, stopped and told to end; what it is told is on record.
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { carillon } from '../../../bench/src/command.ts';
 import { listChildren } from '../../../bench/src/measure.ts';
-import { type Program, repository, startProgram, type Workbench } from '../../../bench/src/workbench.ts';
-
-const carillon = join(repository, 'server/bin/carillon.mjs');
+import { type Program, startProgram, type Workbench } from '../../../bench/src/workbench.ts';
 
 export interface NodeOptions {
   readonly name: string;

@@ -1,5 +1,6 @@
 // Worker nodes on a database of their own with webhooks whose events a proof puts in the outbox itself, as flushes do.
 import { setTimeout as pause } from 'node:timers/promises';
+import { runCommand } from '../../../bench/src/command.ts';
 import type { Workbench } from '../../../bench/src/workbench.ts';
 import { parseOutboundExceptions } from '../../../server/src/platform/address-guard.ts';
 import { createClock, type SettableClock } from '../../../server/src/platform/clock.ts';
@@ -8,7 +9,6 @@ import { createSeal, type Seal } from '../../../server/src/platform/seal.ts';
 import { createWebhook } from '../../../server/src/webhooks/manage-webhooks.ts';
 import { findWebhook, insertEvents, type StoredWebhook } from '../../../server/src/webhooks/queries.ts';
 import { webhooksMax } from '../../../server/src/webhooks/webhook.ts';
-import { runCommand } from './command.ts';
 import { armedWith, type FailpointPlan } from './failpoints.ts';
 import { type RunDatabase, startRunDatabase } from './run-database.ts';
 import { type ServiceNode, startNode } from './service-node.ts';

@@ -2,9 +2,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { plainEnvironment, repository } from '../../../bench/src/workbench.ts';
+import { BenchError, plainEnvironment, repository } from './workbench.ts';
 
-const carillon = join(repository, 'server/bin/carillon.mjs');
+/** The built command. */
+export const carillon = join(repository, 'server/bin/carillon.mjs');
 
 /** Rejects with the command's own words when it does not end with 0. */
 export async function runCommand<Json>(
@@ -26,6 +27,6 @@ export async function runCommand<Json>(
     words += chunk;
   });
   const [status] = await once(child, 'close');
-  if (status !== 0) throw new Error(`carillon ${parameters.join(' ')}: ${words.trim()}`);
+  if (status !== 0) throw new BenchError(`carillon ${parameters.join(' ')}: ${words.trim()}`);
   return JSON.parse(output) as Json;
 }
