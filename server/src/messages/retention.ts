@@ -3,7 +3,7 @@
 import { listPartitions, type Partition } from '../delivery/partitions.ts';
 import { dayMs, type RetentionDeps, removeBatches } from '../delivery/retention.ts';
 import { type Uuid, uuidFloorOf } from '../platform/ids.ts';
-import { deleteMessage, listRemovable } from './queries.ts';
+import { deleteMessage, listRemovable } from './retention-queries.ts';
 
 const messagesAtOnce = 200;
 const firstId: Uuid = '00000000-0000-0000-0000-000000000000';

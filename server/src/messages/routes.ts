@@ -16,7 +16,7 @@ import { type AwaitDeps, awaitReport } from './await-report.ts';
 import { cancelMessage } from './cancel-message.ts';
 import { type DryRunDeps, dryRun } from './dry-run.ts';
 import { messageRequestSchema, messageStatuses, reportOf } from './message.ts';
-import { findMessage, listMessages, type StoredMessage } from './queries.ts';
+import { findMessage, listMessages, type StoredMessage } from './stored-queries.ts';
 
 export interface MessageRouteDeps extends Omit<DryRunDeps, 'workSql'> {
   readonly sql: Sql;

@@ -1,0 +1,75 @@
+// SQL: messages as callers read them, one or a page of them.
+import type { ChannelId } from '../channels/channel.ts';
+import type { Fragment, Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { MessageStatus } from './message.ts';
+import type { ChannelCounts } from './queries.ts';
+
+/** A message as its page shows it. */
+export interface StoredMessage {
+  readonly id: Uuid;
+  readonly status: MessageStatus;
+  readonly statusReason: string | null;
+  readonly name: string | null;
+  readonly metadata: Record<string, unknown> | null;
+  readonly createdBy: { type: string; id: string | null; name: string };
+  readonly audience: unknown;
+  readonly audienceUnmatched: number;
+  readonly content: unknown;
+  readonly title: string | null;
+  readonly idempotencyKey: string | null;
+  readonly runAt: Date | null;
+  readonly createdAt: Date;
+  readonly startedAt: Date | null;
+  readonly finishedAt: Date | null;
+  readonly expiresAt: Date | null;
+  readonly channels: Readonly<Record<ChannelId, ChannelCounts>>;
+  readonly errorCounts: Readonly<Record<string, number>>;
+  readonly displayed: number;
+  readonly clicked: number;
+  readonly dismissed: number;
+}
+
+const counts = (tx: Tx): Fragment => tx`
+  jsonb_build_object(
+    'webpush', jsonb_build_object('accepted', m.webpush_accepted, 'sent', m.webpush_sent, 'failed', m.webpush_failed, 'skipped', m.webpush_skipped),
+    'apns', jsonb_build_object('accepted', m.apns_accepted, 'sent', m.apns_sent, 'failed', m.apns_failed, 'skipped', m.apns_skipped),
+    'fcm', jsonb_build_object('accepted', m.fcm_accepted, 'sent', m.fcm_sent, 'failed', m.fcm_failed, 'skipped', m.fcm_skipped)
+  ) AS channels`;
+
+const columns = (tx: Tx): Fragment => tx`
+  m.id, m.status, m.status_reason, m.name, m.metadata, m.created_by, m.audience, m.audience_unmatched, m.content, m.title,
+  m.idempotency_key, m.run_at, m.created_at, m.started_at, m.finished_at, m.expires_at, ${counts(tx)}, m.error_counts,
+  coalesce(e.displayed, 0) AS displayed, coalesce(e.clicked, 0) AS clicked, coalesce(e.dismissed, 0) AS dismissed`;
+
+/** Marks are counted on the batches; a message sums its own. */
+const engagement = (tx: Tx): Fragment => tx`
+  LEFT JOIN LATERAL (
+    SELECT sum(b.displayed) AS displayed, sum(b.clicked) AS clicked, sum(b.dismissed) AS dismissed
+    FROM batches b WHERE b.message_id = m.id
+  ) e ON true`;
+
+/** One message. */
+export async function findMessage(tx: Tx, appId: Uuid, id: Uuid): Promise<StoredMessage | undefined> {
+  const [row] = await tx<StoredMessage[]>`
+    SELECT ${columns(tx)} FROM messages m ${engagement(tx)} WHERE m.app_id = ${appId} AND m.id = ${id}`;
+  return row;
+}
+
+/**
+ * The messages of an app, newest first, after a position. Its instant goes as text: the driver would cut a timestamp to
+ * milliseconds, and a page would lose what else was sent in the last one.
+ */
+export async function listMessages(
+  tx: Tx,
+  appId: Uuid,
+  status: MessageStatus | null,
+  after: { createdAt: string; id: Uuid } | null,
+  limit: number,
+): Promise<(StoredMessage & { createdAtText: string })[]> {
+  return tx<(StoredMessage & { createdAtText: string })[]>`
+    SELECT ${columns(tx)}, m.created_at::text AS created_at_text FROM messages m ${engagement(tx)}
+    WHERE m.app_id = ${appId} ${status === null ? tx`` : tx`AND m.status = ${status}`}
+      ${after === null ? tx`` : tx`AND (m.created_at, m.id) < (${after.createdAt}::text::timestamptz, ${after.id}::uuid)`}
+    ORDER BY m.created_at DESC, m.id DESC LIMIT ${limit}`;
+}
