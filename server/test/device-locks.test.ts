@@ -2,7 +2,7 @@
 // all the same, the request is repeated.
 import { describe, expect, it } from 'vitest';
 import { recordVerdicts, type Verdict } from '../src/delivery/record-verdicts.ts';
-import { countMismatches } from '../src/devices/queries.ts';
+import { countMismatches } from '../src/devices/history-queries.ts';
 import { transaction } from '../src/platform/db.ts';
 import { decodeId, type Uuid } from '../src/platform/ids.ts';
 import { setup } from './setup.ts';

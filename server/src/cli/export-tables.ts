@@ -5,7 +5,7 @@ import { createAnswerForms } from '../delivery/answer-forms.ts';
 import { listMessageDeliveries, presentDeliveries } from '../delivery/list-timeline.ts';
 import { findBatchOfDevice } from '../delivery/timeline-queries.ts';
 import { presentFacts } from '../devices/list-devices.ts';
-import { listWholeDevices } from '../devices/queries.ts';
+import { listWholeDevices } from '../devices/listed-queries.ts';
 import { findMessageCounts, listMessageIds } from '../messages/queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';

@@ -3,8 +3,9 @@
 import { createAnswerForms } from '../delivery/answer-forms.ts';
 import { presentDeliveries } from '../delivery/list-timeline.ts';
 import { findBatches, listDeliveriesOfPerson } from '../delivery/timeline-queries.ts';
+import { listDeviceChanges } from '../devices/history-queries.ts';
 import { listDevicePage, presentListed } from '../devices/list-devices.ts';
-import { listDeviceChanges, listIdentifiedAt } from '../devices/queries.ts';
+import { listIdentifiedAt } from '../devices/queries.ts';
 import { listEventNames, listSubjectDays, listSubjectEvents, type SubjectDay } from '../events/history-queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';

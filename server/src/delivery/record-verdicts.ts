@@ -15,9 +15,9 @@ import {
   forgetMismatches,
   listMismatched,
   listRetiredByCredential,
-  lockDevicesById,
   updateEnvironmentFound,
-} from '../devices/queries.ts';
+} from '../devices/history-queries.ts';
+import { lockDevicesById } from '../devices/queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { repeatOnDeadlock, type Sql, transaction } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';

@@ -12,7 +12,7 @@ import {
   type Refusal,
   updateInvalid,
   updateRestored,
-} from './queries.ts';
+} from './history-queries.ts';
 
 /** Notes changes of status. `credentialId`: whose refusals caused them, where they are to be undone with it. */
 export async function appendChanges(

@@ -5,7 +5,7 @@ import type { Sql } from '../platform/db.ts';
 import { encodeId, type Uuid } from '../platform/ids.ts';
 import { type Property, presentProperties } from '../properties/property.ts';
 import { readCatalog } from '../properties/queries.ts';
-import { type DeviceFilters, type ListedDevice, listDevices } from './queries.ts';
+import { type DeviceFilters, type ListedDevice, listDevices } from './listed-queries.ts';
 
 export interface DeviceOnPage extends ListedDevice {
   readonly catalog: ReadonlyMap<number, Property>;

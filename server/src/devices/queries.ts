@@ -1,12 +1,10 @@
-// SQL: devices, their tokens (one token, one device), and the history of their states.
-
-import type { DeviceFacts } from '../audience/device-facts.ts';
+// SQL: devices and their tokens: one token, one device.
 import type { Environment, Platform } from '../channels/channel.ts';
 import { type Clock, nowOf } from '../platform/clock.ts';
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { StoredProperties } from '../properties/property.ts';
-import type { Device, DeviceStatus, InvalidReason } from './device.ts';
+import type { Device } from './device.ts';
 import type { DeviceToken } from './token.ts';
 
 /** Whose token is this? Locks it, so that no one moves it to another device meanwhile. */
@@ -192,205 +190,12 @@ export async function findLink(tx: Tx, appId: Uuid, id: Uuid): Promise<DeviceLin
   return link;
 }
 
-export interface Refusal {
-  readonly deviceId: Uuid;
-  readonly reason: InvalidReason;
-  /** A device that registered after this instant is left alone. */
-  readonly registeredBy: Date;
-}
-
-/** A device whose status has changed, and to what. */
-export interface DeviceChange {
-  readonly deviceId: Uuid;
-  readonly platform: Platform;
-  readonly status: DeviceStatus;
-  readonly reason: InvalidReason | null;
-}
-
-/**
- * Which of the refused devices become invalid? Those still active that have not registered since. The place in the arrays
- * stands for a join, which a distributed database could not make with a list.
- */
-export async function updateInvalid(tx: Tx, appId: Uuid, refusals: readonly Refusal[]): Promise<DeviceChange[]> {
-  const ids = refusals.map((refusal) => refusal.deviceId);
-  const reasons = refusals.map((refusal) => refusal.reason);
-  const limits = refusals.map((refusal) => refusal.registeredBy.toISOString());
-  return tx<DeviceChange[]>`
-    UPDATE devices SET status = 'invalid', status_reason = (${reasons}::text[])[array_position(${ids}::uuid[], id)]
-    WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND status = 'active'
-      AND registered_at <= (${limits}::timestamptz[])[array_position(${ids}::uuid[], id)]
-    RETURNING id AS device_id, platform, status, status_reason AS reason`;
-}
-
-/** Which devices did a credential's refusals retire since then? */
-export async function listRetiredByCredential(tx: Tx, appId: Uuid, credentialId: number, since: Date): Promise<Uuid[]> {
-  const rows = await tx<{ deviceId: Uuid }[]>`
-    SELECT DISTINCT device_id FROM device_changes
-    WHERE app_id = ${appId} AND credential_id = ${credentialId} AND at >= ${since} AND status = 'invalid'
-    ORDER BY device_id`;
-  return rows.map((row) => row.deviceId);
-}
-
-/** Makes those of the devices active again that are still invalid for what may be the credential's fault. */
-export async function updateRestored(
-  tx: Tx,
-  appId: Uuid,
-  credentialId: number,
-  ids: readonly Uuid[],
-): Promise<DeviceChange[]> {
-  return tx<DeviceChange[]>`
-    UPDATE devices SET status = 'active', status_reason = NULL, mismatches = 0
-    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND status = 'invalid' AND token IS NOT NULL
-      AND status_reason IN ('invalid_token', 'credential_mismatch')
-      -- A browser belongs to the key it subscribed with; a phone to whichever is the current one.
-      AND (platform <> 'web' OR credential_id IS NULL OR credential_id = ${credentialId})
-    RETURNING id AS device_id, platform, status, status_reason AS reason`;
-}
-
-/** Counts a credential_mismatch of each locked device, and answers those that have reached `mismatchesMax` in a row. */
-export async function countMismatches(
-  tx: Tx,
-  appId: Uuid,
-  ids: readonly Uuid[],
-  mismatchesMax: number,
-): Promise<Set<Uuid>> {
-  const rows = await tx<{ id: Uuid; mismatches: number }[]>`
-    UPDATE devices SET mismatches = least(mismatches + 1, ${mismatchesMax}::int)
-    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND status = 'active'
-    RETURNING id, mismatches`;
-  return new Set(rows.filter((row) => row.mismatches >= mismatchesMax).map((row) => row.id));
-}
-
-/** Which of the devices have mismatches in a row? */
-export async function listMismatched(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<Uuid[]> {
-  const rows = await tx<{ id: Uuid }[]>`
-    SELECT id FROM devices WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND mismatches > 0`;
-  return rows.map((row) => row.id);
-}
-
-/** A success ends a row of mismatches. The caller has locked the devices. */
-export async function forgetMismatches(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
-  await tx`
-    UPDATE devices SET mismatches = 0
-    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND mismatches > 0`;
-}
-
-/** Remembers where pushes found iOS tokens to belong, unless the device has said so itself or registered anew since. */
-export async function updateEnvironmentFound(
-  tx: Tx,
-  appId: Uuid,
-  found: readonly { readonly deviceId: Uuid; readonly registeredBy: Date; readonly environmentFound: Environment }[],
-): Promise<void> {
-  const ids = found.map(({ deviceId }) => deviceId);
-  const limits = found.map(({ registeredBy }) => registeredBy.toISOString());
-  const environments = found.map(({ environmentFound }) => environmentFound);
-  await tx`
-    UPDATE devices SET environment_found = (${environments}::text[])[array_position(${ids}::uuid[], id)]
-    WHERE app_id = ${appId} AND id = ANY(${ids}::uuid[]) AND platform = 'ios' AND environment IS NULL
-      AND registered_at <= (${limits}::timestamptz[])[array_position(${ids}::uuid[], id)]`;
-}
-
-/** Appends changes of status to the history. */
-export async function insertDeviceChanges(
-  tx: Tx,
-  appId: Uuid,
-  at: Date,
-  changes: readonly (DeviceChange & { readonly changeId: Uuid })[],
-  credentialId: number | null,
-): Promise<void> {
-  const reasons: (string | null)[] = changes.map((change) => change.reason);
-  await tx`
-    INSERT INTO device_changes (app_id, device_id, id, at, platform, status, reason, credential_id)
-    SELECT ${appId}, c.device_id, c.id, ${at}, c.platform, c.status, c.reason, ${credentialId}::smallint
-    FROM unnest(
-      ${changes.map((change) => change.deviceId)}::uuid[], ${changes.map((change) => change.changeId)}::uuid[],
-      ${changes.map((change) => change.platform)}::text[], ${changes.map((change) => change.status)}::text[],
-      ${reasons}::text[]
-    ) AS c (device_id, id, platform, status, reason)`;
-}
-
 /** Since when these devices belong to their users; those that are nobody's are left out. */
 export async function listIdentifiedAt(sql: Sql, appId: Uuid, ids: readonly Uuid[]): Promise<Map<Uuid, Date>> {
   const rows = await sql<{ id: Uuid; identifiedAt: Date }[]>`
     SELECT id, identified_at FROM devices
     WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND identified_at IS NOT NULL`;
   return new Map(rows.map((row) => [row.id, row.identifiedAt]));
-}
-
-export interface PastChange {
-  readonly deviceId: Uuid;
-  readonly at: Date;
-  readonly status: DeviceStatus;
-  readonly reason: InvalidReason | null;
-}
-
-/** The whole history of states of these devices, oldest first. */
-export async function listDeviceChanges(sql: Sql, appId: Uuid, deviceIds: readonly Uuid[]): Promise<PastChange[]> {
-  return sql<PastChange[]>`
-    SELECT device_id, at, status, reason FROM device_changes
-    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[]) ORDER BY at, id`;
-}
-
-export interface ListedDevice extends DeviceFacts {
-  readonly id: Uuid;
-  readonly platform: Platform;
-  readonly tokenHint: string | null;
-  readonly environment: Environment | null;
-  readonly status: DeviceStatus;
-  readonly statusReason: InvalidReason | null;
-  readonly externalId: string | null;
-  readonly properties: StoredProperties;
-  readonly createdAt: Date;
-  readonly lastSeenAt: Date;
-}
-
-/** A device with what can be pushed to. */
-export interface WholeDevice extends ListedDevice {
-  readonly token: string | null;
-  readonly credentialId: number | null;
-}
-
-/** An app's devices by id, after one. */
-export async function listWholeDevices(
-  sql: Sql,
-  appId: Uuid,
-  afterId: Uuid | null,
-  limit: number,
-): Promise<WholeDevice[]> {
-  return sql<WholeDevice[]>`
-    SELECT d.id, d.platform, d.token, d.token_hint, d.credential_id, a.locale, a.timezone, a.app_version, a.sdk, a.os,
-      a.os_version, a.model, d.environment, d.status, d.status_reason, a.external_id, d.properties, a.created_at, a.last_seen_at
-    FROM devices d JOIN audience a ON a.app_id = d.app_id AND a.device_id = d.id
-    WHERE d.app_id = ${appId} ${afterId === null ? sql`` : sql`AND d.id > ${afterId}`}
-    ORDER BY d.id LIMIT ${limit}`;
-}
-
-export interface DeviceFilters {
-  readonly platform: Platform | null;
-  readonly status: DeviceStatus | null;
-  readonly externalId: string | null;
-}
-
-/** An app's devices, newest first, after a position. */
-export async function listDevices(
-  tx: Tx,
-  appId: Uuid,
-  filters: DeviceFilters,
-  after: { createdAt: Date; id: Uuid } | null,
-  limit: number,
-): Promise<ListedDevice[]> {
-  const { platform, status, externalId } = filters;
-  // `active` says the same as the status, in the table that is walked: the index on inactive rows serves the rare ones.
-  return tx<ListedDevice[]>`
-    SELECT d.id, d.platform, d.token_hint, a.locale, a.timezone, a.app_version, a.sdk, a.os, a.os_version, a.model,
-      d.environment, d.status, d.status_reason, a.external_id, d.properties, a.created_at, a.last_seen_at
-    FROM audience a JOIN devices d ON d.app_id = a.app_id AND d.id = a.device_id
-    WHERE a.app_id = ${appId}
-      ${after ? tx`AND (a.created_at, a.device_id) < (${after.createdAt}, ${after.id})` : tx``}
-      ${platform === null ? tx`` : tx`AND a.platform = ${platform}`}
-      ${status === null ? tx`` : status === 'active' ? tx`AND a.active` : tx`AND NOT a.active AND d.status = ${status}`}
-      ${externalId === null ? tx`` : tx`AND a.external_id = ${externalId}`}
-    ORDER BY a.created_at DESC, a.device_id DESC LIMIT ${limit}`;
 }
 
 /** Removes a retired key's values, a few devices at a time; how many had one of their own. */

@@ -1,0 +1,69 @@
+// SQL: an app's devices, page by page.
+import type { DeviceFacts } from '../audience/device-facts.ts';
+import type { Environment, Platform } from '../channels/channel.ts';
+import type { Sql, Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { StoredProperties } from '../properties/property.ts';
+import type { DeviceStatus, InvalidReason } from './device.ts';
+
+export interface ListedDevice extends DeviceFacts {
+  readonly id: Uuid;
+  readonly platform: Platform;
+  readonly tokenHint: string | null;
+  readonly environment: Environment | null;
+  readonly status: DeviceStatus;
+  readonly statusReason: InvalidReason | null;
+  readonly externalId: string | null;
+  readonly properties: StoredProperties;
+  readonly createdAt: Date;
+  readonly lastSeenAt: Date;
+}
+
+/** A device with what can be pushed to. */
+export interface WholeDevice extends ListedDevice {
+  readonly token: string | null;
+  readonly credentialId: number | null;
+}
+
+/** An app's devices by id, after one. */
+export async function listWholeDevices(
+  sql: Sql,
+  appId: Uuid,
+  afterId: Uuid | null,
+  limit: number,
+): Promise<WholeDevice[]> {
+  return sql<WholeDevice[]>`
+    SELECT d.id, d.platform, d.token, d.token_hint, d.credential_id, a.locale, a.timezone, a.app_version, a.sdk, a.os,
+      a.os_version, a.model, d.environment, d.status, d.status_reason, a.external_id, d.properties, a.created_at, a.last_seen_at
+    FROM devices d JOIN audience a ON a.app_id = d.app_id AND a.device_id = d.id
+    WHERE d.app_id = ${appId} ${afterId === null ? sql`` : sql`AND d.id > ${afterId}`}
+    ORDER BY d.id LIMIT ${limit}`;
+}
+
+export interface DeviceFilters {
+  readonly platform: Platform | null;
+  readonly status: DeviceStatus | null;
+  readonly externalId: string | null;
+}
+
+/** An app's devices, newest first, after a position. */
+export async function listDevices(
+  tx: Tx,
+  appId: Uuid,
+  filters: DeviceFilters,
+  after: { createdAt: Date; id: Uuid } | null,
+  limit: number,
+): Promise<ListedDevice[]> {
+  const { platform, status, externalId } = filters;
+  // `active` says the same as the status, in the table that is walked: the index on inactive rows serves the rare ones.
+  return tx<ListedDevice[]>`
+    SELECT d.id, d.platform, d.token_hint, a.locale, a.timezone, a.app_version, a.sdk, a.os, a.os_version, a.model,
+      d.environment, d.status, d.status_reason, a.external_id, d.properties, a.created_at, a.last_seen_at
+    FROM audience a JOIN devices d ON d.app_id = a.app_id AND d.id = a.device_id
+    WHERE a.app_id = ${appId}
+      ${after ? tx`AND (a.created_at, a.device_id) < (${after.createdAt}, ${after.id})` : tx``}
+      ${platform === null ? tx`` : tx`AND a.platform = ${platform}`}
+      ${status === null ? tx`` : status === 'active' ? tx`AND a.active` : tx`AND NOT a.active AND d.status = ${status}`}
+      ${externalId === null ? tx`` : tx`AND a.external_id = ${externalId}`}
+    ORDER BY a.created_at DESC, a.device_id DESC LIMIT ${limit}`;
+}
