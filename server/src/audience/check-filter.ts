@@ -2,7 +2,7 @@
 // value in the form it is compared in; else issues that say what would do. Pure.
 import { canonicalLanguage, canonicalLocale } from '../content/locales.ts';
 import type { Issue, IssueCode } from '../platform/api-error.ts';
-import { parseInstant } from '../platform/instant.ts';
+import { instantForm, parseInstant } from '../platform/instant.ts';
 import {
   type BuiltinField,
   builtinFields,
@@ -16,7 +16,6 @@ import {
   durationForm,
   durationMsMax,
   type Filter,
-  instantForm,
   listMax,
   type Node,
   parseDuration,
@@ -225,7 +224,7 @@ function checkComparison(
     const instant = typeof value === 'string' ? parseInstant(value) : undefined;
     if (instant) return { test: { kind: 'time', op: positive, atMs: instant.ms }, isNegated };
     const code = typeof value === 'string' ? 'invalid_format' : 'value_type_mismatch';
-    return refuse(['value'], { code, message: instantForm });
+    return refuse(['value'], { code, message: `It must be ${instantForm}.` });
   }
   if (positive === 'within_last') {
     const durationMs = typeof value === 'string' ? parseDuration(value) : undefined;

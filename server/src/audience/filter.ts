@@ -1,7 +1,7 @@
 // The filter grammar (contract 6): from unknown JSON to a tree, with every issue at its path. Knows no catalog: whether a
 // property exists and which operators it has is asked by `check-filter.ts`. Pure.
 import type { Issue, IssueCode } from '../platform/api-error.ts';
-import { parseInstant } from '../platform/instant.ts';
+import { instantForm, parseInstant } from '../platform/instant.ts';
 
 export type Path = readonly (string | number)[];
 
@@ -217,7 +217,7 @@ class FilterReader {
     }
     if (op === 'before' || op === 'after') {
       const instant = typeof value === 'string' ? parseInstant(value) : undefined;
-      return instant ? { op, atMs: instant.ms } : this.#refuse(at, 'invalid_format', instantForm);
+      return instant ? { op, atMs: instant.ms } : this.#refuse(at, 'invalid_format', `It must be ${instantForm}.`);
     }
     const allowed = ['before', 'after', 'within_last'];
     return this.#refuse([...path, 'op'], 'operator_not_allowed', 'The latest event has these operators.', allowed);
@@ -258,7 +258,6 @@ class FilterReader {
 }
 
 export const durationForm = 'A duration is 1 to 9999 followed by m, h or d, such as 30d.';
-export const instantForm = 'It must be an instant with an offset, such as 2026-12-01T09:00:00+01:00.';
 
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: dayMs };
 

@@ -2,12 +2,12 @@
 import type { Command } from 'commander';
 import { loadConfig } from '../config.ts';
 import { rebuildEventTotals } from '../events/rebuild-event-totals.ts';
-import { parseInstant } from '../platform/instant.ts';
 import { rebuildAttribution } from '../reports/rebuild.ts';
-import { type Answer, type AnswerOptions, answer, note, printable, withJson } from './answer.ts';
+import { type Answer, type AnswerOptions, answer, note, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { withDatabase } from './context.ts';
 import { getApp } from './find-app.ts';
+import { readTime } from './read-time.ts';
 
 interface RebuildOptions extends AnswerOptions {
   readonly from?: string;
@@ -24,8 +24,8 @@ export function addReportCommands(program: Command): void {
 }
 
 async function rebuild(name: string, options: RebuildOptions): Promise<Answer> {
-  const from = readTime('--from', options.from);
-  const to = readTime('--to', options.to);
+  const from = options.from === undefined ? null : readTime('--from', options.from);
+  const to = options.to === undefined ? null : readTime('--to', options.to);
   if (from !== null && to !== null && from >= to) throw new CommandError('--to must be later than --from');
   return withDatabase(loadConfig(), async ({ sql, clock }) => {
     const { id } = await getApp(sql, name);
@@ -49,13 +49,4 @@ async function rebuild(name: string, options: RebuildOptions): Promise<Answer> {
       ].join('\n'),
     };
   });
-}
-
-function readTime(option: string, text: string | undefined): Date | null {
-  if (text === undefined) return null;
-  const instant = parseInstant(text);
-  if (instant) return new Date(instant.ms);
-  throw new CommandError(
-    `${option} is an instant with an offset, such as 2026-12-01T09:00:00+01:00, not '${printable(text)}'`,
-  );
 }

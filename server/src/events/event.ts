@@ -3,7 +3,7 @@
 import { readDeviceId } from '../devices/device.ts';
 import type { Issue, IssueCode } from '../platform/api-error.ts';
 import type { Uuid } from '../platform/ids.ts';
-import { parseInstant } from '../platform/instant.ts';
+import { instantForm, parseInstant } from '../platform/instant.ts';
 
 export const eventsMax = 50;
 export const nameLengthMax = 128;
@@ -158,7 +158,7 @@ function readTime(value: unknown, at: Path, issues: Issue[]): number | null {
   const instant = typeof value === 'string' ? parseInstant(value) : undefined;
   if (instant) return instant.ms;
   const path = [...at, 'occurred_at'];
-  const message = 'It must be an instant with an offset, such as 2026-12-01T09:00:00+01:00.';
+  const message = `It must be ${instantForm}.`;
   issues.push(typeof value === 'string' ? issue(path, 'invalid_format', message) : wrongType(path, 'a string'));
   return null;
 }

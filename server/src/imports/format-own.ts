@@ -1,6 +1,6 @@
 // Our own files: devices and users, as `carillon export` writes them and anybody can (docs/import.md). A CSV names its columns in
 // the first line; NDJSON is what the API's requests are, a line each. Pure.
-import { parseInstant } from '../platform/instant.ts';
+import { instantForm, parseInstant } from '../platform/instant.ts';
 import { keyPattern, propertyTypes } from '../properties/property.ts';
 import type { Cell } from './cells.ts';
 import { emptyRow, type Fields, type Format, type GivenRow, isRecord, present, Refused, textOf } from './given-row.ts';
@@ -129,7 +129,7 @@ function readInstants(given: Fields): Pick<GivenRow, 'createdAt' | 'lastSeenAt'>
     const text = given[name] ?? undefined;
     if (text === undefined) return null;
     const instant = typeof text === 'string' ? parseInstant(text) : undefined;
-    if (!instant) throw new Refused(`${name} must be an instant with an offset, such as 2026-12-01T09:00:00+01:00.`);
+    if (!instant) throw new Refused(`${name} must be ${instantForm}.`);
     return new Date(instant.ms);
   };
   return { createdAt: read('created_at'), lastSeenAt: read('last_seen_at') };

@@ -83,7 +83,8 @@ export function writeInstant({ ms, offsetMinutes }: Instant): string {
   return wall.replace('Z', offset);
 }
 
-const message = 'It must be an instant with an offset, such as 2026-12-01T09:00:00+01:00.';
+/** What an instant has to be, within a sentence. */
+export const instantForm = `an instant from ${yearMin} to ${yearMax} with an offset, such as 2026-12-01T09:00:00+01:00`;
 
 /** A field that holds an instant; else 400 `invalid_format`. */
 export const instantField = z
@@ -91,7 +92,7 @@ export const instantField = z
   .transform((text, context): Instant => {
     const instant = parseInstant(text);
     if (instant) return instant;
-    context.issues.push(issueOf({ path: [], code: 'invalid_format', message }, text));
+    context.issues.push(issueOf({ path: [], code: 'invalid_format', message: `It must be ${instantForm}.` }, text));
     return z.NEVER;
   })
   .meta({ type: 'string', format: 'date-time' });
