@@ -249,7 +249,7 @@ async function untilIndexed(service: Service, sql: Sql, { serverKey }: App): Pro
     });
     const building = await sql`SELECT 1 FROM pg_stat_progress_create_index`;
     const others = await sql`
-      SELECT 1 FROM pg_indexes WHERE indexname IN ('audience_by_country', 'audience_by_platform', 'audience_by_last_seen_at')`;
+      SELECT 1 FROM pg_indexes WHERE indexname IN ('audience_by_country', 'audience_by_platform_unit', 'audience_by_last_seen_at')`;
     if (data.every(({ indexed }) => indexed) && building.length === 0 && others.length === 3) return;
     if (performance.now() > deadline) throw new BenchError('the indexes that a segment asks for are not built');
     await pause(200);

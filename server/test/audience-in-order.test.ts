@@ -1,12 +1,12 @@
-// The migration that writes `audience` anew with its columns in another order: whoever upgrades has rows, and perhaps has said who may
-// read them.
+// The migrations that write `audience` anew, its columns in another order: whoever upgrades has rows, and perhaps has said who may read
+// them.
 import { beforeEach, describe, expect, it } from 'vitest';
+import { platformUnits } from '../src/audience/platform-units.ts';
 import { listMigrations, migrate } from '../src/platform/migrate.ts';
 import { createTestDatabase } from './database.ts';
 
 const { sql } = await createTestDatabase();
 const migrations = await listMigrations();
-const rewriting = migrations.find(({ name }) => name.endsWith('_audience_in_order.sql'));
 
 /** A value in each column that is not named: no two rows or columns have the same. */
 async function insertRow(i: number, fields: object): Promise<void> {
@@ -26,53 +26,72 @@ async function insertRow(i: number, fields: object): Promise<void> {
       || ${sql.json(fields as Record<string, string>)})`;
 }
 
-/** By name, wherever a column stands. */
-const rows = () => sql`SELECT to_jsonb(a) AS row FROM audience a ORDER BY device_id`;
+/** By name, wherever a column stands. What the database makes of others is not among it. */
+const rows = () => sql`SELECT to_jsonb(a) - 'platform_unit' AS row FROM audience a ORDER BY device_id`;
 
 const nobodys = { user_id: null, external_id: null, user_created_at: null, first_name: null, country: null };
 
-describe('an audience whose columns come into another order', () => {
-  beforeEach(async () => {
-    await sql`DROP SCHEMA public CASCADE`;
-    await sql`CREATE SCHEMA public`;
-    await migrate(
-      sql,
-      migrations.filter(({ number }) => number < (rewriting?.number ?? 0)),
-    );
-    await insertRow(1, {});
-    await insertRow(2, { user_block: null, user_bit: 0 });
-    await insertRow(3, { ...nobodys, language: null, user_timezone: null, user_block: null, user_bit: null });
-    // As rows from before there were numbers.
-    await insertRow(4, { ...nobodys, language: null, user_timezone: null, user_block: null, user_bit: 0 });
-  });
+describe.each(['audience_in_order', 'platform_units'])(
+  'an audience whose columns come into another order (%s)',
+  (migration) => {
+    const rewriting = migrations.find(({ name }) => name.endsWith(`_${migration}.sql`));
 
-  it('R-93 keeps every value of every row, who may read it, and how it is stored', async () => {
-    await sql`GRANT SELECT ON audience TO PUBLIC`;
-    await sql`ALTER TABLE audience SET (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.05)`;
-    const before = await rows();
-    expect(Object.keys(before[0]?.['row']).length).toBeGreaterThan(90);
-    expect(Object.values(before[0]?.['row'])).not.toContain(null);
-    expect(await migrate(sql)).toContain(rewriting?.name);
-    expect(await rows()).toEqual(before);
-    const [table] = await sql`
+    beforeEach(async () => {
+      await sql`DROP SCHEMA public CASCADE`;
+      await sql`CREATE SCHEMA public`;
+      await migrate(
+        sql,
+        migrations.filter(({ number }) => number < (rewriting?.number ?? 0)),
+      );
+      expect(rewriting).toBeDefined();
+      await insertRow(1, {});
+      await insertRow(2, { user_block: null, user_bit: 0, platform: 'web', active: false });
+      await insertRow(3, {
+        ...nobodys,
+        platform: 'ios',
+        language: null,
+        user_timezone: null,
+        user_block: null,
+        user_bit: null,
+      });
+      // As rows from before there were numbers.
+      await insertRow(4, { ...nobodys, language: null, user_timezone: null, user_block: null, user_bit: 0 });
+    });
+
+    it('R-93 keeps every value of every row, who may read it, and how it is stored', async () => {
+      await sql`GRANT SELECT ON audience TO PUBLIC`;
+      await sql`ALTER TABLE audience SET (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.05)`;
+      const before = await rows();
+      expect(Object.keys(before[0]?.['row']).length).toBeGreaterThan(90);
+      expect(Object.values(before[0]?.['row'])).not.toContain(null);
+      expect(await migrate(sql)).toContain(rewriting?.name);
+      expect(await rows()).toEqual(before);
+      const units = await sql<
+        { platform: string; platformUnit: number }[]
+      >`SELECT platform, platform_unit FROM audience`;
+      expect(Object.fromEntries(units.map((row) => [row.platform, row.platformUnit]))).toMatchObject({
+        ...{ web: platformUnits.web, ios: platformUnits.ios, 'platform of 1': platformUnits.android },
+      });
+      const [table] = await sql`
       SELECT c.reloptions, EXISTS (SELECT FROM aclexplode(c.relacl) WHERE grantee = 0 AND privilege_type = 'SELECT') AS is_public
       FROM pg_class c WHERE c.oid = 'audience'::regclass`;
-    expect({ ...table }).toEqual({
-      reloptions: ['fillfactor=90', 'autovacuum_vacuum_scale_factor=0.05'],
-      isPublic: true,
+      expect({ ...table }).toEqual({
+        reloptions: ['fillfactor=90', 'autovacuum_vacuum_scale_factor=0.05'],
+        isPublic: true,
+      });
     });
-  });
 
-  it('R-93 is left as it is, and in words, where it has columns or readers that would be lost', async () => {
-    const before = await rows();
-    await sql`ALTER TABLE audience ADD COLUMN "Their own" text`;
-    await expect(migrate(sql)).rejects.toThrow(/columns that are not Carillon's, and would lose them: "Their own"/);
-    await sql`ALTER TABLE audience DROP COLUMN "Their own"`;
-    await sql`CREATE VIEW readers AS SELECT device_id FROM audience`;
-    await expect(migrate(sql)).rejects.toThrow(/other objects depend on it/);
-    expect(await rows()).toEqual(before);
-    await sql`DROP VIEW readers`;
-    expect(await migrate(sql)).toContain(rewriting?.name);
-    expect(await rows()).toEqual(before);
-  });
-});
+    it('R-93 is left as it is, and in words, where it has columns or readers that would be lost', async () => {
+      const before = await rows();
+      await sql`ALTER TABLE audience ADD COLUMN "Their own" text`;
+      await expect(migrate(sql)).rejects.toThrow(/columns that are not Carillon's, and would lose them: "Their own"/);
+      await sql`ALTER TABLE audience DROP COLUMN "Their own"`;
+      await sql`CREATE VIEW readers AS SELECT device_id FROM audience`;
+      await expect(migrate(sql)).rejects.toThrow(/other objects depend on it/);
+      expect(await rows()).toEqual(before);
+      await sql`DROP VIEW readers`;
+      expect(await migrate(sql)).toContain(rewriting?.name);
+      expect(await rows()).toEqual(before);
+    });
+  },
+);

@@ -21,7 +21,9 @@ export async function describeSchema(sql: Sql): Promise<string> {
         || coalesce((SELECT ' COLLATE ' || quote_ident(l.collname) FROM pg_collation l WHERE l.oid = a.attcollation AND l.collname <> 'default'), '')
         || CASE WHEN a.attstorage = 'e' AND t.typstorage <> 'e' THEN ' STORAGE EXTERNAL' ELSE '' END
         || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END
-        || coalesce(' DEFAULT ' || pg_get_expr(d.adbin, d.adrelid), '') AS line
+        || coalesce(CASE a.attgenerated
+          WHEN 's' THEN ' GENERATED ALWAYS AS (' || btrim(regexp_replace(pg_get_expr(d.adbin, d.adrelid), '\\s+', ' ', 'g')) || ') STORED'
+          ELSE ' DEFAULT ' || pg_get_expr(d.adbin, d.adrelid) END, '') AS line
       FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
       WHERE a.attrelid = ${table.oid} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`;
     // Since 18 a NOT NULL is a constraint, too: it stands with its column.

@@ -75,7 +75,7 @@ export async function listColumnsTogether(sql: Sql, sizes: AppSizes, devicesMin:
     const columns = new Set<string>();
     for (const field of fields) columns.add(columnOf(appId, field) ?? '');
     // Every index has it.
-    columns.delete('platform');
+    columns.delete(builtinColumns['device.platform']);
     if (columns.has('') || columns.size < 2) continue;
     const devices = await sizes.devicesOf(appId);
     if (devices >= devicesMin) together.push({ columns: [...columns], devices });

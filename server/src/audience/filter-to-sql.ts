@@ -5,8 +5,9 @@ import type { Fragment, Tx } from '../platform/db.ts';
 import type { BuiltinField } from '../properties/fields.ts';
 import type { Property } from '../properties/property.ts';
 import { slotColumn } from '../properties/slots.ts';
-import type { CheckedFilter, CheckedLeaf } from './check-filter.ts';
+import type { CheckedFilter, CheckedLeaf, Operand } from './check-filter.ts';
 import { eventToSql } from './event-to-sql.ts';
+import { platformUnits } from './platform-units.ts';
 import { type SqlContext, testToSql } from './test-to-sql.ts';
 
 /** True or null for the rows that match and false or null for the others: for a WHERE, or behind `IS TRUE`. */
@@ -36,13 +37,22 @@ function leafToSql(context: SqlContext, leaf: CheckedLeaf): Fragment {
     if (wanted === null) return leaf.isNegated ? tx`false` : tx`true`;
     return wanted === leaf.isNegated ? tx`a.user_id IS NULL` : tx`a.user_id IS NOT NULL`;
   }
-  const column =
-    'builtin' in leaf.operand ? builtinColumn(tx, leaf.operand.builtin) : propertyColumn(tx, leaf.operand.property);
-  const positive = testToSql(tx, context.now, column, leaf.test);
+  const positive =
+    'builtin' in leaf.operand && leaf.operand.builtin === 'device.platform' && leaf.test.kind === 'is'
+      ? platformToSql(tx, leaf.test.values)
+      : testToSql(tx, context.now, operandColumn(tx, leaf.operand), leaf.test);
   return leaf.isNegated ? tx`(${positive}) IS NOT TRUE` : positive;
 }
 
-/** The column of each field that has one. */
+/** Whole platforms are told apart by their units, which every index has. */
+function platformToSql(tx: Tx, names: readonly unknown[]): Fragment {
+  const units = Object.entries(platformUnits).flatMap(([name, unit]) => (names.includes(name) ? [unit] : []));
+  const [unit] = units;
+  if (units.length === 1) return tx`a.platform_unit = ${unit ?? null}::int`;
+  return tx`(a.platform_unit IS NOT NULL AND a.platform_unit = ANY(${units}::int[]))`;
+}
+
+/** The column of each field that has one, and by which its index stands. */
 export const builtinColumns: Readonly<Record<Exclude<BuiltinField, 'device.identified'>, string>> = {
   external_id: 'external_id',
   first_name: 'first_name',
@@ -50,7 +60,7 @@ export const builtinColumns: Readonly<Record<Exclude<BuiltinField, 'device.ident
   language: 'language',
   timezone: 'user_timezone',
   created_at: 'user_created_at',
-  'device.platform': 'platform',
+  'device.platform': 'platform_unit',
   'device.locale': 'locale',
   'device.timezone': 'timezone',
   'device.app_version': 'app_version',
@@ -62,9 +72,14 @@ export const builtinColumns: Readonly<Record<Exclude<BuiltinField, 'device.ident
   'device.last_seen_at': 'last_seen_at',
 };
 
+function operandColumn(tx: Tx, operand: Operand): Fragment {
+  return 'builtin' in operand ? builtinColumn(tx, operand.builtin) : propertyColumn(tx, operand.property);
+}
+
 function builtinColumn(tx: Tx, field: BuiltinField): Fragment {
   if (field === 'device.identified') throw new Error('device.identified is no column');
-  return tx`a.${tx(builtinColumns[field])}`;
+  // A part of a platform's name is looked for in the name.
+  return field === 'device.platform' ? tx`a.platform` : tx`a.${tx(builtinColumns[field])}`;
 }
 
 function propertyColumn(tx: Tx, property: Property): Fragment {

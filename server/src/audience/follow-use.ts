@@ -139,7 +139,8 @@ export async function readIndexPlan(
   return planIndexes(uses, new Set(built.filter(isOfUse).map(({ name }) => name.slice(indexPrefix.length))), limits);
 }
 
-/** It is whole, and its entries are in the order that counts ask for: those of a former version may not be. */
+/** It is whole, and its entries hold what counts ask for, in their order: those of a former version may not. */
 function isOfUse({ name, isValid, columns }: FollowingIndex): boolean {
-  return isValid && (name === unnumberedIndex || columns[2] === 'user_block');
+  const isAsCounted = columns[2] === 'user_block' && columns.includes('platform_unit');
+  return isValid && (name === unnumberedIndex || isAsCounted);
 }

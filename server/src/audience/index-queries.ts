@@ -91,7 +91,7 @@ export async function listFollowingIndexes(sql: Sql, prefix: string): Promise<Fo
 
 /**
  * Builds an index while everybody writes on. It holds what a count asks of a row, so that one over a single column reads nothing
- * else: whether it is active, its platform, and its user's number, whose block comes behind the value, so that the devices of one value
+ * else: whether it is active, its platform's unit, and its user's number, whose block comes behind the value, so that the devices of one value
  * are counted without looking their blocks up. `carried`: what filters compare beside the column. Takes as long as it takes, so the
  * connection must be one without a deadline; one that is broken off leaves an index that is not valid. Names are known words, never a
  * caller's text: DDL takes no parameters.
@@ -102,7 +102,7 @@ export async function buildIndex(
   column: string,
   carried: readonly string[] = [],
 ): Promise<void> {
-  const included = [...(column === 'platform' ? [] : ['platform']), 'user_bit', ...carried];
+  const included = [...(column === 'platform_unit' ? [] : ['platform_unit']), 'user_bit', ...carried];
   await indexSql.unsafe(
     `CREATE INDEX CONCURRENTLY ${name} ON audience (app_id, ${column}, user_block) INCLUDE (${included.join(', ')})
      WHERE ${column} IS NOT NULL AND active`,

@@ -13,7 +13,7 @@ const carriedMax = 4;
 
 /**
  * An entry has at most 2,704 bytes (PostgreSQL refuses the row otherwise): the app, a text of 1,024 bytes, the user's number and
- * the platform leave so many.
+ * the platform's unit leave so many.
  */
 const carriedBytesMax = 1_500;
 

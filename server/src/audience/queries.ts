@@ -7,6 +7,7 @@ import type { Audience } from './audience.ts';
 import type { CheckedFilter } from './check-filter.ts';
 import type { DeviceFacts } from './device-facts.ts';
 import { filterToSql } from './filter-to-sql.ts';
+import { webDevicesBits } from './platform-units.ts';
 import type { Profile, ProfileCopy } from './profile-copy.ts';
 import type { SqlContext } from './test-to-sql.ts';
 
@@ -218,8 +219,8 @@ export interface AudienceCount {
  */
 export async function countAudience(context: AudienceContext, audience: ResolvedAudience): Promise<AudienceCount> {
   const { tx } = context;
-  // A device is asked as little as will do: whatever is neither of two platforms is of the third. And the blocks, which are many, are
-  // added up before they meet the other half.
+  // A device is asked as little as will do: one sum says how many are of two platforms (`platformUnits`), and whatever is of neither is
+  // of the third. And the blocks, which are many, are added up before they meet the other half.
   const [row] = await tx<AudienceCount[]>`
     SELECT sum(web)::bigint AS web, sum(ios)::bigint AS ios, sum(devices - web - ios)::bigint AS android,
       sum(users)::bigint AS users
@@ -227,8 +228,8 @@ export async function countAudience(context: AudienceContext, audience: Resolved
       SELECT coalesce(sum(web), 0) AS web, coalesce(sum(ios), 0) AS ios, coalesce(sum(devices), 0) AS devices,
         coalesce(sum(users), 0) AS users
       FROM (
-        SELECT (count(*) FILTER (WHERE a.platform = 'web'))::int AS web,
-          (count(*) FILTER (WHERE a.platform = 'ios'))::int AS ios,
+        SELECT (sum(a.platform_unit) & ${2 ** webDevicesBits - 1}::bigint)::int AS web,
+          (sum(a.platform_unit) >> ${webDevicesBits}::int)::int AS ios,
           count(*)::int AS devices, bit_count(bit_or(a.user_bit)::bit(32))::int AS users
         FROM audience a WHERE ${audiencePredicate(context, audience)} GROUP BY a.user_block
       ) AS blocks
