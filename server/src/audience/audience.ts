@@ -21,6 +21,10 @@ const idsMax = 10_000;
 export const filterField = z
   .unknown()
   .superRefine((value, context) => {
+    if (value === undefined) {
+      context.issues.push(issueOf({ path: [], code: 'required', message: 'A filter is required.' }, value));
+      return;
+    }
     const parsed = parseFilter(value);
     if ('issues' in parsed) for (const issue of parsed.issues) context.issues.push(issueOf(issue, value));
   })

@@ -151,13 +151,10 @@ function checkCondition(condition: Comparison, issues: Issue[]): CheckedConditio
     issues.push({ path: [...path, 'value'], code: 'value_type_mismatch', message });
     return [];
   }
-  const allowed = type === null ? (['exists', 'not_exists'] as const) : operatorsOfType[type];
-  const checked = checkComparison(
-    condition,
-    allowed,
-    type === null ? 'comparison without a value' : `${type} value`,
-    (value) => readConditionValue(value, type),
-  );
+  // Without a value every operator is allowed that there is; all but two then lack one.
+  const operators = type === null ? operatorsOfEvents : operatorsOfType[type];
+  const what = type === null ? 'a property of an event' : `${type} value`;
+  const checked = checkComparison(condition, operators, what, (value) => readConditionValue(value, type));
   if ('issue' in checked) {
     issues.push(checked.issue);
     return [];
@@ -165,10 +162,14 @@ function checkCondition(condition: Comparison, issues: Issue[]): CheckedConditio
   return [{ path, key, type, ...checked }];
 }
 
+const operatorsOfEvents = [
+  ...new Set([...operatorsOfType.string, ...operatorsOfType.number, ...operatorsOfType.boolean]),
+];
+
 function readConditionValue(value: unknown, type: CheckedCondition['type']): ReadValue {
   if (typeof value !== type) return mismatch(type ?? 'missing');
   if (typeof value === 'string' && value.length > textLengthMax) return tooLong;
-  return { value: value as string | number | boolean };
+  return typeof value === 'number' ? finite(value) : { value: value as string | boolean };
 }
 
 /** Null: there is no value to have one. Undefined: it is of no type that an event's property is compared by. */
@@ -280,10 +281,7 @@ function testOf(op: Operator, value: string | number | boolean): Test | Problem 
 
 /** `builtin`: the field, where its values have a canonical form; a part of a text has none. */
 function readFieldValue(value: unknown, type: FieldType, builtin: BuiltinField | null): ReadValue {
-  if (typeof value === 'number' && type === 'number') {
-    if (!Number.isFinite(value)) return { code: 'invalid_value', message: 'A number must be finite.' };
-    return { value: value === 0 ? 0 : value };
-  }
+  if (typeof value === 'number' && type === 'number') return finite(value);
   if (typeof value === 'boolean' && type === 'boolean') return { value };
   if (typeof value !== 'string' || type !== 'string') return mismatch(type);
   if (value.length > textLengthMax) return tooLong;
@@ -307,6 +305,12 @@ function builtinValue(field: BuiltinField, value: string): ReadValue {
     default:
       return { value };
   }
+}
+
+/** JSON that names a number beyond all doubles is read as infinite, and would be stored as null. */
+function finite(value: number): ReadValue {
+  if (!Number.isFinite(value)) return { code: 'invalid_value', message: 'A number must be finite.' };
+  return { value: value === 0 ? 0 : value };
 }
 
 function mismatch(expected: string): Problem {

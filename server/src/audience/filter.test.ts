@@ -93,6 +93,11 @@ describe('a filter is refused', () => {
     ['no value', { field: 'country', op: 'eq' }, ['required at filter.value']],
     ['a value for exists', { field: 'country', op: 'exists', value: true }, ['unrecognized_keys at filter.value']],
     ['a value of a list', { field: 'country', op: 'in', value: ['DE', 7] }, ['value_type_mismatch at filter.value.1']],
+    [
+      'a number beyond all doubles',
+      { field: 'properties.age', op: 'in', value: [7, Number.POSITIVE_INFINITY] },
+      ['invalid_value at filter.value.1'],
+    ],
     ['a text for a list', { field: 'country', op: 'in', value: 'DE' }, ['value_type_mismatch at filter.value']],
     ['an empty list', { field: 'country', op: 'in', value: [] }, ['empty_group at filter.value']],
     [
@@ -158,6 +163,31 @@ describe('a filter is refused', () => {
       'a condition with an object',
       { event: 'x', where: [{ field: 'properties.a', op: 'eq', value: {} }] },
       ['value_type_mismatch at filter.where.0.value'],
+    ],
+    [
+      'a condition with a number beyond all doubles',
+      { event: 'x', where: [{ field: 'properties.a', op: 'gt', value: Number.POSITIVE_INFINITY }] },
+      ['invalid_value at filter.where.0.value'],
+    ],
+    [
+      'a condition with such a number in its list',
+      { event: 'x', where: [{ field: 'properties.a', op: 'in', value: [1, Number.NEGATIVE_INFINITY] }] },
+      ['invalid_value at filter.where.0.value.1'],
+    ],
+    [
+      'a condition without the value that its operator needs',
+      { event: 'x', where: [{ field: 'properties.a', op: 'eq' }] },
+      ['required at filter.where.0.value'],
+    ],
+    [
+      'a condition whose word is no operator',
+      { event: 'x', where: [{ field: 'properties.a', op: 'toString' }] },
+      ['operator_not_allowed at filter.where.0.op'],
+    ],
+    [
+      'a condition by time, which events do not have',
+      { event: 'x', where: [{ field: 'properties.a', op: 'within_last' }] },
+      ['operator_not_allowed at filter.where.0.op'],
     ],
     [
       'a condition of two types',

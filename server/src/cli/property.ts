@@ -102,13 +102,22 @@ async function edit(name: string, work: (deps: Deps) => Promise<EditedProperty>)
     const lines = [
       `${edited.key}  ${edited.type}`,
       ...(users + devices > 0 ? [`Values no longer seen: ${users} of users, ${devices} of devices.`] : []),
-      ...(segments.length > 0 ? [`Segments that use it: ${segments.map(printable).join(', ')}.`] : []),
+      ...(segments.length > 0 ? [`Segments that use it: ${someOf(segments)}.`] : []),
     ];
     return {
       document: { key: edited.key, type: edited.type, removed: edited.removed, segments },
       text: lines.join('\n'),
     };
   });
+}
+
+/** An app may have a thousand; all of them stand in the JSON. */
+const segmentsShown = 20;
+
+function someOf(segments: readonly string[]): string {
+  const shown = segments.slice(0, segmentsShown).map(printable).join(', ');
+  const more = segments.length - segmentsShown;
+  return more > 0 ? `${shown} and ${more} more` : shown;
 }
 
 async function editOrSay(

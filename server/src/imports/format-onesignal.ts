@@ -29,8 +29,8 @@ function readRow(row: Row): GivenRow {
   const kind = Object.hasOwn(platforms, type) ? platforms[type] : undefined;
   if (!kind) throw new Refused(`Carillon has no channel for OneSignal's device type '${type.slice(0, 20)}'.`);
   if (/^t(rue)?$/i.test(row['invalid_identifier'] ?? '')) throw new Refused('OneSignal calls its identifier invalid.');
-  // Negative: opted out, or never asked.
-  if ((row['notification_types'] ?? '').startsWith('-')) throw new Refused('This device has opted out.');
+  // 0: the device does not permit any; negative: opted out, or never asked.
+  if (/^(?:-|0$)/.test(row['notification_types'] ?? '')) throw new Refused('This device has opted out.');
   const { identifier, language, country, web_p256: p256dh, web_auth: auth } = row;
   const isWeb = kind.platform === 'web';
   const externalId = row['external_user_id'];

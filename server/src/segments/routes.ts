@@ -103,7 +103,9 @@ export function segmentRoutes(deps: SegmentRouteDeps): Route<Caller>[] {
       async handle({ caller, params, query, body }) {
         validate(noQuery, query);
         const fields = readFields(body);
-        return present(deps.sql, caller.appId, await replaceSegment(writes, caller.appId, one(params), fields));
+        // What is no id is as unknown as any other: the 400s of stored data come before the 404 (contract 1).
+        const id = decodeId('seg', params['id'] ?? '');
+        return present(deps.sql, caller.appId, await replaceSegment(writes, caller.appId, id, fields));
       },
     },
     {

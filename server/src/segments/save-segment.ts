@@ -9,7 +9,6 @@ import { findPropertiesByKeys } from '../properties/queries.ts';
 import {
   countSegments,
   deleteSegment,
-  findSegment,
   findSegmentIdByName,
   insertSegment,
   listScheduledUses,
@@ -49,20 +48,19 @@ export async function createSegment(
   });
 }
 
-/** Replaces name, description and filter. Throws the 404, or a 400 as above. */
+/** Replaces name, description and filter. Throws a 400 as above, then the 404; `id` undefined: what was named is no id. */
 export async function replaceSegment(
   { sql, clock }: SegmentDeps,
   appId: Uuid,
-  id: Uuid,
+  id: Uuid | undefined,
   fields: SegmentFields,
 ): Promise<StoredSegment> {
   await requireFitting(sql, appId, fields.filter);
   return transaction(sql, async (tx) => {
     await lockSegments(tx, appId);
-    if (!(await findSegment(tx, appId, id))) throw notFound();
     const holder = await findSegmentIdByName(tx, appId, fields.name);
     if (holder !== undefined && holder !== id) throw invalid([nameTaken]);
-    const segment = await updateSegment(tx, clock, appId, id, fields);
+    const segment = id && (await updateSegment(tx, clock, appId, id, fields));
     if (!segment) throw notFound();
     return segment;
   });

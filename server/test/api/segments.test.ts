@@ -65,7 +65,8 @@ describe('POST /v1/segments', () => {
       { name: 'x', description: 'x'.repeat(1025), filter: german },
       ['too_big', 'description'],
     ],
-    ['no filter', { name: 'x' }, ['invalid_type', 'filter']],
+    ['no filter', { name: 'x' }, ['required', 'filter']],
+    ['null for the filter', { name: 'x', filter: null }, ['invalid_type', 'filter']],
     ['an unknown field', { name: 'x', filter: german, color: 'red' }, ['unrecognized_keys', 'color']],
     [
       'an operator of another type',
@@ -90,6 +91,18 @@ describe('POST /v1/segments', () => {
   ])('400 for %s', async (_what, request, [code, ...path]) => {
     const { status, body } = await t.server.post('/v1/segments', request);
     expect([status, body.issues[0].code, body.issues[0].path]).toEqual([400, code, path]);
+  });
+
+  it("400 for a number beyond all doubles in an event's condition, which would be stored as null", async () => {
+    const { app, server } = await newShop();
+    const raw = '{"name":"x","filter":{"event":"a","where":[{"field":"properties.n","op":"gt","value":1e400}]}}';
+    const headers = { 'content-type': 'application/json' };
+    const answer = await t.request('POST', '/v1/segments', { key: app.serverKey, raw, headers });
+    expect([answer.status, answer.body.issues?.[0].code, answer.body.issues?.[0].path]).toEqual([
+      ...[400, 'invalid_value'],
+      ['filter', 'where', 0, 'value'],
+    ]);
+    expect((await server.get('/v1/segments')).body.data).toEqual([]);
   });
 
   it('400 beyond a thousand, also when ten come at once', async () => {
@@ -160,6 +173,18 @@ describe('PUT /v1/segments/{id}', () => {
     const { body: second } = await server.post('/v1/segments', { name: 'B', filter: german });
     const { status, body } = await server.put(`/v1/segments/${second.id}`, { name: 'A', filter: german });
     expect([status, body.issues[0].code]).toEqual([400, 'name_taken']);
+  });
+
+  it('400 before the 404, alike for an id that is unknown and for what is no id', async () => {
+    const { server } = await newShop();
+    await server.post('/v1/segments', { name: 'Taken', filter: german });
+    const gone = { field: 'properties.gone', op: 'exists' };
+    for (const id of [unknownId('seg'), 'seg_x']) {
+      const unfit = await server.put(`/v1/segments/${id}`, { name: 'A', filter: gone });
+      expect([unfit.status, unfit.body.issues?.[0].code]).toEqual([400, 'unknown_property']);
+      const taken = await server.put(`/v1/segments/${id}`, { name: 'Taken', filter: german });
+      expect([taken.status, taken.body.issues?.[0].code]).toEqual([400, 'name_taken']);
+    }
   });
 
   it('404 for one that there is not, or that is of another app', async () => {

@@ -379,6 +379,17 @@ describe('import', () => {
     ]);
   });
 
+  it('leaves out whom OneSignal is not permitted to push to, as its SDKs number that', async () => {
+    await cli.newApp('Permitted');
+    const [head = '', ios = ''] = readFileSync(fixture('onesignal.csv'), 'utf8').split('\n');
+    const types = ['0', '-2', '-19', '1', '31', ''];
+    const lines = types.map((type, i) => ios.replace(/[0-9a-f]{64}/, iosToken(i)).replace(/,1,,$/, `,${type},,`));
+    expect(new Set(lines).size).toBe(types.length);
+    const { document } = await importSome('Permitted', write('permitted.csv', [head, ...lines, ''].join('\n')));
+    expect(document).toMatchObject({ devices: { created: 3 }, rejected: 3 });
+    expect(document.reasons).toEqual([{ reason: 'This device has opted out.', lines: 3 }]);
+  });
+
   it('takes lines of other services without the dates that cannot be', async () => {
     const { id } = await cli.newApp('Dates');
     const [head = '', ios = ''] = readFileSync(fixture('onesignal.csv'), 'utf8').split('\n');

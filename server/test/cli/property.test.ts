@@ -49,6 +49,20 @@ describe('property', () => {
     expect((await cli.json('property', 'list', publicId)).properties).toEqual([]);
   });
 
+  it('names some of many segments in words, and all of them as JSON', async () => {
+    const { publicId, id } = await cli.newApp('Many');
+    await cli.run('property', 'declare', publicId, 'plan', 'string');
+    await cli.sql`
+      INSERT INTO segments (app_id, id, name, filter, fields, created_at, updated_at)
+      SELECT ${id}, md5(${id}::text || n)::uuid, 'segment ' || lpad(n::text, 2, '0'), '{"field":"properties.plan","op":"exists"}',
+        '{properties.plan}', now(), now() FROM generate_series(1, 33) n`;
+    const changed = await cli.run('property', 'change', publicId, 'plan', 'number');
+    expect(changed.stdout).toContain('segment 01, segment 02, ');
+    expect(changed.stdout).toContain('segment 20 and 13 more.');
+    expect(changed.stdout).not.toContain('segment 21');
+    expect((await cli.json('property', 'delete', publicId, 'plan')).segments).toHaveLength(33);
+  });
+
   it.concurrent.each([
     ['a type that there is not', ['declare', 'Refusing', 'a', 'date'], /no type 'date'; there are string, number/],
     ['a key that is none', ['declare', 'Refusing', 'a.b', 'string'], /begins with a letter/],
