@@ -13,6 +13,7 @@ import {
   deleteOldFieldUses,
   dropIndex,
   type FollowingIndex,
+  indexPrefix,
   listFollowingIndexes,
   upsertFieldUses,
 } from './index-queries.ts';
@@ -23,7 +24,6 @@ import { type IndexLimits, type IndexPlan, indexLimits, planIndexes } from './pl
 const rememberedDays = 7;
 const notedEveryMs = 60_000;
 
-const indexPrefix = 'audience_by_';
 /** Not in a migration, since it is built beside those who write, and built anew when that was broken off. */
 const unnumberedIndex = 'audience_unnumbered';
 

@@ -3,6 +3,9 @@ import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
+/** The index of a column that follows use, by the beginning of its name; behind it stands the column. */
+export const indexPrefix = 'audience_by_';
+
 /** Notes that a preview compared these fields. */
 export async function upsertFieldUses(sql: Sql, clock: Clock, appId: Uuid, fields: readonly string[]): Promise<void> {
   await sql`

@@ -245,6 +245,11 @@ export function asJson(tx: Tx, document: unknown) {
   return tx.typed(document as never, jsonOid);
 }
 
+/** All statements of a transaction that has asked nothing yet see what was committed when the next one begins. */
+export async function readOneSnapshot(tx: Tx): Promise<void> {
+  await tx`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`;
+}
+
 /** A shorter limit than the pool's for each statement of this transaction. */
 export async function setStatementTimeout(tx: Tx, timeoutMs: number): Promise<void> {
   await tx`SELECT set_config('statement_timeout', ${String(timeoutMs)}, true)`;

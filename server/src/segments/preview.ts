@@ -2,10 +2,11 @@
 // slowest leaf, so that nobody waits and no pool is held.
 
 import type { CheckedFilter } from '../audience/check-filter.ts';
+import { asksForParts, compareWholeValues } from '../audience/few-values.ts';
 import { type AudienceCount, countAudience, estimateCosts, type ResolvedAudience } from '../audience/queries.ts';
 import { ApiError } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
-import { isStatementTimeout, type Sql, setStatementTimeout, transaction } from '../platform/db.ts';
+import { isStatementTimeout, readOneSnapshot, type Sql, setStatementTimeout, transaction } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
 export const previewMsMax = 2_000;
@@ -27,11 +28,20 @@ export async function preview(
 ): Promise<AudienceCount> {
   try {
     return await transaction(sql, async (tx) => {
+      const context = { tx, clock, appId };
       // Sent together: the connection takes them one behind the other.
-      const [, count] = await Promise.all([
+      if (!asksForParts(audience)) {
+        const [, count] = await Promise.all([setStatementTimeout(tx, timeoutMs), countAudience(context, audience)]);
+        return count;
+      }
+      const startedMs = clock.steadyMs();
+      const [, , whole] = await Promise.all([
+        readOneSnapshot(tx),
         setStatementTimeout(tx, timeoutMs),
-        countAudience({ tx, clock, appId }, audience),
+        compareWholeValues(context, audience),
       ]);
+      const leftMs = Math.max(1, Math.round(timeoutMs - (clock.steadyMs() - startedMs)));
+      const [, count] = await Promise.all([setStatementTimeout(tx, leftMs), countAudience(context, whole)]);
       return count;
     });
   } catch (error) {
