@@ -1,11 +1,16 @@
 // SQL: how many devices there were, came and went, from the history of their states, which is appended and never changed.
+import { platformUnits } from '../audience/platform-units.ts';
+import { type Platform, platforms } from '../channels/channel.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
-/** Active devices, now. */
-export async function countActive(tx: Tx, appId: Uuid): Promise<{ platform: string; count: number }[]> {
-  return tx<{ platform: string; count: number }[]>`
-    SELECT platform, count(*) AS count FROM audience WHERE app_id = ${appId} AND active GROUP BY platform`;
+/** Active devices, now: by the unit that stands for their platform, since indexes carry it. */
+export async function countActive(tx: Tx, appId: Uuid): Promise<{ platform: Platform; count: number }[]> {
+  const rows = await tx<{ unit: number; count: number }[]>`
+    SELECT platform_unit AS unit, count(*) AS count FROM audience
+    WHERE app_id = ${appId} AND active GROUP BY platform_unit`;
+  const countOf = new Map(rows.map(({ unit, count }) => [unit, count]));
+  return platforms.map((platform) => ({ platform, count: countOf.get(platformUnits[platform]) ?? 0 }));
 }
 
 /** Devices by when they first registered: from `starts[0]` on, by the last of the instants that is not after it. */
