@@ -226,7 +226,8 @@ describe('a filter is refused', () => {
   it('without reading on when it has far too many nodes', () => {
     const wide = { and: Array.from({ length: 100_000 }, () => ({ and: [] })) };
     const parsed = parseFilter(wide);
-    expect('issues' in parsed && parsed.issues.at(-1)?.code).toBe('too_many_nodes');
+    // First, since an answer lists fifty at most.
+    expect('issues' in parsed && parsed.issues[0]?.code).toBe('too_many_nodes');
     expect('issues' in parsed && parsed.issues.length).toBeLessThanOrEqual(201);
   });
 });

@@ -115,7 +115,9 @@ class FilterReader {
   #countNode(): boolean {
     this.#nodes++;
     if (this.#nodes === nodesMax + 1) {
-      this.#refuse(this.#root, 'too_many_nodes', `A filter has at most ${nodesMax} nodes.`);
+      // Before all others, of which not every one is listed.
+      const message = `A filter has at most ${nodesMax} nodes.`;
+      this.issues.unshift({ path: this.#root, code: 'too_many_nodes', message });
     }
     return this.#nodes <= nodesMax;
   }

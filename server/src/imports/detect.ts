@@ -110,7 +110,8 @@ function detectCsv(head: Buffer, from: Position): Detected {
     delimiter,
     ignored: 'ignored' in format ? (format.ignored as readonly string[]) : [],
     from: withoutHeader ? from : first.after,
-    split: (position) => splitCsv(delimiter.charCodeAt(0), position),
+    // Firebase doubles no quotes in a name: one that begins with a quote would take the lines behind it along.
+    split: (position) => (withoutHeader ? splitLines(position) : splitCsv(delimiter.charCodeAt(0), position)),
     read: (record) => format.read(readCells(record, delimiter, withoutHeader ? null : names.length)),
   };
 }

@@ -469,6 +469,16 @@ describe('import', () => {
     expect(JSON.stringify(users)).not.toMatch(/example\.com|5550100|c2VjcmV0/);
   });
 
+  it('takes no other lines along with a name whose quotes Firebase did not double', async () => {
+    const { id } = await cli.newApp('Quotes');
+    const [ada = '', grace = ''] = readFileSync(fixture('firebase-auth.csv'), 'utf8').split('\n');
+    const odd = ada.replace('MiWU', 'Odd1').replace('Ada Lovelace', '"Ada');
+    const { document } = await importSome('Quotes', write('quotes.csv', [ada, odd, grace, ''].join('\n')));
+    expect(document).toMatchObject({ format: 'Firebase Authentication CSV', lines: 3, users: { created: 2 } });
+    expect(document.reasons).toEqual([{ reason: expect.stringMatching(/^Its quotes do not fit/), lines: 1 }]);
+    expect((await usersOf(id)).map(({ externalId }) => String(externalId).slice(0, 4))).toEqual(['MiWU', 'Zk4r']);
+  });
+
   it('reads packed files, and standard input', async () => {
     const { id } = await cli.newApp('Ways');
     const lines = (from: number): string =>
