@@ -5,6 +5,7 @@ import type { Sql } from '../../server/src/platform/db.ts';
 import { decodeId, type Uuid } from '../../server/src/platform/ids.ts';
 import { type Filled, fillAudience, fillJsonb, fillUsers, tenProperties } from './audience-data.ts';
 import { countOverJsonb, type MeasuredFilter, measuredFilters, usedFilter } from './audience-filters.ts';
+import { checkDisk, sizesUpTo } from './audience-sizes.ts';
 import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';
 import { median, requireProc, rounded } from './measure.ts';
@@ -25,26 +26,34 @@ const quick: Plan = { warmRuns: 3, coldRounds: 1, snapshots: 1, users: 200, upse
 
 /** In flight at once: more than the database has cores, fewer than it has connections. */
 const upsertsInFlight = 16;
-const indexesWithinMs = 480_000;
+/** A table's indexes take as long as it is large: this long none of them may stand still. */
+const standstillMsMax = 480_000;
+/** What any statement here takes is the size's business. */
+const noTimeout = 0;
 
 export async function measureAudience(
   workbench: Workbench,
   { devices, isQuick }: { readonly devices: number; readonly isQuick: boolean },
 ): Promise<Result<AudienceMeasured>> {
   await requireProc();
+  const sizes = sizesUpTo(devices);
+  await checkDisk(sizes);
   const plan = isQuick ? quick : full;
+  const note = startNoting();
   const dataDir = await workbench.makeDirectory('data');
   const environment = { SEND_WAIT_MS: '0' };
   let service = await startService(workbench, dataDir, { environment });
   // What is accepted here goes nowhere.
   await service.run('pause');
-  let sql = await openDatabase(workbench, service);
+  let sql = await openDatabase(workbench, service, noTimeout);
   const countOthers = await watchOthers();
 
   const filters = measuredFilters(new Date(Date.now() - 3_600_000));
   const apps: App[] = [];
-  const sizes = [...new Set([10_000, 100_000, devices].filter((size) => size <= devices))];
-  for (const size of sizes) apps.push(await makeApp(service, sql, size));
+  for (const size of sizes) {
+    apps.push(await makeApp(service, sql, size));
+    note(`${size} devices are there`);
+  }
   const app = apps.at(-1);
   if (app === undefined) throw new BenchError('no size is measured');
   // In the same table, so that each of its indexes takes them; in an app of their own, so that nobody's count changes.
@@ -52,19 +61,20 @@ export async function measureAudience(
   const users = await fillUsers(sql, upserted, plan.users);
   await fillJsonb(sql, app);
   await settle(sql);
-  progress(`${devices} devices are there`);
+  note('the same are there in JSONB');
 
   const withoutIndex = await upsertsPerSecond(service, upserted, users, plan);
   await settle(sql);
   const unindexed = await previewAll(service, app, filters, plan);
   const jsonb = await countAllOverJsonb(sql, app, filters, plan);
-  progress('measured without indexes, and over JSONB');
+  note('measured without indexes, and over JSONB');
 
   await callForJson({
     ...{ method: 'POST', url: `${service.url}/v1/segments`, key: app.serverKey },
     body: { name: 'Everything', filter: usedFilter(filters) },
   });
   await untilIndexed(service, sql, app);
+  note('the indexes are built');
   const withIndexes = await upsertsPerSecond(service, upserted, users, plan);
   await settle(sql);
   const growth = [];
@@ -74,9 +84,10 @@ export async function measureAudience(
       devices: each.devices,
       filters: warm.map(({ name, count, ms }) => ({ name, count, ms_p50_warm: rounded(median(ms)) })),
     });
-    progress(`measured ${each.devices} devices with indexes`);
+    note(`measured ${each.devices} devices with indexes`);
   }
   const snapshotSeconds = await snapshot(service, sql, app, plan);
+  note('measured the snapshot');
 
   const cold = new Map<string, number[]>(filters.map(({ name }) => [name, []]));
   for (let round = 0; round < plan.coldRounds; round++) {
@@ -84,9 +95,9 @@ export async function measureAudience(
     await service.stop();
     service = await startService(workbench, dataDir, { environment });
     for (const filter of filters) cold.get(filter.name)?.push((await preview(service, app, filter)).ms);
-    sql = await openDatabase(workbench, service);
+    sql = await openDatabase(workbench, service, noTimeout);
   }
-  progress('measured cold');
+  note('measured cold');
 
   const warm = growth.at(-1)?.filters ?? [];
   const figures = filters.map(({ name, isSelective }, i) => {
@@ -123,6 +134,16 @@ export async function measureAudience(
   );
 }
 
+/** Says what is done, and how long that took since the last time. */
+function startNoting(): (line: string) => void {
+  let from = performance.now();
+  return (line) => {
+    const now = performance.now();
+    progress(`${line}, after ${((now - from) / 1000).toFixed(1)} s`);
+    from = now;
+  };
+}
+
 interface App extends Filled {
   readonly serverKey: string;
 }
@@ -136,7 +157,6 @@ async function makeApp(service: Service, sql: Sql, devices: number): Promise<App
   if (appId === undefined) throw new BenchError('the app has no id');
   const app = { appId, serverKey: made.server_key, devices };
   await upsert(service, app, 'first', 0);
-  progress(`${devices} devices`);
   await fillAudience(sql, app);
   return app;
 }
@@ -183,8 +203,15 @@ async function timeAll(
   for (const filter of filters) {
     const first = await count(filter);
     const ms: number[] = [];
-    for (let i = 0; i < runs; i++) ms.push((await count(filter)).ms);
-    timed.push({ name: filter.name, count: first.count, ms });
+    let last = first;
+    for (let i = 0; i < runs; i++) {
+      const before = last;
+      last = await count(filter);
+      ms.push(last.ms);
+      // What is refused takes as long each time.
+      if (before.count === null && last.count === null) break;
+    }
+    timed.push({ name: filter.name, count: last.count ?? first.count, ms });
   }
   return timed;
 }
@@ -242,16 +269,23 @@ async function upsertsPerSecond(
 
 /** Resolves when the service has built an index for each of the ten keys, as it does for what segments compare. */
 async function untilIndexed(service: Service, sql: Sql, { serverKey }: App): Promise<void> {
-  const deadline = performance.now() + indexesWithinMs;
+  let seen = '';
+  let movedAt = performance.now();
   for (;;) {
     const { data } = await callForJson<{ data: readonly { indexed: boolean }[] }>({
       ...{ method: 'GET', url: `${service.url}/v1/properties`, key: serverKey },
     });
-    const building = await sql`SELECT 1 FROM pg_stat_progress_create_index`;
+    const building = await sql`
+      SELECT index_relid, phase, lockers_done, blocks_done, tuples_done FROM pg_stat_progress_create_index`;
     const others = await sql`
       SELECT 1 FROM pg_indexes WHERE indexname IN ('audience_by_country', 'audience_by_platform_unit', 'audience_by_last_seen_at')`;
     if (data.every(({ indexed }) => indexed) && building.length === 0 && others.length === 3) return;
-    if (performance.now() > deadline) throw new BenchError('the indexes that a segment asks for are not built');
+    const now = JSON.stringify([data, building]);
+    if (now !== seen) movedAt = performance.now();
+    else if (performance.now() - movedAt > standstillMsMax) {
+      throw new BenchError('the indexes that a segment asks for are not built');
+    }
+    seen = now;
     await pause(200);
   }
 }

@@ -141,6 +141,9 @@ export function describeHttp2(result: Result<Http2Measured>): string {
   ].join('\n');
 }
 
+const warmOf = (filter: AudienceMeasured['growth'][number]['filters'][number] | undefined): number | string =>
+  filter === undefined || filter.count === null ? 'refused' : filter.ms_p50_warm;
+
 export function describeAudience(result: Result<AudienceMeasured>): string {
   const { devices, filters, growth, snapshot_seconds: snapshotSeconds, upserts_per_second: upserts } = result;
   return [
@@ -163,7 +166,7 @@ export function describeAudience(result: Result<AudienceMeasured>): string {
     '',
     table([
       ['', ...growth.map((each) => String(each.devices))],
-      ...filters.map(({ name }, i) => [name, ...growth.map((each) => each.filters[i]?.ms_p50_warm ?? Number.NaN)]),
+      ...filters.map(({ name }, i) => [name, ...growth.map(({ filters: grown }) => warmOf(grown[i]))]),
     ]),
     '',
     `A message to all of them is accepted, in batches, after ${snapshotSeconds} s.`,

@@ -6,7 +6,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { generateVapidKeys } from '../../server/src/channels/webpush/vapid.ts';
-import { makeToken, personAt, type SeededDevice, type SeededUser } from '../../server/src/cli/seed-population.ts';
+import { personAt, type SeededDevice, type SeededUser } from '../../server/src/cli/seed-population.ts';
+import { makeToken } from '../../server/src/cli/seed-tokens.ts';
 import { writeField } from '../../server/src/imports/csv-fields.ts';
 import { callForJson } from './call-api.ts';
 import { carillon } from './command.ts';
@@ -126,7 +127,7 @@ async function writeRows(file: string, count: number, vapidPublicKey: string): P
   for (const { device, user } of rowsOf(count)) {
     const { facts, platform } = device;
     const cells = [
-      ...[platform, makeToken(device), platform === 'web' ? vapidPublicKey : '', facts.locale, facts.timezone],
+      ...[platform, makeToken(device).text, platform === 'web' ? vapidPublicKey : '', facts.locale, facts.timezone],
       ...[facts.appVersion, facts.sdk, facts.os, facts.osVersion, facts.model, device.properties.get('topic')],
       ...[user?.externalId, user?.firstName, user?.country, user?.language],
       ...userKeys.map((key) => user?.properties.get(key)),
@@ -149,7 +150,7 @@ async function registerAll({ url }: Service, key: string, count: number): Promis
         ...{ method: 'POST', url: `${url}/v1/devices`, key },
         body: {
           platform,
-          token: makeToken(device),
+          token: makeToken(device).text,
           ...{ locale: facts.locale, timezone: facts.timezone, app_version: facts.appVersion, sdk: facts.sdk },
           ...{ os: facts.os, os_version: facts.osVersion, model: facts.model },
           properties: Object.fromEntries(properties),

@@ -3,6 +3,7 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { measureAudience } from './audience.ts';
+import { audienceName, audienceUsual } from './audience-sizes.ts';
 import { isWay, ways } from './channels.ts';
 import {
   describeAudience,
@@ -26,8 +27,6 @@ import { measureStart } from './start.ts';
 import { measureWebhooks } from './webhooks.ts';
 import { BenchError, progress, Workbench } from './workbench.ts';
 
-/** How many devices an audience has, unless told. */
-const audienceUsual = 1_000_000;
 /** How many rows a file has, unless told. */
 const rowsUsual = 1_000_000;
 
@@ -40,7 +39,7 @@ const usage = `npm run bench -- WORK [options]
               --latency MS          push services answer so much later (default 0)
               --profile DIR         keeps CPU profiles there, and prints where the worker's time goes
   latency   one device, idle service
-  audience  previews over JSONB's, upserts and a snapshot
+  audience  previews over JSONB's, upserts and a snapshot, and how they grow with the audience
               --devices N           how many (default 1000000)
   events    tracked events through HTTP, beside bare inserts
               --profile DIR         keeps CPU profiles there
@@ -139,7 +138,7 @@ async function run(
     case 'audience': {
       const size = devices ?? (isQuick ? 10_000 : audienceUsual);
       const result = await measureAudience(workbench, { devices: size, isQuick });
-      return { name: 'audience', result, text: describeAudience(result) };
+      return { name: audienceName(size), result, text: describeAudience(result) };
     }
     case 'events': {
       const result = await measureEvents(workbench, { isQuick, profileDir });

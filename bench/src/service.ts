@@ -112,9 +112,14 @@ export async function findDatabaseUrl({ dataDir }: Service): Promise<string> {
 }
 
 /** The service's own database, for what a benchmark must read or fill. */
-export async function openDatabase(workbench: Workbench, service: Service): Promise<Sql> {
+export async function openDatabase(
+  workbench: Workbench,
+  service: Service,
+  /** 0: a statement takes as long as it takes. */
+  statementTimeoutMs: number = 600_000,
+): Promise<Sql> {
   const url = await findDatabaseUrl(service);
-  const sql = openPool({ url, connectionsMax: 1, name: 'carillon bench', statementTimeoutMs: 600_000 });
+  const sql = openPool({ url, connectionsMax: 1, name: 'carillon bench', statementTimeoutMs });
   workbench.onClose(() => sql.end({ timeout: 1 }));
   return sql;
 }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Environment, Platform } from '../channels/channel.ts';
 import { CommandError } from './command-error.ts';
 import type { SeededDevice, Vendor } from './seed-population.ts';
-import { makeToken } from './seed-population.ts';
+import { makeToken } from './seed-tokens.ts';
 
 /** Whose apps the devices run: what a browser subscribes with, and which app is on a phone. Undefined: the sandbox's own. */
 export interface AppOnDevices {
@@ -74,7 +74,7 @@ export async function connectToSandbox(url: string): Promise<SandboxDevices> {
       const made = new Map(await Promise.all(taking));
       return devices.map((device) => {
         const kind = kindOf(device);
-        return (kind ? made.get(kind)?.shift() : undefined) ?? makeToken(device);
+        return (kind ? made.get(kind)?.shift() : undefined) ?? makeToken(device).text;
       });
     },
     makeApnsKey: async () => apnsKeySchema.parse(await call('POST', 'apns/keys', {})),

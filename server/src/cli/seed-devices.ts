@@ -3,10 +3,10 @@
 import { insertAudienceRows } from '../audience/insert-many.ts';
 import { copyProfile } from '../audience/profile-copy.ts';
 import type { Platform } from '../channels/channel.ts';
-import type { EndpointRules } from '../channels/webpush/endpoint.ts';
 import { type DeviceToAdd, insertDevices, insertTokens } from '../devices/insert-many.ts';
-import { type DeviceToken, parseToken } from '../devices/token.ts';
+import type { DeviceToken } from '../devices/token.ts';
 import { type EventToAdd, insertManyEvents } from '../events/insert-many.ts';
+import { createKnownProperties, type KnownProperties } from '../events/known-properties.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, type Tx, transaction } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
@@ -15,7 +15,6 @@ import type { Property, PropertyValue, StoredProperties } from '../properties/pr
 import { findPropertiesByKeys, listSlottedAndNumbered } from '../properties/queries.ts';
 import { findKnownPeople, insertUsers, type UserToAdd } from '../users/insert-many.ts';
 import { takeUserNumbers } from '../users/number-queries.ts';
-import { CommandError } from './command-error.ts';
 import { eventsOn } from './seed-events.ts';
 import { personAt, type SeededDevice, type SeededPerson, sampleProperties } from './seed-population.ts';
 
@@ -25,10 +24,8 @@ export interface SeedPlan {
   readonly devices: number;
   /** What new devices are bound to; null: the channel is not set. */
   readonly credentialIds: Readonly<Record<Platform, number | null>>;
-  /** Which push hosts a subscription may name. */
-  readonly rules: EndpointRules;
-  /** The tokens of some devices, in their order. */
-  readonly tokensOf: (devices: readonly SeededDevice[]) => Promise<readonly string[]>;
+  /** The tokens of some devices, in their order: such as a registration takes. */
+  readonly tokensOf: (devices: readonly SeededDevice[]) => Promise<readonly DeviceToken[]>;
   /** Called after each transaction with the devices that are done. */
   readonly onProgress: (done: number) => void;
 }
@@ -41,17 +38,29 @@ export interface Seeded {
   readonly known: number;
 }
 
-const devicesAtOnce = 2_500;
+/** What the transactions of a seed share. */
+interface Seeding {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly plan: SeedPlan;
+  readonly catalog: SeedCatalog;
+  readonly takeNumbers: (count: number) => Promise<number>;
+  readonly eventProperties: KnownProperties;
+}
+
+const devicesAtOnce = 1_000;
 const transactionsAtOnce = 2;
 
 export async function seedDevices({ sql, clock }: { sql: Sql; clock: Clock }, plan: SeedPlan): Promise<Seeded> {
-  const byKey = await prepareCatalog(sql, clock, plan.appId);
+  const catalog = await prepareCatalog(sql, clock, plan.appId);
+  const shared = { takeNumbers: numbersOf(sql, plan), eventProperties: createKnownProperties() };
+  const seeding = { sql, clock, plan, catalog, ...shared };
   const total = { devices: 0, users: 0, events: 0, known: 0 };
   const chunks = chunksOf(plan);
   const work = async (): Promise<void> => {
     for (const chunk of chunks) {
       const tokens = await plan.tokensOf(chunk.flatMap((person) => person.devices));
-      const added = await insertChunk(sql, clock, plan, byKey, chunk, tokens);
+      const added = await insertChunk(seeding, chunk, tokens);
       total.devices += added.devices;
       total.users += added.users;
       total.events += added.events;
@@ -80,6 +89,22 @@ function* chunksOf({ seed, devices }: SeedPlan): Generator<SeededPerson[]> {
   }
 }
 
+const numbersAtOnce = 10_000;
+
+// Outside of the transactions, so that two of them do not follow each other, and many at a time, which spares a commit for each.
+function numbersOf(sql: Sql, { appId, devices }: SeedPlan): (count: number) => Promise<number> {
+  let [next, end] = [0, 0];
+  return async (count) => {
+    if (end - next < count) {
+      const taken = Math.max(count, Math.min(numbersAtOnce, devices));
+      const first = await takeUserNumbers(sql, appId, taken);
+      [next, end] = [first, first + taken];
+    }
+    next += count;
+    return next - count;
+  };
+}
+
 /** The properties of the population as the app's catalog has them. */
 type SeedCatalog = ReadonlyMap<string, Property>;
 
@@ -106,106 +131,119 @@ function store(properties: ReadonlyMap<string, PropertyValue>, byKey: SeedCatalo
 }
 
 async function insertChunk(
-  sql: Sql,
-  clock: Clock,
-  plan: SeedPlan,
-  catalog: SeedCatalog,
+  { sql, clock, plan, catalog, takeNumbers, eventProperties }: Seeding,
   chunk: readonly SeededPerson[],
-  tokens: readonly string[],
+  tokens: readonly DeviceToken[],
 ): Promise<{ devices: number; users: number; events: number }> {
+  const { appId } = plan;
   const nowMs = clock.nowMs();
-  let next = 0;
-  // Outside of the transaction, so that two of them do not follow each other.
-  const usersCount = chunk.filter(({ user }) => user !== null).length;
-  let number = usersCount === 0 ? 0 : await takeUserNumbers(sql, plan.appId, usersCount);
-  const everybody = chunk.map(({ user, devices }) => {
-    const prepared = devices.map((device) => prepareDevice(plan, catalog, device, tokens[next++] ?? '', nowMs));
-    const firstAt = new Date(Math.min(...prepared.map((each) => each.add.createdAt.getTime())));
-    return { user: user && prepareUser(user, catalog, firstAt, number++), devices: prepared };
+  let nextToken = 0;
+  let nextNumber = await takeNumbers(chunk.filter(({ user }) => user !== null).length);
+  const everybody = chunk.map(({ user: person, devices }) => {
+    const user = person && prepareUser(person, devices, catalog, nextNumber++, nowMs);
+    return devices.map((device) => prepareDevice(plan, catalog, device, user, tokens[nextToken++], nowMs));
   });
-  const externalIds = everybody.flatMap(({ user }) => user?.externalId ?? []);
-  return transaction(sql, async (tx: Tx) => {
-    const known = await findKnownPeople(tx, plan.appId, externalIds);
-    const people = everybody.filter(({ user }) => !user || !known.has(user.externalId));
+  const externalIds = everybody.flatMap(([first]) => first?.user?.externalId ?? []);
+  const done = await transaction(sql, async (tx: Tx) => {
+    const known = await findKnownPeople(tx, appId, externalIds);
+    const people = everybody.filter(([first]) => !first?.user || !known.has(first.user.externalId));
+    const claimed = people.flat();
     // Locks in the order that the migration of these tables names.
     const isNew = await insertTokens(
       tx,
-      plan.appId,
-      people.flatMap(({ devices }) => devices.map((each) => each.add)),
+      appId,
+      claimed.map(({ add }) => add),
     );
-    const users = people.flatMap(({ user }) => user ?? []);
-    await insertUsers(tx, plan.appId, users);
-    const added = people.flatMap(({ user, devices }) =>
-      devices
-        .filter((each) => isNew.has(each.add.id))
-        .map((each) => ({ ...each, user, add: { ...each.add, identifiedAt: user && each.add.createdAt } })),
-    );
+    const users = people.flatMap(([first]) => first?.user ?? []);
+    await insertUsers(tx, appId, users);
+    const added = isNew.size === claimed.length ? claimed : claimed.filter(({ add }) => isNew.has(add.id));
     await insertDevices(
       tx,
-      plan.appId,
-      added.map((each) => each.add),
+      appId,
+      added.map(({ add }) => add),
     );
     // Now and not before: keys may move from slot to slot while a great app is filled.
-    const slotted = await listSlottedAndNumbered(tx, plan.appId, []);
+    const slotted = await listSlottedAndNumbered(tx, appId, []);
     await insertAudienceRows(
       tx,
-      plan.appId,
-      added.map(({ add, facts, user }) => ({
+      appId,
+      added.map(({ add, device, user }) => ({
         deviceId: add.id,
         platform: add.platform,
-        facts,
+        facts: device.facts,
         copy: copyProfile(user && { ...user, userId: user.id }, add.properties, slotted),
         createdAt: add.createdAt,
         lastSeenAt: add.registeredAt,
       })),
     );
     const events = added.flatMap((each) => prepareEvents(each, nowMs));
-    await insertManyEvents(tx, plan.appId, events);
-    return { devices: added.length, users: users.length, events: events.length };
+    const found = await insertManyEvents(tx, appId, events, eventProperties);
+    return { devices: added.length, users: users.length, events: events.length, found };
   });
-}
-
-function prepareUser(
-  user: NonNullable<SeededPerson['user']>,
-  catalog: SeedCatalog,
-  createdAt: Date,
-  number: number,
-): UserToAdd {
-  return { ...user, id: mintUuid(createdAt.getTime()), number, properties: store(user.properties, catalog), createdAt };
+  eventProperties.note(appId, done.found);
+  return done;
 }
 
 const dayMs = 24 * 3_600_000;
+const daysBefore = (nowMs: number, days: number): number => Math.floor(nowMs - days * dayMs);
 
-function prepareDevice(plan: SeedPlan, catalog: SeedCatalog, device: SeededDevice, token: string, nowMs: number) {
-  const { platform, facts, ageDays, idleDays } = device;
-  const createdAt = new Date(Math.floor(nowMs - ageDays * dayMs));
-  const add: DeviceToAdd = {
-    id: mintUuid(createdAt.getTime()),
+// Ids are minted now, as those of an app that was moved here: rows in the order of their ids are beside each other on disk, and a
+// million of them leave each page of an index once.
+function prepareUser(
+  user: NonNullable<SeededPerson['user']>,
+  devices: readonly SeededDevice[],
+  catalog: SeedCatalog,
+  number: number,
+  nowMs: number,
+): UserToAdd {
+  const createdAt = new Date(daysBefore(nowMs, Math.max(...devices.map(({ ageDays }) => ageDays))));
+  return { ...user, id: mintUuid(nowMs), number, properties: store(user.properties, catalog), createdAt };
+}
+
+interface PreparedDevice {
+  readonly device: SeededDevice;
+  readonly add: DeviceToAdd;
+  readonly user: UserToAdd | null;
+}
+
+function prepareDevice(
+  { credentialIds }: SeedPlan,
+  catalog: SeedCatalog,
+  device: SeededDevice,
+  user: UserToAdd | null,
+  token: DeviceToken | undefined,
+  nowMs: number,
+): PreparedDevice {
+  if (!token) throw new Error('a device got no token');
+  const { platform, ageDays, idleDays } = device;
+  const createdMs = daysBefore(nowMs, ageDays);
+  const createdAt = new Date(createdMs);
+  const add = {
+    id: mintUuid(nowMs),
     platform,
-    token: readToken(platform, token, plan.rules),
-    credentialId: plan.credentialIds[platform],
+    token,
+    credentialId: credentialIds[platform],
     properties: store(device.properties, catalog),
     createdAt,
-    registeredAt: new Date(Math.max(createdAt.getTime(), Math.floor(nowMs - idleDays * dayMs))),
-    identifiedAt: null,
+    registeredAt: new Date(Math.max(createdMs, daysBefore(nowMs, idleDays))),
+    identifiedAt: user && createdAt,
   };
-  return { add, facts, device };
+  return { device, add, user };
 }
 
-function prepareEvents(
-  { device, add, user }: { device: SeededDevice; add: DeviceToAdd; user: UserToAdd | null },
-  nowMs: number,
-): EventToAdd[] {
+function prepareEvents({ device, add, user }: PreparedDevice, nowMs: number): EventToAdd[] {
+  const subjectId = user?.id ?? add.id;
+  const externalId = user?.externalId ?? null;
   return eventsOn(device, user).map(({ name, daysAgo, properties, purchase }) => ({
-    ...{ id: mintUuid(nowMs), subjectId: user?.id ?? add.id, hasSubject: true, name, purchase, properties },
-    ...{ atMs: Math.floor(nowMs - daysAgo * dayMs), deviceId: add.id, externalId: user?.externalId ?? null },
+    id: mintUuid(nowMs),
+    subjectId,
+    hasSubject: true,
+    name,
+    purchase,
+    properties,
+    atMs: daysBefore(nowMs, daysAgo),
+    deviceId: add.id,
+    externalId,
     propertiesText: JSON.stringify(properties),
   }));
-}
-
-// The same judgement as a registration's: nothing is stored that the service would have refused.
-function readToken(platform: SeededDevice['platform'], text: string, rules: EndpointRules): DeviceToken {
-  const parsed = parseToken(platform, text, rules);
-  if ('token' in parsed) return parsed.token;
-  throw new CommandError(`A seeded token would be refused: ${parsed.issues[0]?.message}`);
 }

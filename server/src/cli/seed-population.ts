@@ -1,6 +1,6 @@
 // The people of a seeded app and their devices. Pure and deterministic: the same seed gives the same person at the same number,
 // however many are asked for, so a larger population begins with the smaller one.
-import { createECDH, createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { DeviceFacts } from '../audience/device-facts.ts';
 import type { Platform } from '../channels/channel.ts';
 import type { PropertyValue } from '../properties/property.ts';
@@ -62,7 +62,7 @@ export function personAt(seed: string, number: number): SeededPerson {
 
 // Two seeds may fill one app: their people are told apart.
 function externalIdOf(seed: string, number: number): string {
-  const group = createHash('sha256').update(seed).digest('hex').slice(0, 6);
+  const group = hash('sha256', seed, 'hex').slice(0, 6);
   return `user-${group}-${String(number + 1).padStart(7, '0')}`;
 }
 
@@ -110,7 +110,7 @@ function makeDevice(random: Random, home: Place, name: string): SeededDevice {
     ageDays,
     // Most are used every few days; some lie in a drawer.
     idleDays: ageDays * random() ** 4,
-    tokenSeed: createHash('sha256').update(name).digest(),
+    tokenSeed: hash('sha256', name, 'buffer'),
   };
 }
 
@@ -144,50 +144,11 @@ const models: readonly Model[] = [
   { platform: 'android', model: 'Redmi Note 13', os: 'Android', osVersions: ['13', '14'], weight: 7 },
 ];
 
-/** A token as its platform has them, valid in form and known to nobody. Of a browser: a subscription with keys on the curve. */
-export function makeToken({ platform, vendor, tokenSeed }: SeededDevice): string {
-  const more = (purpose: string): Buffer => createHash('sha512').update(tokenSeed).update(purpose).digest();
-  if (platform === 'ios') return tokenSeed.toString('hex');
-  const long = Buffer.concat([more('1'), more('2')])
-    .toString('base64url')
-    .slice(0, 134);
-  if (platform === 'android') return `${tokenSeed.toString('base64url').slice(0, 22)}:APA91b${long}`;
-  const endpoint = endpointOf[vendor ?? 'fcm'](tokenSeed.toString('base64url'));
-  return JSON.stringify({
-    endpoint,
-    keys: { p256dh: publicKeyOf(tokenSeed), auth: more('auth').subarray(0, 16).toString('base64url') },
-  });
-}
-
-const endpointOf: Readonly<Record<Vendor, (token: string) => string>> = {
-  fcm: (token) => `https://fcm.googleapis.com/fcm/send/${token}`,
-  mozilla: (token) => `https://updates.push.services.mozilla.com/wpush/v2/${token}`,
-  apple: (token) => `https://web.push.apple.com/${token}`,
-  wns: (token) => `https://wns2-db5p.notify.windows.com/w/?token=${token}`,
-};
-
-const curve = createECDH('prime256v1');
-
-function publicKeyOf(seed: Buffer): string {
-  for (
-    let scalar = createHash('sha256').update(seed).digest();
-    ;
-    scalar = createHash('sha256').update(scalar).digest()
-  ) {
-    try {
-      curve.setPrivateKey(scalar);
-      return curve.getPublicKey('base64url');
-    } catch {
-      // Not below the order of the group: once in 2^32.
-    }
-  }
-}
-
 export type Random = () => number;
 
 /** sfc32, seeded with a hash: fast, and the same on every machine. Not for secrets. */
 export function randomOf(seed: string): Random {
-  const state = createHash('sha256').update(seed).digest();
+  const state = hash('sha256', seed, 'buffer');
   let a = state.readInt32LE(0);
   let b = state.readInt32LE(4);
   let c = state.readInt32LE(8);

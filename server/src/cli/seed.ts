@@ -4,17 +4,21 @@ import type { Command } from 'commander';
 import { createApp, type NewApp } from '../apps/create-app.ts';
 import { type App, findApp, listCredentials } from '../apps/queries.ts';
 import type { ChannelId } from '../channels/channel.ts';
+import type { EndpointRules } from '../channels/webpush/endpoint.ts';
 import { type Config, loadConfig } from '../config.ts';
+import { type DeviceToken, parseToken } from '../devices/token.ts';
 import { encodeId } from '../platform/ids.ts';
 import { type Answer, type AnswerOptions, answer, note, printable, withJson } from './answer.ts';
 import { describe, describeKeys, presentApp } from './app.ts';
+import { CommandError } from './command-error.ts';
 import { type CommandContext, madeBy, withDatabase } from './context.ts';
 import { endpointRulesOf } from './endpoint-rules.ts';
 import { getApp } from './find-app.ts';
-import { connectToSandbox, type SandboxDevices } from './sandbox-devices.ts';
+import { type AppOnDevices, connectToSandbox, type SandboxDevices } from './sandbox-devices.ts';
 import { appOnDevices, setSeedChannels } from './seed-channels.ts';
 import { seedDevices } from './seed-devices.ts';
-import { makeToken } from './seed-population.ts';
+import type { SeededDevice } from './seed-population.ts';
+import { makeToken } from './seed-tokens.ts';
 import { wholeNumber } from './whole-number.ts';
 
 const devicesMax = 100_000_000;
@@ -47,17 +51,17 @@ async function seed(appName: string | undefined, options: SeedOptions): Promise<
     const onDevices = sandbox && appOnDevices(credentials);
     const credentialIdOf = (channel: ChannelId) =>
       credentials.find((each) => each.channel === channel && each.replacedAt === null)?.id ?? null;
+    // A sandbox's browsers are judged as the service will that is started for it.
+    const rules = endpointRulesOf(config, sandbox?.environment);
     const startedAt = performance.now();
     const seeded = await seedDevices(context, {
       appId: app.id,
       seed: options.seed,
       devices: options.devices,
       credentialIds: { web: credentialIdOf('webpush'), ios: credentialIdOf('apns'), android: credentialIdOf('fcm') },
-      // A sandbox's browsers are judged as the service will that is started for it.
-      rules: endpointRulesOf(config, sandbox?.environment),
       tokensOf:
         sandbox && onDevices
-          ? (devices) => sandbox.tokensOf(devices, onDevices, options.seed)
+          ? (devices) => takeTokens(sandbox, devices, onDevices, options.seed, rules)
           : async (devices) => devices.map(makeToken),
       onProgress: progressTo(options.devices),
     });
@@ -80,6 +84,22 @@ async function makeApp(
   const app = await findApp(sql, keys.id);
   if (!app) throw new Error('an app that was just made is gone');
   return { app, keys };
+}
+
+/** Tokens of a sandbox's browsers and phones, judged as a registration would: nothing is stored that the service would have refused. */
+async function takeTokens(
+  sandbox: SandboxDevices,
+  devices: readonly SeededDevice[],
+  app: AppOnDevices,
+  seedName: string,
+  rules: EndpointRules,
+): Promise<DeviceToken[]> {
+  const texts = await sandbox.tokensOf(devices, app, seedName);
+  return devices.map(({ platform }, i) => {
+    const parsed = parseToken(platform, texts[i], rules);
+    if ('token' in parsed) return parsed.token;
+    throw new CommandError(`A seeded token would be refused: ${parsed.issues[0]?.message}`);
+  });
 }
 
 function warnOfEnvironment(config: Config, { environment }: SandboxDevices): void {

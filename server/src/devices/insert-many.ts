@@ -1,5 +1,6 @@
 // SQL: many new devices at once, for filling an app. Adds and never changes: a token that has a device keeps it.
 import type { Environment, Platform } from '../channels/channel.ts';
+import { bareArray, textArray } from '../platform/array-text.ts';
 import { copyRows } from '../platform/copy-rows.ts';
 import type { Tx } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
@@ -25,14 +26,14 @@ export async function insertTokens(
   appId: Uuid,
   devices: readonly Pick<DeviceToAdd, 'id' | 'platform' | 'token'>[],
 ): Promise<Set<Uuid>> {
-  const tokens = devices.map(({ id, platform, token }) => ({
-    app_id: appId,
-    platform,
-    token_hash: hexOf(token.hash),
-    device_id: id,
-  }));
   const rows = await tx<{ deviceId: Uuid }[]>`
-    INSERT INTO device_tokens SELECT * FROM jsonb_populate_recordset(NULL::device_tokens, ${tx.json(tokens)})
+    INSERT INTO device_tokens (app_id, platform, token_hash, device_id)
+    SELECT ${appId}, t.platform, decode(t.hash, 'hex'), t.id
+    FROM unnest(
+      ${textArray(devices.map(({ platform }) => platform))}::text[],
+      ${bareArray(devices.map(({ token }) => token.hash.toString('hex')))}::text[],
+      ${bareArray(devices.map(({ id }) => id))}::uuid[]
+    ) AS t (platform, hash, id)
     ON CONFLICT DO NOTHING RETURNING device_id`;
   return new Set(rows.map((row) => row.deviceId));
 }
@@ -55,9 +56,4 @@ export async function insertDevices(tx: Tx, appId: Uuid, devices: readonly Devic
       return [appId, id, mintUuid(createdAt.getTime()), createdAt, platform, 'active'];
     }),
   );
-}
-
-// The text form that PostgreSQL reads bytes from.
-function hexOf(bytes: Buffer): string {
-  return `\\x${bytes.toString('hex')}`;
 }

@@ -1,5 +1,5 @@
 // What makes a device's token valid, per platform, and what tells one token from another (contract 8, R-37). Pure.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Platform } from '../channels/channel.ts';
 import { checkSubscription, type EndpointRules } from '../channels/webpush/endpoint.ts';
 import type { Issue } from '../platform/api-error.ts';
@@ -58,13 +58,13 @@ export function parseToken(platform: Platform | undefined, given: unknown, rules
     if (!/^(?:[0-9a-fA-F]{2}){32,100}$/.test(given)) {
       return refuse('invalid_format', 'An APNs token is 64 to 200 hexadecimal digits, an even number of them.');
     }
-    return { token: makeToken(given.toLowerCase(), given.toLowerCase()) };
+    return { token: tokenOf(given.toLowerCase(), given.toLowerCase()) };
   }
   if (given.length > androidLengthMax)
     return refuse('too_big', `An FCM token has at most ${androidLengthMax} characters.`);
   if (!/^[\x21-\x7e]+$/.test(given))
     return refuse('invalid_format', 'An FCM token is one or more visible ASCII characters.');
-  return { token: makeToken(given, given) };
+  return { token: tokenOf(given, given) };
 }
 
 function parseWebToken(given: unknown, rules: EndpointRules): ParsedToken {
@@ -72,11 +72,12 @@ function parseWebToken(given: unknown, rules: EndpointRules): ParsedToken {
   if ('issues' in parsed) return parsed;
   const { endpoint, p256dh, auth } = parsed.subscription;
   const keys = { p256dh: p256dh.toString('base64url'), auth: auth.toString('base64url') };
-  return { token: makeToken(JSON.stringify({ endpoint, keys }), endpoint) };
+  return { token: tokenOf(JSON.stringify({ endpoint, keys }), endpoint) };
 }
 
-function makeToken(text: string, identity: string): DeviceToken {
-  return { text, hash: createHash('sha256').update(identity).digest(), hint: `…${identity.slice(-hintLength)}` };
+/** A token that is valid as it is. `identity`: what tells it from others of its platform; of a subscription, its endpoint. */
+export function tokenOf(text: string, identity: string): DeviceToken {
+  return { text, hash: hash('sha256', identity, 'buffer'), hint: `…${identity.slice(-hintLength)}` };
 }
 
 function refuse(code: Issue['code'], message: string): ParsedToken {

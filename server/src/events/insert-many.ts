@@ -1,21 +1,48 @@
-// Many events at once, for filling an app: stored as tracking stores them, with the same counts and sums.
+// SQL: many events at once, for filling an app: stored as tracking stores them, with the same counts and sums, and by COPY. Never adds
+// to what somebody did before.
+import { copyRows } from '../platform/copy-rows.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { upsertEventProperties } from './catalog-queries.ts';
-import { createKnownProperties, samplesMax } from './known-properties.ts';
-import { addToDays, insertDeltas, insertEvents } from './queries.ts';
-import { dayCountsOf, deltasOf, type StoredEvent } from './totals.ts';
+import { type KnownProperties, type NewEventProperty, samplesMax } from './known-properties.ts';
+import { dayCountsOf, dayMs, deltasOf, type StoredEvent } from './totals.ts';
 
 export interface EventToAdd extends StoredEvent {
   /** What `propertiesText` says. */
   readonly properties: Readonly<Record<string, unknown>>;
 }
 
-/** Nobody repeats these: they have no ids of a caller's. */
-export async function insertManyEvents(tx: Tx, appId: Uuid, events: readonly EventToAdd[]): Promise<void> {
-  if (events.length === 0) return;
-  await insertEvents(tx, appId, events);
-  await insertDeltas(tx, appId, deltasOf(events));
-  await addToDays(tx, appId, dayCountsOf(events));
-  await upsertEventProperties(tx, appId, createKnownProperties().findNew(appId, events), samplesMax);
+/**
+ * Adds events of users and devices that are new in this transaction: whoever has counts already is an error. Nobody repeats these
+ * events, they have no ids of a caller's. Returns what it added to the catalog, to be noted in `known` when that is committed.
+ */
+export async function insertManyEvents(
+  tx: Tx,
+  appId: Uuid,
+  events: readonly EventToAdd[],
+  known: KnownProperties,
+): Promise<readonly NewEventProperty[]> {
+  if (events.length === 0) return [];
+  await copyRows(
+    tx`COPY events (app_id, subject_id, id, name, at, device_id, external_id, properties, amount, currency) FROM STDIN`,
+    events.map(({ subjectId, id, name, atMs, deviceId, externalId, propertiesText, purchase }) => {
+      const [amount, currency] = [purchase?.amount ?? null, purchase?.currency ?? null];
+      return [appId, subjectId, id, name, new Date(atMs), deviceId, externalId, propertiesText, amount, currency];
+    }),
+  );
+  await copyRows(
+    tx`COPY rollup_deltas (app_id, name, bucket, currency, count, amount, last_at) FROM STDIN`,
+    deltasOf(events).map(({ name, bucketMs, currency, count, amount, lastMs }) => {
+      return [appId, name, new Date(bucketMs), currency, count, amount, new Date(lastMs)];
+    }),
+  );
+  await copyRows(
+    tx`COPY subject_events (app_id, name, subject_id, day, count, last_at) FROM STDIN`,
+    dayCountsOf(events).map(({ name, subjectId, day, count, lastMs }) => {
+      return [appId, name, subjectId, new Date(day * dayMs), count, new Date(lastMs)];
+    }),
+  );
+  const found = known.findNew(appId, events);
+  if (found.length > 0) await upsertEventProperties(tx, appId, found, samplesMax);
+  return found;
 }

@@ -39,7 +39,8 @@ export async function copyBytes(statement: Fragment, bytes: Buffer): Promise<voi
 
 function lineOf(row: readonly CopyValue[]): string {
   let line = '';
-  for (const [i, value] of row.entries()) line += (i === 0 ? '' : '\t') + fieldOf(value);
+  // By number: an iterator would cost as much as the fields.
+  for (let i = 0; i < row.length; i++) line += (i === 0 ? '' : '\t') + fieldOf(row[i] ?? null);
   return `${line}\n`;
 }
 
