@@ -3,8 +3,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Sql } from '../../server/src/platform/db.ts';
 import { decodeId, type Uuid } from '../../server/src/platform/ids.ts';
+import { countAllOverJsonb, preview, previewAll } from './audience-counts.ts';
 import { type Filled, fillAudience, fillJsonb, fillUsers, tenProperties } from './audience-data.ts';
-import { countOverJsonb, type MeasuredFilter, measuredFilters, usedFilter } from './audience-filters.ts';
+import { measuredFilters, usedFilter } from './audience-filters.ts';
 import { checkDisk, sizesUpTo } from './audience-sizes.ts';
 import { callForJson } from './call-api.ts';
 import { watchOthers } from './costs.ts';
@@ -65,8 +66,8 @@ export async function measureAudience(
 
   const withoutIndex = await upsertsPerSecond(service, upserted, users, plan);
   await settle(sql);
-  const unindexed = await previewAll(service, app, filters, plan);
-  const jsonb = await countAllOverJsonb(sql, app, filters, plan);
+  const unindexed = await previewAll(service, app, filters, plan.warmRuns);
+  const jsonb = await countAllOverJsonb(sql, app, filters, Math.ceil(plan.warmRuns / 2));
   note('measured without indexes, and over JSONB');
 
   await callForJson({
@@ -79,7 +80,7 @@ export async function measureAudience(
   await settle(sql);
   const growth = [];
   for (const each of apps) {
-    const warm = await previewAll(service, each, filters, plan);
+    const warm = await previewAll(service, each, filters, plan.warmRuns);
     growth.push({
       devices: each.devices,
       filters: warm.map(({ name, count, ms }) => ({ name, count, ms_p50_warm: rounded(median(ms)) })),
@@ -165,77 +166,6 @@ async function makeApp(service: Service, sql: Sql, devices: number): Promise<App
 async function settle(sql: Sql): Promise<void> {
   await sql`VACUUM (ANALYZE) people, users, devices, audience, properties`;
   await sql`CHECKPOINT`;
-}
-
-interface Counted {
-  /** Null: it was refused. */
-  readonly count: number | null;
-  readonly ms: number;
-}
-
-interface Timed {
-  readonly name: string;
-  readonly count: number | null;
-  readonly ms: readonly number[];
-}
-
-/** Of a count that takes longer than two seconds the service says so with 503: then that long is its figure. */
-async function preview(service: Service, { serverKey }: App, { name, filter }: MeasuredFilter): Promise<Counted> {
-  const from = performance.now();
-  try {
-    const { count } = await callForJson<{ count: number }>({
-      ...{ method: 'POST', url: `${service.url}/v1/segments/preview`, key: serverKey, body: { filter } },
-    });
-    return { count, ms: performance.now() - from };
-  } catch (error) {
-    if (!(error instanceof BenchError) || !error.message.includes(' answered 503')) throw error;
-    progress(`'${name}' is refused: it takes too long`);
-    return { count: null, ms: performance.now() - from };
-  }
-}
-
-async function timeAll(
-  filters: readonly MeasuredFilter[],
-  runs: number,
-  count: (filter: MeasuredFilter) => Promise<Counted>,
-): Promise<Timed[]> {
-  const timed: Timed[] = [];
-  for (const filter of filters) {
-    const first = await count(filter);
-    const ms: number[] = [];
-    let last = first;
-    for (let i = 0; i < runs; i++) {
-      const before = last;
-      last = await count(filter);
-      ms.push(last.ms);
-      // What is refused takes as long each time.
-      if (before.count === null && last.count === null) break;
-    }
-    timed.push({ name: filter.name, count: last.count ?? first.count, ms });
-  }
-  return timed;
-}
-
-function previewAll(
-  service: Service,
-  app: App,
-  filters: readonly MeasuredFilter[],
-  { warmRuns }: Plan,
-): Promise<Timed[]> {
-  return timeAll(filters, warmRuns, (filter) => preview(service, app, filter));
-}
-
-function countAllOverJsonb(
-  sql: Sql,
-  { appId }: App,
-  filters: readonly MeasuredFilter[],
-  { warmRuns }: Plan,
-): Promise<Timed[]> {
-  return timeAll(filters, Math.ceil(warmRuns / 2), async (filter) => {
-    const from = performance.now();
-    const count = await countOverJsonb(sql, appId, filter);
-    return { count, ms: performance.now() - from };
-  });
 }
 
 function upsert(service: Service, { serverKey }: App, externalId: string, turn: number): Promise<unknown> {

@@ -1,0 +1,91 @@
+// How many devices a filter finds and how long that takes, by the API and over JSONB. What the service refuses, since it takes too
+// long, is a figure too.
+import type { Sql } from '../../server/src/platform/db.ts';
+import type { Uuid } from '../../server/src/platform/ids.ts';
+import { countOverJsonb, type MeasuredFilter } from './audience-filters.ts';
+import { callForJson } from './call-api.ts';
+import type { Service } from './service.ts';
+import { BenchError, progress } from './workbench.ts';
+
+interface CountedApp {
+  readonly appId: Uuid;
+  readonly serverKey: string;
+}
+
+interface Counted {
+  /** Null: it was refused. */
+  readonly count: number | null;
+  readonly ms: number;
+}
+
+export interface Timed {
+  readonly name: string;
+  /** Null: refused each time. */
+  readonly count: number | null;
+  readonly ms: readonly number[];
+}
+
+/** Of a count that takes longer than two seconds the service says so with 503: then that long is its figure. */
+export async function preview(
+  service: Service,
+  { serverKey }: CountedApp,
+  { name, filter }: MeasuredFilter,
+): Promise<Counted> {
+  const from = performance.now();
+  try {
+    const { count } = await callForJson<{ count: number }>({
+      ...{ method: 'POST', url: `${service.url}/v1/segments/preview`, key: serverKey, body: { filter } },
+    });
+    return { count, ms: performance.now() - from };
+  } catch (error) {
+    if (!(error instanceof BenchError) || !error.message.includes(' answered 503')) throw error;
+    progress(`'${name}' is refused: it takes too long`);
+    return { count: null, ms: performance.now() - from };
+  }
+}
+
+async function timeAll(
+  filters: readonly MeasuredFilter[],
+  runs: number,
+  count: (filter: MeasuredFilter) => Promise<Counted>,
+): Promise<Timed[]> {
+  const timed: Timed[] = [];
+  for (const filter of filters) {
+    const first = await count(filter);
+    const ms: number[] = [];
+    let last = first;
+    for (let i = 0; i < runs; i++) {
+      const before = last;
+      last = await count(filter);
+      ms.push(last.ms);
+      // What is refused takes as long each time.
+      if (before.count === null && last.count === null) break;
+    }
+    timed.push({ name: filter.name, count: last.count ?? first.count, ms });
+  }
+  return timed;
+}
+
+/** Each filter once, and then so often as is timed. */
+export function previewAll(
+  service: Service,
+  app: CountedApp,
+  filters: readonly MeasuredFilter[],
+  runs: number,
+): Promise<Timed[]> {
+  return timeAll(filters, runs, (filter) => preview(service, app, filter));
+}
+
+/** The same over JSONB. */
+export function countAllOverJsonb(
+  sql: Sql,
+  { appId }: CountedApp,
+  filters: readonly MeasuredFilter[],
+  runs: number,
+): Promise<Timed[]> {
+  return timeAll(filters, runs, async (filter) => {
+    const from = performance.now();
+    const count = await countOverJsonb(sql, appId, filter);
+    return { count, ms: performance.now() - from };
+  });
+}
