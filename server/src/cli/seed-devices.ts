@@ -1,5 +1,5 @@
-// Writes a seeded population in bulk, a few thousand devices a transaction, two transactions at a time: one is made while
-// the other is stored. What is there already stays as it is, so a seed may be repeated or enlarged.
+// Writes a seeded population in bulk, some hundred devices a transaction, three transactions at a time: one is made while
+// the others are stored. What is there already stays as it is, so a seed may be repeated or enlarged.
 import { insertAudienceRows } from '../audience/insert-many.ts';
 import { copyProfile } from '../audience/profile-copy.ts';
 import type { Platform } from '../channels/channel.ts';
@@ -48,8 +48,8 @@ interface Seeding {
   readonly eventProperties: KnownProperties;
 }
 
-const devicesAtOnce = 1_000;
-const transactionsAtOnce = 2;
+const devicesAtOnce = 800;
+const transactionsAtOnce = 3;
 
 export async function seedDevices({ sql, clock }: { sql: Sql; clock: Clock }, plan: SeedPlan): Promise<Seeded> {
   const catalog = await prepareCatalog(sql, clock, plan.appId);
@@ -68,7 +68,7 @@ export async function seedDevices({ sql, clock }: { sql: Sql; clock: Clock }, pl
       plan.onProgress(total.devices + total.known);
     }
   };
-  // Both take from one generator, so no person is in two transactions.
+  // All take from one generator, so no person is in two transactions.
   await Promise.all(Array.from({ length: transactionsAtOnce }, work));
   return total;
 }
