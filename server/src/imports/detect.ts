@@ -99,6 +99,8 @@ function detectCsv(head: Buffer, from: Position): Detected {
   if (!first || first.fault !== null || !isUtf8(first.bytes)) {
     throw new ImportError('The first line is to name the columns, in UTF-8');
   }
+  // As programs wrote them that are long gone: the whole file would be one line, and nothing imported.
+  if (first.bytes.includes('\r')) throw new ImportError('Its lines end with CR alone: save the file with LF or CRLF');
   const names = (readFields(first.bytes.toString('utf8'), delimiter) ?? []).map((name) => name.trim());
   const withoutHeader = firebaseCsv(names);
   const format = withoutHeader ?? oneSignalCsv(names) ?? ownColumns(names);

@@ -21,7 +21,10 @@ export function sentenceOf(error: unknown): string {
   const issues = error.details.issues ?? [];
   const said = issues
     .slice(0, 5)
-    .map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`));
+    // The API speaks of a body; here it is a line, or an object of a list.
+    .map(({ path, message }) =>
+      path.length === 0 ? message.replace(/^The body\b/, 'It') : `${path.join('.')}: ${message}`,
+    );
   return said.length === 0 ? error.message : said.join(' ');
 }
 

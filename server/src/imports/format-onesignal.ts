@@ -34,7 +34,7 @@ function readRow(row: Row): GivenRow {
   const { identifier, language, country, web_p256: p256dh, web_auth: auth } = row;
   const isWeb = kind.platform === 'web';
   const externalId = row['external_user_id'];
-  const tags = cellsOf(row['tags'] ? parseJson(Buffer.from(row['tags'])) : undefined);
+  const tags = cellsOf(readTags(row['tags'] ?? ''));
   const region = /^[A-Za-z]{2}$/.test(country ?? '') ? country?.toUpperCase() : undefined;
   return {
     ...emptyRow,
@@ -58,4 +58,13 @@ function readRow(row: Row): GivenRow {
     // Tags belong to the person, where there is one.
     ...(externalId ? { userCells: tags } : { deviceCells: tags }),
   };
+}
+
+// What is no JSON is left out, as all that does not fit beside token and external id.
+function readTags(text: string): unknown {
+  try {
+    return text === '' ? undefined : parseJson(Buffer.from(text));
+  } catch {
+    return undefined;
+  }
 }

@@ -45,7 +45,7 @@ export function createJudge(rules: JudgeRules): (given: GivenRow) => ImportRow {
     const isWeb = fields['platform'] === 'web';
     const token = isWeb ? readSubscription(fields['token']) : fields['token'];
     const body = { ...fields, ...(token !== undefined && { token }) };
-    const parsed = settle(parseDevice, bodyOf(body, given.deviceCells, types), given.isForeign);
+    const parsed = settle(parseDevice, bodyOf(body, given.deviceCells, types, given.isForeign), given.isForeign);
     return {
       platform: parsed.platform,
       token: parsed.token,
@@ -67,7 +67,7 @@ export function createJudge(rules: JudgeRules): (given: GivenRow) => ImportRow {
   };
 
   const judgeUser = (given: GivenRow, fields: Fields): UserPart => {
-    const parsed = settle(parseUser, bodyOf(fields, given.userCells, types), given.isForeign);
+    const parsed = settle(parseUser, bodyOf(fields, given.userCells, types, given.isForeign), given.isForeign);
     return {
       externalId: parsed.external_id,
       firstName: parsed.first_name,
@@ -86,10 +86,11 @@ export function createJudge(rules: JudgeRules): (given: GivenRow) => ImportRow {
   });
 }
 
-function bodyOf(fields: Fields, cells: readonly Cell[], types: CellTypes): Fields {
+function bodyOf(fields: Fields, given: readonly Cell[], types: CellTypes, isForeign: boolean): Fields {
   if ('device_id' in fields) throw new Refused('A file names devices by their tokens: device_id means nothing in it.');
   // Of text that was JSON in a cell nobody has looked at the escapes.
-  if (!cells.every(({ key, text }) => isStorable(key) && isStorable(text))) {
+  const cells = given.filter(({ key, text }) => isStorable(key) && isStorable(text));
+  if (cells.length < given.length && !isForeign) {
     throw new Refused('A string holds U+0000 or an unpaired surrogate.');
   }
   return cells.length === 0 ? fields : { ...fields, properties: types.read(cells) };

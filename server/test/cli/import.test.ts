@@ -299,6 +299,9 @@ describe('import', () => {
     const { document } = await importSome('Hostile', file);
     expect(document).toMatchObject({ lines: 13, rejected: 9 });
     for (const { reason } of document.reasons) expect(reason.length).toBeLessThan(510);
+    const reasons = document.reasons.map(({ reason }: { reason: string }) => reason);
+    expect(reasons).toContain('It is not valid JSON in UTF-8.');
+    expect(reasons.join()).not.toContain('body');
     const users = await usersOf(id);
     expect(users.map((user) => user['externalId'])).toEqual([
       'tab\tback\\slash\nline',
@@ -390,6 +393,23 @@ describe('import', () => {
     expect(document.reasons).toEqual([{ reason: 'This device has opted out.', lines: 3 }]);
   });
 
+  it('takes lines of other services without tags and claims that cannot be', async () => {
+    const { id } = await cli.newApp('Tags');
+    const [head = '', ios = ''] = readFileSync(fixture('onesignal.csv'), 'utf8').split('\n');
+    const lines = ['{""plan""=>""pro""}', '{""plan""', '[1]', '{""a b"":1,""plan"":""pro""}'].map((tags, i) =>
+      ios.replace(/[0-9a-f]{64}/, iosToken(i)).replace(/"\{.*\}"/, `"${tags}"`),
+    );
+    const { document } = await importSome('Tags', write('tags.csv', [head, ...lines, ''].join('\n')));
+    expect(document).toMatchObject({ devices: { created: 4 }, rejected: 0 });
+    const account = { localId: 'claims', customAttributes: '{"bad":"\\u0000","plan":"free"}' };
+    const accounts = write('claims.json', JSON.stringify({ users: [account] }));
+    expect(await cli.json('import', 'Tags', accounts)).toMatchObject({ users: { created: 1 }, rejected: 0 });
+    expect(await usersOf(id)).toMatchObject([
+      { externalId: 'claims', properties: { plan: 'free' } },
+      { externalId: 'user_42', properties: { plan: 'pro' } },
+    ]);
+  });
+
   it('takes lines of other services without the dates that cannot be', async () => {
     const { id } = await cli.newApp('Dates');
     const [head = '', ios = ''] = readFileSync(fixture('onesignal.csv'), 'utf8').split('\n');
@@ -477,6 +497,12 @@ describe('import', () => {
     expect(document).toMatchObject({ format: 'Firebase Authentication CSV', lines: 3, users: { created: 2 } });
     expect(document.reasons).toEqual([{ reason: expect.stringMatching(/^Its quotes do not fit/), lines: 1 }]);
     expect((await usersOf(id)).map(({ externalId }) => String(externalId).slice(0, 4))).toEqual(['MiWU', 'Zk4r']);
+  });
+
+  it('refuses a file whose lines end with CR alone, of which it would import nothing', async () => {
+    await cli.newApp('Returns');
+    const file = write('returns.csv', 'external_id,first_name\ru-1,Ada\ru-2,Grace\r');
+    expect(await cli.run('import', 'Returns', file)).toMatchObject(refusal(/lines end with CR alone/));
   });
 
   it('reads packed files, and standard input', async () => {
