@@ -47,8 +47,10 @@ export interface Databases {
   readonly indexSql: Sql;
   /** Counts that somebody only asks for. */
   readonly countSql: Sql;
-  /** The send's own claims, leases and flushes, which nothing may delay. */
+  /** The send's own claims, loads and flushes, which nothing may delay. */
   readonly sendSql: Sql;
+  /** Renewals stand behind none of these: where a lease runs out while its process lives, what it pushes is pushed again. */
+  readonly leaseSql: Sql;
   /** What outcomes say of credentials is written where processes wait for each other: no flush stands behind that. */
   readonly verdictSql: Sql;
   /** Used by workers only: no endpoint's answers wait for a send's commits, and none of those for them. */
@@ -78,6 +80,7 @@ export function openDatabases(url: string, limits?: Partial<DatabaseLimits>): Da
     indexSql: openPool({ ...pool, connectionsMax: 1, name: 'carillon indexes', statementTimeoutMs: 0 }),
     countSql: open('counts', countConnections, 60_000, true),
     sendSql: openPatient('send', 5, true),
+    leaseSql: openPatient('leases', 1, true),
     verdictSql: openPatient('verdicts', 2, true),
     webhookSql: openPatient('webhooks', 3),
     limitSql: openPool({ ...pool, ...limiterPool, waitMs }),

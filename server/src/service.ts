@@ -104,7 +104,7 @@ const pushSlots = { slotsMax: 6000, perFree: 1, start: 200 };
 export async function createService(options: ServiceOptions): Promise<Service> {
   const { config, masterKeys, log } = options;
   const databases = openDatabases(options.databaseUrl, options.databaseLimits);
-  const { sql, txSql, workSql, indexSql, countSql, sendSql, verdictSql, webhookSql, limitSql } = databases;
+  const { sql, txSql, workSql, indexSql, countSql, sendSql, leaseSql, verdictSql, webhookSql, limitSql } = databases;
   await checkDurability(sql, config.allowUnsafePostgres);
   const clock = await createClock(sql);
   const clockTimer = setInterval(() => clock.synchronize().catch(() => undefined), 30_000);
@@ -131,7 +131,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   await pauseWhereMoved(sql);
   let workers: Workers | undefined;
   const pause = await watchPause({ sql, log, onResume: () => workers?.wake() });
-  const leases = createLeases({ sql: sendSql, clock, log });
+  const leases = createLeases({ sql: leaseSql, clock, log });
   const pace = createFlushPace();
   const flushPace: FlushPace = {
     get waitMs() {

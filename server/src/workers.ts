@@ -11,7 +11,7 @@ import { forgetPeople } from './events/forget-people.ts';
 import { type ScheduleDeps, startScheduleWorker } from './messages/worker.ts';
 import type { Sql } from './platform/db.ts';
 import type { Log } from './platform/log.ts';
-import { endStalled } from './platform/stalled.ts';
+import { createStallWatch } from './platform/stalled.ts';
 import { createPropertyCounter } from './properties/worker.ts';
 import { settleAlone } from './reports/settle.ts';
 import { startUpkeep, type Upkeep } from './upkeep.ts';
@@ -124,8 +124,9 @@ function periodicTasks({
   const clearing = createPropertyClearing({ sql, clock });
   const forget = stepsToForget(sql);
   const sizes = createAppSizes({ sql, clock });
+  const stalls = createStallWatch({ sql: txSql });
   return [
-    { what: 'end what stands still', everyMs: 2000, run: () => endStalled({ sql: txSql, clock }) },
+    { what: 'end what stands still', everyMs: 2000, run: () => stalls.look() },
     { what: 'count the values of properties', everyMs: 60_000, run: () => counter.runOnce() },
     { what: 'clear retired properties', everyMs: 60_000, run: () => clearing.runOnce() },
     { what: 'give users their numbers', everyMs: 10_000, run: () => numberUsers({ sql }) },

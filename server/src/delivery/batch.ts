@@ -14,7 +14,16 @@ export const batchSizeMax = 1000;
 
 /** A lease is short, so that the batch of a killed worker is taken over within 30 s. */
 export const leaseMs = 20_000;
+/** At the latest, while the database answers. */
 export const renewEveryMs = 5000;
+/** A flush writes the batch's row anyway: it renews a lease that is older than that. */
+export const flushRenewsAfterMs = 2000;
+
+/**
+ * A push begins only while its lease was renewed no longer ago than that. A request has its answer or is given up ten seconds after it
+ * began, so none is under way when another may claim the batch, whatever keeps the renewals (R-04).
+ */
+export const pushWithinMs = leaseMs / 2;
 
 /** Outcomes wait at most this long for their commit: what a crash can repeat. */
 export const flushEveryMs = 500;

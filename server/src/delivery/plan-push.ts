@@ -52,7 +52,7 @@ export interface BatchContext {
   readonly routes: Routes;
   readonly tokenOf: (deviceId: Uuid) => string;
   readonly publicUrl: string | null;
-  /** False at a stop, a pause or a cancel, and once the claim may be another's: what has not gone out by then does not. */
+  /** False at a stop, a pause or a cancel, and while the claim may soon be another's: what has not gone out by then does not. */
   readonly isWanted: () => boolean;
 }
 

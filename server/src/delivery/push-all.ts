@@ -6,6 +6,7 @@ import type { Sql } from '../platform/db.ts';
 import { encodeId } from '../platform/ids.ts';
 import { type ClaimedBatch, unknownPushesOf } from './batch.ts';
 import type { CompiledMessages } from './compiled-messages.ts';
+import type { Lease } from './leases.ts';
 import { createMessagePace, type MessagePace } from './message-pace.ts';
 import type { MessageWatch } from './message-watch.ts';
 import type { OpenDeliveries } from './open-deliveries.ts';
@@ -30,13 +31,14 @@ export interface BatchWork {
   readonly batch: ClaimedBatch;
   readonly recorder: Recorder;
   readonly watch: MessageWatch;
+  readonly lease: Lease;
   /** Once it is true, not even what was begun and waits for a connection goes out. */
   readonly isStopping: () => boolean;
 }
 
 /** Returns when the batch must be looked at again, or undefined when every delivery is final. */
 export async function pushAll(deps: PushAllDeps, work: BatchWork, open: OpenDeliveries): Promise<number | undefined> {
-  const { batch, recorder, watch, isStopping } = work;
+  const { batch, recorder, watch, lease, isStopping } = work;
   const message = await deps.compiled.get(batch.appId, batch.messageId);
   const { columns, content } = message;
   const targets = await listTargets(deps.sql, batch.appId, open.deviceIds, columns, content.attributes);
@@ -52,7 +54,7 @@ export async function pushAll(deps: PushAllDeps, work: BatchWork, open: OpenDeli
     routes: routesOf(deps.senders, batch, content, await deps.credentials.open(batch.appId)),
     tokenOf: receiptTokensOf(deps.receiptKey, batch.messageId, batch.id),
     publicUrl: deps.publicUrl,
-    isWanted: () => !isStopping() && !watch.isCanceled(),
+    isWanted: () => lease.mayPush() && !isStopping() && !watch.isCanceled(),
   };
   const queue: Queue = {
     context,
@@ -61,7 +63,7 @@ export async function pushAll(deps: PushAllDeps, work: BatchWork, open: OpenDeli
     attemptsOf: open.attemptsOf,
     pace: paceOf(deps, context, targets, open),
     lookAgainAt,
-    untilSafe: recorder.behind,
+    untilSafe: () => recorder.behind() ?? lease.untilMayPush(),
     settle(target, attempts, result) {
       if (result.kind === 'deferred') {
         lookAgainAt(result.untilMs);

@@ -24,7 +24,10 @@ export interface Queue {
   readonly attemptsOf: (deviceId: Uuid) => readonly Attempt[];
   /** Takes what a delivery came to; undefined where nothing is to be waited for. */
   readonly settle: (target: Target, attempts: readonly Attempt[], result: PushResult) => Promise<void> | undefined;
-  /** While what was pushed is not safe: ends when it is, or when there is nothing left to save. */
+  /**
+   * While what was pushed is not safe, or what is pushed now would not be: ends when that may have changed, or when there is nothing
+   * left to save.
+   */
   readonly untilSafe: () => Promise<void> | undefined;
   /** Where the message has so many requests a second: each push takes a place first. */
   readonly pace: MessagePace | null;

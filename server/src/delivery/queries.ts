@@ -5,7 +5,7 @@ import { bareArray } from '../platform/array-text.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
-import { type ClaimedBatch, leaseMs } from './batch.ts';
+import { type ClaimedBatch, flushRenewsAfterMs, leaseMs } from './batch.ts';
 import type { Mark } from './delivery.ts';
 
 /** The channel that a process with new batches notifies. */
@@ -17,6 +17,10 @@ const tellOfBatches = (tx: Tx): Fragment => tx`SELECT pg_notify(${batchesChannel
 export async function notifyBatches(tx: Tx): Promise<void> {
   await tellOfBatches(tx);
 }
+
+/** When a lease ends that is so long from now on. */
+const leaseEnd = (tx: Tx, clock: Clock, ms = leaseMs): Fragment => tx`
+  (${clock.now} + ${ms}::float8 * interval '1 millisecond')`;
 
 /** What a claim answers of a batch `b`. The devices as JSON: the driver reads an array letter by letter. */
 export const claimedColumns = (tx: Tx): Fragment => tx`
@@ -62,19 +66,34 @@ export async function claimNextBatch(
       ) one LIMIT 1
     )
     UPDATE batches b SET state = 'claimed', claim_id = ${claimId}, claims = least(b.claims + 1, 1000),
-      available_at = ${clock.now} + ${leaseMs}::float8 * interval '1 millisecond'
+      available_at = ${leaseEnd(sql, clock)}
     FROM taken WHERE b.id = taken.id
     RETURNING ${claimedColumns(sql)}`;
   return batch;
 }
 
-/** Keeps leases; returns the claims that still hold. One that is missing has been taken over. */
-export async function renewClaims(sql: Sql, clock: Clock, claimIds: readonly Uuid[]): Promise<Set<Uuid>> {
+/**
+ * Keeps leases. Answers the claims that still hold, and whether each is renewed: not where a row of it is locked at this moment, most likely
+ * by its own flush, which renews it too and which nobody waits for here. One that is missing has been taken over.
+ */
+export async function renewClaims(
+  sql: Sql,
+  clock: Clock,
+  claimIds: readonly Uuid[],
+): Promise<ReadonlyMap<Uuid, boolean>> {
   // The partial index on claims keeps this independent of how many batches there are.
-  const rows = await sql<{ claimId: Uuid }[]>`
-    UPDATE batches SET available_at = ${clock.now} + ${leaseMs}::float8 * interval '1 millisecond'
-    WHERE claim_id = ANY(${claimIds as Uuid[]}::uuid[]) AND state = 'claimed' RETURNING claim_id`;
-  return new Set(rows.map((row) => row.claimId));
+  const isHeld = sql`claim_id = ANY(${claimIds as Uuid[]}::uuid[]) AND state = 'claimed'`;
+  const rows = await sql<{ claimId: Uuid; isRenewed: boolean }[]>`
+    WITH held AS (
+      SELECT id, claim_id FROM batches WHERE ${isHeld}
+    ), free AS (
+      SELECT id FROM batches WHERE ${isHeld} FOR NO KEY UPDATE SKIP LOCKED
+    ), renewed AS (
+      UPDATE batches b SET available_at = greatest(b.available_at, ${leaseEnd(sql, clock)})
+      FROM free WHERE b.id = free.id RETURNING b.id
+    )
+    SELECT claim_id, bool_and(renewed.id IS NOT NULL) AS is_renewed FROM held LEFT JOIN renewed USING (id) GROUP BY claim_id`;
+  return new Map(rows.map((row) => [row.claimId, row.isRenewed]));
 }
 
 /**
@@ -103,27 +122,34 @@ export async function lockClaimedBatch(tx: Tx, batch: ClaimedBatch): Promise<boo
   return rows.length === 1;
 }
 
+export interface BatchAdvance {
+  readonly isDone: boolean;
+  readonly isRenewed: boolean;
+}
+
 /**
- * The fence and the progress of a flush: whether the batch is done with it. Undefined when the claim was lost, and then nothing may be
- * written.
+ * The fence and the progress of a flush, which renews the lease where that is due: whether the batch is done with it, and whether it is
+ * renewed. Undefined when the claim was lost, and then nothing may be written.
  */
 export async function advanceBatch(
   tx: Tx,
   clock: Clock,
   batch: ClaimedBatch,
   counts: { sent: number; failed: number; skipped: number },
-): Promise<{ readonly isDone: boolean } | undefined> {
+): Promise<BatchAdvance | undefined> {
   // Done exactly when every delivery is final. A finished batch frees its array: the rows say it all.
   const isDone = tx`b.sent + b.failed + b.skipped + ${counts.sent + counts.failed + counts.skipped}::int = b.size`;
-  const [row] = await tx<{ isDone: boolean }[]>`
+  const isAging = tx`b.available_at < ${leaseEnd(tx, clock, leaseMs - flushRenewsAfterMs)}`;
+  const [row] = await tx<BatchAdvance[]>`
     UPDATE batches b SET
+      available_at = CASE WHEN ${isAging} THEN ${leaseEnd(tx, clock)} ELSE b.available_at END,
       sent = b.sent + ${counts.sent}, failed = b.failed + ${counts.failed}, skipped = b.skipped + ${counts.skipped},
       state = CASE WHEN ${isDone} THEN 'done' ELSE b.state END,
       claim_id = CASE WHEN ${isDone} THEN NULL ELSE b.claim_id END,
       finished_at = CASE WHEN ${isDone} THEN ${clock.now} END,
       device_ids = CASE WHEN ${isDone} THEN '{}' ELSE b.device_ids END
     WHERE b.id = ${batch.id} AND b.claim_id = ${batch.claimId} AND b.state = 'claimed'
-    RETURNING b.state = 'done' AS is_done`;
+    RETURNING b.state = 'done' AS is_done, b.available_at = ${leaseEnd(tx, clock)} AS is_renewed`;
   return row;
 }
 

@@ -131,7 +131,7 @@ async function commitRepeatedly(
 ): Promise<boolean> {
   for (let attempt = 1; ; attempt++) {
     try {
-      const isCommitted = await commit(deps, batch, items, attempt > 1);
+      const isCommitted = await commit(deps, batch, lease, items, attempt > 1);
       if (isCommitted) await failpoint('outcomes.after_commit');
       return isCommitted;
     } catch (error) {
@@ -151,10 +151,13 @@ async function commitRepeatedly(
 async function commit(
   deps: RecorderDeps,
   batch: ClaimedBatch,
+  lease: Lease,
   given: readonly OutcomeItem[],
   isRepeat: boolean,
 ): Promise<boolean> {
   const { sql, clock, ledger, noteOutcomes } = deps;
+  const begunAtMs = clock.steadyMs();
+  let isRenewed = false;
   let advance: MessageAdvance | undefined;
   const isCommitted = await transaction<boolean>(sql, async (tx, rollback, atEnd) => {
     // On a repeat the fence comes first: it waits for the commit before, whose answer was lost, and then sees what it wrote.
@@ -164,6 +167,7 @@ async function commit(
     for (const item of items) if (item.final) counts[item.final]++;
     const progress = await advanceBatch(tx, clock, batch, counts);
     if (!progress) return rollback(false);
+    isRenewed = progress.isRenewed;
     if (items.length === 0) return true;
     await writeDeliveries(tx, batch.id, items);
     const marked = await applyEarlyReceipts(deps, tx, batch, items);
@@ -177,6 +181,7 @@ async function commit(
     atEnd(advance.statements);
     return true;
   });
+  if (isCommitted && isRenewed) lease.noteRenewed(begunAtMs);
   // On a repeat also what the commit before had written, whose answer was lost.
   if (isCommitted) noteOutcomes(countOutcomes(given), (await advance?.hasEnded()) ?? false);
   return isCommitted;

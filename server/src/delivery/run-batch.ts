@@ -25,17 +25,17 @@ export interface RunDeps extends RecorderDeps, PushAllDeps {
 export type BatchEnd = { readonly kind: 'done' | 'lost' } | { readonly kind: 'waiting'; readonly dueAtMs: number };
 
 /**
- * `claimedAt`: `performance.now()` before the claim was asked for. `isStopping` is asked before every push: a stop finishes what
+ * `claimedAtMs`: `clock.steadyMs` before the claim was asked for. `isStopping` is asked before every push: a stop finishes what
  * is on the wire and hands the rest back (R-05).
  */
 export async function runBatch(
   deps: RunDeps,
   batch: ClaimedBatch,
-  claimedAt: number,
+  claimedAtMs: number,
   isStopping: () => boolean,
 ): Promise<BatchEnd> {
   const startedAt = performance.now();
-  const lease = deps.leases.hold(batch.claimId, claimedAt);
+  const lease = deps.leases.hold(batch.claimId, claimedAtMs);
   const recorder = createRecorder(deps, batch, lease);
   const watch = deps.watches.watch(batch);
   let end: BatchEnd | undefined;
@@ -45,6 +45,7 @@ export async function runBatch(
       batch,
       recorder,
       watch,
+      lease,
       isStopping: () => isStopping() || deps.isPaused() || !lease.isHeld(),
     };
     const nextAtMs = await workBatch(deps, work);

@@ -85,13 +85,13 @@ function startBatchLoop(deps: RunDeps, { name, turnsMax, mayHave, shareOf, claim
   let devices = 0;
   let isStopping = false;
 
-  const turn = async (batch: ClaimedBatch, claimedAt: number): Promise<void> => {
+  const turn = async (batch: ClaimedBatch, claimedAtMs: number): Promise<void> => {
     const share = shareOf(batch);
     shares.set(share, (shares.get(share) ?? 0) + 1);
     turns++;
     devices += batch.deviceIds.length;
     try {
-      const end = await runBatch(deps, batch, claimedAt, () => isStopping);
+      const end = await runBatch(deps, batch, claimedAtMs, () => isStopping);
       if (end.kind === 'waiting') wakeAt(end.dueAtMs);
     } finally {
       turns--;
@@ -113,11 +113,11 @@ function startBatchLoop(deps: RunDeps, { name, turnsMax, mayHave, shareOf, claim
     log: deps.log,
     isPaused: () => devices >= devicesMax || deps.isPaused(),
     async claim() {
-      const claimedAt = performance.now();
+      const claimedAtMs = deps.clock.steadyMs();
       const free = turnsMax - turns;
       const full = [...shares].filter(([, held]) => !mayHave(held, free)).map(([share]) => share);
       const batch = await claim(full, [...shares.keys()]);
-      return batch && (() => turn(batch, claimedAt));
+      return batch && (() => turn(batch, claimedAtMs));
     },
   });
   return {

@@ -29,8 +29,8 @@ import { ownDevicesMax, startMessage } from './start-message.ts';
 
 export interface OwnClaim {
   readonly id: Uuid;
-  /** `performance.now()` before it was asked for. */
-  readonly claimedAt: number;
+  /** `clock.steadyMs` before its transaction began, whose beginning is when its lease begins. */
+  readonly claimedAtMs: number;
 }
 
 export interface Accepted {
@@ -133,15 +133,19 @@ const fewIds = 1000;
 // What is only stored is short work, and so is a message to a few; whom another one reaches may take long to find out. Of the
 // connections for that an app leaves some to others, however much it sends (R-62).
 function inPool<Result>(
-  { txSql, workSql, audienceSlots }: AcceptDeps,
+  { txSql, workSql, audienceSlots, clock }: AcceptDeps,
   appId: Uuid,
   { send_at: sendAt, exclude_segment_id: excluded, audience }: MessageRequest,
-  work: Parameters<typeof transaction<Result>>[1],
+  work: (tx: Tx, rollback: (result: Result) => never, begunAtMs: number) => Promise<Result>,
 ): Promise<Result> {
+  const begin = (sql: Sql): Promise<Result> => {
+    const begunAtMs = clock.steadyMs();
+    return transaction<Result>(sql, (tx, rollback) => work(tx, rollback, begunAtMs));
+  };
   const ids =
     'device_ids' in audience ? audience.device_ids : 'external_ids' in audience ? audience.external_ids : null;
-  if (sendAt || (ids !== null && ids.length <= fewIds && !excluded)) return transaction(txSql, work);
-  return withSlot(audienceSlots, appId, () => transaction(workSql, work));
+  if (sendAt || (ids !== null && ids.length <= fewIds && !excluded)) return begin(txSql);
+  return withSlot(audienceSlots, appId, () => begin(workSql));
 }
 
 /** Stores a message and what it needs, in one transaction. `busy` and `taken`: somebody else has its key. */
@@ -159,7 +163,7 @@ async function store(
     const due = await countDueDeliveries(deps, caller.appId, request, deps.clock.nowMs());
     refuseLowRate(perSecond, due, windowMsOf(request));
   }
-  return inPool<Accepted | 'busy' | 'taken'>(deps, caller.appId, request, async (tx, rollback) => {
+  return inPool<Accepted | 'busy' | 'taken'>(deps, caller.appId, request, async (tx, rollback, begunAtMs) => {
     if (idempotencyKey !== null && !(await tryLockIdempotencyKey(tx, caller.appId, idempotencyKey)))
       return rollback('busy');
     const message: NewMessage = {
@@ -179,7 +183,7 @@ async function store(
     };
     const accepted =
       sendAt === null
-        ? await sendNow({ tx, ...deps }, plan, request, message)
+        ? await sendNow({ tx, ...deps }, plan, request, message, begunAtMs)
         : await sendLater({ tx, ...deps }, plan, { ...request, send_at: sendAt }, message);
     if (!accepted) return rollback('taken');
     await failpoint('message.before_commit');
@@ -193,9 +197,10 @@ async function sendNow(
   plan: Plan,
   request: MessageRequest,
   message: NewMessage,
+  begunAtMs: number,
 ): Promise<Accepted | undefined> {
   const { appId, id, perSecond } = message;
-  const claim: OwnClaim = { id: mintUuid(clock.nowMs()), claimedAt: performance.now() };
+  const claim: OwnClaim = { id: mintUuid(clock.nowMs()), claimedAtMs: begunAtMs };
   const windowMs = windowMsOf(request);
   if (!(await insertSendingMessage(tx, clock, message, windowMs))) return undefined;
   const own = isPaused() ? null : { claimId: claim.id, devicesMax: ownDevicesMax };

@@ -88,7 +88,7 @@ export async function awaitReport(
 async function workOwnBatches(deps: AwaitDeps, messageId: Uuid, claim: OwnClaim): Promise<void> {
   try {
     for (const batch of await listOwnBatches(deps.run.sql, messageId, claim.id)) {
-      await runBatch(deps.run, batch, claim.claimedAt, deps.isStopping);
+      await runBatch(deps.run, batch, claim.claimedAtMs, deps.isStopping);
     }
   } catch (error) {
     deps.run.log.error({ err: error, message_id: messageId }, 'a batch failed in the process that accepted it');

@@ -166,7 +166,7 @@ describe('a flush', () => {
     t.push.scriptAll((request, response, count) => void held.push(() => accept(request, response, count)));
     // As many at any time: here nobody earns more.
     const slots = createFairSlots({ slotsMax: 400, perFree: 1 });
-    const running = runBatch({ ...t.service.run, slots }, await claim(t), performance.now(), () => false);
+    const running = runBatch({ ...t.service.run, slots }, await claim(t), t.clock.steadyMs(), () => false);
     await t.push.waitForCount(200);
     const written = createGate();
     const locked = createGate();
@@ -191,7 +191,7 @@ describe('a flush', () => {
 
   async function recordTwenty(t: Bundle, batch: ClaimedBatch, sql: Sql, meanwhile: () => Promise<void>) {
     const { run } = t.service;
-    const lease = run.leases.hold(batch.claimId, performance.now());
+    const lease = run.leases.hold(batch.claimId, t.clock.steadyMs());
     const recorder = createRecorder({ ...run, sql }, batch, lease);
     for (const target of await listTargets(t.sql, batch.appId, batch.deviceIds.slice(0, 20), [])) {
       await recorder.add(target, 'webpush', [], { kind: 'failed', code: 'payload_too_large', credentialId: 1 });
@@ -217,7 +217,7 @@ describe('a flush', () => {
     const sql = withFirstBegin(run.sql, () =>
       Promise.reject(Object.assign(new Error('down'), { code: 'ECONNREFUSED' })),
     );
-    const lease = run.leases.hold(batch.claimId, performance.now());
+    const lease = run.leases.hold(batch.claimId, t.clock.steadyMs());
     const recorder = createRecorder({ ...run, sql }, batch, lease);
     for (const target of await listTargets(t.sql, batch.appId, [deviceId], [])) {
       await recorder.add(target, 'webpush', [retryOf(t)], { kind: 'failed', code: 'expired', credentialId: 1 });
@@ -238,7 +238,7 @@ describe('R-18 a batch whose outcomes the database refuses for good', () => {
     await queue(t);
     // Counted before, as a count gone wrong leaves it: with all of the batch it would be more than there are.
     await t.sql`UPDATE batches SET sent = 10`;
-    expect(await runBatch(t.service.run, await claim(t), performance.now(), () => false)).toMatchObject({
+    expect(await runBatch(t.service.run, await claim(t), t.clock.steadyMs(), () => false)).toMatchObject({
       kind: 'lost',
     });
     expect(await t.sql`SELECT state, claims FROM batches`).toMatchObject([{ state: 'claimed', claims: 1 }]);
@@ -381,7 +381,7 @@ describe('when the database goes away', () => {
     const id = await queue(t, 300);
     const blip = (() => Promise.reject(lostAnswer())) as unknown as Sql;
     const run = { ...t.service.run, forms: createAnswerForms({ sql: blip }) };
-    expect(await runBatch(run, await claim(t), performance.now(), () => false)).toMatchObject({ kind: 'done' });
+    expect(await runBatch(run, await claim(t), t.clock.steadyMs(), () => false)).toMatchObject({ kind: 'done' });
     expect(t.push.requests).toHaveLength(300);
     expect(new Set(t.push.requests.map(({ token }) => token)).size).toBe(300);
     expect((await t.server.get(`/v1/messages/${id}`)).body).toMatchObject({ status: 'sent', report: { sent: 300 } });

@@ -115,9 +115,9 @@ describe('a provider that asks for a slow start', () => {
       isWaiting();
       return hourMs;
     });
-    const running = runBatch(deps, slow, performance.now(), () => isStopping);
+    const running = runBatch(deps, slow, t.clock.steadyMs(), () => isStopping);
     await waits;
-    expect(await runBatch(deps, quick, performance.now(), () => false)).toMatchObject({ kind: 'done' });
+    expect(await runBatch(deps, quick, t.clock.steadyMs(), () => false)).toMatchObject({ kind: 'done' });
     isStopping = true;
     expect(await running).toMatchObject({ kind: 'waiting' });
     const [row] = await t.sql`SELECT state, sent, claims FROM batches WHERE id = ${slow.id}`;

@@ -104,7 +104,7 @@ describe('a message with per_second', () => {
     await queue(t, 60, 1);
     const batch = await claim(t);
     if (!batch) throw new Error('nothing claimed');
-    const end = await runBatch(t.service.run, batch, performance.now(), () => false);
+    const end = await runBatch(t.service.run, batch, t.clock.steadyMs(), () => false);
     expect(end).toMatchObject({ kind: 'waiting' });
     const [row] =
       await t.sql`SELECT state, sent, claims, available_at > ${t.clock.now} AS is_later FROM batches WHERE id = ${batch.id}`;

@@ -34,7 +34,7 @@ async function turn(isKilled: boolean): Promise<boolean> {
   const batch = await claimNextBatch(t.sql, t.clock, firstApp, mintUuid());
   if (!batch) return false;
   const sql = isKilled ? readOnly(run.sql) : run.sql;
-  await runBatch({ ...run, sql, random: () => 0 }, batch, performance.now(), () => false);
+  await runBatch({ ...run, sql, random: () => 0 }, batch, t.clock.steadyMs(), () => false);
   return true;
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { leaseMs } from '../../src/delivery/batch.ts';
+import type { Leases } from '../../src/delivery/leases.ts';
 import { advanceBatch, claimNextBatch, handBackBatch, renewClaims } from '../../src/delivery/queries.ts';
 import { runBatch } from '../../src/delivery/run-batch.ts';
 import { transaction } from '../../src/platform/db.ts';
@@ -56,7 +57,7 @@ describe('claims', () => {
     const held = await claim(t);
     expect(await claim(t)).toBeUndefined();
     t.clock.advance(leaseMs - 1000);
-    expect(await renewClaims(t.sql, t.clock, [held?.claimId ?? ''])).toEqual(new Set([held?.claimId]));
+    expect(await renewClaims(t.sql, t.clock, [held?.claimId ?? ''])).toEqual(new Map([[held?.claimId, true]]));
     t.clock.advance(leaseMs - 1000);
     expect(await claim(t)).toBeUndefined();
     t.clock.advance(2000);
@@ -92,7 +93,7 @@ describe('claims', () => {
     t.clock.advance(leaseMs + 1);
     const current = await claim(t);
     if (!stale || !current) throw new Error('nothing claimed');
-    expect(await renewClaims(t.sql, t.clock, [stale.claimId])).toEqual(new Set());
+    expect(await renewClaims(t.sql, t.clock, [stale.claimId])).toEqual(new Map());
     expect(await handBackBatch(t.sql, stale, new Date())).toBe(false);
     const counts = { sent: 5, failed: 0, skipped: 0 };
     expect(await transaction(t.sql, (tx) => advanceBatch(tx, t.clock, stale, counts))).toBeUndefined();
@@ -132,13 +133,13 @@ describe('the send worker', () => {
     const { run } = t.service;
     const stale = await claim(t);
     if (!stale) throw new Error('nothing claimed');
-    const asleep = runBatch(run, stale, performance.now(), () => false);
+    const asleep = runBatch(run, stale, t.clock.steadyMs(), () => false);
     await t.push.waitForCount(60);
     t.clock.advance(leaseMs + 1);
     const current = await claim(t);
     if (!current) throw new Error('nothing claimed');
     t.push.scriptAll(undefined);
-    expect(await runBatch(run, current, performance.now(), () => false)).toMatchObject({ kind: 'done' });
+    expect(await runBatch(run, current, t.clock.steadyMs(), () => false)).toMatchObject({ kind: 'done' });
     const read = async () => [
       (await t.server.get(`/v1/messages/${id}`)).body,
       (await t.server.get(`/v1/messages/${id}/deliveries?limit=500`)).body.data,
@@ -157,7 +158,11 @@ describe('the send worker', () => {
     const batch = await claim(t);
     if (!batch) throw new Error('nothing claimed');
     let isHeld = true;
-    const leases = { ...t.service.run.leases, hold: () => ({ isHeld: () => isHeld, release: () => undefined }) };
+    const { leases: real } = t.service.run;
+    const leases: Leases = {
+      ...real,
+      hold: (...claimed) => ({ ...real.hold(...claimed), isHeld: () => isHeld, mayPush: () => isHeld }),
+    };
     let prepared = 0;
     let wake = (): void => undefined;
     const woken = new Promise<void>((resolve) => {
@@ -172,7 +177,7 @@ describe('the send worker', () => {
       });
       onTestFinished(disarm);
     });
-    const running = runBatch({ ...t.service.run, leases }, batch, performance.now(), () => false);
+    const running = runBatch({ ...t.service.run, leases }, batch, t.clock.steadyMs(), () => false);
     await asleep;
     await t.push.waitForCount(10);
     isHeld = false;

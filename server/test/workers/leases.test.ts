@@ -1,0 +1,254 @@
+// How long a process may go on with a batch: a lease is kept whatever else the process has to do, and where it cannot be kept, no push
+// is under way any more when another may make it. Time passes by the test's clock for the database and for the process alike.
+import { afterEach, describe, expect, it } from 'vitest';
+import { type ClaimedBatch, leaseMs, pushWithinMs, renewEveryMs } from '../../src/delivery/batch.ts';
+import { claimNextBatch, renewClaims } from '../../src/delivery/queries.ts';
+import { runBatch } from '../../src/delivery/run-batch.ts';
+import { armFailpoints, type Failpoint } from '../../src/platform/failpoint.ts';
+import { mintUuid, nilUuid } from '../../src/platform/ids.ts';
+import { whenDone } from '../database.ts';
+import { accept } from '../push-service.ts';
+import { type Bundle, setup } from '../setup.ts';
+
+const content = { title: 'Are you still there?' };
+const never = 600_000;
+/** More than the accepting process works itself. */
+const devices = 60;
+
+afterEach(() => armFailpoints(() => undefined)());
+
+/** No limit of the database's ends what is held here: only what is under test does. */
+const setUp = () =>
+  setup({
+    workers: false,
+    environment: { SEND_WAIT_MS: '0' },
+    databaseLimits: { silenceMs: never, shortMs: never },
+  });
+
+const send = async (t: Bundle): Promise<string> =>
+  (await t.server.post('/v1/messages', { audience: { all: true }, content })).body.id;
+
+async function claim(t: Bundle): Promise<ClaimedBatch | undefined> {
+  return claimNextBatch(t.sql, t.clock, nilUuid, mintUuid(t.clock.nowMs()));
+}
+
+async function claimOne(t: Bundle): Promise<ClaimedBatch> {
+  const batch = await claim(t);
+  if (!batch) throw new Error('nothing to claim');
+  return batch;
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+/** Whoever comes to this place waits there until it is let go. */
+function holdAt(name: Failpoint, countMax = Number.POSITIVE_INFINITY): { readonly held: Promise<void>; letGo(): void } {
+  let letGo: () => void = () => undefined;
+  const isLetGo = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  let holds: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => {
+    holds = resolve;
+  });
+  let passed = 0;
+  armFailpoints((each) => {
+    if (each !== name || ++passed > countMax) return undefined;
+    holds();
+    return isLetGo;
+  });
+  whenDone(async () => letGo());
+  return { held, letGo: () => letGo() };
+}
+
+/** Holds a batch's row, as anybody may for a moment. */
+async function lockRow(t: Bundle, batch: ClaimedBatch): Promise<{ letGo(): Promise<void> }> {
+  let letGo: () => void = () => undefined;
+  const isLetGo = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  whenDone(async () => letGo());
+  let holds: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => {
+    holds = resolve;
+  });
+  const locking = t.sql.begin(async (tx) => {
+    await tx`SELECT 1 FROM batches WHERE id = ${batch.id} FOR UPDATE`;
+    holds();
+    await isLetGo;
+  });
+  await held;
+  return {
+    async letGo() {
+      letGo();
+      await locking;
+    },
+  };
+}
+
+/** Resolves when a statement of this database has waited for a lock for so long, by the database's clock. */
+const untilWaitedFor = (t: Bundle, ms: number): Promise<void> =>
+  until(async () => {
+    const waiting = await t.sql`
+      SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+        AND clock_timestamp() - query_start > ${ms}::int * interval '1 millisecond'`;
+    return waiting.length > 0;
+  });
+
+describe('R-03 a lease', () => {
+  it('is renewed by every flush that finds it two seconds old: it needs nothing else', async () => {
+    const t = await setUp();
+    await t.registerMany(devices);
+    await send(t);
+    const batch = await claimOne(t);
+    for (let flush = 0; flush < 3; flush++) {
+      t.clock.advance(leaseMs - 1000);
+      await t.recordSent(batch, batch.deviceIds.slice(flush * 10, (flush + 1) * 10));
+    }
+    t.clock.advance(leaseMs - 1000);
+    expect(await claim(t)).toBeUndefined();
+    t.clock.advance(2000);
+    expect(await claim(t)).toMatchObject({ id: batch.id, claims: 2 });
+  });
+
+  it('is renewed while the row of another is held, which nobody waits for', async () => {
+    const t = await setUp();
+    await t.registerMany(devices);
+    await send(t);
+    await send(t);
+    const [held, free] = [await claimOne(t), await claimOne(t)];
+    const claimIds = [held.claimId, free.claimId];
+    const lock = await lockRow(t, held);
+    t.clock.advance(leaseMs - 1000);
+    expect(await renewClaims(t.sql, t.clock, claimIds)).toEqual(
+      new Map([
+        [held.claimId, false],
+        [free.claimId, true],
+      ]),
+    );
+    await lock.letGo();
+    t.clock.advance(2000);
+    // The one that was held has run out meanwhile.
+    expect(await claim(t)).toMatchObject({ id: held.id, claims: 2 });
+    expect(await claim(t)).toBeUndefined();
+    expect(await renewClaims(t.sql, t.clock, claimIds)).toEqual(new Map([[free.claimId, true]]));
+  });
+
+  it('is never made shorter by a renewal that comes late', async () => {
+    const t = await setUp();
+    await t.registerMany(devices);
+    await send(t);
+    const { claimId } = await claimOne(t);
+    t.clock.advance(-1000);
+    expect(await renewClaims(t.sql, t.clock, [claimId])).toEqual(new Map([[claimId, true]]));
+    t.clock.advance(leaseMs);
+    expect(await claim(t)).toBeUndefined();
+  });
+
+  it('of one batch is renewed while a flush of another takes as long as it will', async () => {
+    const t = await setUp();
+    await t.registerMany(devices);
+    await send(t);
+    await send(t);
+    // Of one message's pushes one is answered, so that it has something to write; of the other's, none.
+    const open: (() => void)[] = [];
+    t.push.scriptAll((request, response, count) => {
+      const answer = (): void => accept(request, response, count);
+      if (t.push.requests.length === 1) answer();
+      else open.push(answer);
+    });
+    const flush = holdAt('outcomes.before_commit', 1);
+    const workers = t.service.startWorkers();
+    await flush.held;
+    await t.push.waitForCount(2 * devices);
+    t.clock.advance(renewEveryMs + 1000);
+    const isRenewed = async (): Promise<boolean> => {
+      const renewed = await t.sql`
+        SELECT 1 FROM batches WHERE available_at > ${t.clock.now} + ${leaseMs - renewEveryMs}::float8 * interval '1 millisecond'`;
+      return renewed.length === 1;
+    };
+    await until(isRenewed);
+
+    t.push.scriptAll(undefined);
+    flush.letGo();
+    for (const answer of open) answer();
+    await workers.idle();
+    expect(await t.sql`SELECT 1 FROM messages WHERE status = 'sent'`).toHaveLength(2);
+    expect(t.push.requests).toHaveLength(2 * devices);
+  });
+});
+
+describe('R-02 R-04 a process whose lease is not renewed', () => {
+  it('begins no push in the second half of it, and goes on once it is', async () => {
+    const t = await setUp();
+    const many = 300;
+    await t.registerMany(many);
+    const id = await send(t);
+    const batch = await claimOne(t);
+    const open: (() => void)[] = [];
+    t.push.scriptAll((request, response, count) => void open.push(() => accept(request, response, count)));
+    const running = runBatch(t.service.run, batch, t.clock.steadyMs(), () => false);
+    // As many as an app may have under way before any is answered; the others wait for their turn.
+    const first = 200;
+    await t.push.waitForCount(first);
+    const renewal = holdAt('lease.before_renew');
+    const lock = await lockRow(t, batch);
+    t.clock.advance(pushWithinMs);
+    await renewal.held;
+    t.push.scriptAll(undefined);
+    for (const answer of open) answer();
+    // Their flush waits for the row: had the others gone out, they would be here by now.
+    await untilWaitedFor(t, 300);
+    expect(t.push.requests).toHaveLength(first);
+
+    // The flush is a renewal.
+    await lock.letGo();
+    expect(await running).toEqual({ kind: 'done' });
+    expect(t.push.requests).toHaveLength(many);
+    expect((await t.server.get(`/v1/messages/${id}`)).body).toMatchObject({ status: 'sent', report: { sent: many } });
+  });
+
+  it('makes none of the pushes that it had under way wait for a connection until another may make them', async () => {
+    const t = await setUp();
+    await t.registerMany(devices);
+    const id = await send(t);
+    const batch = await claimOne(t);
+    const prepared = 10;
+    let passed = 0;
+    let letGo: () => void = () => undefined;
+    const isLetGo = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    whenDone(async () => letGo());
+    let stand: () => void = () => undefined;
+    const allStand = new Promise<void>((resolve) => {
+      stand = resolve;
+    });
+    // Some are made; the others stand right before they go out, and renewals do not come.
+    armFailpoints((name) => {
+      if (name === 'lease.before_renew') return isLetGo;
+      if (name !== 'push.before_write' || ++passed <= prepared) return undefined;
+      if (passed === devices) stand();
+      return isLetGo;
+    });
+    const running = runBatch(t.service.run, batch, t.clock.steadyMs(), () => false);
+    await allStand;
+    await until(async () => (await t.sql`SELECT 1 FROM deliveries`).length === prepared);
+    t.clock.advance(pushWithinMs);
+    letGo();
+    // Given back in order: nobody has lost it, and nothing of it is to be repeated.
+    expect(await running).toMatchObject({ kind: 'waiting' });
+    expect(t.push.requests).toHaveLength(prepared);
+    expect(await t.sql`SELECT state, claims, sent FROM batches`).toMatchObject([
+      { state: 'waiting', claims: 0, sent: prepared },
+    ]);
+    armFailpoints(() => undefined);
+    await t.service.startWorkers().idle();
+    expect(t.push.requests).toHaveLength(devices);
+    expect((await t.server.get(`/v1/messages/${id}`)).body).toMatchObject({
+      status: 'sent',
+      report: { sent: devices },
+    });
+  });
+});
