@@ -17,7 +17,7 @@ import {
 export interface CollectPlan {
   readonly directory: string;
   readonly sql: Sql;
-  readonly app: MixedApp;
+  readonly apps: readonly MixedApp[];
   readonly apiUrl: string;
   readonly facts: Pick<RunFacts, 'windowMs' | 'providerMs' | 'requested'>;
 }
@@ -29,15 +29,17 @@ export async function collect(plan: CollectPlan): Promise<void> {
   await collectFacts(plan);
 }
 
-async function collectMessages({ directory, apiUrl, app }: CollectPlan): Promise<void> {
+async function collectMessages({ directory, apiUrl, apps }: CollectPlan): Promise<void> {
   const lines = writeLines<MessageLine>(directory, fileNames.messages);
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const page: { data: MessageLine[]; next_cursor: string | null } = await get(
-      `${apiUrl}/v1/messages?limit=200${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
-      app.serverKey,
-    );
-    for (const { id, title, status, report } of page.data) await lines.write({ id, title, status, report });
-    cursor = page.next_cursor;
+  for (const { serverKey } of apps) {
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const page: { data: MessageLine[]; next_cursor: string | null } = await get(
+        `${apiUrl}/v1/messages?limit=200${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+        serverKey,
+      );
+      for (const { id, title, status, report } of page.data) await lines.write({ id, title, status, report });
+      cursor = page.next_cursor;
+    }
   }
   await lines.close();
 }
@@ -75,11 +77,11 @@ async function collectOutbox({ directory, sql }: CollectPlan): Promise<void> {
   await lines.close();
 }
 
-async function collectFacts({ directory, sql, app, facts }: CollectPlan): Promise<void> {
+async function collectFacts({ directory, sql, apps, facts }: CollectPlan): Promise<void> {
   const lines = writeLines<RunFacts>(directory, fileNames.facts);
-  const appId = decodeId('app', app.id) ?? '';
+  const appIds = apps.map(({ id }) => decodeId('app', id) ?? '');
   const [row] = await sql<Pick<RunFacts, 'quotaUsed' | 'batchesClaimed' | 'batchesWaiting' | 'timedOut'>[]>`
-    SELECT (SELECT coalesce(sum(used), 0)::float8 FROM usage WHERE app_id = ${appId}) AS quota_used,
+    SELECT (SELECT coalesce(sum(used), 0)::float8 FROM usage WHERE app_id = ANY(${appIds}::uuid[])) AS quota_used,
       (SELECT count(*)::int FROM deliveries WHERE timeline::text LIKE '%"error_code":"timeout"%') AS timed_out,
       count(*) FILTER (WHERE state = 'claimed')::int AS batches_claimed,
       count(*) FILTER (WHERE state = 'waiting')::int AS batches_waiting

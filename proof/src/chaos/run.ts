@@ -18,7 +18,7 @@ import { type RunDatabase, startRunDatabase } from '../rig/run-database.ts';
 import { type SandboxProcess, startSandboxProcess } from '../rig/sandbox-process.ts';
 import type { Verdict } from './check-history.ts';
 import { collect } from './collect.ts';
-import { type DeviceLine, fileNames, writeLines } from './history-files.ts';
+import { type DeviceLine, fileNames, type LineWriter, writeLines } from './history-files.ts';
 import { type Nodes, startNodes } from './nodes.ts';
 import { type Sender, startSending } from './send-messages.ts';
 import { watchClaims } from './watch-claims.ts';
@@ -32,6 +32,8 @@ export interface RunPlan {
   readonly faults: 'some' | 'none';
   /** Nodes reach the database by way of a proxy. */
   readonly isProxied?: boolean;
+  /** An app of its own beside the one that is busy, with so many devices, for messages that show whether the service is back. */
+  readonly probeDevices?: number;
   /** What is done while messages are sent. */
   readonly trouble: (stage: Stage) => Promise<void>;
 }
@@ -44,6 +46,8 @@ export interface Stage {
   /** Before the database, where the plan asks for it. */
   readonly proxy: FaultProxy | undefined;
   readonly app: MixedApp;
+  /** The app for probes, where the plan asks for it. */
+  readonly probe: MixedApp | undefined;
   readonly apiUrl: string;
 }
 
@@ -67,8 +71,13 @@ export async function runChaos(workbench: Workbench, plan: RunPlan): Promise<Ver
     environment: { ...database.environment, ...sandbox.environment, PORT: String(port), SEND_WAIT_MS: '2000' },
   };
   const app = await makeMixedApp(place, sandbox, 'Chaos');
-  await addHoldingWebhook(database, app);
-  const devices = await makeDevices(database, app, sandbox, directory, plan);
+  const probe = plan.probeDevices === undefined ? undefined : await makeMixedApp(place, sandbox, 'Probe');
+  const apps = [app, ...(probe ? [probe] : [])];
+  for (const each of apps) await addHoldingWebhook(database, each);
+  const lines = writeLines<DeviceLine>(directory, fileNames.devices);
+  const devices = await makeDevices(database, app, sandbox, lines, plan);
+  const probeDevices = probe ? await makeProbeDevices(database, probe, sandbox, lines, plan) : [];
+  await lines.close();
   await sandbox.setFaults(plan.faults === 'some' ? [...someFaults, slowness] : [slowness]);
 
   const way = plan.isProxied ? await startDatabaseProxy(database.url) : undefined;
@@ -86,9 +95,10 @@ export async function runChaos(workbench: Workbench, plan: RunPlan): Promise<Ver
     seed,
     random: createRandom(seed ^ 0x5e4d),
     devices,
+    probe: probe && { serverKey: probe.serverKey, devices: probeDevices },
     sql: database.sql,
   });
-  await plan.trouble({ nodes, sender, database, proxy: way?.proxy, app, apiUrl });
+  await plan.trouble({ nodes, sender, database, proxy: way?.proxy, app, probe, apiUrl });
   while (sender.addressed < devices.length) await pause(100);
   await sender.stop();
   progress(`${sender.requested} messages asked for; waiting for quiet`);
@@ -96,7 +106,7 @@ export async function runChaos(workbench: Workbench, plan: RunPlan): Promise<Ver
   await nodes.close();
   await Promise.all([claims.stop(), waits.stop()]);
   const facts = { windowMs, providerMs, requested: sender.requested };
-  await collect({ directory, sql: database.sql, app, apiUrl, facts });
+  await collect({ directory, sql: database.sql, apps, apiUrl, facts });
   await sandbox.stop();
   return check(directory);
 }
@@ -113,11 +123,10 @@ async function makeDevices(
   database: RunDatabase,
   app: MixedApp,
   sandbox: SandboxProcess,
-  directory: string,
+  lines: LineWriter<DeviceLine>,
   { devices: count, seed, faults }: RunPlan,
 ): Promise<MadeDevice[]> {
   const made: MadeDevice[] = [];
-  const lines = writeLines<DeviceLine>(directory, fileNames.devices);
   const gone = faults === 'some' ? Math.floor(count / 100) : 0;
   const share = Math.floor((count - gone) / 3);
   const kinds = [
@@ -134,9 +143,23 @@ async function makeDevices(
       }
     });
   }
-  await lines.close();
   progress(`${made.length} devices`);
   return shuffle(made, createRandom(seed ^ 0xdeca));
+}
+
+async function makeProbeDevices(
+  database: RunDatabase,
+  probe: MixedApp,
+  sandbox: SandboxProcess,
+  lines: LineWriter<DeviceLine>,
+  { probeDevices: count = 0, seed }: RunPlan,
+): Promise<MadeDevice[]> {
+  const made: MadeDevice[] = [];
+  await addDevices(database.sql, probe, sandbox, { count, platform: 'web', seed: `probe ${seed}` }, async (some) => {
+    made.push(...some);
+    for (const { id, token } of some) await lines.write([id, token]);
+  });
+  return made;
 }
 
 function shuffle<Value>(values: Value[], random: Random): Value[] {

@@ -13,7 +13,14 @@ export interface SenderPlan {
   readonly seed: number;
   readonly random: Random;
   readonly devices: readonly MadeDevice[];
+  /** An app that is sent for only when somebody asks for it. */
+  readonly probe: ProbeApp | undefined;
   readonly sql: Sql;
+}
+
+export interface ProbeApp {
+  readonly serverKey: string;
+  readonly devices: readonly MadeDevice[];
 }
 
 export interface Sender {
@@ -21,10 +28,8 @@ export interface Sender {
   readonly requested: number;
   /** How often devices have been in an audience, all together. */
   readonly addressed: number;
-  /** Asks for one message more, now; resolves with its id. */
-  sendOne(devices: number): Promise<string>;
-  /** Asks for one message more, now; resolves with its id. */
-  sendOne(devices: number): Promise<string>;
+  /** Asks for one message to all devices of the probe's app, now; resolves with its id. */
+  sendProbe(): Promise<string>;
   /** Ends once all that was asked for is answered. */
   stop(): Promise<void>;
 }
@@ -52,9 +57,12 @@ export function startSending(plan: SenderPlan): Sender {
     const ids = Array.from({ length: Math.min(size, devices.length) }, (_, index) => {
       return devices[(addressed + index) % devices.length]?.id ?? '';
     });
-    requested++;
     addressed += ids.length;
-    const asking = ask(plan, { number: requested, devices: ids, sendAt }, audiences);
+    return askFor(plan.serverKey, ids, sendAt);
+  };
+  const askFor = (serverKey: string, ids: readonly string[], sendAt?: string): Promise<string> => {
+    requested++;
+    const asking = ask(plan, { serverKey, number: requested, devices: ids, sendAt }, audiences);
     asked.add(asking);
     const done = (): void => void asked.delete(asking);
     asking.then(done, done);
@@ -87,7 +95,14 @@ export function startSending(plan: SenderPlan): Sender {
     get addressed() {
       return addressed;
     },
-    sendOne: (size) => send(size),
+    async sendProbe() {
+      if (!plan.probe) throw new Error('the run has no app for probes');
+      const { serverKey, devices: some } = plan.probe;
+      return askFor(
+        serverKey,
+        some.map(({ id }) => id),
+      );
+    },
     async stop() {
       isStopping = true;
       await sending;
@@ -117,10 +132,17 @@ async function countDue(sql: Sql): Promise<number> {
   return rows[0]?.due ?? Number.POSITIVE_INFINITY;
 }
 
+interface Asked {
+  readonly serverKey: string;
+  readonly number: number;
+  readonly devices: readonly string[];
+  readonly sendAt: string | undefined;
+}
+
 /** Asks until there is an answer: a node that is killed gives none, and its client cannot know what it had done. */
 async function ask(
   plan: SenderPlan,
-  { number, devices, sendAt }: { number: number; devices: readonly string[]; sendAt: string | undefined },
+  { serverKey, number, devices, sendAt }: Asked,
   audiences: LineWriter<AudienceLine>,
 ): Promise<string> {
   const title = `Chaos ${number}`;
@@ -128,7 +150,7 @@ async function ask(
     const response = await fetch(`${plan.apiUrl}/v1/messages`, {
       method: 'POST',
       headers: {
-        authorization: `Bearer ${plan.serverKey}`,
+        authorization: `Bearer ${serverKey}`,
         'content-type': 'application/json',
         'idempotency-key': `chaos-${plan.seed}-${number}`,
       },

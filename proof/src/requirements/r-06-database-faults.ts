@@ -70,7 +70,10 @@ const faults: readonly Fault[] = [
 
 const backWithinMs = 10_000;
 const pollMs = 50;
-/** More than one process works alone: it takes a worker too. */
+/**
+ * More than one process works alone: it takes a worker too. Of an app of its own, which has its turn beside the busy one's (R-62):
+ * the bound is on the service, and not on how much that one still has before it.
+ */
 const probeDevices = 60;
 
 export const requirement: Requirement = {
@@ -83,6 +86,7 @@ export const requirement: Requirement = {
       keepDir: undefined,
       faults: 'none',
       isProxied: true,
+      probeDevices,
       async trouble(stage) {
         for (const fault of faults) {
           const times = isQuick ? fault.times.quick : fault.times.full;
@@ -133,14 +137,15 @@ async function untilDatabaseAnswers({ database }: Stage): Promise<void> {
 }
 
 /** Resolves when the service says that it is ready, and a message that was asked for after that has been sent. */
-async function untilServed({ apiUrl, app, sender }: Stage): Promise<void> {
+async function untilServed({ apiUrl, probe, sender }: Stage): Promise<void> {
+  if (!probe) throw new Error('the run has no app for probes');
   const get = (path: string) =>
     fetch(apiUrl + path, {
-      headers: { authorization: `Bearer ${app.serverKey}` },
+      headers: { authorization: `Bearer ${probe.serverKey}` },
       signal: AbortSignal.timeout(2000),
     }).catch(() => undefined);
   while ((await get('/readyz'))?.status !== 200) await pause(pollMs);
-  const id = await sender.sendOne(probeDevices);
+  const id = await sender.sendProbe();
   for (;;) {
     const message = (await (await get(`/v1/messages/${id}`))?.json().catch(() => undefined)) as
       | { status?: string }
