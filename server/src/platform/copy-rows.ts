@@ -11,7 +11,7 @@ export type CopyValue = string | number | boolean | Date | Buffer | null | objec
  * Bytes in a message to the server, which counts them when it has the whole of one: on a slow way it still sees some come
  * (`stalled.ts`).
  */
-const messageBytesMax = 32_768;
+const messageBytesMax = 65_536;
 
 /** Rows that are encoded before the connection takes them: keeps the texts short that are built. */
 const rowsAtOnce = 500;
