@@ -237,7 +237,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     },
     async recordSent(batch, deviceIds) {
       const { run } = service;
-      const lease = run.leases.hold(batch.claimId, service.clock.steadyMs());
+      const lease = run.leases.hold(batch, service.clock.steadyMs());
       const recorder = createRecorder(run, batch, lease);
       for (const target of await listTargets(run.sql, batch.appId, deviceIds, [])) {
         const provider = {

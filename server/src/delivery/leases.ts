@@ -6,7 +6,7 @@ import type { Sql } from '../platform/db.ts';
 import { failpoint } from '../platform/failpoint.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
-import { leaseMs, pushWithinMs, renewEveryMs } from './batch.ts';
+import { type ClaimedBatch, leaseMs, pushWithinMs, renewEveryMs } from './batch.ts';
 import { renewClaims } from './queries.ts';
 
 export interface Lease {
@@ -21,9 +21,11 @@ export interface Lease {
   release(): void;
 }
 
+type HeldBatch = Pick<ClaimedBatch, 'id' | 'claimId'>;
+
 export interface Leases {
   /** `claimedAtMs`: `clock.steadyMs` before the claim was asked for, which is when the lease may have begun. */
-  hold(claimId: Uuid, claimedAtMs: number): Lease;
+  hold(batch: HeldBatch, claimedAtMs: number): Lease;
   stop(): void;
 }
 
@@ -41,10 +43,12 @@ const restMs = 100;
 
 /** When a claim was last known to be ours, by the clock that nobody sets; undefined: it is another's, or was let go. */
 interface Held {
+  readonly batch: HeldBatch;
   sinceMs: number | undefined;
 }
 
 export function createLeases({ sql, clock, log }: LeasesDeps): Leases {
+  /** By claim, which works one batch at a time. */
   const claims = new Map<Uuid, Held>();
   let isRenewing = false;
 
@@ -56,7 +60,7 @@ export function createLeases({ sql, clock, log }: LeasesDeps): Leases {
   const renew = async (): Promise<void> => {
     const askedAtMs = clock.steadyMs();
     const isDue = ({ sinceMs = askedAtMs }: Held): boolean => askedAtMs - sinceMs > renewEveryMs - lookEveryMs;
-    const due = [...claims].filter(([, held]) => isDue(held));
+    const due = [...claims.values()].filter(isDue);
     if (isRenewing || due.length === 0) return;
     isRenewing = true;
     try {
@@ -64,10 +68,10 @@ export function createLeases({ sql, clock, log }: LeasesDeps): Leases {
       const ours = await renewClaims(
         sql,
         clock,
-        due.map(([claimId]) => claimId),
+        due.map(({ batch }) => batch),
       );
-      for (const [claimId, held] of due) {
-        const isRenewed = ours.get(claimId);
+      for (const held of due) {
+        const isRenewed = ours.get(held.batch.claimId);
         if (isRenewed) noteRenewed(held, askedAtMs);
         else if (isRenewed === undefined) held.sinceMs = undefined;
       }
@@ -80,9 +84,9 @@ export function createLeases({ sql, clock, log }: LeasesDeps): Leases {
   const timer = setInterval(() => void renew(), lookEveryMs);
   timer.unref();
   return {
-    hold(claimId, claimedAtMs) {
-      const held: Held = { sinceMs: claimedAtMs };
-      claims.set(claimId, held);
+    hold(batch, claimedAtMs) {
+      const held: Held = { batch, sinceMs: claimedAtMs };
+      claims.set(batch.claimId, held);
       const isYoungerThan = (ms: number): boolean => held.sinceMs !== undefined && clock.steadyMs() - held.sinceMs < ms;
       return {
         isHeld: () => isYoungerThan(leaseMs),
@@ -91,7 +95,7 @@ export function createLeases({ sql, clock, log }: LeasesDeps): Leases {
         noteRenewed: (askedAtMs) => noteRenewed(held, askedAtMs),
         release() {
           held.sinceMs = undefined;
-          claims.delete(claimId);
+          claims.delete(batch.claimId);
         },
       };
     },

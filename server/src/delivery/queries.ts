@@ -73,16 +73,18 @@ export async function claimNextBatch(
 }
 
 /**
- * Keeps leases. Answers the claims that still hold, and whether each is renewed: not where a row of it is locked at this moment, most likely
- * by its own flush, which renews it too and which nobody waits for here. One that is missing has been taken over.
+ * Keeps leases. Answers the claims that still hold, and whether each is renewed: not where its row is locked at this moment, most likely by
+ * its own flush, which renews it too and which nobody waits for here. One that is missing has been taken over.
  */
 export async function renewClaims(
   sql: Sql,
   clock: Clock,
-  claimIds: readonly Uuid[],
+  batches: readonly Pick<ClaimedBatch, 'id' | 'claimId'>[],
 ): Promise<ReadonlyMap<Uuid, boolean>> {
-  // The partial index on claims keeps this independent of how many batches there are.
-  const isHeld = sql`claim_id = ANY(${claimIds as Uuid[]}::uuid[]) AND state = 'claimed'`;
+  // A claim may hold more batches, which are not worked at this moment: each stands for itself.
+  const isHeld = sql`
+    id = ANY(${batches.map(({ id }) => id)}::uuid[]) AND claim_id = ANY(${batches.map(({ claimId }) => claimId)}::uuid[])
+      AND state = 'claimed'`;
   const rows = await sql<{ claimId: Uuid; isRenewed: boolean }[]>`
     WITH held AS (
       SELECT id, claim_id FROM batches WHERE ${isHeld}
@@ -92,7 +94,7 @@ export async function renewClaims(
       UPDATE batches b SET available_at = greatest(b.available_at, ${leaseEnd(sql, clock)})
       FROM free WHERE b.id = free.id RETURNING b.id
     )
-    SELECT claim_id, bool_and(renewed.id IS NOT NULL) AS is_renewed FROM held LEFT JOIN renewed USING (id) GROUP BY claim_id`;
+    SELECT held.claim_id, renewed.id IS NOT NULL AS is_renewed FROM held LEFT JOIN renewed USING (id)`;
   return new Map(rows.map((row) => [row.claimId, row.isRenewed]));
 }
 

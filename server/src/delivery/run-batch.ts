@@ -35,7 +35,7 @@ export async function runBatch(
   isStopping: () => boolean,
 ): Promise<BatchEnd> {
   const startedAt = performance.now();
-  const lease = deps.leases.hold(batch.claimId, claimedAtMs);
+  const lease = deps.leases.hold(batch, claimedAtMs);
   const recorder = createRecorder(deps, batch, lease);
   const watch = deps.watches.watch(batch);
   let end: BatchEnd | undefined;

@@ -191,7 +191,7 @@ describe('a flush', () => {
 
   async function recordTwenty(t: Bundle, batch: ClaimedBatch, sql: Sql, meanwhile: () => Promise<void>) {
     const { run } = t.service;
-    const lease = run.leases.hold(batch.claimId, t.clock.steadyMs());
+    const lease = run.leases.hold(batch, t.clock.steadyMs());
     const recorder = createRecorder({ ...run, sql }, batch, lease);
     for (const target of await listTargets(t.sql, batch.appId, batch.deviceIds.slice(0, 20), [])) {
       await recorder.add(target, 'webpush', [], { kind: 'failed', code: 'payload_too_large', credentialId: 1 });
@@ -217,7 +217,7 @@ describe('a flush', () => {
     const sql = withFirstBegin(run.sql, () =>
       Promise.reject(Object.assign(new Error('down'), { code: 'ECONNREFUSED' })),
     );
-    const lease = run.leases.hold(batch.claimId, t.clock.steadyMs());
+    const lease = run.leases.hold(batch, t.clock.steadyMs());
     const recorder = createRecorder({ ...run, sql }, batch, lease);
     for (const target of await listTargets(t.sql, batch.appId, [deviceId], [])) {
       await recorder.add(target, 'webpush', [retryOf(t)], { kind: 'failed', code: 'expired', credentialId: 1 });

@@ -118,10 +118,9 @@ describe('R-03 a lease', () => {
     await send(t);
     await send(t);
     const [held, free] = [await claimOne(t), await claimOne(t)];
-    const claimIds = [held.claimId, free.claimId];
     const lock = await lockRow(t, held);
     t.clock.advance(leaseMs - 1000);
-    expect(await renewClaims(t.sql, t.clock, claimIds)).toEqual(
+    expect(await renewClaims(t.sql, t.clock, [held, free])).toEqual(
       new Map([
         [held.claimId, false],
         [free.claimId, true],
@@ -132,16 +131,16 @@ describe('R-03 a lease', () => {
     // The one that was held has run out meanwhile.
     expect(await claim(t)).toMatchObject({ id: held.id, claims: 2 });
     expect(await claim(t)).toBeUndefined();
-    expect(await renewClaims(t.sql, t.clock, claimIds)).toEqual(new Map([[free.claimId, true]]));
+    expect(await renewClaims(t.sql, t.clock, [held, free])).toEqual(new Map([[free.claimId, true]]));
   });
 
   it('is never made shorter by a renewal that comes late', async () => {
     const t = await setUp();
     await t.registerMany(devices);
     await send(t);
-    const { claimId } = await claimOne(t);
+    const batch = await claimOne(t);
     t.clock.advance(-1000);
-    expect(await renewClaims(t.sql, t.clock, [claimId])).toEqual(new Map([[claimId, true]]));
+    expect(await renewClaims(t.sql, t.clock, [batch])).toEqual(new Map([[batch.claimId, true]]));
     t.clock.advance(leaseMs);
     expect(await claim(t)).toBeUndefined();
   });

@@ -57,18 +57,19 @@ describe('claims', () => {
     const held = await claim(t);
     expect(await claim(t)).toBeUndefined();
     t.clock.advance(leaseMs - 1000);
-    expect(await renewClaims(t.sql, t.clock, [held?.claimId ?? ''])).toEqual(new Map([[held?.claimId, true]]));
+    if (!held) throw new Error('nothing claimed');
+    expect(await renewClaims(t.sql, t.clock, [held])).toEqual(new Map([[held.claimId, true]]));
     t.clock.advance(leaseMs - 1000);
     expect(await claim(t)).toBeUndefined();
     t.clock.advance(2000);
     const taken = await claim(t);
-    expect(taken).toMatchObject({ id: held?.id, claims: 2 });
+    expect(taken).toMatchObject({ id: held.id, claims: 2 });
     if (!taken) throw new Error('nothing claimed');
     expect(await handBackBatch(t.sql, taken, new Date(t.clock.nowMs() + 5000))).toBe(true);
     expect(await claim(t)).toBeUndefined();
     t.clock.advance(6000);
     // The claim that ran out is counted for good; the one that was handed back is not.
-    expect(await claim(t)).toMatchObject({ id: held?.id, claims: 2 });
+    expect(await claim(t)).toMatchObject({ id: held.id, claims: 2 });
   });
 
   it('R-18 ten thousand live leases do not hide one dead one', async () => {
@@ -93,7 +94,7 @@ describe('claims', () => {
     t.clock.advance(leaseMs + 1);
     const current = await claim(t);
     if (!stale || !current) throw new Error('nothing claimed');
-    expect(await renewClaims(t.sql, t.clock, [stale.claimId])).toEqual(new Map());
+    expect(await renewClaims(t.sql, t.clock, [stale])).toEqual(new Map());
     expect(await handBackBatch(t.sql, stale, new Date())).toBe(false);
     const counts = { sent: 5, failed: 0, skipped: 0 };
     expect(await transaction(t.sql, (tx) => advanceBatch(tx, t.clock, stale, counts))).toBeUndefined();
