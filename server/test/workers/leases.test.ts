@@ -145,6 +145,17 @@ describe('R-03 a lease', () => {
     expect(await claim(t)).toBeUndefined();
   });
 
+  it('that another has taken is not kept by a second batch under the same claim', async () => {
+    const t = await setUp();
+    await t.registerMany(devices);
+    await send(t);
+    await send(t);
+    const [lost, kept] = [await claimOne(t), await claimOne(t)];
+    await t.sql`UPDATE batches SET claim_id = ${lost.claimId} WHERE id = ${kept.id}`;
+    await t.sql`UPDATE batches SET claim_id = ${mintUuid()} WHERE id = ${lost.id}`;
+    expect(await renewClaims(t.sql, t.clock, [lost])).toEqual(new Map());
+  });
+
   it('of one batch is renewed while a flush of another takes as long as it will', async () => {
     const t = await setUp();
     await t.registerMany(devices);
