@@ -211,7 +211,7 @@ describe('R-81 an outage of the database', () => {
     '/v1/events': { name: 'opened', external_id: 'ada' },
     '/v1/segments': { name: 'All', filter: { event: 'x' } },
     '/v1/segments/preview': { audience: { all: true } },
-    '/v1/segments/:id': { name: 'All', filter: { event: 'x' } },
+    '/v1/segments/:id': { name: 'Another', filter: { event: 'x' } },
   };
   const askAll = () =>
     Promise.all(
