@@ -55,6 +55,7 @@ export interface AttemptRecorder {
 export function createAttemptRecorder(deps: RecordDeps): AttemptRecorder {
   const waiting = new Map<Uuid, { completed: Completed[]; written: Promise<void> }>();
   const writing = new Map<Uuid, Promise<void>>();
+  const order = createCompletionOrder();
   return {
     record(webhook, completed) {
       const queue = waiting.get(webhook.id);
@@ -69,7 +70,7 @@ export function createAttemptRecorder(deps: RecordDeps): AttemptRecorder {
         if (waiting.get(webhook.id) === first) waiting.delete(webhook.id);
         return first.completed;
       };
-      first.written = previous.then(() => writeInTime(deps, webhook, take)).finally(take);
+      first.written = previous.then(() => writeInTime(deps, webhook, take, order)).finally(take);
       waiting.set(webhook.id, first);
       const settled = first.written.catch(() => undefined);
       writing.set(webhook.id, settled);
@@ -85,11 +86,16 @@ export function createAttemptRecorder(deps: RecordDeps): AttemptRecorder {
 const writeWithinMs = 10_000;
 const writeAgainMs = 200;
 
-async function writeInTime(deps: RecordDeps, webhook: Webhook, take: () => readonly Completed[]): Promise<void> {
+async function writeInTime(
+  deps: RecordDeps,
+  webhook: Webhook,
+  take: () => readonly Completed[],
+  order: CompletionOrder,
+): Promise<void> {
   const deadline = performance.now() + writeWithinMs;
   for (let isRepeated = false; ; isRepeated = true) {
     try {
-      return await write(deps, webhook, take, isRepeated);
+      return await write(deps, webhook, take, order, isRepeated);
     } catch (error) {
       if (!isDatabaseDown(error) || performance.now() > deadline) throw error;
       await pause(writeAgainMs);
@@ -102,6 +108,7 @@ async function write(
   deps: RecordDeps,
   webhook: Webhook,
   take: () => readonly Completed[],
+  order: CompletionOrder,
   isRepeated: boolean,
 ): Promise<void> {
   const { sql, clock, log } = deps;
@@ -124,7 +131,7 @@ async function write(
       later.length > 0 && postponeEvents(tx, clock, webhook, claimIds, later),
       ...(tried.length > 0
         ? [
-            insertAttempts(tx, webhook, toRows(tried.slice(-attemptsKept))),
+            insertAttempts(tx, webhook, toRows(webhook, tried.slice(-attemptsKept), order)),
             deleteOldAttempts(tx, webhook, attemptsKept),
             updateHealth(tx, clock, webhook.appId, webhook.id, health, restMs),
           ]
@@ -174,9 +181,39 @@ function judge({ retrySeconds, random }: RecordDeps, before: Health, attempts: r
   return { health, done, later };
 }
 
-// Ids sort by the millisecond of completion, and within one as they are given out here: in order of completion.
-function toRows(completed: readonly Completed[]): AttemptRow[] {
-  const ids = completed.map(({ at }) => mintUuid(at.getTime())).sort();
+/** In which millisecond the last attempt of a webhook counts as completed. */
+interface CompletionOrder {
+  /** The milliseconds at which attempts count as completed that were in this order, behind all that were asked about before. */
+  behindLast(webhookId: Uuid, atMs: readonly number[]): readonly number[];
+}
+
+/** So many webhooks are remembered, and more only while they were told something in this very moment. */
+const orderedMax = 1_000;
+
+function createCompletionOrder(): CompletionOrder {
+  const lastMs = new Map<Uuid, number>();
+  return {
+    behindLast(webhookId, atMs) {
+      const leastMs = (lastMs.get(webhookId) ?? 0) + 1;
+      const counted = atMs.map((ms) => Math.max(ms, leastMs));
+      const newestMs = Math.max(...counted);
+      if (lastMs.size >= orderedMax) {
+        for (const [id, ms] of lastMs) if (ms < newestMs) lastMs.delete(id);
+      }
+      lastMs.set(webhookId, newestMs);
+      return counted;
+    },
+  };
+}
+
+// Ids sort by the millisecond of completion, and within one as they are given out here: in order of completion. What was written
+// before, and be it in the same millisecond, comes first.
+function toRows({ id: webhookId }: Webhook, completed: readonly Completed[], order: CompletionOrder): AttemptRow[] {
+  const atMs = order.behindLast(
+    webhookId,
+    completed.map(({ at }) => at.getTime()),
+  );
+  const ids = atMs.map((ms) => mintUuid(ms)).sort();
   return ids.flatMap((id, i) => {
     const one = completed[i];
     return one ? [toRow(id, one)] : [];
