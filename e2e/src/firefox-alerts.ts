@@ -43,11 +43,12 @@ export class FirefoxAlerts implements NotificationArea {
       const tree = await this.#channel.command('browsingContext.getTree', { 'moz:scope': 'chrome', maxDepth: 0 });
       for (const { context, url } of tree['contexts'] as { context: string; url: string }[]) {
         if (url !== ALERT_URL) continue;
+        // A window can be in the tree before its document is read: then it has no labels yet.
         const shown = await this.#call(
           context,
           `() => JSON.stringify(['alertTitleLabel', 'alertTextLabel'].map((id) => {
             const label = document.getElementById(id);
-            return label.value || label.textContent;
+            return label?.value || label?.textContent || '';
           }))`,
         );
         const [shownTitle, body] = JSON.parse(shown) as string[];
