@@ -9,45 +9,17 @@ import { openCopy } from '../../src/platform/driver-repairs.ts';
 import { armFailpoints } from '../../src/platform/failpoint.ts';
 import { decodeId, mintUuid } from '../../src/platform/ids.ts';
 import { whenDone } from '../database.ts';
-import { type Bundle, setup, type TestApp } from '../setup.ts';
+import type { Bundle, TestApp } from '../setup.ts';
+import { createGate, holdAt, never, setUpHeld, until } from './held.ts';
 
 const content = { title: 'Is anybody there?' };
-const never = 600_000;
 /** More than the accepting process works itself. */
 const devices = 60;
 
 afterEach(() => armFailpoints(() => undefined)());
 
-const setUp = () =>
-  setup({
-    workers: false,
-    environment: { SEND_WAIT_MS: '0' },
-    databaseLimits: { silenceMs: never, shortMs: never },
-  });
-
 /** Holds the first flush that comes to its commit, and no other, until it is let go. */
-function holdFirstFlush(): { readonly held: Promise<void>; letGo(): void } {
-  let letGo: () => void = () => undefined;
-  const isLetGo = new Promise<void>((resolve) => {
-    letGo = resolve;
-  });
-  let holds: () => void = () => undefined;
-  const held = new Promise<void>((resolve) => {
-    holds = resolve;
-  });
-  let passed = 0;
-  armFailpoints((name) => {
-    if (name !== 'outcomes.before_commit' || ++passed > 1) return undefined;
-    holds();
-    return isLetGo;
-  });
-  whenDone(async () => letGo());
-  return { held, letGo: () => letGo() };
-}
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
-}
+const holdFirstFlush = () => holdAt('outcomes.before_commit', 1);
 
 const send = async (t: Bundle, app: TestApp = t.app): Promise<string> =>
   (await t.clientOf(app.serverKey).post('/v1/messages', { audience: { all: true }, content })).body.id;
@@ -71,7 +43,7 @@ const countDone = async (t: Bundle): Promise<number> =>
 
 describe('R-02 while a flush is held before its commit', () => {
   it('the other batches of its message are committed, to their end', async () => {
-    const t = await setUp();
+    const t = await setUpHeld();
     const id = await sendInTwo(t);
     const { held, letGo } = holdFirstFlush();
     const workers = t.service.startWorkers();
@@ -86,7 +58,7 @@ describe('R-02 while a flush is held before its commit', () => {
   });
 
   it('what is skipped is given back and what is new is accepted, though both are counted on one row', async () => {
-    const t = await setUp();
+    const t = await setUpHeld();
     const id = await sendInTwo(t);
     const { held, letGo } = holdFirstFlush();
     expect(await t.server.post(`/v1/messages/${id}/cancel`)).toMatchObject({ status: 200 });
@@ -105,7 +77,7 @@ describe('R-02 while a flush is held before its commit', () => {
 
 describe('R-04 a process that is stopped while it hands over the rows of its outcomes', () => {
   it('holds its batch no longer than its lease: another sends what is left', async () => {
-    const t = await setUp();
+    const t = await setUpHeld();
     await t.registerMany(devices);
     const id = await send(t);
     const batch = await claimNextBatch(
@@ -150,20 +122,16 @@ describe('R-04 a process that is stopped while it hands over the rows of its out
 
 describe('R-02 while what outcomes say of credentials cannot be written', () => {
   it('all outcomes are committed, of however many batches at once', async () => {
-    const t = await setUp();
+    const t = await setUpHeld();
     const apps = [t.app, await t.newApp()];
     for (const app of apps) await t.registerMany(devices, app);
     const ids: string[] = [];
     // More batches at a time than there are connections for their flushes.
     for (const app of apps) for (let count = 0; count < 4; count++) ids.push(await send(t, app));
-    let letGo: () => void = () => undefined;
-    const isLetGo = new Promise<void>((resolve) => {
-      letGo = resolve;
-    });
-    whenDone(async () => letGo());
+    const way = createGate();
     const holding = t.sql.begin(async (tx) => {
       await tx`SELECT 1 FROM credentials FOR UPDATE`;
-      await isLetGo;
+      await way.opened;
     });
     const workers = t.service.startWorkers();
     const messageIds = ids.map((id) => decodeId('msg', id) ?? '');
@@ -171,7 +139,7 @@ describe('R-02 while what outcomes say of credentials cannot be written', () => 
       async () => (await t.sql`SELECT 1 FROM messages WHERE id = ANY(${messageIds}) AND status = 'sent'`).length === 8,
     );
 
-    letGo();
+    way.open();
     await holding;
     await workers.idle();
     expect(await t.sql`SELECT 1 FROM credentials WHERE last_success_at IS NOT NULL`).toHaveLength(2);

@@ -4,26 +4,17 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { type ClaimedBatch, leaseMs, pushWithinMs, renewEveryMs } from '../../src/delivery/batch.ts';
 import { claimNextBatch, renewClaims } from '../../src/delivery/queries.ts';
 import { runBatch } from '../../src/delivery/run-batch.ts';
-import { armFailpoints, type Failpoint } from '../../src/platform/failpoint.ts';
+import { armFailpoints } from '../../src/platform/failpoint.ts';
 import { mintUuid, nilUuid } from '../../src/platform/ids.ts';
-import { whenDone } from '../database.ts';
 import { accept } from '../push-service.ts';
-import { type Bundle, setup } from '../setup.ts';
+import type { Bundle } from '../setup.ts';
+import { createGate, holdAt, setUpHeld, until } from './held.ts';
 
 const content = { title: 'Are you still there?' };
-const never = 600_000;
 /** More than the accepting process works itself. */
 const devices = 60;
 
 afterEach(() => armFailpoints(() => undefined)());
-
-/** No limit of the database's ends what is held here: only what is under test does. */
-const setUp = () =>
-  setup({
-    workers: false,
-    environment: { SEND_WAIT_MS: '0' },
-    databaseLimits: { silenceMs: never, shortMs: never },
-  });
 
 const send = async (t: Bundle): Promise<string> =>
   (await t.server.post('/v1/messages', { audience: { all: true }, content })).body.id;
@@ -38,50 +29,18 @@ async function claimOne(t: Bundle): Promise<ClaimedBatch> {
   return batch;
 }
 
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
-}
-
-/** Whoever comes to this place waits there until it is let go. */
-function holdAt(name: Failpoint, countMax = Number.POSITIVE_INFINITY): { readonly held: Promise<void>; letGo(): void } {
-  let letGo: () => void = () => undefined;
-  const isLetGo = new Promise<void>((resolve) => {
-    letGo = resolve;
-  });
-  let holds: () => void = () => undefined;
-  const held = new Promise<void>((resolve) => {
-    holds = resolve;
-  });
-  let passed = 0;
-  armFailpoints((each) => {
-    if (each !== name || ++passed > countMax) return undefined;
-    holds();
-    return isLetGo;
-  });
-  whenDone(async () => letGo());
-  return { held, letGo: () => letGo() };
-}
-
 /** Holds a batch's row, as anybody may for a moment. */
 async function lockRow(t: Bundle, batch: ClaimedBatch): Promise<{ letGo(): Promise<void> }> {
-  let letGo: () => void = () => undefined;
-  const isLetGo = new Promise<void>((resolve) => {
-    letGo = resolve;
-  });
-  whenDone(async () => letGo());
-  let holds: () => void = () => undefined;
-  const held = new Promise<void>((resolve) => {
-    holds = resolve;
-  });
+  const [taken, way] = [createGate(), createGate()];
   const locking = t.sql.begin(async (tx) => {
     await tx`SELECT 1 FROM batches WHERE id = ${batch.id} FOR UPDATE`;
-    holds();
-    await isLetGo;
+    taken.open();
+    await way.opened;
   });
-  await held;
+  await taken.opened;
   return {
     async letGo() {
-      letGo();
+      way.open();
       await locking;
     },
   };
@@ -98,7 +57,7 @@ const untilWaitedFor = (t: Bundle, ms: number): Promise<void> =>
 
 describe('R-03 a lease', () => {
   it('is renewed by every flush that finds it two seconds old: it needs nothing else', async () => {
-    const t = await setUp();
+    const t = await setUpHeld();
     await t.registerMany(devices);
     await send(t);
     const batch = await claimOne(t);
@@ -113,7 +72,7 @@ describe('R-03 a lease', () => {
   });
 
   it('is renewed while the row of another is held, which nobody waits for', async () => {
-    const t = await setUp();
+    const t = await setUpHeld();
     await t.registerMany(devices);
     await send(t);
     await send(t);
@@ -135,7 +94,7 @@ describe('R-03 a lease', () => {
   });
 
   it('is never made shorter by a renewal that comes late', async () => {
-    const t = await setUp();
+    const t = await setUpHeld();
     await t.registerMany(devices);
     await send(t);
     const batch = await claimOne(t);
@@ -146,7 +105,7 @@ describe('R-03 a lease', () => {
   });
 
   it('that another has taken is not kept by a second batch under the same claim', async () => {
-    const t = await setUp();
+    const t = await setUpHeld();
     await t.registerMany(devices);
     await send(t);
     await send(t);
@@ -157,7 +116,7 @@ describe('R-03 a lease', () => {
   });
 
   it('of one batch is renewed while a flush of another takes as long as it will', async () => {
-    const t = await setUp();
+    const t = await setUpHeld();
     await t.registerMany(devices);
     await send(t);
     await send(t);
@@ -191,7 +150,7 @@ describe('R-03 a lease', () => {
 
 describe('R-02 R-04 a process whose lease is not renewed', () => {
   it('begins no push in the second half of it, and goes on once it is', async () => {
-    const t = await setUp();
+    const t = await setUpHeld();
     const many = 300;
     await t.registerMany(many);
     const id = await send(t);
@@ -220,33 +179,25 @@ describe('R-02 R-04 a process whose lease is not renewed', () => {
   });
 
   it('makes none of the pushes that it had under way wait for a connection until another may make them', async () => {
-    const t = await setUp();
+    const t = await setUpHeld();
     await t.registerMany(devices);
     const id = await send(t);
     const batch = await claimOne(t);
     const prepared = 10;
     let passed = 0;
-    let letGo: () => void = () => undefined;
-    const isLetGo = new Promise<void>((resolve) => {
-      letGo = resolve;
-    });
-    whenDone(async () => letGo());
-    let stand: () => void = () => undefined;
-    const allStand = new Promise<void>((resolve) => {
-      stand = resolve;
-    });
+    const [allStand, way] = [createGate(), createGate()];
     // Some are made; the others stand right before they go out, and renewals do not come.
     armFailpoints((name) => {
-      if (name === 'lease.before_renew') return isLetGo;
+      if (name === 'lease.before_renew') return way.opened;
       if (name !== 'push.before_write' || ++passed <= prepared) return undefined;
-      if (passed === devices) stand();
-      return isLetGo;
+      if (passed === devices) allStand.open();
+      return way.opened;
     });
     const running = runBatch(t.service.run, batch, t.clock.steadyMs(), () => false);
-    await allStand;
+    await allStand.opened;
     await until(async () => (await t.sql`SELECT 1 FROM deliveries`).length === prepared);
     t.clock.advance(pushWithinMs);
-    letGo();
+    way.open();
     // Given back in order: nobody has lost it, and nothing of it is to be repeated.
     expect(await running).toMatchObject({ kind: 'waiting' });
     expect(t.push.requests).toHaveLength(prepared);
