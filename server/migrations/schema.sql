@@ -162,6 +162,25 @@ CREATE INDEX audience_created ON public.audience USING btree (app_id, created_at
 CREATE INDEX audience_inactive ON public.audience USING btree (app_id, created_at, device_id) WHERE (NOT active);
 CREATE INDEX audience_user ON public.audience USING btree (app_id, external_id) WHERE (external_id IS NOT NULL);
 
+CREATE TABLE audit_entries (
+  app_id uuid NOT NULL,
+  id uuid NOT NULL,
+  at timestamp with time zone NOT NULL,
+  actor_kind text COLLATE "C" NOT NULL,
+  actor_id text COLLATE "C",
+  actor_name text COLLATE "C" NOT NULL,
+  address text COLLATE "C",
+  action text COLLATE "C" NOT NULL,
+  target text COLLATE "C",
+  before json,
+  after json,
+  CONSTRAINT audit_entries_pkey PRIMARY KEY (app_id, id),
+  CONSTRAINT audit_entries_action_check CHECK ((action ~ '^[a-z_]+\.[a-z_]+$'::text)),
+  CONSTRAINT audit_entries_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['person'::text, 'token'::text, 'key'::text, 'cli'::text, 'service'::text]))),
+  CONSTRAINT audit_entries_check CHECK (((actor_id IS NULL) = (actor_kind = ANY (ARRAY['cli'::text, 'service'::text]))))
+);
+CREATE INDEX audit_entries_by_id ON public.audit_entries USING btree (id);
+
 CREATE TABLE batches (
   id uuid NOT NULL,
   app_id uuid NOT NULL,

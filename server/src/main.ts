@@ -1,6 +1,7 @@
 // The command line's door: reads what is asked, runs one command, and says in one line why it could not.
 import { Command, CommanderError } from 'commander';
 import { addAppCommands } from './cli/app.ts';
+import { addAuditCommand } from './cli/audit.ts';
 import { addBackupCommands } from './cli/backup.ts';
 import { addChannelCommands } from './cli/channel.ts';
 import { CommandError } from './cli/command-error.ts';
@@ -46,6 +47,7 @@ function buildProgram(): Command {
   addBackupCommands(program);
   addReportCommands(program);
   addSealCommands(program);
+  addAuditCommand(program);
   // A noun alone is half a command: say what it lacks instead of printing a page.
   for (const command of [program, ...program.commands]) {
     if (command.commands.length === 0) continue;

@@ -1,14 +1,8 @@
 // `app …`: apps, their plans and their suspension. The keys of a new app are printed once, here.
 import type { Command } from 'commander';
 import { createApp } from '../apps/create-app.ts';
-import {
-  type App,
-  findApp,
-  listApps,
-  updateAppPlan,
-  updateAppSuspension,
-  updateAttributionWindow,
-} from '../apps/queries.ts';
+import { changeAttributionWindow, changePlan, changeSuspension } from '../apps/manage-app.ts';
+import { type App, findApp, listApps } from '../apps/queries.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { cancelSuspended } from '../messages/cancel-message.ts';
 import { notFound } from '../platform/api-error.ts';
@@ -17,7 +11,7 @@ import { encodeId, type Uuid } from '../platform/ids.ts';
 import { loadPlans } from '../quotas/plan.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
-import { madeBy, withDatabase } from './context.ts';
+import { commandActor, madeBy, withDatabase } from './context.ts';
 import { getApp } from './find-app.ts';
 import { wholeNumber } from './whole-number.ts';
 
@@ -34,10 +28,10 @@ export function addAppCommands(program: Command): void {
     .action((options: AnswerOptions) => answer(options, list));
   withJson(app.command('plan <APP> <PLAN>'))
     .description('change the plan of an app')
-    .action((name: string, plan: string, options: AnswerOptions) => answer(options, () => changePlan(name, plan)));
+    .action((name: string, plan: string, options: AnswerOptions) => answer(options, () => setPlan(name, plan)));
   withJson(app.command('window <APP> <HOURS>'))
     .description('how long after a message a purchase is credited to it, 1 to 720 hours; what is settled stays')
-    .action((name: string, hours: string, options: AnswerOptions) => answer(options, () => changeWindow(name, hours)));
+    .action((name: string, hours: string, options: AnswerOptions) => answer(options, () => setWindow(name, hours)));
   withJson(app.command('suspend <APP>'))
     .description('refuse every request of an app and stop its sends')
     .action((name: string, options: AnswerOptions) => answer(options, () => suspend(name, true)));
@@ -86,21 +80,21 @@ async function list(): Promise<Answer> {
   });
 }
 
-async function changePlan(name: string, planName: string): Promise<Answer> {
+async function setPlan(name: string, planName: string): Promise<Answer> {
   const config = loadConfig();
   const plan = checkPlan(config, planName);
-  return withDatabase(config, async ({ sql }) => {
+  return withDatabase(config, async ({ sql, clock }) => {
     const { id } = await getApp(sql, name);
-    await updateAppPlan(sql, id, plan);
+    await changePlan({ sql, clock, by: commandActor() }, id, plan);
     return describeNow(sql, id);
   });
 }
 
-async function changeWindow(name: string, text: string): Promise<Answer> {
+async function setWindow(name: string, text: string): Promise<Answer> {
   const hours = wholeNumber('HOURS', 1, 720)(text);
-  return withDatabase(loadConfig(), async ({ sql }) => {
+  return withDatabase(loadConfig(), async ({ sql, clock }) => {
     const { id } = await getApp(sql, name);
-    await updateAttributionWindow(sql, id, hours);
+    await changeAttributionWindow({ sql, clock, by: commandActor() }, id, hours);
     return describeNow(sql, id);
   });
 }
@@ -108,7 +102,7 @@ async function changeWindow(name: string, text: string): Promise<Answer> {
 async function suspend(name: string, isSuspended: boolean): Promise<Answer> {
   return withDatabase(loadConfig(), async ({ sql, clock }) => {
     const { id } = await getApp(sql, name);
-    await updateAppSuspension(sql, clock, id, isSuspended);
+    await changeSuspension({ sql, clock, by: commandActor() }, id, isSuspended);
     if (isSuspended) await cancelSuspended({ sql, clock }, id);
     return describeNow(sql, id);
   });

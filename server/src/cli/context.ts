@@ -1,5 +1,7 @@
 // What a command works with: the database that the service uses, found as the service finds it, and its clock. Never changes
 // the schema of a database that somebody else operates, and never leaves a server running that it started.
+import { userInfo } from 'node:os';
+import type { Actor } from '../audit/actor.ts';
 import type { Config } from '../config.ts';
 import { type Clock, createClock } from '../platform/clock.ts';
 import { openPool, type Sql } from '../platform/db.ts';
@@ -22,6 +24,19 @@ export interface CommandContext {
 
 /** Who made what a command makes, in the records that name it. */
 export const madeBy = 'command line';
+
+/** Who runs this command, by the system's word. A user id that has no name on this machine stands for itself. */
+export function commandActor(): Actor {
+  return { kind: 'cli', id: null, name: systemUser(), address: null };
+}
+
+function systemUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+}
 
 const connectionsMax = 4;
 const statementTimeoutMs = 60_000;

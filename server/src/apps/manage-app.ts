@@ -1,0 +1,54 @@
+// What an operator changes of an app: its plan, its attribution window, its suspension. Each change stands in the audit log.
+import { type Audited, recordAudit } from '../audit/record-audit.ts';
+import type { Clock } from '../platform/clock.ts';
+import { type Sql, type Tx, transaction } from '../platform/db.ts';
+import { encodeId, type Uuid } from '../platform/ids.ts';
+import { type App, findApp, lockApp, updateAppPlan, updateAppSuspension, updateAttributionWindow } from './queries.ts';
+
+export interface ManageAppDeps extends Audited {
+  readonly sql: Sql;
+  readonly clock: Clock;
+}
+
+/** That the plan exists is the caller's to check: plans are a file, not a table. */
+export async function changePlan(deps: ManageAppDeps, appId: Uuid, plan: string): Promise<void> {
+  await change(deps, appId, async (tx, app) => {
+    if (app.plan === plan) return;
+    await updateAppPlan(tx, appId, plan);
+    const target = encodeId('app', appId);
+    await recordAudit(
+      { ...deps, tx },
+      { appId, action: 'app.plan', target, before: { plan: app.plan }, after: { plan } },
+    );
+  });
+}
+
+/** How many hours before a purchase a message may be credited with it, 1 to 720 (CHECK of the table). */
+export async function changeAttributionWindow(deps: ManageAppDeps, appId: Uuid, hours: number): Promise<void> {
+  await change(deps, appId, async (tx, app) => {
+    if (app.attributionWindowHours === hours) return;
+    await updateAttributionWindow(tx, appId, hours);
+    const target = encodeId('app', appId);
+    const [before, after] = [{ window_hours: app.attributionWindowHours }, { window_hours: hours }];
+    await recordAudit({ ...deps, tx }, { appId, action: 'app.window', target, before, after });
+  });
+}
+
+/** Suspends or resumes. Suspending twice keeps the first instant. What is being sent is the caller's to cancel. */
+export async function changeSuspension(deps: ManageAppDeps, appId: Uuid, isSuspended: boolean): Promise<void> {
+  await change(deps, appId, async (tx, app) => {
+    if ((app.suspendedAt !== null) === isSuspended) return;
+    await updateAppSuspension(tx, deps.clock, appId, isSuspended);
+    const action = isSuspended ? 'app.suspend' : 'app.resume';
+    await recordAudit({ ...deps, tx }, { appId, action, target: encodeId('app', appId) });
+  });
+}
+
+async function change({ sql }: ManageAppDeps, appId: Uuid, work: (tx: Tx, app: App) => Promise<void>): Promise<void> {
+  await transaction(sql, async (tx) => {
+    // Of two changes at once the second sees what the first made.
+    await lockApp(tx, appId);
+    const app = await findApp(tx, appId);
+    if (app) await work(tx, app);
+  });
+}

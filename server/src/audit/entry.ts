@@ -1,0 +1,78 @@
+// What an entry of the audit log says. The type of `before` and `after` keeps whole records out: each field is named by the
+// operation that writes it, and a field that holds a secret is never named.
+import type { Uuid } from '../platform/ids.ts';
+import type { Actor, ActorKind } from './actor.ts';
+
+/** What can be done, as `noun.verb`. The log is searched by these words, so a word never changes its meaning. */
+export const auditActions = [
+  'app.create',
+  'app.plan',
+  'app.window',
+  'app.suspend',
+  'app.resume',
+  'app.events',
+  'key.create',
+  'key.rotate',
+  'key.revoke',
+  'channel.set',
+  'channel.add_former',
+  'webhook.create',
+  'webhook.enable',
+  'webhook.disable',
+  'webhook.delete',
+  'webhook.rotate',
+  'webhook.finish',
+  'webhook.replay',
+  'identify_secret.rotate',
+  'identify_secret.finish',
+  'identify_secret.clear',
+  'identify_secret.require_bound',
+  'property.declare',
+  'property.change',
+  'property.delete',
+  'event.delete',
+  'device.purge',
+  'user.erase',
+  'segment.create',
+  'segment.replace',
+  'segment.delete',
+  'import.begin',
+  'import.end',
+  'reports.rebuild',
+  'service.pause',
+  'service.resume',
+  'service.restore',
+  'seal.rotate',
+  'receipt_key.rotate',
+] as const;
+export type AuditAction = (typeof auditActions)[number];
+
+/** Fields by name. A list is one of words, such as a webhook's events. */
+export type AuditFields = Readonly<Record<string, string | number | boolean | Date | null | readonly string[]>>;
+
+export interface AuditChange {
+  /** Null: the change concerns the whole service. */
+  readonly appId: Uuid | null;
+  readonly action: AuditAction;
+  /** A public id such as `key_…`, or a name such as a property's key. Never a person's: an erasure names the former `usr_…`. */
+  readonly target: string | null;
+  /** The fields that changed, as they were. */
+  readonly before?: AuditFields;
+  /** The fields that changed, as they are now. */
+  readonly after?: AuditFields;
+}
+
+/** An entry as it is stored. */
+export interface AuditEntry {
+  readonly appId: Uuid;
+  readonly id: Uuid;
+  readonly at: Date;
+  readonly actorKind: ActorKind;
+  readonly actorId: string | null;
+  readonly actorName: Actor['name'];
+  readonly address: string | null;
+  readonly action: string;
+  readonly target: string | null;
+  readonly before: Readonly<Record<string, unknown>> | null;
+  readonly after: Readonly<Record<string, unknown>> | null;
+}

@@ -1,0 +1,50 @@
+// SQL: the audit log. There is one statement that writes, and it adds.
+import type { Clock } from '../platform/clock.ts';
+import { asJson, type Sql, type Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { Actor } from './actor.ts';
+import type { AuditEntry, AuditFields } from './entry.ts';
+
+export async function insertEntry(
+  tx: Tx,
+  clock: Clock,
+  entry: {
+    appId: Uuid;
+    id: Uuid;
+    by: Actor;
+    action: string;
+    target: string | null;
+    before: AuditFields | null;
+    after: AuditFields | null;
+  },
+): Promise<void> {
+  const { appId, id, by, action, target, before, after } = entry;
+  await tx`
+    INSERT INTO audit_entries
+      (app_id, id, at, actor_kind, actor_id, actor_name, address, action, target, before, after)
+    VALUES (${appId}, ${id}, ${clock.now}, ${by.kind}, ${by.id}, ${by.name}, ${by.address}, ${action}, ${target},
+      ${before === null ? null : asJson(tx, before)}, ${after === null ? null : asJson(tx, after)})`;
+}
+
+/** Which entries are asked for: of one app or of all and of the whole service, in `[from, to)`, those before an entry. */
+export interface EntryFilter {
+  readonly appId: Uuid | null;
+  readonly from: Date | null;
+  readonly to: Date | null;
+  readonly beforeId: Uuid | null;
+  readonly limit: number;
+}
+
+/** Entries, newest first. */
+export async function listEntries(
+  sql: Sql,
+  { appId, from, to, beforeId, limit }: EntryFilter,
+): Promise<readonly AuditEntry[]> {
+  return sql<AuditEntry[]>`
+    SELECT app_id, id, at, actor_kind, actor_id, actor_name, address, action, target, before, after
+    FROM audit_entries
+    WHERE true ${appId === null ? sql`` : sql`AND app_id = ${appId}`}
+      ${from === null ? sql`` : sql`AND at >= ${from}`} ${to === null ? sql`` : sql`AND at < ${to}`}
+      ${beforeId === null ? sql`` : sql`AND id < ${beforeId}`}
+    ORDER BY id DESC LIMIT ${limit}`;
+}

@@ -1,0 +1,31 @@
+// Writes an entry of the audit log in the transaction of the change it tells of: both are there, or neither is (contract 19).
+import type { Clock } from '../platform/clock.ts';
+import type { Tx } from '../platform/db.ts';
+import { mintUuid, nilUuid } from '../platform/ids.ts';
+import type { Actor } from './actor.ts';
+import type { AuditChange } from './entry.ts';
+import { insertEntry } from './queries.ts';
+
+/** What an operation that changes the set-up is handed beside what it needs for itself. */
+export interface Audited {
+  readonly by: Actor;
+}
+
+/**
+ * `tx` is the transaction of the change. A call that changed nothing, such as suspending twice, records nothing. Neither
+ * `target` nor a field of `before` and `after` may hold a secret, a push token or a value of a person (R-80).
+ */
+export async function recordAudit(
+  { tx, clock, by }: Audited & { readonly tx: Tx; readonly clock: Clock },
+  { appId, action, target, before, after }: AuditChange,
+): Promise<void> {
+  await insertEntry(tx, clock, {
+    appId: appId ?? nilUuid,
+    id: mintUuid(clock.nowMs()),
+    by,
+    action,
+    target,
+    before: before ?? null,
+    after: after ?? null,
+  });
+}
