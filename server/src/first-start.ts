@@ -108,8 +108,18 @@ function describeKeys(keys: DemoKeys | undefined, base: string): string[] {
     '',
     '  Ring your own browser: open this link, allow notifications, and follow the page.',
     `  Demo        ${base}/demo#${keys.clientKey}`,
+    '',
+    ...secrecy.map((line) => `  ${line}`),
   ];
 }
+
+/** Who else may have read the keys, and what to do then. Stands wherever the keys stand. */
+const secrecy = [
+  'The server key is a secret: it may do everything in this app. Everybody who reads this text has it, and the log of a',
+  'container keeps this text. Where others can read that log, replace the key and then delete the file:',
+  `  npx carillon key list ${demoAppName}              names the keys, key_…`,
+  '  npx carillon key rotate KEY --overlap 0    prints a new key and ends the old one now',
+] as const;
 
 interface DemoKeys {
   readonly serverKey: string;
@@ -131,7 +141,7 @@ async function makeDemoApp({ sql, seal, config }: FirstStartDeps): Promise<DemoK
   const app = first ? await makeKeys(sql, clock, first.id) : await createApp({ sql, clock }, demoApp(config));
   const file = join(config.dataDir, 'first-run.txt');
   const base = config.publicUrl ?? `http://${config.host}:${config.port}`;
-  const text = `Carillon, app '${demoAppName}'\n\nserver key  ${app.serverKey}\nclient key  ${app.clientKey}\ndemo        ${base}/demo#${app.clientKey}\n`;
+  const text = `Carillon, app '${demoAppName}'\n\nserver key  ${app.serverKey}\nclient key  ${app.clientKey}\ndemo        ${base}/demo#${app.clientKey}\n\n${secrecy.join('\n')}\n`;
   await writeFile(file, text, { mode: 0o600 });
 
   const vapid = generateVapidKeys();

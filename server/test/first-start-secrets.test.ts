@@ -1,0 +1,34 @@
+// The banner of a first start prints a secret: it says so, and how the secret is replaced.
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { loadConfig } from '../src/config.ts';
+import { firstStart } from '../src/first-start.ts';
+import { createSeal } from '../src/platform/seal.ts';
+import { createTestDatabase, whenDone } from './database.ts';
+
+const { sql, url } = await createTestDatabase();
+const dataDir = mkdtempSync(join(tmpdir(), 'carillon-first-'));
+whenDone(async () => rmSync(dataDir, { recursive: true, force: true }));
+
+it('R-53 the banner of the first start, and its file, say that they hold a secret and how to replace it', async () => {
+  const config = loadConfig({ DATA_DIR: dataDir }, dataDir);
+  const embedded = { url, loopbackUrl: undefined, clusterDir: dataDir, isNew: true, stop: async () => undefined };
+  const deps = { sql, seal: createSeal(Buffer.alloc(32, 1)), config, embedded, paused: null };
+  const address = 'http://127.0.0.1:8080';
+  const banner = (await firstStart(deps)).text(address);
+  const file = join(dataDir, 'first-run.txt');
+  const [key] = /sk_live_\w{49}/.exec(banner) ?? [];
+  expect(key).toBeDefined();
+  for (const text of [banner, readFileSync(file, 'utf8')]) {
+    expect(text).toContain(key);
+    expect(text).toMatch(/The server key is a secret/);
+    expect(text).toMatch(/log of a\s+container keeps this text/);
+    expect(text).toMatch(/carillon key rotate KEY --overlap 0/);
+  }
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+
+  const second = (await firstStart(deps)).text(address);
+  expect(second).not.toMatch(/sk_live_|ck_live_|is a secret/);
+});
