@@ -19,6 +19,7 @@ import type { MessageLedger } from './delivery/message-ledger.ts';
 import { createMessageWatches } from './delivery/message-watch.ts';
 import { batchesChannel } from './delivery/queries.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
+import { createVerdictBook } from './delivery/verdict-book.ts';
 import { createTrack } from './events/track-events.ts';
 import { type HttpDeps, routesOf } from './http.ts';
 import { createFinishes } from './messages/await-report.ts';
@@ -150,7 +151,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     ledger,
     flushPace,
     noteOutcomes: metrics.noteOutcomes,
-    verdictSql,
+    verdicts: createVerdictBook({ sql: verdictSql, clock, log }),
     senders,
     lanes: createLanes(() => clock.nowMs()),
     random: Math.random,
@@ -298,8 +299,10 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       finishes.notify('');
       await workers?.stop();
       await Promise.allSettled(underWay);
+      await run.verdicts.close();
     },
     async close() {
+      await run.verdicts.close();
       clearInterval(clockTimer);
       leases.stop();
       pause.stop();

@@ -31,7 +31,7 @@ export interface Workers {
   wake(): void;
   /** There may be events to tell. */
   wakeWebhooks(): void;
-  /** Resolves when no message, no batch and no event is due and none is under way. */
+  /** Resolves when no message, no batch and no event is due and none is under way, and devices and credentials are judged. */
   idle(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -68,6 +68,7 @@ export function startWorkers(deps: WorkersDeps): Workers {
     async idle() {
       await schedule.idle();
       await send.idle();
+      await run.verdicts.settle();
       await webhooks.idle();
     },
     async stop() {

@@ -1,14 +1,14 @@
 // Who locks several devices: verdicts, upserts, refreshes, erasures. Nobody waits in a circle, and where the database ends one
 // all the same, the request is repeated.
 import { describe, expect, it } from 'vitest';
-import { recordVerdicts, type Verdict } from '../src/delivery/record-verdicts.ts';
+import { type Hearing, recordVerdicts, type Verdict } from '../src/delivery/record-verdicts.ts';
 import { countMismatches } from '../src/devices/history-queries.ts';
 import { transaction } from '../src/platform/db.ts';
 import { decodeId, type Uuid } from '../src/platform/ids.ts';
 import { setup } from './setup.ts';
 
 const t = await setup({ workers: false });
-const log = t.service.run.log;
+const deps = { sql: t.sql, clock: t.clock, log: t.service.run.log };
 
 /** Resolves when so many statements of this database wait for a lock. */
 async function untilWaiting(count: number): Promise<void> {
@@ -44,6 +44,10 @@ const verdictOf = (deviceId: Uuid, fields: Partial<Verdict> = {}): Verdict => ({
   ...fields,
 });
 
+const hearingOf = (verdicts: readonly Verdict[]): Hearing => {
+  return { appId: t.app.id, credentialId: 1, hasWorked: false, verdicts };
+};
+
 const statusesOf = async (uuids: readonly Uuid[]): Promise<unknown[]> => {
   const rows = await t.sql`SELECT status FROM devices WHERE id = ANY(${uuids as Uuid[]}::uuid[]) ORDER BY id`;
   return rows.map((row) => row['status']);
@@ -58,10 +62,10 @@ describe('verdicts', () => {
     await t.sql.begin(async (tx) => {
       // The history cannot be written: the verdicts stand still after the first reason.
       await tx`LOCK TABLE device_changes IN SHARE MODE`;
-      judged = recordVerdicts({ sql: t.sql, clock: t.clock, log }, t.app.id, [
-        verdictOf(second, { errorCode: 'unregistered' }),
-        verdictOf(first, { errorCode: 'invalid_token' }),
-      ]);
+      judged = recordVerdicts(
+        deps,
+        hearingOf([verdictOf(second, { errorCode: 'unregistered' }), verdictOf(first, { errorCode: 'invalid_token' })]),
+      );
       await untilWaiting(1);
       const free = await tx`SELECT id FROM devices WHERE id = ANY(${uuids}::uuid[]) FOR UPDATE SKIP LOCKED`;
       expect(free).toEqual([]);
@@ -80,11 +84,7 @@ describe('verdicts', () => {
     const versionsOf = () =>
       t.sql`SELECT id, mismatches, xmin::text FROM devices WHERE id = ANY(${uuids}::uuid[]) ORDER BY id`;
     const before = await versionsOf();
-    await recordVerdicts(
-      { sql: t.sql, clock: t.clock, log },
-      t.app.id,
-      uuids.map((id) => verdictOf(id)),
-    );
+    await recordVerdicts(deps, hearingOf(uuids.map((id) => verdictOf(id))));
     const after = await versionsOf();
     expect(after.map((row) => row['mismatches'])).toEqual([0, 0]);
     expect(after.find((row) => row['id'] === second)).toEqual(before.find((row) => row['id'] === second));

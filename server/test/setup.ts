@@ -88,6 +88,8 @@ export interface Bundle {
   pushSubscription(token?: string): { endpoint: string; keys: { p256dh: string; auth: string } };
   /** Ends the service before the test or its file is done. */
   close(): Promise<void>;
+  /** Resolves when devices and credentials are judged by what outcomes have said of them. */
+  judged(): Promise<void>;
   /** A further set of loops, as another process would run them. */
   startWorkers(): Workers;
   /** Records devices of a claimed batch as sent, as a flush does. */
@@ -226,6 +228,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     server: clientOf(app.serverKey),
     client: clientOf(app.clientKey),
     pushSubscription,
+    judged: () => service.run.verdicts.settle(),
     startWorkers() {
       const { retentionDays, eventRetentionDays } = config;
       const { run, clock, localInstants } = service;

@@ -231,19 +231,40 @@ export async function findConfiguredChannels(tx: Tx, appId: Uuid): Promise<Set<s
   return new Set(rows.map((row) => row.channel));
 }
 
-/** Adds one flush's refusals to what the breaker looks at. */
+export interface CredentialHour {
+  readonly refused: number;
+  readonly suspicious: number;
+  readonly everSucceeded: boolean;
+  readonly succeededWithinHour: boolean;
+  readonly state: CredentialRecord['state'];
+}
+
+/**
+ * Adds refusals to the credential's minute and answers its last hour, with them. Locks no credential: `isWell` says that nobody can
+ * find it suspect for some minutes, because it succeeded within the last 55.
+ */
 export async function addCredentialRefusals(
-  tx: Tx,
+  sql: Sql,
   clock: Clock,
   appId: Uuid,
   counts: { credentialId: number; refused: number; suspicious: number },
-): Promise<void> {
-  await tx`
-    INSERT INTO credential_minutes (app_id, credential_id, minute, refused, suspicious)
-    VALUES (${appId}, ${counts.credentialId}, date_trunc('minute', ${clock.now}), ${counts.refused}, ${counts.suspicious})
-    ON CONFLICT (app_id, credential_id, minute) DO UPDATE SET
-      refused = credential_minutes.refused + excluded.refused,
-      suspicious = credential_minutes.suspicious + excluded.suspicious`;
+): Promise<{ readonly suspicious: number; readonly isWell: boolean }> {
+  const { credentialId, refused, suspicious } = counts;
+  const [hour] = await sql<{ suspicious: number; isWell: boolean }[]>`
+    WITH added AS (
+      INSERT INTO credential_minutes (app_id, credential_id, minute, refused, suspicious)
+      VALUES (${appId}, ${credentialId}, date_trunc('minute', ${clock.now}), ${refused}, ${suspicious})
+      ON CONFLICT (app_id, credential_id, minute) DO UPDATE SET
+        refused = credential_minutes.refused + excluded.refused,
+        suspicious = credential_minutes.suspicious + excluded.suspicious
+    ), before AS (
+      SELECT coalesce(sum(suspicious), 0)::int AS suspicious FROM credential_minutes
+      WHERE app_id = ${appId} AND credential_id = ${credentialId} AND minute > ${clock.now} - interval '1 hour'
+    )
+    SELECT before.suspicious + ${suspicious}::int AS suspicious,
+      coalesce(c.state <> 'suspect' AND c.last_success_at > ${clock.now} - interval '55 minutes', false) AS is_well
+    FROM before LEFT JOIN credentials c ON c.app_id = ${appId} AND c.id = ${credentialId}`;
+  return hour ?? { suspicious, isWell: false };
 }
 
 /** Removes what no breaker looks at any more. */
@@ -275,15 +296,7 @@ export async function updateAttributionWindow(tx: Tx, appId: Uuid, hours: number
   await tx`UPDATE apps SET attribution_window_hours = ${hours} WHERE id = ${appId}`;
 }
 
-export interface CredentialHour {
-  readonly refused: number;
-  readonly suspicious: number;
-  readonly everSucceeded: boolean;
-  readonly succeededWithinHour: boolean;
-  readonly state: CredentialRecord['state'];
-}
-
-/** How did a credential do within the last hour? Its row is locked, so that two flushes never judge it at once. */
+/** How did a credential do within the last hour? Its row is locked, so that two processes never judge it at once. */
 export async function getCredentialHour(
   tx: Tx,
   clock: Clock,
@@ -337,16 +350,28 @@ export async function markCredentialSuspect(tx: Tx, clock: Clock, appId: Uuid, c
   return result.count > 0;
 }
 
-/** Keeps the last refusal of a credential, for the operator; `auth_failed` also marks it failing. */
+/**
+ * Keeps the last refusal of a credential, for the operator; the same refusal is written again after ten seconds, since the row is the
+ * same for all who send. `auth_failed` also marks the credential failing: true where it was well before.
+ */
 export async function updateCredentialError(
   tx: Tx,
   clock: Clock,
   appId: Uuid,
   credentialId: number,
   error: { code: string; reason: string | null },
-): Promise<void> {
-  await tx`
+): Promise<boolean> {
+  const { code, reason } = error;
+  const [row] = await tx<{ isFailing: boolean }[]>`
+    WITH before AS (
+      SELECT state FROM credentials WHERE app_id = ${appId} AND id = ${credentialId} AND (last_error_at IS NULL
+        OR last_error_at < ${clock.now} - interval '10 seconds' OR (last_error ->> 'code') IS DISTINCT FROM ${code}
+        OR (last_error ->> 'reason') IS DISTINCT FROM ${reason} OR (${code} = 'auth_failed' AND state = 'ok'))
+      FOR UPDATE
+    )
     UPDATE credentials SET last_error = ${tx.json(error)}, last_error_at = ${clock.now},
-      state = CASE WHEN ${error.code} = 'auth_failed' AND state = 'ok' THEN 'failing' ELSE state END
-    WHERE app_id = ${appId} AND id = ${credentialId}`;
+      state = CASE WHEN ${code} = 'auth_failed' AND before.state = 'ok' THEN 'failing' ELSE before.state END
+    FROM before WHERE app_id = ${appId} AND id = ${credentialId}
+    RETURNING ${code} = 'auth_failed' AND before.state = 'ok' AS is_failing`;
+  return row?.isFailing ?? false;
 }

@@ -1,6 +1,5 @@
 // Writes what deliveries came to: every 500 ms at the latest, in bulk. One transaction, fenced by the claim, holds outcomes,
-// batch progress, message counters and early receipts; a second one, which may be repeated, holds what the outcomes say of
-// devices and credentials.
+// batch progress, message counters and early receipts. What the outcomes say of devices and credentials goes to the verdict book.
 import type { ChannelId } from '../channels/channel.ts';
 import { insertPeopleChange } from '../devices/link-queries.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -30,7 +29,7 @@ import { type OutcomeItem, toOutcomeItem } from './outcome-row.ts';
 import type { Target } from './plan-push.ts';
 import type { PushResult } from './push-one.ts';
 import { addBatchMarks, advanceBatch, lockClaimedBatch } from './queries.ts';
-import { recordVerdicts } from './record-verdicts.ts';
+import type { VerdictBook } from './verdict-book.ts';
 
 export interface RecorderDeps {
   readonly sql: Sql;
@@ -39,8 +38,8 @@ export interface RecorderDeps {
   readonly forms: AnswerForms;
   readonly ledger: MessageLedger;
   readonly flushPace: FlushPace;
-  /** For what outcomes say of credentials and devices: whoever waits for these rows holds no connection that flushes need. */
-  readonly verdictSql: Sql;
+  /** Takes what committed outcomes say of devices and credentials. */
+  readonly verdicts: VerdictBook;
   /** Hears what was committed; `hasEnded`: with it the last of the message's deliveries. */
   readonly noteOutcomes: (counts: OutcomeCounts, hasEnded: boolean) => void;
 }
@@ -67,12 +66,11 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
   let pending: OutcomeItem[] = [];
   let timer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
-  let judging: Promise<void> = Promise.resolve();
   let isLost = false;
   let isCommitting = false;
   let commitBegunAt = 0;
 
-  // Flushes of one batch follow each other. What they say of devices follows on its own: it must not hold outcomes back.
+  // Flushes of one batch follow each other.
   // `dueAt`: by `performance.now()`, when its oldest outcome had waited long enough.
   const flush = (dueAt: number): Promise<void> => {
     clearTimeout(timer);
@@ -86,7 +84,7 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
       isLost = !(await commitRepeatedly(deps, batch, lease, items));
       isCommitting = false;
       deps.flushPace.note(performance.now() - dueAt);
-      if (!isLost) judging = judging.then(() => judge(deps, batch, items));
+      if (!isLost) noteVerdicts(deps, batch, items);
     });
     return flushing;
   };
@@ -113,7 +111,7 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
     behind: () => (isCommitting && performance.now() - commitBegunAt > lateMs ? flushing : undefined),
     async close() {
       await flush(performance.now());
-      await judging;
+      await deps.verdicts.untilRoom();
       return !isLost;
     },
   };
@@ -293,17 +291,12 @@ async function applyEarlyReceipts(
   return receipts;
 }
 
-async function judge(deps: RecorderDeps, batch: ClaimedBatch, items: readonly OutcomeItem[]): Promise<void> {
-  const verdicts = items.flatMap((item) => (item.verdict ? [item.verdict] : []));
+function noteVerdicts({ verdicts }: RecorderDeps, batch: ClaimedBatch, items: readonly OutcomeItem[]): void {
   const succeeded = new Set<number>();
   for (const { final, row } of items)
     if (final === 'sent' && row.credentialId !== null) succeeded.add(row.credentialId);
-  try {
-    await recordVerdicts({ ...deps, sql: deps.verdictSql }, batch.appId, verdicts, succeeded);
-  } catch (error) {
-    // Not lost for good: a dead device is found dead again by the next message.
-    deps.log.error({ err: error, batch_id: batch.id }, 'devices and credentials not judged');
-  }
+  const said = items.flatMap((item) => (item.verdict ? [item.verdict] : []));
+  verdicts.note(batch.appId, said, succeeded);
 }
 
 function logFailure(log: Log, batch: ClaimedBatch, item: OutcomeItem): void {

@@ -88,6 +88,7 @@ describe('200', () => {
     });
     const { id, devices, report, server } = await sendTo(['gone', 'alive'], app);
     expect(report).toEqual({ accepted: 2, sent: 1, failed: 1, skipped: 0 });
+    await t.judged();
     const { body } = await server.get(`/v1/messages/${id}/deliveries?status=failed`);
     expect(body.data).toHaveLength(1);
     expect(body.data[0]).toMatchObject({

@@ -72,6 +72,7 @@ async function send(app: TestApp, deviceIds: readonly string[], content: object 
     .clientOf(app.serverKey)
     .post('/v1/messages', { audience: { device_ids: deviceIds }, content });
   expect(status).toBe(200);
+  await t.judged();
   return body;
 }
 

@@ -304,12 +304,14 @@ describe('the breaker', () => {
     });
     const { body } = await t.server.post('/v1/messages', { audience: { device_ids: devices }, content });
     expect(body.report).toEqual({ accepted: 3, sent: 0, failed: 3, skipped: 0 });
+    await t.judged();
     const [credential] = await t.sql`SELECT state FROM credentials WHERE app_id = ${t.app.id}`;
     expect(credential).toMatchObject({ state: 'suspect' });
     const listed = (await t.server.get('/v1/devices?status=active')).body.data;
     expect(listed).toHaveLength(3);
     t.push.scriptAll(undefined);
     await t.server.post('/v1/messages', { audience: { device_ids: devices }, content });
+    await t.judged();
     const [healed] = await t.sql`SELECT state FROM credentials WHERE app_id = ${t.app.id}`;
     expect(healed).toMatchObject({ state: 'ok' });
   });
@@ -327,6 +329,7 @@ describe('the breaker', () => {
       expect(await statusOf()).toEqual([]);
       const { body } = await t.server.post('/v1/messages', { audience: { all: true }, content });
       expect(body.report).toEqual({ accepted: 2, sent: 1, failed: 1, skipped: 0 });
+      await t.judged();
     }
     expect(await statusOf()).toMatchObject([{ id: stale, status_reason: 'credential_mismatch' }]);
   });
