@@ -41,7 +41,7 @@ beforeAll(async () => {
     symlinkSync(join(modules, library), join(project, 'node_modules', library));
   }
 
-  const parameters = ['carillon-sandbox', '--port', '0', '--push-port', '0', '--json'];
+  const parameters = ['--no', 'carillon-sandbox', '--port', '0', '--push-port', '0', '--json'];
   const child = spawn('npx', ['--offline', ...parameters], {
     cwd: project,
     stdio: ['ignore', 'pipe', 'inherit'],

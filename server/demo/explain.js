@@ -53,7 +53,7 @@ export function explain(error, origin) {
     return explanation(
       'Web push is not set up for this app yet.',
       'again',
-      'On the server: `npx carillon channel set Demo webpush`. It makes the keys that browsers subscribe with.',
+      'On the server: `./carillon channel set Demo webpush`. It makes the keys that browsers subscribe with.',
     );
   }
   if (error instanceof NetworkError) {
@@ -104,11 +104,11 @@ function explainAnswer(error) {
     return explanation(
       'The service does not accept this client key.',
       'key',
-      'It may have been revoked, or be of another Carillon. Paste the current one; `npx carillon key list Demo` shows which are in use.',
+      'It may have been revoked, or be of another Carillon. Paste the current one; `./carillon key list Demo` shows which are in use.',
     );
   }
   if (error.error === 'app_suspended') {
-    return explanation('This app is suspended.', 'again', 'On the server: `npx carillon app resume Demo`.');
+    return explanation('This app is suspended.', 'again', 'On the server: `./carillon app resume Demo`.');
   }
   const issues = error.issues.map((issue) => issue.message);
   return explanation('The service refused.', 'again', error.message, ...issues, ...(quote ? [quote] : []));

@@ -55,6 +55,7 @@ describe('the configuration', () => {
   it('has no public address by default when it listens on every interface', () => {
     expect(loadConfig({ HOST: '0.0.0.0' }, nowhere).publicUrl).toBeNull();
     expect(loadConfig({ HOST: '::' }, nowhere).publicUrl).toBeNull();
+    expect(loadConfig({ PORT: '0' }, nowhere).publicUrl).toBeNull();
     expect(loadConfig({ HOST: '::1', PORT: '90' }, nowhere).publicUrl).toBe('http://[::1]:90');
     expect(loadConfig({ PUBLIC_URL: 'https://push.shop.example/' }, nowhere).publicUrl).toBe(
       'https://push.shop.example',

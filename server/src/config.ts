@@ -197,10 +197,11 @@ function list(text: string): readonly string[] {
   );
 }
 
-// A host that means "every interface" is no address a browser can be sent to: then there is no default.
+// A host that means "every interface", or a port that the system chooses, is no address a browser can be sent to: then there is
+// no default.
 function publicUrl(text: string, host: string, port: number): string | null {
   if (text === '') {
-    if (host === '0.0.0.0' || host === '::') return null;
+    if (host === '0.0.0.0' || host === '::' || port === 0) return null;
     return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   }
   const url = URL.canParse(text) ? new URL(text) : undefined;

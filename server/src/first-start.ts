@@ -1,7 +1,7 @@
 // What a start prints: where things are and, with an empty database of its own, the first app and its keys, once. The banner
 // is for a person and goes to standard output; it is not a log line, and no key in it stands anywhere else but in
-// DATA_DIR/first-run.txt (0600).
-import { writeFile } from 'node:fs/promises';
+// DATA_DIR/first-run.txt (0600). A start that ends before it listens has told nobody: the next one says it instead.
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createApp, type NewApp } from './apps/create-app.ts';
 import { saveCredential } from './apps/credentials.ts';
@@ -13,8 +13,11 @@ import { type Clock, createClock } from './platform/clock.ts';
 import type { Sql } from './platform/db.ts';
 import type { EmbeddedDatabase } from './platform/embedded-postgres.ts';
 import type { Uuid } from './platform/ids.ts';
+import { programName } from './platform/program-name.ts';
 import { describePause, type Pause } from './platform/restore-guard.ts';
 import type { Seal } from './platform/seal.ts';
+import { describePlan } from './quotas/describe-plan.ts';
+import { type Plans, planNamed } from './quotas/plan.ts';
 
 /** Push services ask for somebody to write to. An operator's own address is set with `carillon channel set`. */
 export const defaultVapidSubject = 'mailto:push@carillon.example';
@@ -26,6 +29,7 @@ export interface FirstStartDeps {
   readonly sql: Sql;
   readonly seal: Seal;
   readonly config: Config;
+  readonly plans: Plans;
   readonly embedded: EmbeddedDatabase | undefined;
   /** The pause that the service starts in. */
   readonly paused: Pause | null;
@@ -35,52 +39,61 @@ export interface FirstStartDeps {
 export interface StartNotice {
   text(address: string | null): string;
   document(address: string | null): object;
+  /** Called when it was printed: the keys in it are kept in first-run.txt from then on, and no later start prints them. */
+  wasShown(address: string | null): Promise<void>;
 }
 
 /** Makes the first app where there is none, and returns what to print once the service answers. */
 export async function firstStart(deps: FirstStartDeps): Promise<StartNotice> {
   const { config, embedded, paused } = deps;
-  const keys = embedded && (await makeDemoApp(deps));
+  const untold = embedded && (await makeDemoApp(deps));
   const baseOf = (address: string | null): string => config.publicUrl ?? address ?? '';
   const data = embedded ? embedded.clusterDir : 'the database of DATABASE_URL';
   return {
     text: (address) =>
       [
-        ...describeStart(config, address, baseOf(address), data),
+        ...describeStart(deps, address, data),
         ...describeWaiting(paused),
-        ...describeKeys(keys, baseOf(address)),
+        ...(untold && address !== null ? describeKeys(untold, config, baseOf(address)) : []),
         '',
         '',
       ].join('\n'),
     document: (address) => ({
       address,
-      console: address === null ? null : `${baseOf(address)}/`,
       data,
       data_dir: embedded ? config.dataDir : null,
       default_plan: config.defaultPlan,
       paused_at: paused?.at ?? null,
       pause_reason: paused?.reason ?? null,
-      first_app: keys
-        ? {
-            name: demoAppName,
-            server_key: keys.serverKey,
-            client_key: keys.clientKey,
-            demo: `${baseOf(address)}/demo#${keys.clientKey}`,
-          }
-        : null,
+      first_app:
+        untold && address !== null
+          ? {
+              name: demoAppName,
+              server_key: untold.serverKey,
+              client_key: untold.clientKey,
+              demo: demoLink(baseOf(address), untold),
+            }
+          : null,
     }),
+    async wasShown(address) {
+      if (!untold || address === null) return;
+      await writeFile(firstRunFile(config), describeForFile(baseOf(address), untold), { mode: 0o600 });
+      await rm(untoldFile(config), { force: true });
+    },
   };
 }
 
-function describeStart(config: Config, address: string | null, base: string, data: string): string[] {
+function describeStart({ config, plans }: FirstStartDeps, address: string | null, data: string): string[] {
+  const limits = describePlan(planNamed(plans, config.defaultPlan));
   return [
     '',
     address === null ? '  Carillon works' : `  Carillon is up at ${address}`,
     '',
-    ...(address === null ? [] : [`  Console     ${base}/`]),
     `  Data        ${data}`,
     ...(config.databaseUrl === null ? [`  Keys, files ${config.dataDir}`] : []),
-    `  Plan        a new app is on '${config.defaultPlan}'; lift it with: npx carillon app plan APP unlimited`,
+    ...(limits === null
+      ? []
+      : [`  Plan        new apps are on ${limits}; lift it: ${programName} app plan APP unlimited`]),
     ...(config.publicUrl === null
       ? ['  PUBLIC_URL  is not set: pushes carry the real url, and clicks on Apple endpoints are not counted']
       : []),
@@ -91,23 +104,22 @@ function describeWaiting(paused: Pause | null): string[] {
   if (!paused) return [];
   return [
     '',
-    '  *** PAUSED ***  nothing is sent until somebody says: npx carillon resume',
+    `  *** PAUSED ***  nothing is sent until somebody says: ${programName} resume`,
     `  ${describePause(paused)}`,
   ];
 }
 
-function describeKeys(keys: DemoKeys | undefined, base: string): string[] {
-  if (!keys) return [];
+function describeKeys(keys: DemoKeys, config: Config, base: string): string[] {
   return [
     '',
-    `  This is the first start. The app '${demoAppName}' was made, with these keys, shown now and kept in`,
-    `  ${keys.file}:`,
+    `  The app '${demoAppName}' was made. Its keys are shown this once, and kept in`,
+    `  ${firstRunFile(config)}:`,
     '',
     `  Server key  ${keys.serverKey}`,
     `  Client key  ${keys.clientKey}`,
     '',
     '  Ring your own browser: open this link, allow notifications, and follow the page.',
-    `  Demo        ${base}/demo#${keys.clientKey}`,
+    `  Demo        ${demoLink(base, keys)}`,
     '',
     ...secrecy.map((line) => `  ${line}`),
   ];
@@ -117,44 +129,72 @@ function describeKeys(keys: DemoKeys | undefined, base: string): string[] {
 const secrecy = [
   'The server key is a secret: it may do everything in this app. Everybody who reads this text has it, and the log of a',
   'container keeps this text. Where others can read that log, replace the key and then delete the file:',
-  `  npx carillon key list ${demoAppName}              names the keys, key_…`,
-  '  npx carillon key rotate KEY --overlap 0    prints a new key and ends the old one now',
+  `  ${programName} key list ${demoAppName}              names the keys, key_…`,
+  `  ${programName} key rotate KEY --overlap 0    prints a new key and ends the old one now`,
 ] as const;
+
+function describeForFile(base: string, keys: DemoKeys): string {
+  return [
+    `Carillon, app '${demoAppName}'`,
+    '',
+    `server key  ${keys.serverKey}`,
+    `client key  ${keys.clientKey}`,
+    `demo        ${demoLink(base, keys)}`,
+    '',
+    ...secrecy,
+    '',
+  ].join('\n');
+}
+
+function demoLink(base: string, { clientKey }: DemoKeys): string {
+  return `${base}/demo#${clientKey}`;
+}
 
 interface DemoKeys {
   readonly serverKey: string;
   readonly clientKey: string;
-  readonly file: string;
 }
 
+const firstRunFile = (config: Config): string => join(config.dataDir, 'first-run.txt');
+/** Keys that no start has shown yet: it becomes first-run.txt when one does. */
+const untoldFile = (config: Config): string => join(config.dataDir, 'first-run.untold.json');
+
 /**
- * Makes the app Demo in a database without apps. The VAPID key is made last and says that all is done: a start that died before
- * then is finished by the next one, with keys of its own, since those of the first may have been seen by nobody.
+ * Makes the app Demo in a database without apps, and returns its keys until they were shown. The VAPID key is made last and says
+ * that all is done: a start that died before then is finished by the next one, with keys of its own.
  */
 async function makeDemoApp({ sql, seal, config }: FirstStartDeps): Promise<DemoKeys | undefined> {
   const clock = await createClock(sql);
   const [first, ...others] = await listApps(sql);
   const isUnfinished =
     first?.name === demoAppName && others.length === 0 && (await listCredentials(sql, first.id)).length === 0;
-  if (first && !isUnfinished) return undefined;
+  if (first && !isUnfinished) return readUntold(config);
 
-  const app = first ? await makeKeys(sql, clock, first.id) : await createApp({ sql, clock }, demoApp(config));
-  const file = join(config.dataDir, 'first-run.txt');
-  const base = config.publicUrl ?? `http://${config.host}:${config.port}`;
-  const text = `Carillon, app '${demoAppName}'\n\nserver key  ${app.serverKey}\nclient key  ${app.clientKey}\ndemo        ${base}/demo#${app.clientKey}\n\n${secrecy.join('\n')}\n`;
-  await writeFile(file, text, { mode: 0o600 });
+  const { id, serverKey, clientKey } = first
+    ? await makeKeys(sql, clock, first.id)
+    : await createApp({ sql, clock }, demoApp(config));
+  await writeFile(untoldFile(config), JSON.stringify({ serverKey, clientKey }), { mode: 0o600, flush: true });
 
   const vapid = generateVapidKeys();
   await saveCredential(
     { sql, clock, seal },
     {
-      appId: app.id,
+      appId: id,
       channel: 'webpush',
       public: { publicKey: vapid.publicKey, subject: defaultVapidSubject },
       secret: vapid.privateKey,
     },
   );
-  return { serverKey: app.serverKey, clientKey: app.clientKey, file };
+  return { serverKey, clientKey };
+}
+
+async function readUntold(config: Config): Promise<DemoKeys | undefined> {
+  try {
+    return JSON.parse(await readFile(untoldFile(config), 'utf8')) as DemoKeys;
+  } catch (error) {
+    if ((error as { code?: string }).code === 'ENOENT') return undefined;
+    throw error;
+  }
 }
 
 function demoApp(config: Config): { name: string; plan: string; createdBy: string } {

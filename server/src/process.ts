@@ -2,6 +2,7 @@
 // batches until it is told to drain, or until the supervisor is gone.
 import { loadConfig } from './config.ts';
 import { MetricsQuestions } from './gather-metrics.ts';
+import { explainListenError } from './platform/listen-port.ts';
 import { createLog, dieOfTheUnforeseen, type Log } from './platform/log.ts';
 import { loadMasterKey } from './platform/master-key.ts';
 import type { FromProcess, ToProcess } from './processes.ts';
@@ -41,7 +42,11 @@ async function start({ role, name, databaseUrl }: Extract<ToProcess, { type: 'st
     setInterval(() => watchPoll(performance.now() - workers.lastLookedAt, log), pollToldEveryMs).unref();
     return;
   }
-  const address = await service.server.listen({ host: config.host, port: config.port });
+  const address = await service.server
+    .listen({ host: config.host, port: config.port })
+    .catch(async (error: unknown) => {
+      throw await explainListenError(error, config);
+    });
   tell({ type: 'ready', address });
 }
 

@@ -10,6 +10,7 @@ import { GatheredMetrics, type MetricsAsked, type MetricsTold, type MetricsWante
 import { openPool } from './platform/db.ts';
 import { type EmbeddedDatabase, startEmbeddedPostgres } from './platform/embedded-postgres.ts';
 import { checkDurability, isInstanceMade, loadInstance } from './platform/instance.ts';
+import { checkListenAddress } from './platform/listen-port.ts';
 import { createLog, dieOfTheUnforeseen, type Log } from './platform/log.ts';
 import { loadMasterKey } from './platform/master-key.ts';
 import { type FamilySnapshot, renderMetrics } from './platform/metrics.ts';
@@ -60,13 +61,14 @@ export async function runStart(config: Config, options: StartOptions): Promise<v
   const children = new Children(log);
   // From the first moment on: a signal during the start must not leave a database running.
   const stopped = untilStopped(children, log);
+  // Before anything is made: a first start without its port would make an app and tell nobody.
+  if (role !== 'worker') await checkListenAddress(config);
+  const metricsServer = await openMetrics(config, children);
   const embedded =
     config.databaseUrl === null
       ? await startEmbeddedPostgres({ dataDir: config.dataDir, log: (line) => log.info(line) })
       : undefined;
-  let metricsServer: MetricsServer | undefined;
   try {
-    metricsServer = await openMetrics(config, children);
     const databaseUrl = config.databaseUrl ?? embedded?.url ?? '';
     const notice = await prepare(config, databaseUrl, embedded, log);
     const started = Promise.all([
@@ -81,6 +83,7 @@ export async function runStart(config: Config, options: StartOptions): Promise<v
       process.stdout.write(
         options.json ? `${JSON.stringify(notice.document(address), null, 2)}\n` : notice.text(address),
       );
+      await notice.wasShown(address);
     }
     await stopped;
   } finally {
@@ -113,13 +116,13 @@ async function prepare(
     for (const warning of await checkDurability(sql, config.allowUnsafePostgres)) log.warn(warning);
     await bringUpToDate(databaseUrl, log);
     // Before the first app is made: it would be on a plan that stops every later start.
-    loadPlans(config.plansFile, [config.defaultPlan, ...(await listPlansInUse(sql))]);
+    const plans = loadPlans(config.plansFile, [config.defaultPlan, ...(await listPlansInUse(sql))]);
     const { key, previous } = await loadMasterKey(config, await isInstanceMade(sql));
     const seal = createSeal(key, previous);
     await loadInstance(sql, seal);
     // Once, here: a process that is started anew must not undo what an operator has resumed.
     const paused = config.startPaused ? await pause(sql, 'start') : await pauseWhereMoved(sql);
-    return await firstStart({ sql, seal, config, embedded, paused });
+    return await firstStart({ sql, seal, config, plans, embedded, paused });
   } finally {
     await sql.end({ timeout: 5 });
   }

@@ -8,7 +8,9 @@ import { cancelSuspended } from '../messages/cancel-message.ts';
 import { notFound } from '../platform/api-error.ts';
 import type { Sql } from '../platform/db.ts';
 import { encodeId, type Uuid } from '../platform/ids.ts';
-import { loadPlans } from '../quotas/plan.ts';
+import { programName } from '../platform/program-name.ts';
+import { describePlan } from '../quotas/describe-plan.ts';
+import { loadPlans, planNamed } from '../quotas/plan.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { commandActor, madeBy, withDatabase } from './context.ts';
@@ -46,11 +48,19 @@ async function create(name: string, planName: string | undefined): Promise<Answe
   return withDatabase(config, async ({ sql, clock }) => {
     const made = await createApp({ sql, clock }, { name, plan, createdBy: madeBy });
     const app = await getAppById(sql, made.id);
+    const paragraphs = [describe(app), describeKeys(made), ...describeLimits(config, app)];
     return {
       document: { ...presentApp(app), server_key: made.serverKey, client_key: made.clientKey },
-      text: `${describe(app)}\n\n${describeKeys(made)}`,
+      text: paragraphs.join('\n\n'),
     };
   });
+}
+
+function describeLimits(config: Config, app: App): string[] {
+  const limits = describePlan(planNamed(loadPlans(config.plansFile, []), app.plan));
+  return limits === null
+    ? []
+    : [`Its plan is ${limits}; lift it: ${programName} app plan ${encodeId('app', app.id)} unlimited`];
 }
 
 /** The keys of a new app, for a person: nobody ever sees them again. */

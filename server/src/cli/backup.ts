@@ -1,5 +1,6 @@
 // `backup` and `restore`: the embedded database in one file, without the master key. A restored database is paused until somebody
 // has looked at it: what it holds unsent may have been sent since the backup was made.
+
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
@@ -10,6 +11,7 @@ import { findCluster } from '../platform/embedded-postgres/cluster.ts';
 import { RestoreError, restoreCluster, undoRestore } from '../platform/embedded-postgres/restore.ts';
 import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
 import { listMigrations, missingMigrations } from '../platform/migrate.ts';
+import { programName } from '../platform/program-name.ts';
 import { type Pause, pause } from '../platform/restore-guard.ts';
 import { type Answer, type AnswerOptions, answer, note, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
@@ -56,7 +58,7 @@ async function restore(file: string): Promise<Answer> {
   const text = [
     `Restored into ${cluster.directory}, as of ${facts.made_at}.`,
     'Its secrets open with the master key of that time: put it into DATA_DIR/master.key (0600), or set MASTER_KEY.',
-    'Sends and webhooks are paused. What expired is not sent; what did not is, after: carillon resume',
+    `Sends and webhooks are paused. What expired is not sent; what did not is, after: ${programName} resume`,
   ];
   return {
     document: {

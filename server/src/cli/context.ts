@@ -9,6 +9,7 @@ import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
 import { isInstanceMade } from '../platform/instance.ts';
 import { loadMasterKey } from '../platform/master-key.ts';
 import { listMigrations, missingMigrations } from '../platform/migrate.ts';
+import { programName } from '../platform/program-name.ts';
 import { createSeal, type Seal } from '../platform/seal.ts';
 import { prepareDatabase } from '../prepare-database.ts';
 import { CommandError } from './command-error.ts';
@@ -85,7 +86,7 @@ async function checkSchema(config: Config, sql: Sql): Promise<void> {
   const isEmpty = missing.length === (await listMigrations()).length;
   if (config.databaseUrl !== null || !isEmpty) {
     const what = isEmpty ? 'The database is empty' : `The database lacks ${missing.join(', ')}`;
-    throw new CommandError(`${what}: bring it up to date first, with: carillon migrate`);
+    throw new CommandError(`${what}: bring it up to date first, with: ${programName} migrate`);
   }
   await prepareDatabase(sql);
 }

@@ -1,4 +1,5 @@
 // What the doctor says: for each check a verdict from what was found, and one sentence that says what to do. Pure.
+import { programName } from '../platform/program-name.ts';
 import { describePause, type Pause } from '../platform/restore-guard.ts';
 
 export type Verdict = 'ok' | 'warn' | 'fail';
@@ -64,13 +65,13 @@ export function judgeClock(aheadMs: number): Finding {
 export function judgePause(pause: Pause | null): Finding {
   const check = 'pause';
   if (pause === null) return { check, verdict: 'ok', message: 'Nothing is paused.' };
-  return { check, verdict: 'warn', message: `${describePause(pause)}. They go on with: carillon resume` };
+  return { check, verdict: 'warn', message: `${describePause(pause)}. They go on with: ${programName} resume` };
 }
 
 export function judgeSchema(missing: readonly string[]): Finding {
   const check = 'schema';
   if (missing.length === 0) return { check, verdict: 'ok', message: 'The schema is up to date.' };
-  const message = `The schema lacks ${missing.join(', ')}: bring it up to date with: carillon migrate`;
+  const message = `The schema lacks ${missing.join(', ')}: bring it up to date with: ${programName} migrate`;
   return { check, verdict: 'fail', details: { missing }, message };
 }
 
@@ -278,12 +279,12 @@ export function judgeCredentials(credentials: readonly CredentialFacts[]): Findi
   const details = { credentials };
   const sealed = credentials.filter(({ canBeOpened }) => !canBeOpened).map(({ name }) => name);
   if (sealed.length > 0) {
-    const message = `Credentials cannot be opened with this MASTER_KEY (${some(sealed)}): set the key they were sealed with, or set them anew with: carillon channel set`;
+    const message = `Credentials cannot be opened with this MASTER_KEY (${some(sealed)}): set the key they were sealed with, or set them anew with: ${programName} channel set`;
     return { check, verdict: 'fail', details, message };
   }
   const refused = credentials.filter(({ state }) => state !== 'ok').map(({ name, state }) => `${name} is ${state}`);
   if (refused.length > 0) {
-    const message = `Push services refuse credentials (${some(refused)}): see why with: carillon channel list APP`;
+    const message = `Push services refuse credentials (${some(refused)}): see why with: ${programName} channel list APP`;
     return { check, verdict: 'warn', details, message };
   }
   const message =

@@ -1,7 +1,9 @@
 // The APP of a command: an app's id, or its name where only one app has it.
+
 import { type App, findApp, findAppsByName } from '../apps/queries.ts';
 import type { Sql } from '../platform/db.ts';
 import { decodeId, encodeId } from '../platform/ids.ts';
+import { programName } from '../platform/program-name.ts';
 import { printable } from './answer.ts';
 import { CommandError } from './command-error.ts';
 
@@ -12,7 +14,9 @@ export async function getApp(sql: Sql, text: string): Promise<App> {
   const named = await findAppsByName(sql, text);
   const [app, ...others] = named;
   if (!app) {
-    throw new CommandError(`No app has the id or the name '${printable(text)}'; see them with: carillon app list`);
+    throw new CommandError(
+      `No app has the id or the name '${printable(text)}'; see them with: ${programName} app list`,
+    );
   }
   if (others.length > 0) {
     const ids = named.map((each) => encodeId('app', each.id)).join(', ');

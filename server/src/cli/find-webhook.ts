@@ -1,6 +1,8 @@
 // A webhook as a command names it: by its id alone, whatever app it belongs to.
+
 import { loadConfig } from '../config.ts';
 import { decodeId } from '../platform/ids.ts';
+import { programName } from '../platform/program-name.ts';
 import { findWebhook, type StoredWebhook } from '../webhooks/queries.ts';
 import { type Answer, printable } from './answer.ts';
 import { CommandError } from './command-error.ts';
@@ -15,6 +17,6 @@ export async function withWebhook(
     const id = decodeId('whk', text);
     const webhook = id === undefined ? undefined : await findWebhook(context.sql, id);
     if (webhook) return work(context, webhook);
-    throw new CommandError(`There is no webhook '${printable(text)}'; see them with: carillon webhook list APP`);
+    throw new CommandError(`There is no webhook '${printable(text)}'; see them with: ${programName} webhook list APP`);
   });
 }

@@ -1,5 +1,6 @@
 // `identify-secret …`: by what an app's own server proves whose a device is. A secret is printed once, by the command that makes
 // it.
+
 import type { Command } from 'commander';
 import { getIdentifyRecord } from '../apps/identify-queries.ts';
 import {
@@ -12,6 +13,7 @@ import type { App } from '../apps/queries.ts';
 import { loadConfig } from '../config.ts';
 import type { Sql } from '../platform/db.ts';
 import { encodeId } from '../platform/ids.ts';
+import { programName } from '../platform/program-name.ts';
 import { type Answer, type AnswerOptions, answer, printable, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { type CommandContext, withDatabase } from './context.ts';
@@ -33,12 +35,13 @@ export function addIdentifySecretCommands(program: Command): void {
     .action((app: string, word: string, options: AnswerOptions) => answer(options, () => requireBound(app, word)));
 }
 
-const howToMake = (app: App): string => `make one with: carillon identify-secret rotate ${encodeId('app', app.id)}`;
+const howToMake = (app: App): string =>
+  `make one with: ${programName} identify-secret rotate ${encodeId('app', app.id)}`;
 
 async function rotate(name: string): Promise<Answer> {
   return withApp(name, async (app, { sql, loadSeal }) => {
     const made = await rotateIdentifySecret({ sql, seal: await loadSeal() }, app.id);
-    const finish = `carillon identify-secret finish ${encodeId('app', app.id)}`;
+    const finish = `${programName} identify-secret finish ${encodeId('app', app.id)}`;
     const lines = [
       `  secret  ${made.secret}`,
       '',

@@ -1,4 +1,5 @@
 // `key …`: API keys. The text of a new key is printed once, by the command that makes it, and stored nowhere.
+
 import { type Command, Option } from 'commander';
 import type { KeyScope } from '../apps/caller.ts';
 import { findNameIssue } from '../apps/create-app.ts';
@@ -17,6 +18,7 @@ import { invalid } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
+import { programName } from '../platform/program-name.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { madeBy, withDatabase } from './context.ts';
@@ -141,11 +143,11 @@ function stateOf(key: KeyRecord, clock: Clock): string {
 function readKeyId(text: string): Uuid {
   const id = decodeId('key', text);
   if (id) return id;
-  throw new CommandError('A key is named by its id, key_…; see them with: carillon key list APP');
+  throw new CommandError(`A key is named by its id, key_…; see them with: ${programName} key list APP`);
 }
 
 async function getKey(sql: Sql, id: Uuid): Promise<KeyRecord> {
   const key = await findKey(sql, id);
   if (key) return key;
-  throw new CommandError(`There is no key ${encodeId('key', id)}; see them with: carillon key list APP`);
+  throw new CommandError(`There is no key ${encodeId('key', id)}; see them with: ${programName} key list APP`);
 }

@@ -1,7 +1,9 @@
 // `migrate`: brings the schema up to date, or says whether it is.
+
 import type { Command } from 'commander';
 import { loadConfig } from '../config.ts';
 import { missingMigrations } from '../platform/migrate.ts';
+import { programName } from '../platform/program-name.ts';
 import { prepareDatabase } from '../prepare-database.ts';
 import { type Answer, type AnswerOptions, answer, withJson } from './answer.ts';
 import { withAnySchema } from './context.ts';
@@ -29,6 +31,6 @@ async function checkSchema(): Promise<Answer> {
   return {
     document: { up_to_date: false, applied: [], missing },
     text: missing.map((name) => `missing: ${name}`).join('\n'),
-    problem: `The schema is not up to date: ${missing.length} to apply, with: carillon migrate`,
+    problem: `The schema is not up to date: ${missing.length} to apply, with: ${programName} migrate`,
   };
 }

@@ -1,7 +1,9 @@
 // `pause` and `resume`: sends and webhooks stop or go on, on every process of the service, while the API goes on accepting.
 // `resume` also ends the pause after a restore: it is the operator's word that this database may send.
+
 import type { Command } from 'commander';
 import { loadConfig } from '../config.ts';
+import { programName } from '../platform/program-name.ts';
 import { describePause, type Pause, pause, resume } from '../platform/restore-guard.ts';
 import { type Answer, type AnswerOptions, answer, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
@@ -19,7 +21,7 @@ export function addPauseCommands(program: Command): void {
 async function pauseAll(): Promise<Answer> {
   const paused = await withDatabase(loadConfig(), ({ sql }) => pause(sql, 'operator'));
   if (!paused) throw new CommandError('No service has run on this database yet: start it with START_PAUSED=1');
-  return { document: present(paused), text: `${describePause(paused)}. They go on with: carillon resume` };
+  return { document: present(paused), text: `${describePause(paused)}. They go on with: ${programName} resume` };
 }
 
 async function resumeAll(): Promise<Answer> {

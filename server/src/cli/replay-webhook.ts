@@ -1,8 +1,10 @@
 // `webhook replay`: the events of a time are put in the outbox again. The service sends them; this command only queues.
+
 import type { Command } from 'commander';
 import { type Replayed, replayEvents } from '../delivery/replay-events.ts';
 import { findMessageToSend } from '../messages/queries.ts';
 import { encodeId } from '../platform/ids.ts';
+import { programName } from '../platform/program-name.ts';
 import type { ReplayStop } from '../webhooks/begin-replay.ts';
 import { checkKind } from '../webhooks/manage-webhooks.ts';
 import { eventKinds, subscribedKinds } from '../webhooks/webhook.ts';
@@ -37,7 +39,9 @@ async function replay(text: string, options: ReplayOptions): Promise<Answer> {
   return withWebhook(text, async ({ sql, clock }, webhook) => {
     const id = encodeId('whk', webhook.id);
     if (webhook.state === 'disabled') {
-      throw new CommandError(`A disabled webhook is not called: enable it first, with: carillon webhook enable ${id}`);
+      throw new CommandError(
+        `A disabled webhook is not called: enable it first, with: ${programName} webhook enable ${id}`,
+      );
     }
     const subscribed = subscribedKinds(webhook.events);
     if (kinds.length > 0 && !kinds.some((kind) => subscribed.includes(kind))) {

@@ -1,7 +1,9 @@
 // Simulated browsers and phones from a running sandbox, by its control address: what seeded devices register with, and the keys
 // of who may send to its phones. The sandbox is known by its protocol alone.
+
 import { z } from 'zod';
 import type { Environment, Platform } from '../channels/channel.ts';
+import { programName } from '../platform/program-name.ts';
 import { CommandError } from './command-error.ts';
 import type { SeededDevice, Vendor } from './seed-population.ts';
 import { makeToken } from './seed-tokens.ts';
@@ -91,7 +93,7 @@ function createCall(base: URL): (method: string, path: string, body?: object) =>
       signal: AbortSignal.timeout(timeoutMs),
       ...(body && { body: JSON.stringify(body) }),
     }).catch(() => {
-      throw new CommandError(`No sandbox answers at ${base.origin}; start one with: carillon sandbox`);
+      throw new CommandError(`No sandbox answers at ${base.origin}; start one with: ${programName} sandbox`);
     });
     if (!response.ok) throw new CommandError(`The sandbox answered ${response.status} to ${method} /${path}`);
     return response.json();

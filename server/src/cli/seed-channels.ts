@@ -1,5 +1,6 @@
 // The channels of an app that `seed` makes, and what devices have to know of those of any app. Keys for phones come from a
 // sandbox, which is who will verify them; without one only web push is set, since nobody gives out keys of Apple's.
+
 import { saveCredential } from '../apps/credentials.ts';
 import type { CredentialRecord } from '../apps/queries.ts';
 import { parseApnsCredential } from '../channels/apns/credential.ts';
@@ -8,6 +9,7 @@ import { parseServiceAccount } from '../channels/fcm/credential.ts';
 import { generateVapidKeys } from '../channels/webpush/vapid.ts';
 import { defaultVapidSubject } from '../first-start.ts';
 import type { Uuid } from '../platform/ids.ts';
+import { programName } from '../platform/program-name.ts';
 import { CommandError } from './command-error.ts';
 import type { CommandContext } from './context.ts';
 import type { AppOnDevices, SandboxDevices } from './sandbox-devices.ts';
@@ -45,7 +47,7 @@ export function appOnDevices(credentials: readonly CredentialRecord[]): AppOnDev
     credentials.find((each) => each.channel === channel && each.replacedAt === null)?.public;
   const vapidKey = publicOf('webpush')?.['publicKey'];
   if (typeof vapidKey !== 'string') {
-    throw new CommandError('Browsers subscribe with web push keys: carillon channel set APP webpush');
+    throw new CommandError(`Browsers subscribe with web push keys: ${programName} channel set APP webpush`);
   }
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
   const apns = publicOf('apns');

@@ -1,5 +1,6 @@
 // `channel test`: one push to one device by the normal path. It is accepted, charged, sent and recorded as any message, by this
 // very process, so it works whether the service runs or not.
+
 import type { App } from '../apps/queries.ts';
 import { type ChannelId, channelOfPlatform } from '../channels/channel.ts';
 import { loadConfig } from '../config.ts';
@@ -15,6 +16,7 @@ import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
 import { loadInstance } from '../platform/instance.ts';
 import { createLog } from '../platform/log.ts';
 import { loadMasterKey } from '../platform/master-key.ts';
+import { programName } from '../platform/program-name.ts';
 import { describePause, pauseWhereMoved } from '../platform/restore-guard.ts';
 import { validate } from '../platform/validate.ts';
 import { loadPlans } from '../quotas/plan.ts';
@@ -31,8 +33,8 @@ export async function testChannel(appName: string, channel: ChannelId, deviceTex
   return withDatabase(loadConfig(), async (context) => {
     const app = await getApp(context.sql, appName);
     const paused = await pauseWhereMoved(context.sql);
-    if (paused) throw new CommandError(`${describePause(paused)}. Nothing is sent until: carillon resume`);
-    if (app.suspendedAt) throw new CommandError(`${printable(app.name)} is suspended: carillon app resume APP`);
+    if (paused) throw new CommandError(`${describePause(paused)}. Nothing is sent until: ${programName} resume`);
+    if (app.suspendedAt) throw new CommandError(`${printable(app.name)} is suspended: ${programName} app resume APP`);
     const deviceId = await getDeviceOf(context, app, channel, deviceText);
     const { messageId, delivery } = await send(context, app, deviceId);
     return present(messageId, delivery);

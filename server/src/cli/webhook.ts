@@ -1,4 +1,5 @@
 // `webhook …`: webhooks, their secrets, their last attempts. A secret is printed once, by the command that makes it.
+
 import type { Command } from 'commander';
 import { loadConfig } from '../config.ts';
 import { createAddressGuard } from '../platform/address-guard.ts';
@@ -6,6 +7,7 @@ import type { Sql } from '../platform/db.ts';
 import { encodeId, type Uuid } from '../platform/ids.ts';
 import { createOutboundHttp } from '../platform/outbound-http.ts';
 import { createOutboundSockets } from '../platform/outbound-socket.ts';
+import { programName } from '../platform/program-name.ts';
 import {
   createWebhook,
   disableWebhook,
@@ -169,7 +171,7 @@ async function rotate(text: string, finishAt: string | undefined, isDual: boolea
   return withWebhook(text, async (context, webhook) => {
     const deps = { ...context, seal: await context.loadSeal() };
     const secret = await rotateSecret(deps, webhook, { finishAt: at, isDual });
-    const until = at === null ? `carillon webhook finish ${encodeId('whk', webhook.id)}` : at.toISOString();
+    const until = at === null ? `${programName} webhook finish ${encodeId('whk', webhook.id)}` : at.toISOString();
     return {
       document: { ...present(await getStored(context.sql, webhook.id), null), secret },
       text: `  new secret  ${secret}\n\nThe secret is shown this once. The old one signs until: ${until}`,

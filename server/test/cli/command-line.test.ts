@@ -63,7 +63,9 @@ describe('start', () => {
     const { port } = holder.address() as AddressInfo;
     // The output ends when the last process that holds it has ended.
     const refused = await cli.runWith({ PORT: String(port) }, 'start', '--workers', '1');
-    expect(refused).toMatchObject(refusal(/EADDRINUSE/));
+    expect(refused).toMatchObject(
+      refusal(new RegExp(`PORT ${port} is taken by .*; choose another with PORT=\\d+ npm start`)),
+    );
   });
 
   it('ends with 1 and names the plan that PLANS_FILE lacks, in use or of new apps', async () => {

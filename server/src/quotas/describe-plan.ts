@@ -1,0 +1,20 @@
+// A plan in words for an operator: its name and what it allows, or nothing where it limits nothing.
+import type { Plan } from './plan.ts';
+
+/** `'free': 10 requests/s, 10,000 deliveries a month`; null: the plan limits nothing. Rates are those of a server key. */
+export function describePlan({ name, skPerSecond, ckPerSecond, quota }: Plan): string | null {
+  const rate = skPerSecond === null ? [] : [`${count(skPerSecond)} requests/s`];
+  const clientRate =
+    ckPerSecond === null || skPerSecond !== null ? [] : [`${count(ckPerSecond)} requests/s by client key`];
+  const month = quota === null ? [] : [`${count(quota.perMonth)} ${unitOf(quota)} a month`];
+  const allowed = [...rate, ...clientRate, ...month];
+  return allowed.length === 0 ? null : `'${name}': ${allowed.join(', ')}`;
+}
+
+function unitOf({ unit }: NonNullable<Plan['quota']>): string {
+  return unit === 'delivery' ? 'deliveries' : 'messages';
+}
+
+function count(value: number): string {
+  return value.toLocaleString('en-US');
+}

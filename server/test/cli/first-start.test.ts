@@ -1,0 +1,122 @@
+// The first start of a service with a database of its own: what it refuses before it makes anything, and whom it tells what.
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config.ts';
+import { firstStart } from '../../src/first-start.ts';
+import { createSeal } from '../../src/platform/seal.ts';
+import { loadPlans } from '../../src/quotas/plan.ts';
+import { whenDone } from '../database.ts';
+import { refusal, setupCommandLine } from './run-carillon.ts';
+
+const cli = await setupCommandLine();
+
+/** A data directory that is not there yet, and the environment that names it. */
+function newDataDir(): { dataDir: string; environment: Record<string, string> } {
+  const parent = mkdtempSync(join(tmpdir(), 'carillon-first-'));
+  // As root the database runs as another user, who has to reach it.
+  chmodSync(parent, 0o755);
+  const dataDir = join(parent, 'data');
+  whenDone(async () => {
+    const recorded = existsSync(join(dataDir, 'database'))
+      ? readFileSync(join(dataDir, 'database'), 'utf8').trim()
+      : '';
+    if (isAbsolute(recorded)) rmSync(recorded, { recursive: true, force: true });
+    rmSync(parent, { recursive: true, force: true });
+  });
+  return { dataDir, environment: { DATABASE_URL: '', MASTER_KEY: '', DATA_DIR: dataDir } };
+}
+
+async function holdPort(): Promise<number> {
+  const holder = createServer();
+  await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve));
+  whenDone(() => new Promise((resolve) => holder.close(resolve)));
+  return (holder.address() as AddressInfo).port;
+}
+
+const isHere = (path: string): boolean => existsSync(path);
+
+describe('a first start', () => {
+  it('whose port is taken makes nothing, and says who has the port and which one is free', async () => {
+    const { dataDir, environment } = newDataDir();
+    const port = await holdPort();
+    const refused = await cli.runWith({ ...environment, PORT: String(port) }, 'start', '--workers', '1');
+    const holder = `[^;]+ \\(process ${process.pid}\\)`;
+    expect(refused).toMatchObject(
+      refusal(new RegExp(`PORT ${port} is taken by ${holder}; choose another with PORT=\\d+ npm start$`)),
+    );
+    expect(isHere(dataDir)).toBe(false);
+  });
+
+  it('whose port for metrics is taken, or whose host is not its own, makes nothing either', async () => {
+    const { dataDir, environment } = newDataDir();
+    const taken = { ...environment, PORT: '0', METRICS_PORT: String(await holdPort()) };
+    expect(await cli.runWith(taken, 'start')).toMatchObject(refusal(/METRICS_PORT: nothing can listen/));
+    const elsewhere = { ...environment, PORT: '0', HOST: '192.0.2.1' };
+    expect(await cli.runWith(elsewhere, 'start')).toMatchObject(
+      refusal(/HOST 192\.0\.2\.1 is no address of this machine/),
+    );
+    expect(isHere(dataDir)).toBe(false);
+  });
+
+  it('that ends before it listens has told nobody: the next one shows the keys, and the one after it does not', {
+    timeout: 120_000,
+  }, async () => {
+    const { dataDir, environment } = newDataDir();
+    const file = join(dataDir, 'first-run.txt');
+    // The app is made by then; the process that would listen refuses its settings.
+    const failed = await cli.runWith({ ...environment, PORT: '0', TRUSTED_PROXIES: 'nowhere' }, 'start');
+    expect(failed).toMatchObject(refusal(/TRUSTED_PROXIES/));
+    expect(isHere(file)).toBe(false);
+
+    const shown = cli.start(environment);
+    const { address, first_app: app, ...rest } = await shown.document();
+    expect(app).toMatchObject({ name: 'Demo', demo: `${address}/demo#${app.client_key}` });
+    // There is no console to be announced.
+    expect(Object.keys(rest)).not.toContain('console');
+    const answered = await fetch(`${address}/v1/config`, { headers: { authorization: `Bearer ${app.server_key}` } });
+    expect(answered.status).toBe(200);
+    while (!isHere(file) || isHere(join(dataDir, 'first-run.untold.json'))) await new Promise(setImmediate);
+    const kept = readFileSync(file, 'utf8');
+    for (const text of [app.server_key, app.client_key, app.demo]) expect(kept).toContain(text);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    shown.signal('SIGINT');
+    await shown.ended;
+
+    const again = cli.start(environment);
+    expect((await again.document()).first_app).toBeNull();
+    again.signal('SIGINT');
+    await again.ended;
+  });
+});
+
+describe('what a start says', () => {
+  const noticeOf = async (variables: Record<string, string>): Promise<string> => {
+    const config = loadConfig({ ...cli.environment, ...variables }, cli.directory);
+    const plans = loadPlans(null, []);
+    const deps = {
+      sql: cli.sql,
+      seal: createSeal(Buffer.alloc(32, 1)),
+      config,
+      plans,
+      embedded: undefined,
+      paused: null,
+    };
+    return (await firstStart(deps)).text('http://127.0.0.1:8080');
+  };
+
+  it('names the plan of a new app once, with what it allows and what lifts it', async () => {
+    const lines = (await noticeOf({})).split('\n').filter((line) => /plan/i.test(line));
+    expect(lines).toEqual([
+      "  Plan        new apps are on 'free': 10 requests/s, 10,000 deliveries a month; lift it: ./carillon app plan APP unlimited",
+    ]);
+  });
+
+  it('says nothing of a plan that limits nothing, nor of a console that is not there', async () => {
+    const text = await noticeOf({ DEFAULT_PLAN: 'unlimited' });
+    expect(text).toContain('Carillon is up at http://127.0.0.1:8080');
+    expect(text).not.toMatch(/plan|console/i);
+  });
+});

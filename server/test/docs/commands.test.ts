@@ -1,0 +1,37 @@
+// What documents and pages tell people to type: a launcher that is there, and no name on a registry that is not ours.
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, it } from 'vitest';
+import { whenDone } from '../database.ts';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const run = promisify(execFile);
+
+/** Everything that people read, and everything that pages and messages say to them. */
+const texts = ['.', 'docs', 'node', 'web', 'sandbox', 'bench', 'proof', 'server/demo', 'server/pages'].flatMap(
+  (folder) =>
+    readdirSync(join(root, folder))
+      .filter((name) => /\.(md|html|js)$/.test(name))
+      .map((name) => join(folder, name)),
+);
+
+it('no document and no page tells people to fetch a `carillon` from a registry', () => {
+  expect(texts).toContain('README.md');
+  expect(texts).toContain('docs/api.md');
+  const telling = texts.filter((path) => /npx (?!--no )@?carillon/.test(readFileSync(join(root, path), 'utf8')));
+  expect(telling).toEqual([]);
+});
+
+it('./carillon runs the command line, from any folder and by a link', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'carillon-launcher-'));
+  whenDone(async () => rmSync(folder, { recursive: true, force: true }));
+  symlinkSync(join(root, 'carillon'), join(folder, 'chimes'));
+  for (const program of [join(root, 'carillon'), join(folder, 'chimes')]) {
+    const { stdout } = await run(program, ['key', '--help'], { cwd: folder });
+    expect(stdout).toContain('Usage: carillon key');
+  }
+});
