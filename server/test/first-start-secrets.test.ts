@@ -6,6 +6,7 @@ import { expect, it } from 'vitest';
 import { loadConfig } from '../src/config.ts';
 import { firstStart } from '../src/first-start.ts';
 import { createSeal } from '../src/platform/seal.ts';
+import { builtInPlans } from '../src/quotas/plan.ts';
 import { createTestDatabase, whenDone } from './database.ts';
 
 const { sql, url } = await createTestDatabase();
@@ -15,9 +16,11 @@ whenDone(async () => rmSync(dataDir, { recursive: true, force: true }));
 it('R-53 the banner of the first start, and its file, say that they hold a secret and how to replace it', async () => {
   const config = loadConfig({ DATA_DIR: dataDir }, dataDir);
   const embedded = { url, loopbackUrl: undefined, clusterDir: dataDir, isNew: true, stop: async () => undefined };
-  const deps = { sql, seal: createSeal(Buffer.alloc(32, 1)), config, embedded, paused: null };
+  const deps = { sql, seal: createSeal(Buffer.alloc(32, 1)), config, plans: builtInPlans, embedded, paused: null };
   const address = 'http://127.0.0.1:8080';
-  const banner = (await firstStart(deps)).text(address);
+  const notice = await firstStart(deps);
+  const banner = notice.text(address);
+  await notice.wasShown(address);
   const file = join(dataDir, 'first-run.txt');
   const [key] = /sk_live_\w{49}/.exec(banner) ?? [];
   expect(key).toBeDefined();
