@@ -18,6 +18,7 @@ import { addSandboxCommand } from './cli/sandbox.ts';
 import { addSealCommands } from './cli/seal.ts';
 import { addSeedCommand } from './cli/seed.ts';
 import { addStartCommand } from './cli/start.ts';
+import { isBeingStopped } from './cli/stop-signals.ts';
 import { addWebhookCommands } from './cli/webhook.ts';
 import { ApiError } from './platform/api-error.ts';
 import { isDatabaseDown } from './platform/db.ts';
@@ -70,6 +71,8 @@ async function main(argv: readonly string[]): Promise<number> {
   } catch (error) {
     // Commander ends `--help` this way.
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
+    // The signal ends the process itself, when all is in order.
+    if (isBeingStopped()) return new Promise(() => undefined);
     process.stderr.write(`carillon: ${explain(error).replaceAll(/\s*\n\s*/g, ' ')}\n`);
     return 1;
   }

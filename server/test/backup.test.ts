@@ -1,16 +1,22 @@
 // The drill of docs/backup.md: a backup made while a send runs, restored in another place.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import { gunzipSync, gzipSync } from 'node:zlib';
+import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { describe, expect, it } from 'vitest';
 import { openPool } from '../src/platform/db.ts';
+import { backUp } from '../src/platform/embedded-postgres/backup.ts';
+import { asBackupError } from '../src/platform/embedded-postgres/backup-file.ts';
 import { type EmbeddedDatabase, startEmbeddedPostgres } from '../src/platform/embedded-postgres.ts';
 import { findPause, resume } from '../src/platform/restore-guard.ts';
 import { prepareDatabase } from '../src/prepare-database.ts';
 import { createService } from '../src/service.ts';
-import { refusal, setupCommandLine } from './cli/run-carillon.ts';
+import { programArguments, refusal, setupCommandLine } from './cli/run-carillon.ts';
 import { type TestDatabase, whenDone } from './database.ts';
 import { accept } from './push-service.ts';
 import { type Bundle, setup } from './setup.ts';
@@ -41,6 +47,12 @@ async function openDatabase(dataDir: string): Promise<TestDatabase> {
 const runIn = (dataDir: string, ...parameters: string[]) =>
   cli.runWith({ DATABASE_URL: '', MASTER_KEY: '', DATA_DIR: dataDir }, ...parameters);
 
+const masterKey = (): string => readFileSync(join(dataDir, 'master.key'), 'utf8');
+
+/** A restore by an operator who has the master key of the backup. */
+const restoreIn = (place: string, ...parameters: string[]) =>
+  cli.runWith({ DATABASE_URL: '', MASTER_KEY: masterKey(), DATA_DIR: place }, 'restore', ...parameters);
+
 const filesIn = (dir: string): Promise<string[]> => readdir(dir).catch(() => []);
 
 const countsOf = async ({ sql }: TestDatabase) => {
@@ -49,6 +61,14 @@ const countsOf = async ({ sql }: TestDatabase) => {
       (SELECT count(*) FROM apps) AS apps, (SELECT count(*) FROM messages) AS messages`;
   return counts;
 };
+
+/** What backups have open in the database. */
+async function leftOf({ sql }: TestDatabase) {
+  const [left] = await sql<{ connections: number; slots: number }[]>`
+    SELECT (SELECT count(*) FROM pg_stat_activity WHERE application_name = 'carillon backup') AS connections,
+      (SELECT count(*) FROM pg_replication_slots) AS slots`;
+  return left ?? { connections: -1, slots: -1 };
+}
 
 /** What the message says of its deliveries, and what their rows say. */
 async function agreementOf({ sql }: TestDatabase, accepted: number) {
@@ -100,9 +120,17 @@ async function backUpDuringSend(t: Bundle) {
 
 const made = await (async () => {
   const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' }, database });
+  writeFileSync(join(dataDir, 'master.key'), t.masterKey.toString('base64'), { mode: 0o600 });
   const { status, stderr, json } = await backUpDuringSend(t);
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-  return { json, counts: await countsOf(database), masterKey: t.masterKey, config: t.config, log: t.service.run.log };
+  return {
+    json,
+    counts: await countsOf(database),
+    masterKey: t.masterKey,
+    config: t.config,
+    log: t.service.run.log,
+    clusterDir: embedded[0]?.clusterDir ?? '',
+  };
 })();
 
 describe('R-90 a backup', () => {
@@ -125,7 +153,7 @@ describe('R-90 a backup', () => {
     expect(text).toContain('backup_label\0');
   });
 
-  it('replaces no file that is there, and needs a database that is its own', async () => {
+  it('replaces no file that is there, and needs the embedded database', async () => {
     expect(await runIn(dataDir, 'backup', file)).toMatchObject(refusal(/is there already/));
     const none = join(home, 'none');
     expect(await runIn(none, 'backup', join(home, 'none.tgz'))).toMatchObject(refusal(/There is no database in/));
@@ -136,7 +164,7 @@ describe('R-90 a backup', () => {
 
 describe('R-90 restored in another place', async () => {
   const place = join(home, 'restored');
-  const { status, stderr, json } = await runIn(place, 'restore', file, '--json');
+  const { status, stderr, json } = await restoreIn(place, file, '--json');
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   const withoutKey = await runIn(place, 'start');
   const restored = await openDatabase(place);
@@ -203,16 +231,18 @@ describe('R-90 restored in another place', async () => {
   });
 });
 
+/** The backup with `from` replaced by `to`, and with no signature. */
+const rewrite = (name: string, from: string, to: string): string => {
+  const path = join(home, name);
+  const bytes = gunzipSync(readFileSync(file));
+  const at = bytes.indexOf(from);
+  expect(at).toBeGreaterThan(0);
+  bytes.write(to.padEnd(from.length), at, 'latin1');
+  writeFileSync(path, gzipSync(bytes, { level: 1 }));
+  return path;
+};
+
 describe('R-90 restore refuses, before it touches anything,', () => {
-  const rewrite = (name: string, from: string, to: string): string => {
-    const path = join(home, name);
-    const bytes = gunzipSync(readFileSync(file));
-    const at = bytes.indexOf(from);
-    expect(at).toBeGreaterThan(0);
-    bytes.write(to.padEnd(from.length), at, 'latin1');
-    writeFileSync(path, gzipSync(bytes, { level: 1 }));
-    return path;
-  };
   const cut = (): string => {
     const path = join(home, 'cut.tgz');
     const bytes = readFileSync(file);
@@ -222,6 +252,14 @@ describe('R-90 restore refuses, before it touches anything,', () => {
   const other = (): string => {
     const path = join(home, 'other.txt');
     writeFileSync(path, 'not a backup at all');
+    return path;
+  };
+  const flipped = (): string => {
+    const path = join(home, 'flipped.tgz');
+    const bytes = readFileSync(file);
+    const middle = Math.floor(bytes.length / 2);
+    bytes.writeUInt8(bytes.readUInt8(middle) ^ 1, middle);
+    writeFileSync(path, bytes);
     return path;
   };
 
@@ -238,24 +276,145 @@ describe('R-90 restore refuses, before it touches anything,', () => {
     ],
     ['a file that is no backup', other, /cannot be restored|is no backup/],
     ['a file that is not there', () => join(home, 'nowhere.tgz'), /cannot be restored: ENOENT/],
+    ['a file of which one bit was altered', flipped, /was altered after it was made.*Nothing was restored/],
   ])('%s', async (_what, fileOf, words) => {
     const place = join(home, 'refused');
-    expect(await runIn(place, 'restore', fileOf())).toMatchObject(refusal(words));
+    expect(await restoreIn(place, fileOf(), '--accept-unsigned')).toMatchObject(refusal(words));
     await expect(stat(place)).rejects.toThrow();
   });
 
   it('a data directory that is not empty; a master key may be there', async () => {
-    expect(await runIn(dataDir, 'restore', file)).toMatchObject(refusal(/is not empty \(.*database/));
+    expect(await restoreIn(dataDir, file)).toMatchObject(refusal(/is not empty \(.*database/));
     const place = join(home, 'mine');
     await mkdir(place);
     writeFileSync(join(place, 'notes.txt'), 'mine');
-    expect(await runIn(place, 'restore', file)).toMatchObject(refusal(/is not empty \(notes.txt\)/));
+    expect(await restoreIn(place, file)).toMatchObject(refusal(/is not empty \(notes.txt\)/));
     expect(await filesIn(place)).toEqual(['notes.txt']);
+  });
+
+  it('a file without a signature, until the operator accepts that', async () => {
+    const place = join(home, 'unsigned');
+    expect(await restoreIn(place, rewrite('unsigned.tgz', 'PGDATA', 'PGDATA'))).toMatchObject(
+      refusal(/has no signature.*--accept-unsigned/),
+    );
+    await expect(stat(place)).rejects.toThrow();
+  });
+
+  it('a file whose signature cannot be checked with the key that is there', async () => {
+    const place = join(home, 'keyless');
+    expect(await runIn(place, 'restore', file)).toMatchObject(
+      refusal(/was signed with master key [0-9a-f]{8}, which checks that nobody altered it/),
+    );
+    const stranger = { DATABASE_URL: '', MASTER_KEY: Buffer.alloc(32, 7).toString('base64'), DATA_DIR: place };
+    expect(await cli.runWith(stranger, 'restore', file, '--accept-unsigned')).toMatchObject(
+      refusal(/was signed with master key [0-9a-f]{8}, and the key given here is [0-9a-f]{8}/),
+    );
+    await expect(stat(place)).rejects.toThrow();
   });
 
   it('and leaves nothing of a backup that ends too soon', async () => {
     const place = join(home, 'half');
-    expect(await runIn(place, 'restore', cut())).toMatchObject(refusal(/cannot be restored: (unexpected end|it ends)/));
+    expect(await restoreIn(place, cut(), '--accept-unsigned')).toMatchObject(
+      refusal(/cannot be restored: (unexpected end|it ends)/),
+    );
     expect(await filesIn(place)).toEqual([]);
+  });
+});
+
+describe('R-90 a restore of a file that was altered', () => {
+  it('runs no program that its settings name, even where the operator accepts the file', async () => {
+    const trace = join(home, 'ran');
+    const marker = '# Do not edit this file manually!\n# It will be overwritten by the ALTER SYSTEM command.\n';
+    const setting = `archive_mode=on\narchive_command='touch ${trace}'\n`;
+    const altered = rewrite('settings.tgz', marker, setting.padEnd(marker.length));
+    const place = join(home, 'accepted');
+    const { status, json } = await restoreIn(place, altered, '--accept-unsigned', '--json');
+    expect({ status, isSigned: json.is_signed }).toEqual({ status: 0, isSigned: false });
+    expect(readFileSync(join(json.data, 'postgresql.auto.conf'), 'utf8')).not.toContain('archive_command');
+    await expect(stat(trace)).rejects.toThrow();
+    await rm(json.data, { recursive: true });
+  });
+});
+
+describe('R-90 an encrypted backup', () => {
+  it('opens with the identity of its recipient alone, and is signed too', async () => {
+    const identity = await generateIdentity();
+    const identityFile = join(home, 'identity.txt');
+    writeFileSync(identityFile, `# made for this test\n${identity}\n`);
+    const strangerFile = join(home, 'stranger.txt');
+    writeFileSync(strangerFile, await generateIdentity());
+    const sealed = join(home, 'carillon.tgz.age');
+    const made = await runIn(dataDir, 'backup', sealed, '--recipient', await identityToRecipient(identity), '--json');
+    expect(made).toMatchObject({ status: 0, stderr: '' });
+    expect(made.json).toMatchObject({ is_encrypted: true });
+    expect(readFileSync(sealed).includes('carillon-backup.json')).toBe(false);
+
+    const place = join(home, 'opened');
+    expect(await restoreIn(place, sealed)).toMatchObject(refusal(/is encrypted: say --identity FILE/));
+    expect(await restoreIn(place, sealed, '--identity', strangerFile)).toMatchObject(refusal(/no identity matched/));
+    const { status, json } = await restoreIn(place, sealed, '--identity', identityFile, '--json');
+    expect({ status, isSigned: json.is_signed }).toEqual({ status: 0, isSigned: true });
+    await rm(json.data, { recursive: true });
+  });
+
+  it('is refused where the recipient is none', async () => {
+    const target = join(home, 'nobody.tgz');
+    expect(await runIn(dataDir, 'backup', target, '--recipient', 'age1nobody')).toMatchObject(
+      refusal(/age1nobody is no age recipient/),
+    );
+    await expect(stat(target)).rejects.toThrow();
+  });
+});
+
+describe('a backup that cannot be written', () => {
+  it.each([
+    [
+      'in a folder that is not there',
+      () => join(home, 'nowhere/b.tgz'),
+      /b\.tgz cannot be written: the folder .* does not exist/,
+    ],
+    ['below a file', () => join(file, 'b.tgz'), /b\.tgz cannot be written: .*carillon\.tgz is no folder/],
+    ['over a file that is there', () => file, /carillon\.tgz is there already/],
+  ])('%s ends at once and leaves no connection, slot or file', async (_where, target, words) => {
+    expect(await runIn(dataDir, 'backup', target())).toMatchObject(refusal(words));
+    expect(await leftOf(database)).toEqual({ connections: 0, slots: 0 });
+    expect((await readdir(home)).filter((name) => name.includes('unfinished'))).toEqual([]);
+  });
+
+  it('on a disk that is full ends with the reason of the system', async () => {
+    const full = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+    const target = new Writable({ write: (_chunk, _encoding, done) => done(full) });
+    const options = {
+      url: database.url,
+      clusterDir: made.clusterDir,
+      masterKey: Buffer.alloc(32, 1),
+      recipient: undefined,
+    };
+    await expect(backUp({ ...options, target })).rejects.toThrow('no space left on device');
+    expect(() => asBackupError('/backups/b.tgz')(full)).toThrow('/backups/b.tgz cannot be written: the disk is full');
+    while ((await leftOf(database)).connections > 0);
+    expect(await leftOf(database)).toEqual({ connections: 0, slots: 0 });
+  });
+});
+
+describe('a backup while the service is stopped', () => {
+  it('that is ended by SIGTERM leaves no database server and no half file', async () => {
+    const place = join(home, 'stopped');
+    const { json } = await restoreIn(place, file, '--json');
+    const target = join(home, 'broken-off.tgz');
+    const child = spawn(process.execPath, programArguments('backup', target), {
+      cwd: home,
+      env: { PATH: process.env['PATH'], DATA_DIR: place, MASTER_KEY: masterKey() },
+      stdio: 'ignore',
+    });
+    const ended = once(child, 'exit');
+    const hasBegun = async () => (await readdir(home)).some((name) => name.startsWith('broken-off.tgz.unfinished'));
+    while (!(await hasBegun()));
+    while (!(await filesIn(json.data)).includes('postmaster.pid'));
+    child.kill('SIGTERM');
+    expect(await ended).toEqual([143, null]);
+    expect(await filesIn(json.data)).not.toContain('postmaster.pid');
+    expect((await readdir(home)).filter((name) => name.startsWith('broken-off'))).toEqual([]);
+    await rm(json.data, { recursive: true });
   });
 });

@@ -1,52 +1,92 @@
-// `backup` and `restore`: the embedded database in one file, without the master key. A restored database is paused until somebody
-// has looked at it: what it holds unsent may have been sent since the backup was made.
-
-import { existsSync } from 'node:fs';
+// `backup` and `restore`: the embedded database in one file, without the master key. A restored database is paused until
+// somebody has looked at it: what it holds unsent may have been sent since the backup was made.
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type Config, loadConfig } from '../config.ts';
 import { openPool } from '../platform/db.ts';
 import { backUp } from '../platform/embedded-postgres/backup.ts';
+import { isRecipient } from '../platform/embedded-postgres/backup-encryption.ts';
+import { asBackupError, type BackupFile, openBackupFile } from '../platform/embedded-postgres/backup-file.ts';
 import { findCluster } from '../platform/embedded-postgres/cluster.ts';
 import { RestoreError, restoreCluster, undoRestore } from '../platform/embedded-postgres/restore.ts';
 import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
+import { findMasterKeys, loadMasterKey } from '../platform/master-key.ts';
 import { listMigrations, missingMigrations } from '../platform/migrate.ts';
 import { programName } from '../platform/program-name.ts';
 import { type Pause, pause } from '../platform/restore-guard.ts';
 import { type Answer, type AnswerOptions, answer, note, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
+import { onStop } from './stop-signals.ts';
+
+interface BackupOptions extends AnswerOptions {
+  readonly recipient?: string;
+}
+
+interface RestoreOptions extends AnswerOptions {
+  readonly identity?: string;
+  readonly acceptUnsigned?: boolean;
+}
 
 export function addBackupCommands(program: Command): void {
   withJson(program.command('backup <FILE>'))
     .description('copy the embedded database into a file, while it runs')
-    .action((file: string, options: AnswerOptions) => answer(options, () => backup(resolve(file))));
+    .option('--recipient <AGE>', 'encrypt the file for this age recipient (age1…)')
+    .action((file: string, options: BackupOptions) => answer(options, () => backup(resolve(file), options)));
   withJson(program.command('restore <FILE>'))
     .description('make the database of an empty DATA_DIR from a backup')
-    .action((file: string, options: AnswerOptions) => answer(options, () => restore(resolve(file))));
+    .option('--identity <FILE>', 'the age identity that opens an encrypted backup')
+    .option('--accept-unsigned', 'restore a file whose signature is missing or cannot be checked')
+    .action((file: string, options: RestoreOptions) => answer(options, () => restore(resolve(file), options)));
 }
 
-async function backup(file: string): Promise<Answer> {
+async function backup(file: string, { recipient }: BackupOptions): Promise<Answer> {
   const config = loadEmbedded('backed up');
-  if (existsSync(file)) throw new CommandError(`${file} is there already`);
+  if (recipient !== undefined && !(await isRecipient(recipient))) {
+    throw new CommandError(`${recipient} is no age recipient: age-keygen prints one that begins with age1`);
+  }
   if (!(await findCluster(config.dataDir))) throw new CommandError(`There is no database in ${config.dataDir}`);
-  const embedded = await startEmbeddedPostgres({ dataDir: config.dataDir, log: () => undefined, purpose: 'command' });
+  const { key: masterKey } = await loadMasterKey(config, true);
+  const place = await openBackupFile(file);
+  const stopped = new AbortController();
+  const copying = copyInto(place, config, { masterKey, recipient, signal: stopped.signal }).catch(asBackupError(file));
+  const forget = onStop(() => {
+    stopped.abort();
+    return copying;
+  });
+  const { bytes, ...facts } = await copying.finally(forget);
+  const key = config.masterKey === null ? `${config.dataDir}/master.key` : 'MASTER_KEY';
+  return {
+    document: { file, bytes, is_encrypted: recipient !== undefined, ...facts },
+    text: `${file}  ${Math.ceil(bytes / 1e6)} MB\nThe key that opens its secrets is not in it: keep ${key} elsewhere. A restore checks the file with that key.`,
+  };
+}
+
+async function copyInto(
+  place: BackupFile,
+  { dataDir }: Config,
+  options: { masterKey: Buffer; recipient: string | undefined; signal: AbortSignal },
+) {
+  const embedded = await startEmbeddedPostgres({ dataDir, log: () => undefined, purpose: 'command' });
   try {
     say(`Copying ${embedded.clusterDir}`);
-    const { bytes, ...facts } = await backUp({ url: embedded.url, clusterDir: embedded.clusterDir, file });
-    const key = config.masterKey === null ? `${config.dataDir}/master.key` : 'MASTER_KEY';
-    return {
-      document: { file, bytes, ...facts },
-      text: `${file}  ${Math.ceil(bytes / 1e6)} MB\nThe key that opens its secrets is not in it: keep ${key} elsewhere.`,
-    };
+    const { target } = place;
+    const facts = await backUp({ url: embedded.url, clusterDir: embedded.clusterDir, target, ...options });
+    return { ...facts, bytes: await place.publish() };
   } finally {
+    await place.discard();
     await embedded.stop();
   }
 }
 
-async function restore(file: string): Promise<Answer> {
+async function restore(file: string, options: RestoreOptions): Promise<Answer> {
   const config = loadEmbedded('restored');
   const { dataDir } = config;
-  const { cluster, facts } = await restoreCluster(file, dataDir);
+  const restored = await restoreCluster(file, dataDir, {
+    masterKeys: await findMasterKeys(config),
+    identityFile: options.identity,
+    acceptsUnsigned: options.acceptUnsigned ?? false,
+  });
+  const { cluster, facts, isSigned } = restored;
   let paused: Pause | null;
   try {
     say(`Recovering ${cluster.directory}`);
@@ -57,6 +97,8 @@ async function restore(file: string): Promise<Answer> {
   }
   const text = [
     `Restored into ${cluster.directory}, as of ${facts.made_at}.`,
+    ...(isSigned ? [] : ['Its signature was not checked: anybody who could write the file could have altered it.']),
+    'The settings of the server are new. Those of before stand in the backup, in postgresql.conf and postgresql.auto.conf.',
     'Its secrets open with the master key of that time: put it into DATA_DIR/master.key (0600), or set MASTER_KEY.',
     `Sends and webhooks are paused. What expired is not sent; what did not is, after: ${programName} resume`,
   ];
@@ -65,6 +107,7 @@ async function restore(file: string): Promise<Answer> {
       data_dir: dataDir,
       data: cluster.directory,
       made_at: facts.made_at,
+      is_signed: isSigned,
       paused_at: paused?.at ?? null,
       pause_reason: paused?.reason ?? null,
     },
@@ -72,9 +115,10 @@ async function restore(file: string): Promise<Answer> {
   };
 }
 
-// Starts it, so that whoever restores hears at once when it does not recover, and not at the next start.
+// The server starts once, so that an operator hears now that a file does not recover, and not at the next start.
 async function pauseRestored(dataDir: string): Promise<Pause | null> {
   const embedded = await startEmbeddedPostgres({ dataDir, log: () => undefined, purpose: 'command' });
+  const forget = onStop(() => embedded.stop());
   const sql = openPool({ url: embedded.url, connectionsMax: 1, name: 'carillon restore', statementTimeoutMs: 60_000 });
   try {
     const isEmpty = (await missingMigrations(sql)).length === (await listMigrations()).length;
@@ -82,6 +126,7 @@ async function pauseRestored(dataDir: string): Promise<Pause | null> {
   } finally {
     await sql.end({ timeout: 5 });
     await embedded.stop();
+    forget();
   }
 }
 

@@ -13,6 +13,7 @@ import { programName } from '../platform/program-name.ts';
 import { createSeal, type Seal } from '../platform/seal.ts';
 import { prepareDatabase } from '../prepare-database.ts';
 import { CommandError } from './command-error.ts';
+import { onStop } from './stop-signals.ts';
 
 export interface CommandContext {
   readonly config: Config;
@@ -71,11 +72,16 @@ export async function withAnySchema<Result>(
       : undefined;
   const url = embedded?.url ?? config.databaseUrl ?? '';
   const sql = openPool({ url, connectionsMax, name: 'carillon command', statementTimeoutMs: limitMs });
+  const forget = onStop(async () => {
+    await sql.end({ timeout: 0 });
+    await embedded?.stop();
+  });
   try {
     return await work(sql, url);
   } finally {
     await sql.end({ timeout: 5 });
     await embedded?.stop();
+    forget();
   }
 }
 

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readIfThere } from './embedded-postgres/unfinished.ts';
 import { parseMasterKey, SealError } from './seal.ts';
 
 export interface MasterKeys {
@@ -31,6 +32,18 @@ export async function loadMasterKey(settings: MasterKeySettings, isSealed = fals
     );
   }
   return { key: await readOrGenerate(settings.dataDir, isSealed), previous };
+}
+
+/** The keys that are at hand, of which there may be none: for a restore, which makes no key. Throws `SealError` for one that is no key. */
+export async function findMasterKeys(settings: MasterKeySettings): Promise<Buffer[]> {
+  const { masterKey, masterKeyPrevious, dataDir } = settings;
+  const path = join(dataDir, 'master.key');
+  const stored = masterKey === null ? await readIfThere(path) : undefined;
+  return [
+    ...(masterKey === null ? [] : [parseMasterKey(masterKey, 'MASTER_KEY')]),
+    ...(stored === undefined ? [] : [parseMasterKey(stored, path)]),
+    ...(masterKeyPrevious === null ? [] : [parseMasterKey(masterKeyPrevious, 'MASTER_KEY_PREVIOUS')]),
+  ];
 }
 
 async function readOrGenerate(dataDir: string, isSealed: boolean): Promise<Buffer> {

@@ -37,9 +37,9 @@ export function parseMasterKey(text: string, variable: string): Buffer {
 
 /** `masterKey` seals and opens; `previousKey` only opens, while a rotation is under way. */
 export function createSeal(masterKey: Buffer, previousKey?: Buffer): Seal {
-  const keyId = keyIdOf(masterKey);
+  const keyId = masterKeyId(masterKey);
   const keys = new Map([[keyId, masterKey]]);
-  if (previousKey) keys.set(keyIdOf(previousKey), previousKey);
+  if (previousKey) keys.set(masterKeyId(previousKey), previousKey);
   const prefix = `v1.${keyId}.`;
   return {
     keyId,
@@ -70,8 +70,8 @@ export function createSeal(masterKey: Buffer, previousKey?: Buffer): Seal {
   };
 }
 
-// The id names a key without telling anything of it: a prefix of its hash under a label of its own.
-function keyIdOf(key: Buffer): string {
+/** Names a master key without telling anything of it: eight hex digits of its hash under a label of its own. */
+export function masterKeyId(key: Buffer): string {
   return createHash('sha256').update('carillon-master-key').update(key).digest('hex').slice(0, 8);
 }
 

@@ -455,6 +455,23 @@ describe('R-94 wherever the directory lies', () => {
     expect(await fs.readdir(taken)).toEqual([]);
   });
 
+  it.runIf(isRoot)('a process of another user is refused, even where it reaches the socket', async () => {
+    await prepare();
+    const { url, clusterDir } = await run().ready();
+    const socket = join(socketDirectory(url), `.s.PGSQL.${new URL(url).port}`);
+    // Everything that keeps a stranger from the socket, opened.
+    for (let path = dirname(socket); path.startsWith(folder); path = dirname(path)) await fs.chmod(path, 0o755);
+    await fs.chmod(socket, 0o777);
+    const hello = `
+      const text = 'user\\0carillon\\0database\\0carillon\\0\\0';
+      const bytes = Buffer.alloc(8 + text.length);
+      bytes.writeInt32BE(bytes.length); bytes.writeInt32BE(196608, 4); bytes.write(text, 8);
+      require('node:net').connect(process.argv[1]).on('connect', function () { this.write(bytes); })
+        .once('data', (answer) => { console.log(String(answer)); process.exit(); });`;
+    const asStranger = { ...NOBODY, cwd: '/', encoding: 'utf8' } as const;
+    expect(execFileSync(process.execPath, ['-e', hello, socket], asStranger)).toMatch(/Peer authentication failed/);
+  });
+
   it.runIf(isRoot)('files that root brought back are given to the user that the server runs as', async () => {
     await prepare();
     const first = run();

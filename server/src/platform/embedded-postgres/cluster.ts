@@ -51,10 +51,17 @@ export async function findCluster(path: string): Promise<Cluster | undefined> {
 
 /** Makes the cluster of a data directory that has none. Of two that do so at once, one is kept, and both return it. */
 export async function makeCluster(path: string): Promise<Cluster> {
-  return fillCluster(path, async (directory, user, dataDir) => {
-    const initdb = join(await programs.findPrograms(user, dataDir), 'bin/initdb');
-    await programs.runProgram(initdb, initdbParameters(directory), user);
-  });
+  return fillCluster(path, initialize);
+}
+
+/** Makes an empty database in an empty directory. */
+export async function initialize(
+  directory: string,
+  user: programs.ProgramUser | undefined,
+  dataDir: string,
+): Promise<void> {
+  const initdb = join(await programs.findPrograms(user, dataDir), 'bin/initdb');
+  await programs.runProgram(initdb, initdbParameters(directory), user);
 }
 
 type Fill = (directory: string, user: programs.ProgramUser | undefined, dataDir: string) => Promise<void>;

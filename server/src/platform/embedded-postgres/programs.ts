@@ -20,13 +20,13 @@ export interface ProgramUser {
 export async function getProgramUser(): Promise<ProgramUser | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const list = await readFile('/etc/passwd', 'utf8');
-  for (const name of ['postgres', 'nobody']) {
+  for (const name of ['postgres', 'carillon', 'nobody']) {
     const [, uid, gid] = new RegExp(`^${name}:[^:]*:(-?\\d+):(-?\\d+):`, 'm').exec(list) ?? [];
     // macOS writes the ids of nobody as -2.
     if (uid && gid) return { uid: Number(uid) >>> 0, gid: Number(gid) >>> 0 };
   }
   throw new Error(
-    'PostgreSQL does not run as root, and there is no user postgres or nobody: run Carillon as another user.',
+    'PostgreSQL does not run as root, and there is no user postgres, carillon or nobody: run Carillon as another user.',
   );
 }
 

@@ -1,37 +1,111 @@
-// Makes a database of a backup, in a data directory that has none. What cannot be opened here is refused before anything is
-// touched; what fails on the way leaves nothing behind.
+// Makes a database of a backup, in a data directory that has none. A file that was altered, or that this machine cannot
+// open, is refused before anything is unpacked; a failure on the way leaves nothing behind.
 import { createReadStream } from 'node:fs';
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
+import { masterKeyId } from '../seal.ts';
 import { type BackupFacts, factsName, thisArchitecture } from './backup.ts';
-import { type Cluster, fillCluster } from './cluster.ts';
+import { decrypted, isEncrypted } from './backup-encryption.ts';
+import { judgeSignature } from './backup-signature.ts';
+import { type Cluster, fillCluster, initialize } from './cluster.ts';
+import { configurationFiles, kindOf } from './cluster-files.ts';
 import { majorVersion, runProgram } from './programs.ts';
 import { readTar, type TarEntry } from './tar.ts';
 import { unless } from './unfinished.ts';
 
-/** Of a data directory, a database's neighbours that a restore leaves as they are. */
+/** Files of a data directory that a restore leaves as they are. */
 const mayBeThere = new Set(['master.key']);
 
 export class RestoreError extends Error {
   override readonly name = 'RestoreError';
 }
 
-/** Restores, and returns where. Throws `RestoreError` in words for an operator. */
-export async function restoreCluster(file: string, dataDir: string): Promise<{ cluster: Cluster; facts: BackupFacts }> {
-  const entries = readTar(decompressed(file));
-  const facts = await readFacts(file, entries);
-  await refuseUnlessEmpty(dataDir);
-  const cluster = await fillCluster(dataDir, async (directory, user) => {
-    for await (const entry of entries) await putEntry(directory, entry);
-    if (user) await runProgram('chown', ['-R', `${user.uid}:${user.gid}`, directory], undefined);
-  }).catch(asRestoreError(file));
-  return { cluster, facts };
+export interface RestoreOptions {
+  /** One of these made the signature. May be empty. */
+  readonly masterKeys: readonly Buffer[];
+  /** Opens an encrypted file. */
+  readonly identityFile: string | undefined;
+  /** Restores a file without a signature, or without a key to check it with. An altered file is refused all the same. */
+  readonly acceptsUnsigned: boolean;
 }
 
-async function* decompressed(file: string): AsyncGenerator<Buffer> {
-  const source = createReadStream(file, { highWaterMark: 1024 * 1024 });
+export interface Restored {
+  readonly cluster: Cluster;
+  readonly facts: BackupFacts;
+  /** Whether the signature was checked and is good. */
+  readonly isSigned: boolean;
+}
+
+/** Restores, and returns where. Throws `RestoreError` in words for an operator. */
+export async function restoreCluster(file: string, dataDir: string, options: RestoreOptions): Promise<Restored> {
+  await refuseUnlessEmpty(dataDir);
+  const bytes = await findBytes(file, options.identityFile).catch(asRestoreError(file));
+  const isSigned = await checkSignature(file, bytes, options).catch(asRestoreError(file));
+  const entries = readTar(decompressed(bytes()));
+  const facts = await readFacts(file, entries);
+  const cluster = await fillCluster(dataDir, async (directory, user, home) => {
+    const configuration = await makeConfiguration(() => initialize(directory, user, home), directory);
+    for await (const entry of entries) await putEntry(directory, entry);
+    for (const [name, content] of configuration) await writeFile(join(directory, name), content, { mode: 0o600 });
+    // The file may have been written to since its first reading.
+    if (isSigned) await checkSignature(file, bytes, options);
+    if (user) await runProgram('chown', ['-R', `${user.uid}:${user.gid}`, directory], undefined);
+  }).catch(asRestoreError(file));
+  return { cluster, facts, isSigned };
+}
+
+/** The bytes of the file as they were signed, to be read as often as needed. */
+async function findBytes(file: string, identityFile: string | undefined): Promise<() => AsyncIterable<Buffer>> {
+  if (!(await isEncrypted(file))) return () => createReadStream(file, { highWaterMark: 1024 * 1024 });
+  if (identityFile === undefined) {
+    throw new RestoreError(`${file} is encrypted: say --identity FILE, with the age identity that opens it`);
+  }
+  return () => decrypted(file, identityFile);
+}
+
+async function checkSignature(
+  file: string,
+  bytes: () => AsyncIterable<Buffer>,
+  { masterKeys, acceptsUnsigned }: RestoreOptions,
+): Promise<boolean> {
+  const verdict = await judgeSignature(bytes(), masterKeys);
+  switch (verdict.is) {
+    case 'signed':
+      return true;
+    case 'altered':
+      throw new RestoreError(`${file} was altered after it was made: its signature does not fit. Nothing was restored`);
+    case 'unsigned':
+      if (acceptsUnsigned) return false;
+      throw new RestoreError(
+        `${file} has no signature: an earlier Carillon made it, or somebody altered it. If you are sure of the file, say --accept-unsigned`,
+      );
+    case 'unknown-key': {
+      if (masterKeys.length === 0 && acceptsUnsigned) return false;
+      const needed = `${file} was signed with master key ${verdict.keyId}`;
+      const [first] = masterKeys;
+      throw new RestoreError(
+        first === undefined
+          ? `${needed}, which checks that nobody altered it: put that key into DATA_DIR/master.key or set MASTER_KEY, or say --accept-unsigned if you are sure of the file`
+          : `${needed}, and the key given here is ${masterKeyId(first)}: put the key of that time into DATA_DIR/master.key, or set MASTER_KEY`,
+      );
+    }
+  }
+}
+
+// The server's own defaults. Settings of the file could name programs that the server would run.
+async function makeConfiguration(make: () => Promise<void>, directory: string): Promise<Map<string, Buffer>> {
+  await make();
+  const configuration = new Map<string, Buffer>();
+  for (const name of configurationFiles) configuration.set(name, await readFile(join(directory, name)));
+  for (const name of await readdir(directory)) await rm(join(directory, name), { recursive: true });
+  return configuration;
+}
+
+async function* decompressed(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const gunzip = createGunzip();
+  const source = Readable.from(bytes);
   source.on('error', (error) => gunzip.destroy(error));
   yield* source.pipe(gunzip) as AsyncIterable<Buffer>;
 }
@@ -70,6 +144,9 @@ async function putEntry(directory: string, entry: TarEntry): Promise<void> {
   if (!/^[\w.-]+(\/[\w.-]+)*$/.test(entry.name) || entry.name.split('/').includes('..')) {
     throw new Error(`it names the path ${entry.name}`);
   }
+  const kind = kindOf(entry.name);
+  if (kind === 'configuration') return;
+  if (kind === undefined) throw new Error(`it holds ${entry.name}, which is no data file of PostgreSQL`);
   const path = join(directory, entry.name);
   if (entry.isDirectory) await mkdir(path, { mode: 0o700, recursive: true });
   else await writeFile(path, entry.content, { mode: 0o600, flag: 'wx' });

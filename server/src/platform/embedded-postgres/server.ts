@@ -3,7 +3,8 @@ import { spawn } from 'node:child_process';
 import { chmod, open, readFile, rm, rmdir, stat, symlink } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Cluster } from './cluster.ts';
+import { writeAccess } from './access.ts';
+import { CARILLON, type Cluster } from './cluster.ts';
 import {
   type Connection,
   isServerOf,
@@ -13,6 +14,7 @@ import {
   removeForeignLock,
 } from './postmaster.ts';
 import { findPrograms, runAs, runProgram } from './programs.ts';
+import { warnOfNeighbours } from './shared-user.ts';
 import {
   claimDirectory,
   claimSocketDirectory,
@@ -190,7 +192,12 @@ export class EmbeddedServer {
       unix_socket_directories: sockets ? `"${sockets.replaceAll('"', '""')}", .` : '.',
       unix_socket_permissions: '0700',
     };
-    const parameters = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    const parameters = [
+      ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+      ...(await writeAccess(directory, CARILLON, user)),
+    ];
+    const warning = await warnOfNeighbours(user, directory);
+    if (warning) this.#log(warning);
     return launch(
       join(programs, 'bin/postgres'),
       ['-D', directory, ...parameters],

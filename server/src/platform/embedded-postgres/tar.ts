@@ -1,48 +1,37 @@
-// Tar files (POSIX.1-1988 "ustar"), as much as a backup needs: directories and files of known size, which any tar can list. Holds
-// no file in memory.
-import { once } from 'node:events';
-import type { Writable } from 'node:stream';
+// Tar files (POSIX.1-1988 "ustar"), as much as a backup needs: directories and files of known size, which any tar can
+// list. Holds no file in memory.
 
 const blockBytes = 512;
 const zeros = Buffer.alloc(64 * 1024);
 
 const paddingOf = (size: number): number => (blockBytes - (size % blockBytes)) % blockBytes;
 
-export class TarWriter {
-  readonly #sink: Writable;
+/** A directory, as bytes of a tar file. */
+export function tarDirectory(name: string): Buffer {
+  return headerOf(`${name}/`, 0, '5');
+}
 
-  constructor(sink: Writable) {
-    this.#sink = sink;
+/** A file of `size` bytes. Content beyond `size` is left out; missing content is filled with zeros. */
+export async function* tarFile(
+  name: string,
+  size: number,
+  content: AsyncIterable<Buffer> | Iterable<Buffer>,
+): AsyncGenerator<Buffer> {
+  yield headerOf(name, size, '0');
+  let left = size;
+  for await (const chunk of content) {
+    if (left === 0) break;
+    const taken = chunk.subarray(0, left);
+    left -= taken.length;
+    // A copy: readers use their buffers again.
+    yield Buffer.from(taken);
   }
+  for (let missing = left + paddingOf(size); missing > 0; missing -= zeros.length) yield zeros.subarray(0, missing);
+}
 
-  async addDirectory(name: string): Promise<void> {
-    await this.#write(headerOf(`${name}/`, 0, '5'));
-  }
-
-  /** Takes `size` bytes of the content and no more; what is missing is filled with zeros. */
-  async addFile(name: string, size: number, content: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<void> {
-    await this.#write(headerOf(name, size, '0'));
-    let left = size;
-    for await (const chunk of content) {
-      if (left === 0) break;
-      const taken = chunk.subarray(0, left);
-      left -= taken.length;
-      await this.#write(taken);
-    }
-    for (let missing = left + paddingOf(size); missing > 0; missing -= zeros.length) {
-      await this.#write(zeros.subarray(0, missing));
-    }
-  }
-
-  /** The mark of the end; the sink is left open. */
-  async end(): Promise<void> {
-    await this.#write(zeros.subarray(0, 2 * blockBytes));
-  }
-
-  async #write(bytes: Buffer): Promise<void> {
-    // What the sink does not take at once is not held here either. A copy: readers use their buffers again.
-    if (!this.#sink.write(Buffer.from(bytes))) await once(this.#sink, 'drain');
-  }
+/** The mark of the end. */
+export function tarEnd(): Buffer {
+  return zeros.subarray(0, 2 * blockBytes);
 }
 
 function headerOf(name: string, size: number, type: '0' | '5'): Buffer {

@@ -1,0 +1,41 @@
+// Who may connect to the embedded server: the system's user that runs Carillon, the owner of the database's files, and
+// root. Written at every start, so that a copied or restored cluster is no more open than a new one.
+import { chown, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ProgramUser } from './programs.ts';
+
+const hbaName = 'carillon_hba.conf';
+const identName = 'carillon_ident.conf';
+
+/**
+ * Writes the rules and returns the server's parameters that name them. On the socket the kernel says which user connects
+ * (PostgreSQL documentation, "Peer Authentication"); on loopback, where it is asked for, a password does.
+ */
+export async function writeAccess(directory: string, role: string, user: ProgramUser | undefined): Promise<string[]> {
+  const names = await namesOf([0, process.getuid?.() ?? 0, user?.uid ?? 0]);
+  // Strangers' processes run as nobody, too.
+  if (process.getuid?.() === 0) names.delete('nobody');
+  const ident = [...names].map((name) => `carillon ${quoted(name)} ${role}`);
+  // Without a name in the system's list PostgreSQL cannot tell who connects; the socket's private directory still does.
+  const local = names.size > 0 ? 'peer map=carillon' : 'trust';
+  const hba = [`local all ${role} ${local}`, 'host all all 127.0.0.1/32 scram-sha-256'];
+  await replaceFile(join(directory, hbaName), hba, user);
+  await replaceFile(join(directory, identName), ident, user);
+  return ['-c', `hba_file=${join(directory, hbaName)}`, '-c', `ident_file=${join(directory, identName)}`];
+}
+
+// Removed first: the file may belong to root, of a time when root ran Carillon.
+async function replaceFile(path: string, lines: readonly string[], user: ProgramUser | undefined): Promise<void> {
+  await rm(path, { force: true });
+  await writeFile(path, `${lines.join('\n')}\n`, { mode: 0o600 });
+  if (user) await chown(path, user.uid, user.gid);
+}
+
+async function namesOf(uids: readonly number[]): Promise<Set<string>> {
+  const lines = (await readFile('/etc/passwd', 'utf8').catch(() => '')).split('\n').map((line) => line.split(':'));
+  return new Set(uids.flatMap((uid) => lines.find(([, , id]) => id === String(uid))?.[0] ?? []));
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

@@ -1,0 +1,63 @@
+// The file that a backup is written to: made under another name beside it, and linked to its own when it is whole. A file
+// that cannot be written is refused before any database is asked.
+import { createWriteStream } from 'node:fs';
+import { link, open, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Writable } from 'node:stream';
+
+/** Says in words for an operator why a backup cannot be written. */
+export class BackupError extends Error {
+  override readonly name = 'BackupError';
+}
+
+export interface BackupFile {
+  readonly target: Writable;
+  /** Gives the whole file its name, and returns its size in bytes. Throws `BackupError` where that name was taken meanwhile. */
+  publish(): Promise<number>;
+  /** Removes what `publish` has not named. */
+  discard(): Promise<void>;
+}
+
+/** Opens the place of a new backup. Throws `BackupError` where it cannot be written, or where `file` exists. */
+export async function openBackupFile(file: string): Promise<BackupFile> {
+  if (await stat(file).catch(() => undefined)) throw new BackupError(`${file} is there already`);
+  const unfinished = `${file}.unfinished-${process.pid}`;
+  const handle = await open(unfinished, 'wx', 0o600).catch(asBackupError(file));
+  return {
+    target: createWriteStream(unfinished, { fd: handle, flush: true }),
+    async publish() {
+      await link(unfinished, file).catch(asBackupError(file));
+      return (await stat(file)).size;
+    },
+    discard: () => rm(unfinished, { force: true }),
+  };
+}
+
+/** Turns what the system answered into a sentence with the path. */
+export function asBackupError(file: string): (error: NodeJS.ErrnoException) => never {
+  return (error) => {
+    if (error instanceof BackupError) throw error;
+    throw new BackupError(`${file} cannot be written: ${reasonOf(file, error)}`, { cause: error });
+  };
+}
+
+function reasonOf(file: string, { code, message }: NodeJS.ErrnoException): string {
+  switch (code) {
+    case 'ENOENT':
+      return `the folder ${dirname(file)} does not exist`;
+    case 'ENOTDIR':
+      return `${dirname(file)} is no folder`;
+    case 'EACCES':
+    case 'EPERM':
+      return `this user may not write to ${dirname(file)}`;
+    case 'EROFS':
+      return `${dirname(file)} is read-only`;
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return 'the disk is full';
+    case 'EEXIST':
+      return 'it is there already';
+    default:
+      return message;
+  }
+}

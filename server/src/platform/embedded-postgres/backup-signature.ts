@@ -1,0 +1,67 @@
+// The signature at the end of a backup: HMAC-SHA256 over every byte before it, under a key derived from the master key
+// (RFC 5869), which is never in the backup. The signature is an empty gzip member that carries it as an extra field
+// (RFC 1952, section 2.3.1.1), so any tar still lists a signed file. Knows nothing of what a backup contains.
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { masterKeyId } from '../seal.ts';
+
+const macBytes = 32;
+const keyIdBytes = 4;
+
+/** A gzip header with FEXTRA set, then one subfield `CB` that holds the id of the key and the MAC. */
+const beforeSignature = Buffer.from([
+  ...[0x1f, 0x8b, 8, 0x04, 0, 0, 0, 0, 0, 255],
+  ...[4 + keyIdBytes + macBytes, 0, 0x43, 0x42, keyIdBytes + macBytes, 0],
+]);
+/** An empty deflate block, and the checksum and length of nothing. */
+const afterSignature = Buffer.from([3, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+const signatureBytes = beforeSignature.length + keyIdBytes + macBytes + afterSignature.length;
+
+/** What a file's last bytes say of it. */
+export type Verdict =
+  | { readonly is: 'signed' }
+  | { readonly is: 'unsigned' }
+  | { readonly is: 'altered' }
+  /** No master key at hand is the one that signed; `keyId` is the signer's. */
+  | { readonly is: 'unknown-key'; readonly keyId: string };
+
+/** Passes on `source` and adds the signature. */
+export async function* signed(source: AsyncIterable<Buffer>, masterKey: Buffer): AsyncGenerator<Buffer> {
+  const mac = createHmac('sha256', signingKey(masterKey));
+  for await (const chunk of source) {
+    mac.update(chunk);
+    yield chunk;
+  }
+  yield Buffer.concat([beforeSignature, Buffer.from(masterKeyId(masterKey), 'hex'), mac.digest(), afterSignature]);
+}
+
+/** Reads all of a file and compares its signature in constant time. Rejects as `source` does. */
+export async function judgeSignature(source: AsyncIterable<Buffer>, masterKeys: readonly Buffer[]): Promise<Verdict> {
+  const macs = masterKeys.map((key) => ({ keyId: masterKeyId(key), mac: createHmac('sha256', signingKey(key)) }));
+  let last: Buffer = Buffer.alloc(0);
+  for await (const chunk of source) {
+    const held = Buffer.concat([last, chunk]);
+    const before = held.subarray(0, Math.max(held.length - signatureBytes, 0));
+    for (const { mac } of macs) mac.update(before);
+    last = held.subarray(before.length);
+  }
+  const signature = readSignature(last);
+  if (!signature) return { is: 'unsigned' };
+  const found = macs.find(({ keyId }) => keyId === signature.keyId);
+  if (!found) return { is: 'unknown-key', keyId: signature.keyId };
+  return { is: timingSafeEqual(found.mac.digest(), signature.mac) ? 'signed' : 'altered' };
+}
+
+function readSignature(last: Buffer): { keyId: string; mac: Buffer } | undefined {
+  const at = beforeSignature.length;
+  const isSignature =
+    last.length === signatureBytes &&
+    last.subarray(0, at).equals(beforeSignature) &&
+    last.subarray(-afterSignature.length).equals(afterSignature);
+  if (!isSignature) return undefined;
+  const mac = at + keyIdBytes;
+  return { keyId: last.subarray(at, mac).toString('hex'), mac: last.subarray(mac, mac + macBytes) };
+}
+
+function signingKey(masterKey: Buffer): Buffer {
+  return Buffer.from(hkdfSync('sha256', masterKey, '', 'carillon-backup', 32));
+}

@@ -1,0 +1,39 @@
+// The user `nobody` is no user of the database's own: every other process that runs as `nobody` can read the database's
+// files. Says so where there are such processes.
+import { readdir, readFile, readlink } from 'node:fs/promises';
+import { basename } from 'node:path';
+import type { ProgramUser } from './programs.ts';
+
+/** The names of other processes of `user`, sorted. Empty where the system has no /proc. */
+export async function findNeighbours(user: ProgramUser): Promise<string[]> {
+  const names = new Set<string>();
+  for (const pid of await readdir('/proc').catch(() => [])) {
+    if (!/^\d+$/.test(pid)) continue;
+    const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+    const [, uid] = /^Uid:\t(\d+)/m.exec(status) ?? [];
+    if (Number(uid) !== user.uid) continue;
+    const program = basename(await readlink(`/proc/${pid}/exe`).catch(() => ''));
+    // A server that this or another Carillon runs.
+    if (program !== 'postgres') names.add(program || (/^Name:\t(.*)$/m.exec(status)?.[1] ?? pid));
+  }
+  return [...names].sort();
+}
+
+/** A warning for the operator, or undefined where the user is the database's own or shares it with no process. */
+export async function warnOfNeighbours(user: ProgramUser | undefined, directory: string): Promise<string | undefined> {
+  if (!user || (await nameOf(user)) !== 'nobody') return undefined;
+  const neighbours = await findNeighbours(user);
+  if (neighbours.length === 0) return undefined;
+  return (
+    `PostgreSQL runs as the user nobody, and so do ${neighbours.join(', ')}, which can read its files. ` +
+    `Stop Carillon, make a user for the database (useradd --system carillon), give it the files (chown -R carillon: ${directory}), and start again.`
+  );
+}
+
+async function nameOf(user: ProgramUser): Promise<string | undefined> {
+  const list = await readFile('/etc/passwd', 'utf8').catch(() => '');
+  return list
+    .split('\n')
+    .map((line) => line.split(':'))
+    .find(([, , uid]) => Number(uid) >>> 0 === user.uid)?.[0];
+}
