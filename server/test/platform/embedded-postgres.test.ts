@@ -457,7 +457,7 @@ describe('R-94 wherever the directory lies', () => {
 
   it.runIf(isRoot)('a process of another user is refused, even where it reaches the socket', async () => {
     await prepare();
-    const { url, clusterDir } = await run().ready();
+    const { url } = await run().ready();
     const socket = join(socketDirectory(url), `.s.PGSQL.${new URL(url).port}`);
     // Everything that keeps a stranger from the socket, opened.
     for (let path = dirname(socket); path.startsWith(folder); path = dirname(path)) await fs.chmod(path, 0o755);
