@@ -7,6 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { findAppsByName } from './apps/queries.ts';
 import { demoAppName } from './first-start.ts';
 import { notFound } from './platform/api-error.ts';
+import { askRarely } from './platform/ask-rarely.ts';
+import type { Clock } from './platform/clock.ts';
 import type { Sql } from './platform/db.ts';
 import { Answer, type Route } from './platform/http-server.ts';
 
@@ -32,12 +34,16 @@ const securityHeaders = {
   'cache-control': 'no-cache',
 };
 
+/** Anybody may load the demo, however often. */
+const appAskedEveryMs = 1000;
+
 export interface PageDeps {
   readonly sql: Sql;
+  readonly clock: Clock;
   readonly run: { readonly publicUrl: string | null };
 }
 
-export function pageRoutes<Caller>({ sql, run }: PageDeps): Route<Caller>[] {
+export function pageRoutes<Caller>({ sql, clock, run }: PageDeps): Route<Caller>[] {
   // Whoever came by https once comes by nothing else. A browser heeds it over https only.
   const headers: Record<string, string> = run.publicUrl?.startsWith('https:')
     ? { ...securityHeaders, 'strict-transport-security': 'max-age=31536000' }
@@ -48,10 +54,14 @@ export function pageRoutes<Caller>({ sql, run }: PageDeps): Route<Caller>[] {
     pages ??= readFiles(pagesDir, headers);
     return pages.get(name) ?? refuse();
   };
+  const hasDemoApp = askRarely(async () => (await findAppsByName(sql, demoAppName)).length > 0, {
+    everyMs: appAskedEveryMs,
+    steadyMs: clock.steadyMs,
+  });
   const serveDemo = async (name: string): Promise<Answer> => {
     demo ??= new Map([...readFiles(demoDir, headers), ...readFiles(sdkDir, headers, sdkFiles)]);
     const answer = demo.get(name);
-    return answer && (await findAppsByName(sql, demoAppName)).length > 0 ? answer : refuse();
+    return answer && (await hasDemoApp()) ? answer : refuse();
   };
   const route = (path: string, serve: (file: string) => Promise<Answer>): Route<Caller> => ({
     method: 'GET',

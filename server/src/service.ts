@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { type Authenticate, createAuthenticate } from './apps/authenticate.ts';
 import { type Caller, nobody } from './apps/caller.ts';
 import { createCredentials } from './apps/credentials.ts';
+import { createKeyLookups } from './apps/key-lookups.ts';
 import { listPlansInUse } from './apps/queries.ts';
 import { createCountTurns } from './audience/count-turns.ts';
 import { createFieldUses } from './audience/follow-use.ts';
@@ -57,7 +58,7 @@ export interface ServiceOptions {
   readonly masterKeys: MasterKeys;
   readonly log: Log;
   /** For those who cannot wait as long or load as much as the defaults: tests. */
-  readonly http?: Pick<HttpServerOptions<Caller>, 'bodyTimeoutMs' | 'loadLimits'>;
+  readonly http?: Pick<HttpServerOptions<Caller>, 'bodyTimeoutMs' | 'doorLimits' | 'connectionLimits'>;
   /** The name of this process in metrics, and how the sums of all processes are asked for; without it there is this one alone. */
   readonly metrics?: { readonly name: string; gather(): Promise<readonly FamilySnapshot[] | undefined> };
   /** The same of the database. */
@@ -93,6 +94,9 @@ export interface Service {
 
 /** A count that somebody only asks for may wait this long for its turn. */
 const countWaitMsMax = 2_000;
+
+/** Nothing moves on a connection whose caller waits for a send or for a report, which has a minute in the database. */
+const silenceBeyondSendMs = 100_000;
 
 /**
  * Pushes under way at once in one process. An app that is alone can come to have half of them: with 50 ms of provider latency they
@@ -255,12 +259,16 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     lastPollAgeMs: () =>
       workers ? performance.now() - workers.lastLookedAt : told.pollAgeMs + (performance.now() - told.at),
   };
-  const authenticate: Authenticate = createAuthenticate({ sql, clock, log });
+  const lookups = createKeyLookups({ isOverLimit: addressLimits.isOverUnauthorized, waitMs: databases.waitMs });
+  const authenticate: Authenticate = createAuthenticate({ sql, clock, log, lookups });
   const routes = routesOf(http);
   const server = createHttpServer<Caller>({
     ...options.http,
+    doorLimits: { waitMs: databases.waitMs, ...options.http?.doorLimits },
+    connectionLimits: { silenceMs: config.sendWaitMs + silenceBeyondSendMs, ...options.http?.connectionLimits },
     routes,
     authenticate,
+    appOf: ({ appId }) => appId,
     admit: createRateLimit({ sql: limitSql, clock, plans }),
     delayUnauthorized: addressLimits.delayUnauthorized,
     nobody,

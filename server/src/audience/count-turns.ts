@@ -1,7 +1,7 @@
 // Turns at counting an audience for somebody who only asks: a preview, a dry run. Counts have connections of their own, so that
 // no burst of them stands before a send; here apps share those fairly, and who finds no turn in time is told to come again.
 import { ApiError } from '../platform/api-error.ts';
-import { createFairSlots } from '../platform/fair-slots.ts';
+import { createFairSlots, withSlotWithin } from '../platform/fair-slots.ts';
 import type { Uuid } from '../platform/ids.ts';
 
 export interface CountTurns {
@@ -20,32 +20,9 @@ const retryAfterMs = 2_000;
 
 export function createCountTurns({ turnsMax, waitMsMax }: CountTurnsOptions): CountTurns {
   const slots = createFairSlots({ slotsMax: turnsMax, perFree: 1 });
-  return {
-    async run(appId, count) {
-      const turn = slots.take(appId);
-      if (turn !== undefined && !(await comesInTime(turn, waitMsMax))) {
-        // It still comes, and is given back at once.
-        void turn.then(() => slots.give(appId));
-        const message = 'Too many audiences are being counted at the moment. Try again.';
-        throw new ApiError('unavailable', { message, retryAfterMs });
-      }
-      try {
-        return await count();
-      } finally {
-        slots.give(appId);
-      }
-    },
+  const tooLate = (): ApiError => {
+    const message = 'Too many audiences are being counted at the moment. Try again.';
+    return new ApiError('unavailable', { message, retryAfterMs });
   };
-}
-
-async function comesInTime(turn: Promise<void>, waitMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), waitMs);
-  });
-  try {
-    return await Promise.race([turn.then(() => true as const), late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return { run: (appId, count) => withSlotWithin(slots, appId, waitMsMax, tooLate, count) };
 }

@@ -111,3 +111,42 @@ export async function withSlot<Result>(slots: FairSlots, holder: string, work: (
     slots.give(holder);
   }
 }
+
+/**
+ * The same for a holder that waits at most so long for its slot, and else gets the error that `tooLate` makes. The work may give
+ * the slot back before it is done.
+ */
+export async function withSlotWithin<Result>(
+  slots: FairSlots,
+  holder: string,
+  waitMs: number,
+  tooLate: () => Error,
+  work: (giveBack: () => void) => Promise<Result>,
+): Promise<Result> {
+  const taking = slots.take(holder);
+  if (taking !== undefined && !(await comesWithin(taking, waitMs))) {
+    // The slot still comes, and is given back at once.
+    void taking.then(() => slots.give(holder));
+    throw tooLate();
+  }
+  let isHeld = true;
+  const giveBack = (): void => {
+    if (isHeld) slots.give(holder);
+    isHeld = false;
+  };
+  try {
+    return await work(giveBack);
+  } finally {
+    giveBack();
+  }
+}
+
+function comesWithin(taking: Promise<void>, waitMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), waitMs);
+    void taking.then(() => {
+      clearTimeout(timer);
+      resolve(true);
+    });
+  });
+}

@@ -1,4 +1,4 @@
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connectRaw } from '../../test/raw-http.ts';
 import { ApiError } from './api-error.ts';
@@ -45,6 +45,7 @@ async function serve(routes: readonly Route<Caller>[], options: Options = {}) {
     routes,
     authenticate: async ([authorization = '']) => ({ name: authorization }),
     admit: () => null,
+    appOf: ({ name }) => name,
     delayUnauthorized: async () => undefined,
     nobody: { name: 'nobody' },
     log: createLog('info', 'test', { write: (line) => void lines.push(line) }),
@@ -65,35 +66,45 @@ async function serve(routes: readonly Route<Caller>[], options: Options = {}) {
 }
 
 describe('R-85 overload', () => {
-  const limits = { devices: 2, servers: 4 };
+  // An app alone has two thirds: two requests of devices, four in all.
+  const doorLimits = { devices: 3, servers: 6 };
+  const key = (app: string) => ({ authorization: app });
 
-  it('turns away what devices send first, then what servers ask, and health never', async () => {
+  /** Routes that wait until the test lets them go on, and one for health. */
+  async function serveHeld() {
     const hold = createHold();
+    const wait = async () => ({ waited: await hold.wait() });
     const t = await serve(
       [
-        route('/v1/device', 'client-or-server', async () => ({ waited: await hold.wait() })),
-        route('/v1/receipt', 'public', async () => ({ waited: await hold.wait() })),
-        route('/v1/message', 'server', async () => ({ waited: await hold.wait() })),
+        route('/v1/device', 'client-or-server', wait),
+        route('/v1/receipt', 'public', wait),
+        route('/v1/message', 'server', wait),
         route('/healthz', 'public', async () => ({ status: 'ok' })),
       ],
-      { loadLimits: limits },
+      { doorLimits },
     );
-    const under = [t.get('/v1/device'), t.get('/v1/receipt')];
-    await hold.has(2);
-    for (const path of ['/v1/device', '/v1/receipt']) {
-      const refused = await t.get(path);
-      expect(refused).toMatchObject({ status: 503, body: { error: 'unavailable' } });
-      expect(refused.headers.get('retry-after')).toBe('1');
-      expect(refused.headers.get('access-control-allow-origin')).toBe('*');
-      expect(Object.keys(refused.body)).toEqual(['error', 'message', 'request_id']);
-    }
-    under.push(t.get('/v1/message'), t.get('/v1/message'));
-    await hold.has(4);
-    expect(await t.get('/v1/message')).toMatchObject({ status: 503, body: { error: 'unavailable' } });
+    return { ...t, hold };
+  }
+
+  it('turns away what devices send first, then what servers ask, and health never', async () => {
+    const t = await serveHeld();
+    const under = [t.get('/v1/device', key('a')), t.get('/v1/device', key('a'))];
+    await t.hold.has(2);
+    const refused = await t.get('/v1/device', key('a'));
+    expect(refused).toMatchObject({ status: 503, body: { error: 'unavailable' } });
+    expect(refused.headers.get('retry-after')).toBe('1');
+    expect(refused.headers.get('access-control-allow-origin')).toBe('*');
+    expect(Object.keys(refused.body)).toEqual(['error', 'message', 'request_id']);
+    under.push(t.get('/v1/message', key('a')), t.get('/v1/message', key('a')));
+    await t.hold.has(4);
+    expect(await t.get('/v1/message', key('a'))).toMatchObject({ status: 503, body: { error: 'unavailable' } });
+    expect(await t.get('/v1/device', key('a'))).toMatchObject({ status: 503 });
     expect(await t.get('/healthz')).toMatchObject({ status: 200 });
-    hold.release();
+    t.hold.release();
     for (const answer of await Promise.all(under)) expect(answer.status).toBe(200);
-    for (const path of ['/v1/device', '/v1/receipt', '/v1/message']) expect((await t.get(path)).status).toBe(200);
+    for (const path of ['/v1/device', '/v1/receipt', '/v1/message']) {
+      expect((await t.get(path, key('a'))).status).toBe(200);
+    }
     // A line when it began and one when it was over, however many were turned away.
     expect(t.logged().map(({ msg, turned_away: count }) => [msg, count])).toEqual([
       ['overloaded: turning requests away', undefined],
@@ -101,18 +112,50 @@ describe('R-85 overload', () => {
     ]);
   });
 
-  it('counts requests whose key is being looked up', async () => {
+  it('one app that asks for everything is refused, and finds another app its room', async () => {
+    const t = await serveHeld();
+    const flood = Array.from({ length: 30 }, () => t.get('/v1/device', key('flood')));
+    await t.hold.has(2);
+    const calm = t.get('/v1/device', key('calm'));
+    await t.hold.has(3);
+    t.hold.release();
+    expect((await calm).status).toBe(200);
+    const statuses = (await Promise.all(flood)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 503)).toHaveLength(28);
+  });
+
+  it('what comes without a key shares the room of one app', async () => {
+    const t = await serveHeld();
+    const flood = Array.from({ length: 30 }, () => t.get('/v1/receipt'));
+    await t.hold.has(2);
+    const calm = t.get('/v1/device', key('calm'));
+    await t.hold.has(3);
+    t.hold.release();
+    expect((await calm).status).toBe(200);
+    expect((await Promise.all(flood)).filter(({ status }) => status === 503)).toHaveLength(28);
+  });
+
+  it('is found out before the rate limit counts and before a byte of the body is read', async () => {
     const hold = createHold();
-    const t = await serve([route('/v1/device', 'client-or-server', async () => ({}))], {
-      loadLimits: limits,
-      async authenticate() {
-        await hold.wait();
-        return { name: 'known' };
+    let admitted = 0;
+    const t = await serve(
+      [route('/v1/device', 'client-or-server', async () => ({ waited: await hold.wait() }), 'POST')],
+      {
+        doorLimits,
+        admit() {
+          admitted++;
+          return null;
+        },
       },
-    });
-    const under = [t.get('/v1/device'), t.get('/v1/device')];
+    );
+    const post = () => fetch(`${t.url}/v1/device`, { method: 'POST' });
+    const under = [post(), post()];
     await hold.has(2);
-    expect((await t.get('/v1/device')).status).toBe(503);
+    const connection = await connectRaw(t.url);
+    connection.send('POST /v1/device HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n');
+    expect(await connection.answer()).toMatchObject({ status: 503, headers: { connection: 'close' } });
+    await connection.closed;
+    expect(admitted).toBe(2);
     hold.release();
     for (const answer of await Promise.all(under)) expect(answer.status).toBe(200);
   });
@@ -125,7 +168,7 @@ describe('R-85 overload', () => {
         route('/v1/other', 'server', async () => ({})),
         route('/v1/device', 'client-or-server', async () => ({}), 'POST'),
       ],
-      { loadLimits: { devices: 1, servers: 1 } },
+      { doorLimits: { devices: 2, servers: 2 } },
     );
     const waiting = Array.from({ length: 5 }, () => t.get('/v1/message'));
     await hold.has(5);
@@ -152,13 +195,76 @@ describe('R-85 overload', () => {
         route('/v1/aside', 'server', ({ aside }) => aside(() => Promise.reject(new Error('broken')))),
         route('/v1/fine', 'server', async () => ({})),
       ],
-      { loadLimits: { devices: 1, servers: 1 } },
+      { doorLimits: { devices: 2, servers: 2 } },
     );
     for (let i = 0; i < 5; i++) {
       expect((await t.get('/v1/fails')).status).toBe(500);
       expect((await t.get('/v1/aside')).status).toBe(500);
       expect((await t.get('/v1/fine')).status).toBe(200);
     }
+  });
+});
+
+describe('R-85 what is bounded', () => {
+  it('bodies: an app that sends more than its half of them at once is refused, and no other', async () => {
+    const t = await serve([route('/v1/device', 'client-or-server', async () => ({}), 'POST')], {
+      connectionLimits: { bodyBytesMax: 100 },
+    });
+    const open = async (app: string, bytes: number) => {
+      const connection = await connectRaw(t.url);
+      const head = `POST /v1/device HTTP/1.1\r\nHost: x\r\nAuthorization: ${app}\r\nContent-Length: ${bytes}\r\n\r\n`;
+      connection.send(head + ' '.repeat(bytes - 1));
+      return connection;
+    };
+    // A refusal says that the former body was kept, without any wait: it stands until its last byte.
+    const first = await open('flood', 40);
+    const second = await open('flood', 40);
+    const refused = await Promise.race([first.answer(), second.answer()]);
+    expect(refused).toMatchObject({ status: 503, body: { error: 'unavailable' }, headers: { connection: 'close' } });
+    const calm = await open('calm', 20);
+    calm.send('\n');
+    expect((await calm.answer()).status).toBe(400);
+    for (const connection of [first, second, calm]) connection.destroy();
+  });
+
+  it('public routes: a body of a kibibyte is read and a byte more is not', async () => {
+    const t = await serve([route('/v1/receipt', 'public', async ({ body }) => ({ body: body !== undefined }), 'POST')]);
+    const post = (bytes: number) =>
+      fetch(`${t.url}/v1/receipt`, { method: 'POST', body: ' '.repeat(bytes - 2).concat('{}') });
+    expect((await post(1024)).status).toBe(400);
+    expect(await (await post(1025)).json()).toMatchObject({ error: 'body_too_large' });
+  });
+
+  it('connections: those beyond are closed, and idle ones with them, so that a newcomer is served', async () => {
+    const t = await serve([route('/healthz', 'public', async () => ({ status: 'ok' }))], {
+      connectionLimits: { connectionsMax: 3 },
+    });
+    const idle = await Promise.all(Array.from({ length: 3 }, () => connectRaw(t.url)));
+    for (const connection of idle) {
+      connection.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+      expect((await connection.answer()).status).toBe(200);
+    }
+    await (await connectRaw(t.url)).closed;
+    for (const connection of idle) await connection.closed;
+    expect((await t.get('/healthz')).status).toBe(200);
+    expect(t.logged()).toMatchObject([{ level: 40, connections: 3 }]);
+  });
+
+  it('answers that nobody reads: their connection ends when nothing moves on it', async () => {
+    const large = 'x'.repeat(32 * 1024 * 1024);
+    const t = await serve([route('/v1/large', 'public', async () => ({ large }))], {
+      connectionLimits: { silenceMs: 200 },
+    });
+    const ended = new Promise<void>((resolve) => {
+      t.server.server.once('connection', (socket) => socket.once('close', () => resolve()));
+    });
+    const { hostname, port } = new URL(t.url);
+    const deaf = connect({ host: hostname, port: Number(port) });
+    onTestFinished(() => void deaf.destroy());
+    deaf.pause();
+    deaf.on('error', () => undefined);
+    deaf.write('GET /v1/large HTTP/1.1\r\nHost: x\r\n\r\n');
+    await ended;
   });
 });
 

@@ -8,9 +8,10 @@ import { answerBrokenRequest, answerConnect } from './broken-request.ts';
 import { clientAddressFinder } from './client-address.ts';
 import { corsHeaders, isOpenRoute, openRouteFinder, preflightHeaders } from './cors.ts';
 import { isDatabaseDown, isStatementTimeout } from './db.ts';
+import { createDoor, type DoorLimits, usualDoorLimits, type Visitor } from './door.ts';
+import { createFairShares } from './fair-shares.ts';
 import { encodeId, mintUuid } from './ids.ts';
 import { invalidJson, parseJson } from './json.ts';
-import { createLoad, defaultLoadLimits, type LoadLimits } from './load.ts';
 import type { Log } from './log.ts';
 import { readQuery } from './query-string.ts';
 import { readBytes } from './request-body.ts';
@@ -35,7 +36,7 @@ export interface ApiRequest<Caller> {
   readonly log: Log;
   /** The client's address: the peer's, or what a trusted proxy says. */
   readonly address: string;
-  /** Does what is nearly all waiting, such as for a report: meanwhile the request does not count as load. */
+  /** Does what is nearly all waiting, such as for a report: from here on the request does not count as load. */
   aside<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
@@ -56,7 +57,7 @@ export interface Route<Caller> {
   /** Fastify's form: `/v1/messages/:id`. */
   readonly path: string;
   readonly access: Access;
-  /** Largest body; 256 KiB unless told (contract 1). */
+  /** Largest body; unless told 256 KiB, and 1 KiB on public routes (contract 1). */
   readonly bodyBytesMax?: number;
   /** Further content types that are read as JSON, such as `text/plain` for receipts. */
   readonly alsoJson?: readonly string[];
@@ -73,8 +74,14 @@ export interface Admission {
 
 export interface HttpServerOptions<Caller> {
   readonly routes: readonly Route<Caller>[];
-  /** Answers 401, 403 by throwing; runs before a byte of the body is read. */
-  authenticate(authorization: readonly string[], access: 'server' | 'client-or-server'): Promise<Caller>;
+  /** Answers 401, 403 by throwing; runs before a byte of the body is read. `address` is looked up only where it is asked for. */
+  authenticate(
+    authorization: readonly string[],
+    access: 'server' | 'client-or-server',
+    address: () => string,
+  ): Promise<Caller>;
+  /** Whose requests share room and turns: the caller's app. */
+  appOf(caller: Caller): string;
   /** Counts a request whose caller is known; null: there is no limit. Its headers stand on every answer from then on. */
   admit(caller: Caller): Promise<Admission> | null;
   /** Resolves when a 401 may be answered. */
@@ -90,18 +97,42 @@ export interface HttpServerOptions<Caller> {
   readonly onIgnoredForwarding?: (peer: string) => void;
   /** Headers must arrive within this time, and a body within as much again. */
   readonly bodyTimeoutMs?: number;
-  readonly loadLimits?: LoadLimits;
+  readonly doorLimits?: Partial<DoorLimits>;
+  readonly connectionLimits?: Partial<ConnectionLimits>;
 }
 
+export interface ConnectionLimits {
+  /** Open at once; further ones are closed as they come. */
+  readonly connectionsMax: number;
+  /**
+   * A connection on which nothing moves for so long ends: its client does not read its answer. Longer than any route works without
+   * a word: a report has a minute in the database.
+   */
+  readonly silenceMs: number;
+  /** Bytes of bodies held at once, on their way and being worked on. An app has half of them at the most. */
+  readonly bodyBytesMax: number;
+}
+
+const usualConnectionLimits: ConnectionLimits = {
+  connectionsMax: 10_000,
+  silenceMs: 120_000,
+  bodyBytesMax: 128 * 1024 * 1024,
+};
+
 const bodyBytesDefault = 256 * 1024;
+/** Nobody without a key makes the service keep more of a body. */
+const publicBodyBytesDefault = 1024;
 const headerBytesMax = 16 * 1024;
+const idleClosedEveryMs = 1000;
 const tellEveryMs = 60_000;
 
 /** Builds the server; `listen` and `close` are the caller's. */
 export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): FastifyInstance {
-  const { routes, log, bodyTimeoutMs = 10_000, loadLimits = defaultLoadLimits } = options;
+  const { routes, log, bodyTimeoutMs = 10_000 } = options;
   const callers = new WeakMap<FastifyRequest, Caller>();
-  const load = createLoad(log);
+  const door = createDoor({ ...usualDoorLimits, ...options.doorLimits }, log);
+  const { connectionsMax, silenceMs, bodyBytesMax } = { ...usualConnectionLimits, ...options.connectionLimits };
+  const bodies = createFairShares({ perFree: 1 });
   const open = openRouteFinder(routes);
   const findClient = clientAddressFinder(options.trustedProxies ?? []);
   let hasWarned = false;
@@ -110,6 +141,7 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
     // The deadline of a body is kept where it is read. node:http cuts off slow headers and, behind both, anything else.
     requestTimeout: 3 * bodyTimeoutMs,
     keepAliveTimeout: 75_000,
+    connectionTimeout: silenceMs,
     http: {
       maxHeaderSize: headerBytesMax,
       headersTimeout: bodyTimeoutMs,
@@ -131,6 +163,15 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
       if (open.hasAddress(request.raw)) reply.headers(corsHeaders);
       return sendError(notFound(), request, reply, log);
     },
+  });
+  server.server.maxConnections = connectionsMax;
+  let idleClosedAt = Number.NEGATIVE_INFINITY;
+  server.server.on('drop', () => {
+    // Connections that only stand open keep nobody out: their clients connect again when they have something to ask.
+    if (performance.now() - idleClosedAt < idleClosedEveryMs) return;
+    idleClosedAt = performance.now();
+    log.warn({ connections: connectionsMax }, 'too many connections: turning new ones away and closing idle ones');
+    server.server.closeIdleConnections();
   });
   // An expectation that nobody knows may be ignored (RFC 9110 section 10.1.1); 417 is no status of ours.
   server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response));
@@ -168,37 +209,40 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
 
   for (const route of routes) {
     const { access } = route;
-    const most = loadLimitOf(route, loadLimits);
+    const ofPublic = visitorOf(route, options.appOf(options.nobody));
+    const bodyLimit = route.bodyBytesMax ?? (access === 'public' ? publicBodyBytesDefault : bodyBytesDefault);
     server.route({
       method: route.method,
       url: route.path,
       onRequest: async (request, reply) => {
-        if (access === 'public') return;
+        if (access === 'public') {
+          if (ofPublic) await door.look(ofPublic);
+          return;
+        }
         const authorization = headerValues(request.raw, 'authorization');
+        const address = (): string => findClient(request.raw).address;
+        let caller: Caller;
         try {
-          await load.run(most, async () => {
-            const caller = await options.authenticate(authorization, access);
-            callers.set(request, caller);
-            const admission = await options.admit(caller);
-            if (admission) reply.headers(admission.headers);
-            if (admission?.refusal) throw admission.refusal;
-          });
+          caller = await options.authenticate(authorization, access, address);
         } catch (error) {
-          if (error instanceof ApiError && error.status === 401) {
-            await options.delayUnauthorized(findClient(request.raw).address);
-          }
+          if (error instanceof ApiError && error.status === 401) await options.delayUnauthorized(address());
           throw error;
         }
+        callers.set(request, caller);
+        const visitor = visitorOf(route, options.appOf(caller));
+        if (visitor) await door.look(visitor);
+        const admission = await options.admit(caller);
+        if (admission) reply.headers(admission.headers);
+        if (admission?.refusal) throw admission.refusal;
       },
       handler: async (request, reply) => {
-        // Not counted as load: a thousand slow bodies keep nobody else from being served.
-        const bytes = await readBytes(request.raw, {
-          bytesMax: route.bodyBytesMax ?? bodyBytesDefault,
-          timeoutMs: bodyTimeoutMs,
-        });
-        const answer = await load.run(most, () =>
+        const caller = callers.get(request) ?? options.nobody;
+        const app = options.appOf(caller);
+        // Inside the door is nobody whose body is still on its way: a thousand slow ones keep nobody else from being served.
+        let bodyBytes = 0;
+        const answerWith = async (aside: ApiRequest<Caller>['aside'], bytes: Buffer): Promise<object | Answer> =>
           route.handle({
-            caller: callers.get(request) ?? options.nobody,
+            caller,
             method: request.method,
             params: request.params as Record<string, string>,
             body: readBody(bytes, request, route),
@@ -207,9 +251,26 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
             id: request.id,
             log,
             address: findClient(request.raw).address,
-            aside: (work) => load.aside(work),
-          }),
-        );
+            aside,
+          });
+        let answer: object | Answer;
+        try {
+          const bytes = await readBytes(request.raw, {
+            bytesMax: bodyLimit,
+            timeoutMs: bodyTimeoutMs,
+            mayKeep(count) {
+              const isKept = bodies.take(app, count, bodyBytesMax);
+              if (isKept) bodyBytes += count;
+              return isKept;
+            },
+          });
+          const visitor = visitorOf(route, app);
+          answer = visitor
+            ? await door.run(visitor, ({ aside }) => answerWith(aside, bytes))
+            : await answerWith((work) => work(), bytes);
+        } finally {
+          bodies.give(app, bodyBytes);
+        }
         if (answer instanceof Answer) return reply.code(answer.status).headers(answer.headers).send(answer.body);
         return reply.header('content-type', 'application/json; charset=utf-8').send(JSON.stringify(answer));
       },
@@ -222,10 +283,9 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
   return server;
 }
 
-// What devices send gives way first; what stands outside /v1 (health, pages) never does.
-function loadLimitOf(route: Pick<Route<unknown>, 'access' | 'path'>, limits: LoadLimits): number {
-  if (!route.path.startsWith('/v1/')) return Number.POSITIVE_INFINITY;
-  return route.access === 'server' ? limits.servers : limits.devices;
+// What stands outside /v1 (health, pages) passes no door: it is never turned away.
+function visitorOf({ access, path }: Pick<Route<unknown>, 'access' | 'path'>, app: string): Visitor | null {
+  return path.startsWith('/v1/') ? { app, kind: access === 'server' ? 'server' : 'device' } : null;
 }
 
 function readBody<Caller>(bytes: Buffer, request: FastifyRequest, route: Route<Caller>): unknown {

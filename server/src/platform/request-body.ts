@@ -8,10 +8,14 @@ export interface BodyLimits {
   readonly bytesMax: number;
   /** From now until the last byte. */
   readonly timeoutMs: number;
+  /** Whether there is memory for so many more bytes; where there is not, the request is refused with 503. */
+  mayKeep(count: number): boolean;
 }
 
+const retryAfterMs = 1000;
+
 /** Resolves with the whole body, empty when there is none. */
-export function readBytes(request: IncomingMessage, { bytesMax, timeoutMs }: BodyLimits): Promise<Buffer> {
+export function readBytes(request: IncomingMessage, { bytesMax, timeoutMs, mayKeep }: BodyLimits): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const length = request.headers['content-length'];
     // Without either header there is no body (RFC 9112 section 6.3); and what a length announces need not be waited for.
@@ -27,6 +31,7 @@ export function readBytes(request: IncomingMessage, { bytesMax, timeoutMs }: Bod
     const onData = (chunk: Buffer): void => {
       size += chunk.length;
       if (size > bytesMax) settle(() => reject(tooLarge(bytesMax)));
+      else if (!mayKeep(chunk.length)) settle(() => reject(new ApiError('unavailable', { retryAfterMs })));
       else chunks.push(chunk);
     };
     const onEnd = (): void => settle(() => resolve(Buffer.concat(chunks, size)));

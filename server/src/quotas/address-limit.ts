@@ -14,6 +14,8 @@ export interface AddressLimits {
   permitNewDevice(address: string): NewDevicePermit | null;
   /** Resolves when a 401 may be answered: at once, or after a second above 300 a minute and address. */
   delayUnauthorized(address: string): Promise<void>;
+  /** Whether the next 401 of this address would be answered after a second. */
+  isOverUnauthorized(address: string): boolean;
 }
 
 export interface NewDevicePermit {
@@ -81,6 +83,7 @@ export function createAddressLimits({ clock, newDevicesPerMinute, wait = pause }
       await wait(unauthorizedWaitMs);
       waiting--;
     },
+    isOverUnauthorized: (address) => unauthorized.isFull(networkOf(address)),
   };
 }
 

@@ -40,6 +40,18 @@ describe('recent uses', () => {
     expect(answers).toEqual([false, false, true, true, true, false]);
   });
 
+  it('are full when one more would be too many, and whoever looks counts nothing', () => {
+    const { time, uses } = counter({ usesMax: 2, withinMs: 1000 });
+    const seen = [0, 400, 800, 1399, 1400].map((ms) => {
+      time.ms = ms;
+      const before = [uses.isFull('a'), uses.isFull('a')];
+      if (ms <= 400) uses.count('a');
+      return before;
+    });
+    expect(seen).toEqual([0, 0, 1, 0, 0].map((full) => [full === 1, full === 1]));
+    expect(uses.isFull('nobody')).toBe(false);
+  });
+
   it('of many subjects take bounded memory: the one that was quiet longest is forgotten', () => {
     const { uses } = counter({ usesMax: 1, withinMs: 1000, subjectsMax: 3 });
     for (const subject of ['a', 'b', 'c', 'a', 'd']) uses.tryCount(subject);

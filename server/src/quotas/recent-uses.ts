@@ -6,6 +6,8 @@ export interface RecentUses {
   tryCount(subject: string): number;
   /** Counts a use whatever came before. True: it is one too many. */
   count(subject: string): boolean;
+  /** Whether there is no room for one more use now. Counts nothing. */
+  isFull(subject: string): boolean;
   /** Takes back the latest use that was counted. */
   uncount(subject: string): void;
 }
@@ -51,6 +53,11 @@ export function createRecentUses({ usesMax, withinMs, subjectsMax, steadyMs }: R
       if (uses.length <= usesMax) return false;
       uses.shift();
       return true;
+    },
+    isFull(subject) {
+      // The latest of as many as fit decides: where it is still within the time, so are those after it.
+      const oldest = usesOf.get(subject)?.at(-usesMax);
+      return oldest !== undefined && oldest > steadyMs() - withinMs;
     },
     uncount(subject) {
       usesOf.get(subject)?.pop();

@@ -1,6 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { createAuthenticate } from '../../src/apps/authenticate.ts';
+import { mintKey } from '../../src/apps/key.ts';
+import { createKeyLookups } from '../../src/apps/key-lookups.ts';
 import { createKey, revokeKey, rotateKey } from '../../src/apps/manage-keys.ts';
 import { updateAppPlan, updateAppSuspension } from '../../src/apps/queries.ts';
+import { createLog } from '../../src/platform/log.ts';
 import { createDatabaseGate } from '../database-gate.ts';
 import { exchange } from '../raw-http.ts';
 import { type Response, setup } from '../setup.ts';
@@ -202,6 +206,68 @@ describe('R-41 what happens to a key holds within two seconds', () => {
     for (const body of bodies) {
       expect(body).toEqual({ error: 'invalid_key', message: 'The API key is not valid.', request_id: '' });
     }
+  });
+});
+
+describe('contract 4: look-ups of keys', () => {
+  /** A door of its own, whose statements are counted. */
+  function openDoor() {
+    let asked = 0;
+    const sql = new Proxy(t.sql, {
+      apply(target, self, parameters: [TemplateStringsArray]) {
+        if (parameters[0].join('').includes('FROM keys k')) asked++;
+        return Reflect.apply(target, self, parameters);
+      },
+    });
+    const lookups = createKeyLookups({ isOverLimit: () => false, waitMs: 60_000 });
+    const authenticate = createAuthenticate({ sql, clock: t.clock, log: createLog('silent', 'test'), lookups });
+    return {
+      ask: (key: string) => authenticate([`Bearer ${key}`], 'server', () => '203.0.113.1'),
+      asked: () => asked,
+    };
+  }
+  /** Keeps every look-up from being answered while `work` runs. */
+  const whileHeld = (work: () => Promise<void>) =>
+    t.sql.begin(async (tx) => {
+      await tx`LOCK TABLE keys IN ACCESS EXCLUSIVE MODE`;
+      await work();
+    });
+  const strangers = (count: number): string[] => Array.from({ length: count }, () => mintKey('server').text);
+
+  it('of 400 requests with keys that nobody has, 20 are asked for at once', async () => {
+    const door = openDoor();
+    let answers: Promise<unknown>[] = [];
+    await whileHeld(async () => {
+      answers = strangers(400).map((key) => door.ask(key).catch((error: unknown) => error));
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(door.asked()).toBe(20);
+    });
+    for (const answer of await Promise.all(answers)) expect(answer).toMatchObject({ code: 'invalid_key' });
+    expect(door.asked()).toBe(400);
+  });
+
+  it('a key that is known waits for none of them', async () => {
+    const door = openDoor();
+    await door.ask(serverKey);
+    let answers: Promise<unknown>[] = [];
+    await whileHeld(async () => {
+      answers = strangers(400).map((key) => door.ask(key).catch((error: unknown) => error));
+      expect(await door.ask(serverKey)).toMatchObject({ appId: t.app.id });
+    });
+    await Promise.all(answers);
+  });
+
+  it('400 requests with one key are one look-up, and those of the next second another, for which none waits', async () => {
+    const door = openDoor();
+    const askAll = () => Promise.all(Array.from({ length: 400 }, () => door.ask(serverKey)));
+    await askAll();
+    expect(door.asked()).toBe(1);
+    t.clock.advance(750);
+    await whileHeld(async () => void (await askAll()));
+    expect(door.asked()).toBe(2);
+    t.clock.advance(holdsWithinMs);
+    await askAll();
+    expect(door.asked()).toBe(3);
   });
 });
 

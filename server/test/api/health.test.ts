@@ -17,7 +17,11 @@ const alive = '200 {"status":"ok"}';
 const ready = '200 {"status":"ready"}';
 const notReady = '503 {"status":"not ready"}';
 
+/** The database is asked no more than once in this time. */
+const answerHoldsMs = 1000;
+
 async function untilReady(): Promise<void> {
+  t.clock.advance(answerHoldsMs);
   if ((await probe('/readyz')) !== ready) await untilReady();
 }
 
@@ -37,6 +41,7 @@ describe('R-86 /healthz and /readyz', () => {
 
   it('with the database down, the process is alive and not ready; both are well when it is back', async () => {
     await gate.shut();
+    t.clock.advance(answerHoldsMs);
     expect(await probe('/readyz')).toBe(notReady);
     expect(await probe('/healthz')).toBe(alive);
     await gate.open();
@@ -45,6 +50,7 @@ describe('R-86 /healthz and /readyz', () => {
 
   it('with a database that does not answer, readiness does not wait for it', async () => {
     gate.freeze();
+    t.clock.advance(answerHoldsMs);
     expect(await probe('/readyz')).toBe(notReady);
     expect(await probe('/healthz')).toBe(alive);
     gate.thaw();
@@ -58,7 +64,35 @@ describe('R-86 /healthz and /readyz', () => {
     expect(await probe('/readyz', behind)).toBe(notReady);
     expect(await probe('/healthz', behind)).toBe(alive);
     await behind.sql`INSERT INTO schema_migrations ${behind.sql(last ?? {})}`;
+    behind.clock.advance(answerHoldsMs);
     expect(await probe('/readyz', behind)).toBe(ready);
+  });
+
+  it('however many ask, the database is asked at most once a second', async () => {
+    const { clock } = await setup({ workers: false });
+    clock.hold(new Date());
+    let asked = 0;
+    const sql = new Proxy(t.sql, {
+      apply(target, self, parameters) {
+        asked++;
+        return Reflect.apply(target, self, parameters);
+      },
+    });
+    const deps = { sql, clock, isLeaving: () => false, lastPollAgeMs: () => 0 };
+    const readyz = healthRoutes<object>(deps).find(({ path }) => path === '/readyz');
+    const probeMany = async () => {
+      asked = 0;
+      const probes = Array.from({ length: 50 }, () => readyz?.handle({} as never));
+      for (const answer of await Promise.all(probes)) expect(answer).toMatchObject({ status: 200 });
+      return asked;
+    };
+    // The first asking also reads the schema's version.
+    await probeMany();
+    clock.advance(answerHoldsMs);
+    expect(await probeMany()).toBe(1);
+    expect(await probeMany()).toBe(0);
+    clock.advance(answerHoldsMs);
+    expect(await probeMany()).toBe(1);
   });
 
   it('a send loop that has not looked for work for more than ten seconds is not ready', async () => {
@@ -66,7 +100,7 @@ describe('R-86 /healthz and /readyz', () => {
       [10_000, 200],
       [10_001, 503],
     ] as const) {
-      const deps = { sql: t.sql, isLeaving: () => false, lastPollAgeMs: () => ageMs };
+      const deps = { sql: t.sql, clock: t.clock, isLeaving: () => false, lastPollAgeMs: () => ageMs };
       const readyz = healthRoutes<object>(deps).find(({ path }) => path === '/readyz');
       expect(await readyz?.handle({} as never)).toMatchObject({ status });
     }

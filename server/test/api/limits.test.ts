@@ -14,7 +14,7 @@ const bodyLimits: Readonly<Record<string, number>> = {
   'POST /v1/devices': 256 * kibibyte,
   'POST /v1/identify': 256 * kibibyte,
   'POST /v1/events': 1024 * kibibyte,
-  'POST /v1/receipts': 256 * kibibyte,
+  'POST /v1/receipts': kibibyte,
   'POST /v1/segments': 1024 * kibibyte,
   'POST /v1/segments/preview': 1024 * kibibyte,
   'PUT /v1/segments/:id': 1024 * kibibyte,

@@ -303,7 +303,7 @@ describe('real answers are as described', () => {
   });
 
   it('503: more under way than one process takes', async () => {
-    const busy = await setup({ workers: false, http: { loadLimits: { devices: 0, servers: 0 } } });
+    const busy = await setup({ workers: false, http: { doorLimits: { devices: 0, servers: 0 } } });
     const description = await readDescription(busy);
     for (const { operationId: id, path } of description.operations) {
       const { status } = await description.ask(id, { ...valid[id], query: '' });

@@ -1,0 +1,79 @@
+// One app's flood and another app beside it, over real connections. What is counted are statuses and the order of work, not time.
+import { Agent, request as httpRequest } from 'node:http';
+import { expect, it, onTestFinished } from 'vitest';
+import { setup } from '../setup.ts';
+
+const t = await setup({ workers: false });
+const flooding = await t.newApp({ plan: 'unlimited' });
+const calm = await t.newApp({ plan: 'unlimited' });
+
+const floodConnections = 400;
+const rounds = 4;
+
+/** Posts over a connection of its own out of many; resolves with the status. */
+function post(agent: Agent, path: string, key: string, body: object): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const asked = httpRequest(t.url + path, {
+      method: 'POST',
+      agent,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    });
+    asked.on('response', (response) => response.resume().on('end', () => resolve(response.statusCode ?? 0)));
+    asked.on('error', reject);
+    asked.end(JSON.stringify(body));
+  });
+}
+
+const device = () => ({ platform: 'web', token: t.pushSubscription() });
+
+/** Keeps every connection of a flood busy with registrations of one app until the test is over. */
+function flood(): { readonly statuses: Record<number, number> } {
+  const agent = new Agent({ keepAlive: true, maxSockets: floodConnections });
+  const statuses: Record<number, number> = {};
+  let isOver = false;
+  const lanes = Array.from({ length: floodConnections }, async () => {
+    const body = device();
+    while (!isOver) {
+      const status = await post(agent, '/v1/devices', flooding.clientKey, body);
+      statuses[status] = (statuses[status] ?? 0) + 1;
+    }
+  });
+  onTestFinished(async () => {
+    isOver = true;
+    await Promise.all(lanes);
+    agent.destroy();
+  });
+  return { statuses };
+}
+
+it('R-85 400 connections on the client key of one app: another app beside them is never answered 503', async () => {
+  const { statuses } = flood();
+  const agent = new Agent({ keepAlive: true });
+  onTestFinished(() => agent.destroy());
+  const calmBody = device();
+  const asked: [string, string, object][] = [
+    ['/v1/devices', calm.clientKey, calmBody],
+    ['/v1/events', calm.clientKey, { name: 'opened' }],
+    ['/v1/events', calm.serverKey, { name: 'opened' }],
+    ['/v1/users', calm.serverKey, { external_id: 'ada' }],
+    ['/v1/messages', calm.serverKey, { audience: { all: true }, content: { title: 'Sale' }, dry_run: true }],
+  ];
+  const answered: Record<string, Record<number, number>> = {};
+  for (let round = 0; round < rounds; round++) {
+    const statuses = await Promise.all(asked.map(([path, key, body]) => post(agent, path, key, body)));
+    for (const [i, [path]] of asked.entries()) {
+      const counts = answered[path] ?? {};
+      counts[statuses[i] ?? 0] = (counts[statuses[i] ?? 0] ?? 0) + 1;
+      answered[path] = counts;
+    }
+  }
+  expect(answered).toEqual({
+    '/v1/devices': { 200: rounds },
+    '/v1/events': { 200: 2 * rounds },
+    '/v1/users': { 200: rounds },
+    '/v1/messages': { 200: rounds },
+  });
+  // The flood was one: part of it was served, and part of it was turned away.
+  expect(statuses[200]).toBeGreaterThan(100);
+  expect(statuses[503]).toBeGreaterThan(100);
+});
