@@ -7,6 +7,14 @@ export type AcceptedMessage = {
   /** True for a repeated Idempotency-Key: nothing was sent again. */
   readonly replayed: boolean;
   readonly report: Report;
+  /** Why fewer devices were reached than it may seem; only when there is something to say. */
+  readonly warnings?: readonly ({
+    readonly code: "channel_not_configured" | "empty_audience" | "large_payload" | "url_dropped" | "none_sent";
+    readonly channel?: "webpush" | "apns" | "fcm" | undefined;
+    readonly message: string;
+  })[] | undefined;
+  /** Ids of the audience that name no active device; only when there are any. */
+  readonly audience_unmatched?: number | undefined;
 };
 
 /** An exact decimal, without trailing zeros. */

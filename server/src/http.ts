@@ -7,7 +7,7 @@ import { type DeviceRouteDeps, deviceRoutes } from './devices/routes.ts';
 import { type EventRouteDeps, eventRoutes } from './events/routes.ts';
 import { type HealthDeps, healthRoutes } from './health-routes.ts';
 import { createAcceptMessage } from './messages/accept-message.ts';
-import type { AwaitDeps } from './messages/await-report.ts';
+import type { AwaitDeps } from './messages/await-outcomes.ts';
 import { reportOf } from './messages/message.ts';
 import { findMessageCounts } from './messages/queries.ts';
 import { type MessageRouteDeps, messageRoutes } from './messages/routes.ts';

@@ -23,7 +23,7 @@ import type { RunDeps } from './delivery/run-batch.ts';
 import { createVerdictBook } from './delivery/verdict-book.ts';
 import { createTrack } from './events/track-events.ts';
 import { type HttpDeps, routesOf } from './http.ts';
-import { createFinishes } from './messages/await-report.ts';
+import { createFinishes } from './messages/await-outcomes.ts';
 import { isStillSending } from './messages/cancel-message.ts';
 import { createLocalInstants, type LocalInstants } from './messages/local-time.ts';
 import { advanceMessage, canceledChannel, findMessageToSend, finishedChannel } from './messages/queries.ts';

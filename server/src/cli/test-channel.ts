@@ -9,7 +9,7 @@ import { listMessageDeliveries, presentDeliveries } from '../delivery/list-timel
 import { listTargets } from '../delivery/targets.ts';
 import { parseToken } from '../devices/token.ts';
 import { createAcceptMessage } from '../messages/accept-message.ts';
-import { awaitReport, createFinishes } from '../messages/await-report.ts';
+import { awaitOutcomes, createFinishes } from '../messages/await-outcomes.ts';
 import { type MessageRequest, messageRequestSchema } from '../messages/message.ts';
 import { createFairSlots } from '../platform/fair-slots.ts';
 import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
@@ -85,7 +85,7 @@ async function send(
       track: () => undefined,
       isStopping: () => false,
     };
-    await awaitReport(wait, app.id, accepted.id, accepted.claim);
+    await awaitOutcomes(wait, app.id, accepted.id, accepted.claim);
     const placed = await listMessageDeliveries(run, accepted.id, everyDelivery, null, 1);
     const [delivery] = await presentDeliveries(run, app.id, placed);
     return { messageId: accepted.id, delivery };

@@ -265,6 +265,10 @@ export interface ChannelCounts {
 
 export interface MessageCounts extends ChannelCounts {
   readonly status: MessageStatus;
+  readonly channels: Readonly<Record<ChannelId, ChannelCounts>>;
+  /** Final failed and skipped deliveries by code. */
+  readonly errorCounts: Readonly<Record<string, number>>;
+  readonly audienceUnmatched: number;
 }
 
 /** An app's messages by id, which is the order in which they were accepted, from one on. */
@@ -277,9 +281,20 @@ export async function listMessageIds(sql: Sql, appId: Uuid, fromId: Uuid | null,
 
 /** How far is a message? Undefined: there is none, or it is another app's. */
 export async function findMessageCounts(tx: Tx, appId: Uuid, id: Uuid): Promise<MessageCounts | undefined> {
-  const [row] = await tx<MessageCounts[]>`
+  const [row] = await tx<(Omit<MessageCounts, 'channels'> & Readonly<Record<string, number>>)[]>`
     SELECT status, ${acceptedSum(tx)} AS accepted, ${sentSum(tx)} AS sent, ${failedSum(tx)} AS failed,
-      webpush_skipped + apns_skipped + fcm_skipped AS skipped
+      webpush_skipped + apns_skipped + fcm_skipped AS skipped, error_counts, audience_unmatched,
+      webpush_accepted, webpush_sent, webpush_failed, webpush_skipped,
+      apns_accepted, apns_sent, apns_failed, apns_skipped, fcm_accepted, fcm_sent, fcm_failed, fcm_skipped
     FROM messages WHERE app_id = ${appId} AND id = ${id}`;
-  return row;
+  if (!row) return undefined;
+  const of = (channel: ChannelId): ChannelCounts => ({
+    accepted: row[`${channel}Accepted`] ?? 0,
+    sent: row[`${channel}Sent`] ?? 0,
+    failed: row[`${channel}Failed`] ?? 0,
+    skipped: row[`${channel}Skipped`] ?? 0,
+  });
+  const { status, accepted, sent, failed, skipped, errorCounts, audienceUnmatched } = row;
+  const channels = { webpush: of('webpush'), apns: of('apns'), fcm: of('fcm') };
+  return { status, accepted, sent, failed, skipped, channels, errorCounts, audienceUnmatched };
 }

@@ -11,12 +11,14 @@ import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
 import { type Cursors, limitField, toPage } from '../platform/page.ts';
 import { noQuery, validate } from '../platform/validate.ts';
 import { type Plans, planNamed } from '../quotas/plan.ts';
-import type { AcceptMessage } from './accept-message.ts';
-import { type AwaitDeps, awaitReport } from './await-report.ts';
+import type { Accepted, AcceptMessage } from './accept-message.ts';
+import { type AwaitDeps, awaitOutcomes } from './await-outcomes.ts';
 import { cancelMessage } from './cancel-message.ts';
 import { type DryRunDeps, dryRun } from './dry-run.ts';
-import { messageRequestSchema, messageStatuses, reportOf } from './message.ts';
+import { type MessageRequest, messageRequestSchema, messageStatuses, reportOf } from './message.ts';
+import type { MessageCounts } from './queries.ts';
 import { findMessage, listMessages, type StoredMessage } from './stored-queries.ts';
+import { sendWarnings } from './warnings.ts';
 
 export interface MessageRouteDeps extends Omit<DryRunDeps, 'workSql'> {
   readonly sql: Sql;
@@ -108,9 +110,23 @@ async function postMessage(deps: MessageRouteDeps, request: ApiRequest<Caller>):
     const scheduled = { id: encodeId('msg', accepted.id), status: 'scheduled', run_at: accepted.runAt };
     return accepted.isReplay ? { ...scheduled, replayed: true } : scheduled;
   }
-  const report = await request.aside(() => awaitReport(deps.wait, caller.appId, accepted.id, accepted.claim));
+  const counts = await request.aside(() => awaitOutcomes(deps.wait, caller.appId, accepted.id, accepted.claim));
   await failpoint('message.before_reply');
-  return { id: encodeId('msg', accepted.id), status: 'sent', replayed: accepted.isReplay, report };
+  return presentSent(accepted, message, counts);
+}
+
+/** A replay has the same fingerprint: its content is that of the first request. */
+function presentSent({ id, isReplay }: Accepted, { content }: MessageRequest, counts: MessageCounts): object {
+  const { audienceUnmatched } = counts;
+  const warnings = sendWarnings(content, counts);
+  return {
+    id: encodeId('msg', id),
+    status: 'sent',
+    replayed: isReplay,
+    report: reportOf(counts),
+    ...(warnings.length > 0 && { warnings }),
+    ...(audienceUnmatched > 0 && { audience_unmatched: audienceUnmatched }),
+  };
 }
 
 /** Taken literally: quotes and case are part of it (contract 16). */

@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { audienceSchema } from '../audience/audience.ts';
 import { channelIds } from '../channels/channel.ts';
 import { contentSchema } from '../content/content.ts';
-import { warningCodes } from '../messages/dry-run.ts';
 import { messageRequestSchema } from '../messages/message.ts';
 import { idempotencyKeyPattern, messageListQuery } from '../messages/routes.ts';
+import { dryRunWarningCodes, sendWarningCodes } from '../messages/warnings.ts';
 import { component, count, instant, keyId, messageId, pageFields } from './components.ts';
 import { deliveryCode } from './delivery-operations.ts';
 import type { Operation } from './operation.ts';
@@ -22,6 +22,21 @@ const acceptedMessage = component(
     status: z.literal('sent').describe('How the message was accepted; its status of the moment is on the message.'),
     replayed: z.boolean().describe('True for a repeated Idempotency-Key: nothing was sent again.'),
     report,
+    warnings: z
+      .array(
+        z.strictObject({
+          code: z.enum(sendWarningCodes),
+          channel: z.enum(channelIds).optional(),
+          message: z.string(),
+        }),
+      )
+      .min(1)
+      .optional()
+      .describe('Why fewer devices were reached than it may seem; only when there is something to say.'),
+    audience_unmatched: count
+      .min(1)
+      .optional()
+      .describe('Ids of the audience that name no active device; only when there are any.'),
   }),
 );
 
@@ -56,7 +71,7 @@ const dryRun = component(
       .describe('Null on a plan without one.'),
     warnings: z.array(
       z.strictObject({
-        code: z.enum(warningCodes),
+        code: z.enum(dryRunWarningCodes),
         channel: z.enum(channelIds).optional(),
         message: z.string(),
         limit: z.int().min(1).optional().describe('Of `rate_too_low`: the least `per_second` that would do.'),

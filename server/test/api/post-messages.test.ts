@@ -106,6 +106,96 @@ describe('200', () => {
   });
 });
 
+describe('200, an answer that says why fewer were reached', () => {
+  const codesOf = ({ warnings = [] }: { warnings?: { code: string }[] }) => warnings.map(({ code }) => code);
+
+  it('says nothing beside the report when everybody was reached', async () => {
+    const device = await t.registerDevice();
+    const { body } = await t.server.post('/v1/messages', { audience: { device_ids: [device] }, content });
+    expect(Object.keys(body)).toEqual(['id', 'status', 'replayed', 'report']);
+  });
+
+  it('ids that name no active device are counted, in the first answer and in a replay', async () => {
+    const device = await t.registerDevice();
+    const gone = await t.registerDevice();
+    await t.server.delete(`/v1/devices/${gone}`);
+    const request = { audience: { device_ids: [device, gone, 'dev_nobody'] }, content };
+    const headers = { 'idempotency-key': 'some-are-gone' };
+    const first = await t.server.post('/v1/messages', request, headers);
+    const report = { accepted: 1, sent: 1, failed: 0, skipped: 0 };
+    expect(first.body).toMatchObject({ replayed: false, report, audience_unmatched: 2 });
+    expect(first.body).not.toHaveProperty('warnings');
+    const replay = await t.server.post('/v1/messages', request, headers);
+    expect(replay.body).toEqual({ ...first.body, replayed: true });
+  });
+
+  it('an empty audience is explained, alike in a replay', async () => {
+    const request = { audience: { external_ids: ['nobody', 'no-one'] }, content };
+    const headers = { 'idempotency-key': 'to-nobody' };
+    const first = await t.server.post('/v1/messages', request, headers);
+    expect(first.body).toMatchObject({
+      status: 'sent',
+      report: { accepted: 0, sent: 0, failed: 0, skipped: 0 },
+      warnings: [
+        { code: 'empty_audience', message: 'No active device is in this audience.' },
+        { code: 'none_sent', message: 'Nobody got this message: its audience is empty.' },
+      ],
+      audience_unmatched: 2,
+    });
+    expect((await t.server.post('/v1/messages', request, headers)).body).toEqual({ ...first.body, replayed: true });
+  });
+
+  it('a channel without a credential is named with the devices it skipped; others are sent to', async () => {
+    const app = await t.newApp();
+    await t.registerDevice({}, app);
+    for (const token of ['a'.repeat(64), 'b'.repeat(64)]) await t.registerDevice({ platform: 'ios', token }, app);
+    const { body } = await t.clientOf(app.serverKey).post('/v1/messages', { audience: { all: true }, content });
+    const message = '2 devices were skipped: Apple push has no credential.';
+    expect(body.report).toEqual({ accepted: 3, sent: 1, failed: 0, skipped: 2 });
+    expect(body.warnings).toEqual([{ code: 'channel_not_configured', channel: 'apns', message }]);
+  });
+
+  it('a message that nobody got says so, with the codes of its deliveries', async () => {
+    const app = await t.newApp();
+    t.push.script('gone-for-good', (_request, response) => response.writeHead(410).end());
+    await t.registerDevice({ token: t.pushSubscription('gone-for-good') }, app);
+    await t.registerDevice({ platform: 'android', token: 'fcm-token-of-nobody' }, app);
+    const { body } = await t.clientOf(app.serverKey).post('/v1/messages', { audience: { all: true }, content });
+    expect(body.report).toEqual({ accepted: 2, sent: 0, failed: 1, skipped: 1 });
+    expect(codesOf(body)).toEqual(['channel_not_configured', 'none_sent']);
+    expect(body.warnings[1].message).toMatch(
+      /^Nobody got this message: 1 failed, 1 skipped \((?=.*unregistered: 1)(?=.*not_configured: 1).*\)\.$/,
+    );
+  });
+
+  it('what web push makes of the content is said as in a dry run, and only where a browser is rung', async () => {
+    const app = await t.newApp();
+    const server = t.clientOf(app.serverKey);
+    await t.registerDevice({}, app);
+    const request = {
+      audience: { all: true },
+      content: { title: 'x'.repeat(1000), body: 'y'.repeat(2000), url: 'shop://sale' },
+    };
+    const { body } = await server.post('/v1/messages', request);
+    expect(codesOf(body)).toEqual(['large_payload', 'url_dropped']);
+    expect(body.warnings).toEqual((await server.post('/v1/messages', { ...request, dry_run: true })).body.warnings);
+
+    const phones = await t.newApp();
+    await t.registerDevice({ platform: 'android', token: 'fcm-token-alone' }, phones);
+    const skipped = await t.clientOf(phones.serverKey).post('/v1/messages', request);
+    expect(codesOf(skipped.body)).toEqual(['channel_not_configured', 'none_sent']);
+  });
+
+  it('of what is still pending nothing is said', async () => {
+    const s = await setup({ environment: { SEND_WAIT_MS: '100' } });
+    s.push.script('later', (_request, response) => response.writeHead(503, { 'retry-after': '120' }).end());
+    const device = await s.registerDevice({ token: s.pushSubscription('later') });
+    const { body } = await s.server.post('/v1/messages', { audience: { device_ids: [device] }, content });
+    expect(body.report).toMatchObject({ sent: 0, pending: 1 });
+    expect(body).not.toHaveProperty('warnings');
+  });
+});
+
 describe('200, dry run', () => {
   it('counts, warns, sends nothing and stores nothing', async () => {
     const app = await t.newApp({ plan: 'free' });

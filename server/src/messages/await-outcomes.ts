@@ -7,8 +7,8 @@ import { ApiError } from '../platform/api-error.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { OwnClaim } from './accept-message.ts';
-import { isFinalStatus, type Report, reportOf } from './message.ts';
-import { findMessageCounts } from './queries.ts';
+import { isFinalStatus, reportOf } from './message.ts';
+import { findMessageCounts, type MessageCounts } from './queries.ts';
 
 /** Hands out promises that resolve when a message ends, or is said to. */
 export interface Finishes {
@@ -54,12 +54,13 @@ export interface AwaitDeps {
 /** Behind NOTIFY, in case one is lost. */
 const lookEveryMs = 1000;
 
-export async function awaitReport(
+/** Resolves with the message's numbers: all of them final, or those of the moment when the time is up. */
+export async function awaitOutcomes(
   deps: AwaitDeps,
   appId: Uuid,
   messageId: Uuid,
   claim: OwnClaim | null,
-): Promise<Report> {
+): Promise<MessageCounts> {
   const deadline = performance.now() + deps.sendWaitMs;
   if (claim !== null) {
     const work = workOwnBatches(deps, messageId, claim);
@@ -76,10 +77,9 @@ export async function awaitReport(
     // Only of a repeated request whose message is removed at this very moment: the next repeat is a new message.
     if (!counts) throw new ApiError('unavailable');
     const leftMs = deadline - performance.now();
-    const report = reportOf(counts);
     // Of a canceled message some outcomes are still to come.
-    const isOver = isFinalStatus(counts.status) && report.pending === undefined;
-    if (isOver || leftMs <= 0 || deps.isStopping()) return report;
+    const isOver = isFinalStatus(counts.status) && reportOf(counts).pending === undefined;
+    if (isOver || leftMs <= 0 || deps.isStopping()) return counts;
     await deps.finishes.wait(messageId, Math.min(leftMs, lookEveryMs));
   }
 }
