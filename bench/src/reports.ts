@@ -1,6 +1,8 @@
 // `reports`: how long a revenue report of ninety days takes from the stored sums, beside the same sums from the events
 // themselves; and how long it takes to say whom purchases are owed to.
+
 import { createApp } from '../../server/src/apps/create-app.ts';
+import { serviceActor } from '../../server/src/audit/actor.ts';
 import { rebuildEventTotals } from '../../server/src/events/rebuild-event-totals.ts';
 import { createClock } from '../../server/src/platform/clock.ts';
 import { openPool } from '../../server/src/platform/db.ts';
@@ -91,7 +93,7 @@ async function fill(workbench: Workbench, dataDir: string, sizes: Omit<typeof fu
   try {
     await prepareDatabase(sql);
     const clock = await createClock(sql);
-    const app = await createApp({ sql, clock }, { name: 'Benchmark', plan: 'unlimited', createdBy: 'bench' });
+    const app = await createApp({ sql, clock, by: serviceActor('bench') }, { name: 'Benchmark', plan: 'unlimited' });
     const world = await makeWorld(sql, app.id, createLog('silent', 'bench'), clock.nowMs(), sizes);
     const countOthers = await watchOthers();
     const rebuildSeconds = await secondsOf(() => rebuildEventTotals(sql, { appId: app.id, from: null, to: null }));

@@ -7,6 +7,7 @@ import { createApp, type NewApp } from './apps/create-app.ts';
 import { saveCredential } from './apps/credentials.ts';
 import { createKey } from './apps/manage-keys.ts';
 import { listApps, listCredentials } from './apps/queries.ts';
+import { serviceActor } from './audit/actor.ts';
 import { generateVapidKeys } from './channels/webpush/vapid.ts';
 import type { Config } from './config.ts';
 import { type Clock, createClock } from './platform/clock.ts';
@@ -23,7 +24,7 @@ import { type Plans, planNamed } from './quotas/plan.ts';
 export const defaultVapidSubject = 'mailto:push@carillon.example';
 
 export const demoAppName = 'Demo';
-const createdBy = 'first start';
+const by = serviceActor('first start');
 
 export interface FirstStartDeps {
   readonly sql: Sql;
@@ -172,12 +173,12 @@ async function makeDemoApp({ sql, seal, config }: FirstStartDeps): Promise<DemoK
 
   const { id, serverKey, clientKey } = first
     ? await makeKeys(sql, clock, first.id)
-    : await createApp({ sql, clock }, demoApp(config));
+    : await createApp({ sql, clock, by }, demoApp(config));
   await writeFile(untoldFile(config), JSON.stringify({ serverKey, clientKey }), { mode: 0o600, flush: true });
 
   const vapid = generateVapidKeys();
   await saveCredential(
-    { sql, clock, seal },
+    { sql, clock, by, seal },
     {
       appId: id,
       channel: 'webpush',
@@ -197,12 +198,12 @@ async function readUntold(config: Config): Promise<DemoKeys | undefined> {
   }
 }
 
-function demoApp(config: Config): { name: string; plan: string; createdBy: string } {
-  return { name: demoAppName, plan: config.defaultPlan, createdBy };
+function demoApp(config: Config): { name: string; plan: string } {
+  return { name: demoAppName, plan: config.defaultPlan };
 }
 
 async function makeKeys(sql: Sql, clock: Clock, appId: Uuid): Promise<NewApp> {
-  const server = await createKey({ sql, clock }, { appId, scope: 'server', name: 'Server key', createdBy });
-  const client = await createKey({ sql, clock }, { appId, scope: 'client', name: 'Client key', createdBy });
+  const server = await createKey({ sql, clock, by }, { appId, scope: 'server', name: 'Server key' });
+  const client = await createKey({ sql, clock, by }, { appId, scope: 'client', name: 'Client key' });
   return { id: appId, serverKey: server.text, clientKey: client.text };
 }

@@ -4,9 +4,12 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { listPlansInUse } from './apps/queries.ts';
+import { serviceActor } from './audit/actor.ts';
+import { pauseService } from './audit/pause-service.ts';
 import { type Config, ConfigError, processEnvironment, type Role } from './config.ts';
 import { firstStart, type StartNotice } from './first-start.ts';
 import { GatheredMetrics, type MetricsAsked, type MetricsTold, type MetricsWanted } from './gather-metrics.ts';
+import { createClock } from './platform/clock.ts';
 import { openPool } from './platform/db.ts';
 import { type EmbeddedDatabase, startEmbeddedPostgres } from './platform/embedded-postgres.ts';
 import { checkDurability, isInstanceMade, loadInstance } from './platform/instance.ts';
@@ -15,7 +18,7 @@ import { createLog, dieOfTheUnforeseen, type Log } from './platform/log.ts';
 import { loadMasterKey } from './platform/master-key.ts';
 import { type FamilySnapshot, renderMetrics } from './platform/metrics.ts';
 import { type MetricsServer, startMetricsServer } from './platform/metrics-server.ts';
-import { pause, pauseWhereMoved } from './platform/restore-guard.ts';
+import { pauseWhereMoved } from './platform/restore-guard.ts';
 import { createSeal } from './platform/seal.ts';
 import { prepareDatabase } from './prepare-database.ts';
 import { loadPlans } from './quotas/plan.ts';
@@ -121,7 +124,9 @@ async function prepare(
     const seal = createSeal(key, previous);
     await loadInstance(sql, seal);
     // Once, here: a process that is started anew must not undo what an operator has resumed.
-    const paused = config.startPaused ? await pause(sql, 'start') : await pauseWhereMoved(sql);
+    const paused = config.startPaused
+      ? await pauseService({ sql, clock: await createClock(sql), by: serviceActor('START_PAUSED=1') }, 'start')
+      : await pauseWhereMoved(sql);
     return await firstStart({ sql, seal, config, plans, embedded, paused });
   } finally {
     await sql.end({ timeout: 5 });

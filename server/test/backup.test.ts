@@ -195,6 +195,11 @@ describe('R-90 restored in another place', async () => {
     expect(await findPause(restored.sql)).toMatchObject({ reason: 'restore' });
   });
 
+  it('its audit log goes on with the restore', async () => {
+    const rows = await restored.sql`SELECT action, actor_kind, after FROM audit_entries ORDER BY id DESC LIMIT 1`;
+    expect(rows).toEqual([{ action: 'service.restore', actorKind: 'cli', after: { made_at: json.made_at } }]);
+  });
+
   it('its secrets open with the master key, and without it say which key is missing', async () => {
     expect(withoutKey).toMatchObject(refusal(/master\.key is missing.*put it back, or set MASTER_KEY/));
     expect(await filesIn(place)).not.toContain('master.key');

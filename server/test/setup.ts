@@ -6,6 +6,7 @@ import { createApp } from '../src/apps/create-app.ts';
 import { saveCredential } from '../src/apps/credentials.ts';
 import { insertAudienceRows } from '../src/audience/insert-many.ts';
 import { copyProfile } from '../src/audience/profile-copy.ts';
+import type { Actor } from '../src/audit/actor.ts';
 import { generateVapidKeys } from '../src/channels/webpush/vapid.ts';
 import { type Config, loadConfig } from '../src/config.ts';
 import type { ClaimedBatch } from '../src/delivery/batch.ts';
@@ -25,6 +26,7 @@ import { createService, type Service, type ServiceOptions } from '../src/service
 import { startWorkers, type Workers } from '../src/workers.ts';
 import { createTestDatabase, type TestDatabase, whenDone } from './database.ts';
 import { startPushService, type TestPushService } from './push-service.ts';
+import { tester } from './tester.ts';
 
 export interface TestApp {
   readonly id: Uuid;
@@ -61,6 +63,8 @@ export interface Bundle {
   readonly sql: Sql;
   readonly databaseUrl: string;
   readonly clock: SettableClock;
+  /** Who makes the changes of a test. */
+  readonly by: Actor;
   readonly config: Config;
   readonly service: Service;
   readonly workers: Workers;
@@ -184,8 +188,8 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     delete: (path) => request('DELETE', path, { key }),
   });
   const newApp: Bundle['newApp'] = async ({ name = 'Shop', plan = config.defaultPlan, channels = true } = {}) => {
-    const deps = { sql: database.sql, clock: service.clock, seal };
-    const made = await createApp(deps, { name, plan, createdBy: 'test' });
+    const deps = { sql: database.sql, clock: service.clock, by: tester, seal };
+    const made = await createApp(deps, { name, plan });
     const vapid = generateVapidKeys();
     if (channels) {
       await saveCredential(deps, {
@@ -211,6 +215,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     sql: database.sql,
     databaseUrl: database.url,
     clock: service.clock,
+    by: tester,
     config,
     service,
     workers,
@@ -224,7 +229,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     newApp,
     clientOf,
     setCredential: (credential, ofApp = app) =>
-      saveCredential({ sql: database.sql, clock: service.clock, seal }, { ...credential, appId: ofApp.id }),
+      saveCredential({ sql: database.sql, clock: service.clock, by: tester, seal }, { ...credential, appId: ofApp.id }),
     server: clientOf(app.serverKey),
     client: clientOf(app.clientKey),
     pushSubscription,

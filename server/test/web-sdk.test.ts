@@ -43,7 +43,7 @@ async function ownersOf(app: TestApp): Promise<Record<string, string | null>> {
 
 async function provenApp(): Promise<{ app: TestApp; secret: string }> {
   const app = await t.newApp();
-  const { secret } = await rotateIdentifySecret({ sql: t.sql, seal }, app.id);
+  const { secret } = await rotateIdentifySecret({ ...t, seal }, app.id);
   return { app, secret };
 }
 
@@ -92,7 +92,7 @@ describe('identify of the browser SDK', () => {
 
   it('goes by a hash that is bound to the device it names', async () => {
     const { app, secret } = await provenApp();
-    await requireBoundIdentify(t.sql, app.id, true);
+    await requireBoundIdentify(t, app.id, true);
     const carillon = clientOf(app);
     expect(await carillon.config()).toMatchObject({ isIdentifyHashRequired: true, isBoundHashRequired: true });
     await carillon.subscribe();

@@ -1,6 +1,8 @@
 // Apps with a webhook each, made as the command line makes them but without a process for each; and outboxes that are full already.
+
 import { createApp } from '../../../server/src/apps/create-app.ts';
 import { saveCredential } from '../../../server/src/apps/credentials.ts';
+import { serviceActor } from '../../../server/src/audit/actor.ts';
 import { parseOutboundExceptions } from '../../../server/src/platform/address-guard.ts';
 import { createClock } from '../../../server/src/platform/clock.ts';
 import type { Sql } from '../../../server/src/platform/db.ts';
@@ -26,10 +28,10 @@ export async function toldAppMaker(
   allowPorts: string,
 ): Promise<MakeToldApp> {
   const { key } = await loadMasterKey({ masterKey: null, masterKeyPrevious: null, dataDir, databaseUrl: null }, true);
-  const deps = { sql, clock: await createClock(sql), seal: createSeal(key) };
+  const deps = { sql, clock: await createClock(sql), by: serviceActor('bench'), seal: createSeal(key) };
   const rules = { exceptions: parseOutboundExceptions({ allowCidrs: ['127.0.0.0/8'], allowPorts }), ownHosts: [] };
   return async (endpoint) => {
-    const app = await createApp(deps, { name: 'Benchmark', plan: 'unlimited', createdBy: 'bench' });
+    const app = await createApp(deps, { name: 'Benchmark', plan: 'unlimited' });
     await saveCredential(deps, {
       ...{ appId: app.id, channel: 'webpush', secret: vapid.privateKey },
       public: { publicKey: vapid.publicKey, subject: 'mailto:ops@shop.example' },

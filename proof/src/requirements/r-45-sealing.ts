@@ -6,6 +6,7 @@ import { runCommand } from '../../../bench/src/command.ts';
 import { createApp } from '../../../server/src/apps/create-app.ts';
 import { saveCredential } from '../../../server/src/apps/credentials.ts';
 import { rotateIdentifySecret } from '../../../server/src/apps/identify-secrets.ts';
+import { serviceActor } from '../../../server/src/audit/actor.ts';
 import { noExceptions } from '../../../server/src/platform/address-guard.ts';
 import { createClock } from '../../../server/src/platform/clock.ts';
 import { createSeal, parseMasterKey } from '../../../server/src/platform/seal.ts';
@@ -27,11 +28,11 @@ function countRepeatedNonces(seals: number): number {
 /** Apps that nobody sends for, each with something of every kind that is sealed. */
 async function fill(stage: Stage, masterKey: Buffer, apps: number): Promise<void> {
   const { sql } = stage.database;
-  const deps = { sql, clock: await createClock(sql), seal: createSeal(masterKey) };
+  const deps = { sql, clock: await createClock(sql), by: serviceActor('proof'), seal: createSeal(masterKey) };
   const rules = { exceptions: noExceptions, ownHosts: [] };
   const endpoint = 'https://hooks.shop.example/push';
   for (let i = 0; i < apps; i++) {
-    const { id: appId } = await createApp(deps, { name: `Other ${i}`, plan: 'free', createdBy: 'proof' });
+    const { id: appId } = await createApp(deps, { name: `Other ${i}`, plan: 'free' });
     await saveCredential(deps, { appId, channel: 'apns', public: {}, secret: 'p8' });
     await rotateIdentifySecret(deps, appId);
     await createWebhook(deps, rules, { appId, endpoint, events: [] });

@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { runCommand } from '../../../bench/src/command.ts';
 import type { Workbench } from '../../../bench/src/workbench.ts';
+import { serviceActor } from '../../../server/src/audit/actor.ts';
 import { parseOutboundExceptions } from '../../../server/src/platform/address-guard.ts';
 import { createClock, type SettableClock } from '../../../server/src/platform/clock.ts';
 import { decodeId, mintUuid, type Uuid } from '../../../server/src/platform/ids.ts';
@@ -84,7 +85,7 @@ export class WebhookNodes {
 
   /** For what manages webhooks. */
   get deps() {
-    return { sql: this.database.sql, clock: this.clock, seal: this.seal };
+    return { sql: this.database.sql, clock: this.clock, by: serviceActor('proof'), seal: this.seal };
   }
 
   async newHook(): Promise<Hook> {

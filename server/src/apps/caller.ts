@@ -1,5 +1,6 @@
 // Who is calling: the app and the scope of its key. What every keyed route gets to know, and all of it.
-import type { Uuid } from '../platform/ids.ts';
+import type { Actor } from '../audit/actor.ts';
+import { encodeId, type Uuid } from '../platform/ids.ts';
 
 export type KeyScope = 'server' | 'client';
 
@@ -10,6 +11,11 @@ export interface Caller {
   readonly scope: KeyScope;
   /** The app's plan by name. */
   readonly plan: string;
+}
+
+/** The key of a request as the maker of a change. `address` is the client's. */
+export function actorOf({ keyId, keyName }: Caller, address: string): Actor {
+  return { kind: 'key', id: encodeId('key', keyId), name: keyName, address };
 }
 
 /** The caller of public routes: no app, no key. Its ids match nothing. */

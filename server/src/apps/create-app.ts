@@ -1,9 +1,10 @@
 // Makes an app with one key of each scope, in one transaction: there is never an app that nobody can call. The texts of its
 // keys are returned once and stored nowhere.
+import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import { type Issue, invalid } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, transaction } from '../platform/db.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
 import { addKey } from './manage-keys.ts';
 import { insertApp } from './queries.ts';
 
@@ -18,16 +19,18 @@ const nameLengthMax = 128;
 
 /** Throws the 400 for a name that cannot be one. That the plan exists is the caller's to check: plans are a file, not a table. */
 export async function createApp(
-  { sql, clock }: { sql: Sql; clock: Clock },
-  { name, plan, createdBy }: { name: string; plan: string; createdBy: string },
+  { sql, clock, by }: Audited & { sql: Sql; clock: Clock },
+  { name, plan }: { name: string; plan: string },
 ): Promise<NewApp> {
   const issue = findNameIssue(name);
   if (issue) throw invalid([issue]);
   const id = mintUuid(clock.nowMs());
   return transaction(sql, async (tx) => {
+    const deps = { tx, clock, by };
     await insertApp(tx, { id, name, plan });
-    const server = await addKey({ tx, clock }, { appId: id, scope: 'server', name: 'Server key', createdBy });
-    const client = await addKey({ tx, clock }, { appId: id, scope: 'client', name: 'Client key', createdBy });
+    await recordAudit(deps, { appId: id, action: 'app.create', target: encodeId('app', id), after: { name, plan } });
+    const server = await addKey(deps, { appId: id, scope: 'server', name: 'Server key' });
+    const client = await addKey(deps, { appId: id, scope: 'client', name: 'Client key' });
     return { id, serverKey: server.text, clientKey: client.text };
   });
 }

@@ -1,5 +1,8 @@
 // Sealed provider credentials, opened for the senders. An opened secret is remembered under its sealed text, so a batch
-// costs one query and no decryption; a replaced credential is seen by the next batch. Logs nothing it opens.
+// costs one query and no decryption; a replaced credential is seen by the next batch. Logs nothing it opens; the audit log has
+// the public part.
+import type { AuditFields } from '../audit/entry.ts';
+import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql, Tx } from '../platform/db.ts';
 import { transaction } from '../platform/db.ts';
@@ -60,17 +63,42 @@ export function createCredentials({ sql, seal }: { sql: Sql; seal: Seal }): Cred
   };
 }
 
+interface SaveDeps extends Audited {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly seal: Seal;
+}
+
+/** The public part in the names of documents: `publicKey` is `public_key`. */
+function auditFieldsOf(publicPart: Readonly<Record<string, unknown>>): AuditFields {
+  return Object.fromEntries(
+    Object.entries(publicPart).map(([name, value]) => [
+      name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      String(value),
+    ]),
+  );
+}
+
 /** Makes a credential the current one of its channel; the former one stays readable for devices bound to it. */
 export async function saveCredential(
-  { sql, clock, seal }: { sql: Sql; clock: Clock; seal: Seal },
+  deps: SaveDeps,
   credential: { appId: Uuid; channel: string; public: Record<string, unknown>; secret: string },
 ): Promise<number> {
+  const { sql, clock, seal } = deps;
   return transaction(sql, async (tx: Tx) => {
     const { appId, channel } = credential;
     const id = await takeCredentialId(tx, appId);
+    const former = (await listCredentials(tx, appId)).find((each) => each.channel === channel && !each.replacedAt);
     await replaceCurrentCredential(tx, clock, appId, channel);
     const secret = seal.seal(credential.secret, placeOf(appId, id));
     await insertCredential(tx, { appId, id, channel, public: credential.public, secret });
+    await recordAudit(
+      { ...deps, tx },
+      {
+        ...{ appId, action: 'channel.set', target: channel, after: auditFieldsOf(credential.public) },
+        ...(former && { before: auditFieldsOf(former.public) }),
+      },
+    );
     return id;
   });
 }
@@ -80,10 +108,11 @@ export async function saveCredential(
  * that the app has, by `isSame`, is not added again. Returns its number.
  */
 export async function addFormerCredential(
-  { sql, clock, seal }: { sql: Sql; clock: Clock; seal: Seal },
+  deps: SaveDeps,
   credential: { appId: Uuid; channel: string; public: Record<string, unknown>; secret: string },
   isSame: (publicPart: Readonly<Record<string, unknown>>) => boolean,
 ): Promise<number> {
+  const { sql, clock, seal } = deps;
   const { appId, channel } = credential;
   const find = async (tx: Tx): Promise<number | undefined> =>
     (await listCredentials(tx, appId)).find((each) => each.channel === channel && isSame(each.public))?.id;
@@ -96,6 +125,8 @@ export async function addFormerCredential(
     if (added !== undefined) return added;
     const secret = seal.seal(credential.secret, placeOf(appId, id));
     await insertFormerCredential(tx, clock, { appId, id, channel, public: credential.public, secret });
+    const after = auditFieldsOf(credential.public);
+    await recordAudit({ ...deps, tx }, { appId, action: 'channel.add_former', target: channel, after });
     return id;
   });
 }

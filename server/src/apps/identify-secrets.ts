@@ -1,6 +1,10 @@
 // The secrets by which an app's own server proves whose a device is: sealed in the app's row, at most two during a rotation, each
 // shown once, by the operation that makes it. Logs nothing it opens.
 import { randomBytes } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { AuditAction, AuditFields } from '../audit/entry.ts';
+import { type Audited, recordAudit } from '../audit/record-audit.ts';
+import type { Clock } from '../platform/clock.ts';
 import { type Sql, transaction } from '../platform/db.ts';
 import { encodeId, nilUuid, type Uuid } from '../platform/ids.ts';
 import { type Resealed, resealed, resealRows } from '../platform/reseal.ts';
@@ -41,9 +45,10 @@ export interface MadeIdentifySecret {
 
 /** A new secret, valid from now on: the only one, or the next one beside the former. */
 export async function rotateIdentifySecret(
-  { sql, seal }: { sql: Sql; seal: Seal },
+  deps: IdentifyDeps & { readonly seal: Seal },
   appId: Uuid,
 ): Promise<MadeIdentifySecret> {
+  const { sql, seal } = deps;
   const secret = `idsec_${randomBytes(32).toString('base64url')}`;
   const sealed = seal.seal(secret, placeOf(appId));
   return transaction(sql, async (tx) => {
@@ -53,27 +58,39 @@ export async function rotateIdentifySecret(
       ...former,
       ...(isRotation ? { nextSecret: sealed } : { secret: sealed }),
     });
+    const after = { is_pending: isRotation };
+    await recordAudit({ ...deps, tx }, { ...aboutSecretOf(appId), action: 'identify_secret.rotate', after });
     return { secret, isRotation, hasReplacedNext: former.nextSecret !== null };
   });
 }
 
 /** The next secret alone proves from now on, and the former one is erased. False: no rotation was under way. */
-export async function finishIdentifyRotation(sql: Sql, appId: Uuid): Promise<boolean> {
-  return change(sql, appId, (former) =>
+export async function finishIdentifyRotation(deps: IdentifyDeps, appId: Uuid): Promise<boolean> {
+  return change(deps, appId, 'identify_secret.finish', (former) =>
     former.nextSecret === null ? undefined : { ...former, secret: former.nextSecret, nextSecret: null },
   );
 }
 
 /** Nothing is demanded any more, and the secrets are erased. False: there was none. */
-export async function clearIdentifySecrets(sql: Sql, appId: Uuid): Promise<boolean> {
-  return change(sql, appId, ({ secret }) =>
+export async function clearIdentifySecrets(deps: IdentifyDeps, appId: Uuid): Promise<boolean> {
+  return change(deps, appId, 'identify_secret.clear', ({ secret }) =>
     secret === null ? undefined : { secret: null, nextSecret: null, isBoundRequired: false },
   );
 }
 
 /** Says whether the simple form of a proof will do. False: there is no secret that either form could be made with. */
-export async function requireBoundIdentify(sql: Sql, appId: Uuid, isBoundRequired: boolean): Promise<boolean> {
-  return change(sql, appId, (former) => (former.secret === null ? undefined : { ...former, isBoundRequired }));
+export async function requireBoundIdentify(
+  deps: IdentifyDeps,
+  appId: Uuid,
+  isBoundRequired: boolean,
+): Promise<boolean> {
+  return change(
+    deps,
+    appId,
+    'identify_secret.require_bound',
+    (former) => (former.secret === null ? undefined : { ...former, isBoundRequired }),
+    { is_required: isBoundRequired },
+  );
 }
 
 /** Seals every identify secret with the current master key. */
@@ -89,17 +106,30 @@ export async function resealIdentifySecrets({ sql, seal }: { sql: Sql; seal: Sea
   });
 }
 
+interface IdentifyDeps extends Audited {
+  readonly sql: Sql;
+  readonly clock: Clock;
+}
+
 async function change(
-  sql: Sql,
+  deps: IdentifyDeps,
   appId: Uuid,
+  action: AuditAction,
   changed: (former: IdentifyRecord) => IdentifyRecord | undefined,
+  after?: AuditFields,
 ): Promise<boolean> {
-  return transaction(sql, async (tx) => {
-    const record = changed(await lockIdentifyRecord(tx, appId));
-    if (record) await updateIdentifyRecord(tx, appId, record);
-    return record !== undefined;
+  return transaction(deps.sql, async (tx) => {
+    const former = await lockIdentifyRecord(tx, appId);
+    const record = changed(former);
+    if (!record) return false;
+    if (isDeepStrictEqual(record, former)) return true;
+    await updateIdentifyRecord(tx, appId, record);
+    await recordAudit({ ...deps, tx }, { ...aboutSecretOf(appId), action, ...(after && { after }) });
+    return true;
   });
 }
+
+const aboutSecretOf = (appId: Uuid) => ({ appId, target: encodeId('app', appId) });
 
 /** Bound to the app, whether it is the former one or the next: finishing a rotation moves the record as it is. */
 function placeOf(appId: Uuid): SealPlace {

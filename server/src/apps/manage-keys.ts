@@ -1,11 +1,14 @@
 // Makes, rotates and revokes API keys (contract 3). The text of a new key is returned once and stored nowhere; revocation and
-// expiry hold on every process within two seconds, because no process remembers a key for longer than one.
+// expiry hold on every process within two seconds, because no process remembers a key for longer than one. The audit log names
+// every key that was made, rotated or revoked (R-43).
+import { describeActor } from '../audit/actor.ts';
+import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import { invalid, notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, type Tx, transaction } from '../platform/db.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
 import type { KeyScope } from './caller.ts';
-import { mintKey } from './key.ts';
+import { type MintedKey, mintKey } from './key.ts';
 import {
   countActiveKeys,
   revokeKey as endKey,
@@ -28,7 +31,7 @@ export interface NewKey {
   readonly text: string;
 }
 
-interface KeyDeps {
+interface KeyDeps extends Audited {
   readonly sql: Sql;
   readonly clock: Clock;
 }
@@ -37,16 +40,31 @@ interface KeyToMake {
   readonly appId: Uuid;
   readonly scope: KeyScope;
   readonly name: string;
-  readonly createdBy: string;
 }
 
 /** Throws the 400 when the app has as many keys of the scope as it may have. */
-export async function createKey({ sql, clock }: KeyDeps, key: KeyToMake): Promise<NewKey> {
-  return transaction(sql, (tx) => addKey({ tx, clock }, key));
+export async function createKey(deps: KeyDeps, key: KeyToMake): Promise<NewKey> {
+  return transaction(deps.sql, (tx) => addKey({ ...deps, tx }, key));
 }
 
 /** `createKey` inside a transaction of the caller's. */
-export async function addKey({ tx, clock }: { tx: Tx; clock: Clock }, key: KeyToMake): Promise<NewKey> {
+export async function addKey(deps: KeyTransaction, key: KeyToMake): Promise<NewKey> {
+  const { made, minted } = await makeKey(deps, key);
+  const { appId, scope, name } = key;
+  const after = { scope, name, start: minted.start, last4: minted.last4 };
+  await recordAudit(deps, { appId, action: 'key.create', target: encodeId('key', made.id), after });
+  return made;
+}
+
+interface KeyTransaction extends Audited {
+  readonly tx: Tx;
+  readonly clock: Clock;
+}
+
+async function makeKey(
+  { tx, clock, by }: KeyTransaction,
+  key: KeyToMake,
+): Promise<{ readonly made: NewKey; readonly minted: MintedKey }> {
   // Racing requests count each other.
   await lockApp(tx, key.appId);
   if ((await countActiveKeys(tx, clock, key.appId, key.scope)) >= activeKeysMax) {
@@ -55,8 +73,8 @@ export async function addKey({ tx, clock }: { tx: Tx; clock: Clock }, key: KeyTo
   }
   const id = mintUuid(clock.nowMs());
   const minted = mintKey(key.scope);
-  await insertKey(tx, { ...key, id, minted });
-  return { id, text: minted.text };
+  await insertKey(tx, { ...key, id, minted, createdBy: describeActor(by) });
+  return { made: { id, text: minted.text }, minted };
 }
 
 /**
@@ -64,13 +82,14 @@ export async function addKey({ tx, clock }: { tx: Tx; clock: Clock }, key: KeyTo
  * Throws the 404 for an unknown key and the 400 for one that has ended already.
  */
 export async function rotateKey(
-  { sql, clock }: KeyDeps,
-  { id, overlapHours, createdBy }: { id: Uuid; overlapHours: number; createdBy: string },
+  deps: KeyDeps,
+  { id, overlapHours }: { id: Uuid; overlapHours: number },
 ): Promise<{ readonly key: NewKey; readonly former: KeyRecord }> {
   if (!Number.isInteger(overlapHours) || overlapHours < 0 || overlapHours > overlapHoursMax) {
     const message = `The overlap is a whole number of hours from 0 to ${overlapHoursMax}.`;
     throw invalid([{ path: ['overlap_hours'], code: 'invalid_value', message }]);
   }
+  const { sql, clock } = deps;
   return transaction(sql, async (tx) => {
     const found = await getKey(tx, id);
     if (isEnded(found, clock)) {
@@ -80,16 +99,29 @@ export async function rotateKey(
     // The old key first: with an overlap of 0 it no longer counts among the active ones.
     await expireKey(tx, clock, found.appId, id, overlapHours);
     const { appId, scope, name } = found;
-    const key = await addKey({ tx, clock }, { appId, scope, name, createdBy });
-    return { key, former: await getKey(tx, id) };
+    const { made: key, minted } = await makeKey({ ...deps, tx }, { appId, scope, name });
+    const former = await getKey(tx, id);
+    const after = {
+      ...{ expires_at: former.expiresAt, replaced_by: encodeId('key', key.id) },
+      ...{ start: minted.start, last4: minted.last4 },
+    };
+    const [target, before] = [encodeId('key', id), { expires_at: found.expiresAt }];
+    await recordAudit({ ...deps, tx }, { appId, action: 'key.rotate', target, before, after });
+    return { key, former };
   });
 }
 
 /** Ends a key now; again is no error and keeps the first instant. Throws the 404 for an unknown key. */
-export async function revokeKey({ sql, clock }: KeyDeps, id: Uuid): Promise<KeyRecord> {
+export async function revokeKey(deps: KeyDeps, id: Uuid): Promise<KeyRecord> {
+  const { sql, clock } = deps;
   return transaction(sql, async (tx) => {
     const { appId } = await getKey(tx, id);
+    // Of two at once the second finds it revoked.
+    await lockApp(tx, appId);
+    const found = await getKey(tx, id);
+    if (found.revokedAt !== null) return found;
     await endKey(tx, clock, appId, id);
+    await recordAudit({ ...deps, tx }, { appId, action: 'key.revoke', target: encodeId('key', id) });
     return getKey(tx, id);
   });
 }

@@ -17,6 +17,11 @@ export interface Actor {
   readonly address: string | null;
 }
 
+/** The service itself, on an occasion such as `first start`. */
+export function serviceActor(occasion: string): Actor {
+  return { kind: 'service', id: null, name: occasion, address: null };
+}
+
 /** An actor in few words, such as `cli anna`: what `created_by` of a key says. */
 export function describeActor({ kind, name }: Pick<Actor, 'kind' | 'name'>): string {
   return kind === 'service' ? name : `${kind} ${name}`;

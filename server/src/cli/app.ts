@@ -13,7 +13,7 @@ import { describePlan } from '../quotas/describe-plan.ts';
 import { loadPlans, planNamed } from '../quotas/plan.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
-import { commandActor, madeBy, withDatabase } from './context.ts';
+import { withDatabase } from './context.ts';
 import { getApp } from './find-app.ts';
 import { wholeNumber } from './whole-number.ts';
 
@@ -45,9 +45,9 @@ export function addAppCommands(program: Command): void {
 async function create(name: string, planName: string | undefined): Promise<Answer> {
   const config = loadConfig();
   const plan = checkPlan(config, planName ?? config.defaultPlan);
-  return withDatabase(config, async ({ sql, clock }) => {
-    const made = await createApp({ sql, clock }, { name, plan, createdBy: madeBy });
-    const app = await getAppById(sql, made.id);
+  return withDatabase(config, async (context) => {
+    const made = await createApp(context, { name, plan });
+    const app = await getAppById(context.sql, made.id);
     const paragraphs = [describe(app), describeKeys(made), ...describeLimits(config, app)];
     return {
       document: { ...presentApp(app), server_key: made.serverKey, client_key: made.clientKey },
@@ -93,28 +93,28 @@ async function list(): Promise<Answer> {
 async function setPlan(name: string, planName: string): Promise<Answer> {
   const config = loadConfig();
   const plan = checkPlan(config, planName);
-  return withDatabase(config, async ({ sql, clock }) => {
-    const { id } = await getApp(sql, name);
-    await changePlan({ sql, clock, by: commandActor() }, id, plan);
-    return describeNow(sql, id);
+  return withDatabase(config, async (context) => {
+    const { id } = await getApp(context.sql, name);
+    await changePlan(context, id, plan);
+    return describeNow(context.sql, id);
   });
 }
 
 async function setWindow(name: string, text: string): Promise<Answer> {
   const hours = wholeNumber('HOURS', 1, 720)(text);
-  return withDatabase(loadConfig(), async ({ sql, clock }) => {
-    const { id } = await getApp(sql, name);
-    await changeAttributionWindow({ sql, clock, by: commandActor() }, id, hours);
-    return describeNow(sql, id);
+  return withDatabase(loadConfig(), async (context) => {
+    const { id } = await getApp(context.sql, name);
+    await changeAttributionWindow(context, id, hours);
+    return describeNow(context.sql, id);
   });
 }
 
 async function suspend(name: string, isSuspended: boolean): Promise<Answer> {
-  return withDatabase(loadConfig(), async ({ sql, clock }) => {
-    const { id } = await getApp(sql, name);
-    await changeSuspension({ sql, clock, by: commandActor() }, id, isSuspended);
-    if (isSuspended) await cancelSuspended({ sql, clock }, id);
-    return describeNow(sql, id);
+  return withDatabase(loadConfig(), async (context) => {
+    const { id } = await getApp(context.sql, name);
+    await changeSuspension(context, id, isSuspended);
+    if (isSuspended) await cancelSuspended(context, id);
+    return describeNow(context.sql, id);
   });
 }
 

@@ -1,8 +1,10 @@
 // `backup` and `restore`: the embedded database in one file, without the master key. A restored database is paused until
 // somebody has looked at it: what it holds unsent may have been sent since the backup was made.
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import type { Command } from 'commander';
+import { recordAudit } from '../audit/record-audit.ts';
 import { type Config, loadConfig } from '../config.ts';
+import { createClock } from '../platform/clock.ts';
 import { openPool } from '../platform/db.ts';
 import { backUp } from '../platform/embedded-postgres/backup.ts';
 import { isRecipient } from '../platform/embedded-postgres/backup-encryption.ts';
@@ -16,6 +18,7 @@ import { programName } from '../platform/program-name.ts';
 import { type Pause, pause } from '../platform/restore-guard.ts';
 import { type Answer, type AnswerOptions, answer, note, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
+import { commandActor } from './context.ts';
 import { onStop } from './stop-signals.ts';
 
 interface BackupOptions extends AnswerOptions {
@@ -90,7 +93,7 @@ async function restore(file: string, options: RestoreOptions): Promise<Answer> {
   let paused: Pause | null;
   try {
     say(`Recovering ${cluster.directory}`);
-    paused = await pauseRestored(dataDir);
+    paused = await pauseRestored(dataDir, file, facts.made_at);
   } catch (error) {
     await undoRestore(dataDir, cluster);
     throw new RestoreError(`${file} cannot be restored: ${(error as Error).message}`, { cause: error });
@@ -116,13 +119,20 @@ async function restore(file: string, options: RestoreOptions): Promise<Answer> {
 }
 
 // The server starts once, so that an operator hears now that a file does not recover, and not at the next start.
-async function pauseRestored(dataDir: string): Promise<Pause | null> {
+async function pauseRestored(dataDir: string, file: string, madeAt: string): Promise<Pause | null> {
   const embedded = await startEmbeddedPostgres({ dataDir, log: () => undefined, purpose: 'command' });
   const forget = onStop(() => embedded.stop());
   const sql = openPool({ url: embedded.url, connectionsMax: 1, name: 'carillon restore', statementTimeoutMs: 60_000 });
   try {
-    const isEmpty = (await missingMigrations(sql)).length === (await listMigrations()).length;
-    return isEmpty ? null : await pause(sql, 'restore');
+    const missing = await missingMigrations(sql);
+    if (missing.length === (await listMigrations()).length) return null;
+    const paused = await pause(sql, 'restore');
+    // A backup of an earlier release may have no audit log yet.
+    if (missing.length > 0) return paused;
+    const audited = { tx: sql, clock: await createClock(sql), by: commandActor() };
+    const [target, after] = [basename(file), { made_at: madeAt }];
+    await recordAudit(audited, { appId: null, action: 'service.restore', target, after });
+    return paused;
   } finally {
     await sql.end({ timeout: 5 });
     await embedded.stop();

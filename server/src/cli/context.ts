@@ -20,12 +20,11 @@ export interface CommandContext {
   readonly databaseUrl: string;
   readonly sql: Sql;
   readonly clock: Clock;
+  /** Who runs this command. */
+  readonly by: Actor;
   /** Opens and seals stored secrets. Throws, in words, where the master key is not at hand. */
   loadSeal(): Promise<Seal>;
 }
-
-/** Who made what a command makes, in the records that name it. */
-export const madeBy = 'command line';
 
 /** Who runs this command, by the system's word. A user id that has no name on this machine stands for itself. */
 export function commandActor(): Actor {
@@ -55,7 +54,7 @@ export async function withDatabase<Result>(
       const keys = await loadMasterKey(config, await isInstanceMade(sql));
       return createSeal(keys.key, keys.previous);
     };
-    return work({ config, databaseUrl, sql, clock, loadSeal });
+    return work({ config, databaseUrl, sql, clock, by: commandActor(), loadSeal });
   });
 }
 

@@ -39,8 +39,9 @@ const howToMake = (app: App): string =>
   `make one with: ${programName} identify-secret rotate ${encodeId('app', app.id)}`;
 
 async function rotate(name: string): Promise<Answer> {
-  return withApp(name, async (app, { sql, loadSeal }) => {
-    const made = await rotateIdentifySecret({ sql, seal: await loadSeal() }, app.id);
+  return withApp(name, async (app, context) => {
+    const { sql, loadSeal } = context;
+    const made = await rotateIdentifySecret({ ...context, seal: await loadSeal() }, app.id);
     const finish = `${programName} identify-secret finish ${encodeId('app', app.id)}`;
     const lines = [
       `  secret  ${made.secret}`,
@@ -57,20 +58,20 @@ async function rotate(name: string): Promise<Answer> {
 }
 
 async function finish(name: string): Promise<Answer> {
-  return withApp(name, async (app, { sql }) => {
-    if (!(await finishIdentifyRotation(sql, app.id))) throw new CommandError('No new secret is pending.');
+  return withApp(name, async (app, context) => {
+    if (!(await finishIdentifyRotation(context, app.id))) throw new CommandError('No new secret is pending.');
     return {
-      document: await present(sql, app),
+      document: await present(context.sql, app),
       text: 'The new secret alone is valid; the former one is gone.',
     };
   });
 }
 
 async function clear(name: string): Promise<Answer> {
-  return withApp(name, async (app, { sql }) => {
-    if (!(await clearIdentifySecrets(sql, app.id))) throw new CommandError('There is no secret.');
+  return withApp(name, async (app, context) => {
+    if (!(await clearIdentifySecrets(context, app.id))) throw new CommandError('There is no secret.');
     return {
-      document: await present(sql, app),
+      document: await present(context.sql, app),
       text: 'There is no secret any more: identify is believed without a user_hash.',
     };
   });
@@ -79,12 +80,12 @@ async function clear(name: string): Promise<Answer> {
 async function requireBound(name: string, word: string): Promise<Answer> {
   if (word !== 'on' && word !== 'off') throw new CommandError(`Say on or off, not '${printable(word)}'.`);
   const isRequired = word === 'on';
-  return withApp(name, async (app, { sql }) => {
-    if (!(await requireBoundIdentify(sql, app.id, isRequired))) {
+  return withApp(name, async (app, context) => {
+    if (!(await requireBoundIdentify(context, app.id, isRequired))) {
       throw new CommandError(`There is no secret that a proof could be made with; ${howToMake(app)}`);
     }
     return {
-      document: await present(sql, app),
+      document: await present(context.sql, app),
       text: isRequired ? 'Only the bound form of user_hash is accepted.' : 'Both forms of user_hash are accepted.',
     };
   });

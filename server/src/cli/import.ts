@@ -1,9 +1,11 @@
 // `import`: users and devices from a file, ours or another service's. Says at the end what became of every line; those that were
 // rejected are listed in a file beside it, each with the reason.
 import { createHash } from 'node:crypto';
+import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { addFormerCredential } from '../apps/credentials.ts';
 import { type App, type CredentialRecord, listCredentials } from '../apps/queries.ts';
+import { recordAudit } from '../audit/record-audit.ts';
 import type { ChannelId } from '../channels/channel.ts';
 import { parseVapidKeys } from '../channels/webpush/vapid.ts';
 import { type Config, loadConfig } from '../config.ts';
@@ -74,7 +76,7 @@ interface Run {
 }
 
 async function run(
-  { sql, clock }: CommandContext,
+  { sql, clock, by }: CommandContext,
   config: Config,
   { app, file, format, given, input }: Run,
 ): Promise<Answer> {
@@ -89,6 +91,10 @@ async function run(
   });
   const rejects = new RejectFile(`${file === '-' ? 'stdin' : file}.rejected.${format.kind}`, format);
   if (format.ignored.length > 0) note(`Columns that mean nothing here: ${format.ignored.map(printable).join(', ')}`);
+  const audited = { tx: sql, clock, by };
+  // The lines are stored in many transactions: the log says that they began, whatever becomes of the command, and how they ended.
+  const about = { appId: app.id, target: file === '-' ? 'standard input' : basename(file) };
+  await recordAudit(audited, { ...about, action: 'import.begin', after: { format: format.name } });
   const startedAt = performance.now();
   let noted = 0;
   const done = await importFile(
@@ -109,12 +115,18 @@ async function run(
     },
   );
   const seconds = (performance.now() - startedAt) / 1000;
+  const { records, rejected, counts } = done;
+  const after = {
+    ...{ lines: records, rejected, devices_created: counts.devicesCreated, devices_updated: counts.devicesUpdated },
+    ...{ users_created: counts.usersCreated, users_updated: counts.usersUpdated },
+  };
+  await recordAudit(audited, { ...about, action: 'import.end', after });
   return present(app, format, rejects.path, done, seconds);
 }
 
 /** Adds the pairs as former credentials, and returns their numbers. Nothing is added where one of them is no pair. */
 async function addVapidKeys(
-  { sql, clock, loadSeal }: CommandContext,
+  { sql, clock, by, loadSeal }: CommandContext,
   appId: Uuid,
   pairs: readonly VapidPair[],
 ): Promise<number[]> {
@@ -133,7 +145,7 @@ async function addVapidKeys(
   const ids: number[] = [];
   for (const credential of credentials) {
     const isSame = (known: Readonly<Record<string, unknown>>) => known['publicKey'] === credential.public.publicKey;
-    ids.push(await addFormerCredential({ sql, clock, seal }, credential, isSame));
+    ids.push(await addFormerCredential({ sql, clock, by, seal }, credential, isSame));
   }
   return [...new Set(ids)];
 }

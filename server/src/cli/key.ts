@@ -21,7 +21,7 @@ import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
 import { programName } from '../platform/program-name.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
-import { madeBy, withDatabase } from './context.ts';
+import { withDatabase } from './context.ts';
 import { getApp } from './find-app.ts';
 import { wholeNumber } from './whole-number.ts';
 
@@ -57,18 +57,19 @@ async function create(appName: string, scope: KeyScope, name: string | undefined
   const keyName = name ?? (scope === 'server' ? 'Server key' : 'Client key');
   const issue = findNameIssue(keyName);
   if (issue) throw invalid([issue]);
-  return withDatabase(loadConfig(), async ({ sql, clock }) => {
-    const app = await getApp(sql, appName);
-    const made = await createKey({ sql, clock }, { appId: app.id, scope, name: keyName, createdBy: madeBy });
-    return presentNew(await getKey(sql, made.id), made);
+  return withDatabase(loadConfig(), async (context) => {
+    const app = await getApp(context.sql, appName);
+    const made = await createKey(context, { appId: app.id, scope, name: keyName });
+    return presentNew(await getKey(context.sql, made.id), made);
   });
 }
 
 async function rotate(text: string, overlapHours: number): Promise<Answer> {
   const id = readKeyId(text);
-  return withDatabase(loadConfig(), async ({ sql, clock }) => {
+  return withDatabase(loadConfig(), async (context) => {
+    const { sql, clock } = context;
     await getKey(sql, id);
-    const { key, former } = await rotateKey({ sql, clock }, { id, overlapHours, createdBy: madeBy });
+    const { key, former } = await rotateKey(context, { id, overlapHours });
     const { document, text: shown } = presentNew(await getKey(sql, key.id), key);
     const endsAt = former.expiresAt?.toISOString() ?? '';
     return {
@@ -80,9 +81,9 @@ async function rotate(text: string, overlapHours: number): Promise<Answer> {
 
 async function revoke(text: string): Promise<Answer> {
   const id = readKeyId(text);
-  return withDatabase(loadConfig(), async ({ sql, clock }) => {
-    await getKey(sql, id);
-    const key = await revokeKey({ sql, clock }, id);
+  return withDatabase(loadConfig(), async (context) => {
+    await getKey(context.sql, id);
+    const key = await revokeKey(context, id);
     const at = key.revokedAt?.toISOString() ?? '';
     return { document: presentKey(key), text: `${encodeId('key', key.id)} was revoked at ${at}.` };
   });

@@ -2,9 +2,10 @@
 // `resume` also ends the pause after a restore: it is the operator's word that this database may send.
 
 import type { Command } from 'commander';
+import { pauseService, resumeService } from '../audit/pause-service.ts';
 import { loadConfig } from '../config.ts';
 import { programName } from '../platform/program-name.ts';
-import { describePause, type Pause, pause, resume } from '../platform/restore-guard.ts';
+import { describePause, type Pause } from '../platform/restore-guard.ts';
 import { type Answer, type AnswerOptions, answer, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { withDatabase } from './context.ts';
@@ -19,13 +20,13 @@ export function addPauseCommands(program: Command): void {
 }
 
 async function pauseAll(): Promise<Answer> {
-  const paused = await withDatabase(loadConfig(), ({ sql }) => pause(sql, 'operator'));
+  const paused = await withDatabase(loadConfig(), (context) => pauseService(context, 'operator'));
   if (!paused) throw new CommandError('No service has run on this database yet: start it with START_PAUSED=1');
   return { document: present(paused), text: `${describePause(paused)}. They go on with: ${programName} resume` };
 }
 
 async function resumeAll(): Promise<Answer> {
-  const ended = await withDatabase(loadConfig(), ({ sql }) => resume(sql));
+  const ended = await withDatabase(loadConfig(), resumeService);
   return {
     document: present(null),
     text: ended ? `Sends and webhooks go on; they were paused since ${ended.at.toISOString()}.` : 'Nothing was paused.',

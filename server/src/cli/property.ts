@@ -121,12 +121,12 @@ function someOf(segments: readonly string[]): string {
 }
 
 async function editOrSay(
-  { sql, clock }: CommandContext,
+  { sql, clock, by }: CommandContext,
   appId: Uuid,
   work: (deps: Deps) => Promise<EditedProperty>,
 ): Promise<EditedProperty> {
   try {
-    return await transaction(sql, (tx) => work({ tx, clock, appId }));
+    return await transaction(sql, (tx) => work({ tx, clock, by, appId }));
   } catch (error) {
     if (error instanceof PropertyEditError) throw new CommandError(error.message);
     throw error;

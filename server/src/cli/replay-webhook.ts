@@ -36,7 +36,7 @@ async function replay(text: string, options: ReplayOptions): Promise<Answer> {
   const [from, to] = [readTime('--from', options.from), readTime('--to', options.to)];
   if (from >= to) throw new CommandError('--from must be before --to.');
   const kinds = [...new Set(options.event)].map(checkKind);
-  return withWebhook(text, async ({ sql, clock }, webhook) => {
+  return withWebhook(text, async ({ sql, clock, by }, webhook) => {
     const id = encodeId('whk', webhook.id);
     if (webhook.state === 'disabled') {
       throw new CommandError(
@@ -48,7 +48,7 @@ async function replay(text: string, options: ReplayOptions): Promise<Answer> {
       throw new CommandError(`It is subscribed to none of these: it is told of ${subscribed.join(', ')}.`);
     }
     const [deps, request] = [
-      { sql, clock, ledger: { find: findMessageToSend } },
+      { sql, clock, by, ledger: { find: findMessageToSend } },
       { from, to, kinds },
     ];
     const { queued, queuedBefore, stop } = await withProgress((onProgress) =>

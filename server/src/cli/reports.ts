@@ -1,5 +1,6 @@
 // `reports rebuild`: what reports have stored is computed anew from what is kept.
 import type { Command } from 'commander';
+import { recordAudit } from '../audit/record-audit.ts';
 import { loadConfig } from '../config.ts';
 import { rebuildEventTotals } from '../events/rebuild-event-totals.ts';
 import { rebuildAttribution } from '../reports/rebuild.ts';
@@ -27,8 +28,13 @@ async function rebuild(name: string, options: RebuildOptions): Promise<Answer> {
   const from = options.from === undefined ? null : readTime('--from', options.from);
   const to = options.to === undefined ? null : readTime('--to', options.to);
   if (from !== null && to !== null && from >= to) throw new CommandError('--to must be later than --from');
-  return withDatabase(loadConfig(), async ({ sql, clock }) => {
+  return withDatabase(loadConfig(), async ({ sql, clock, by }) => {
     const { id } = await getApp(sql, name);
+    // A day is a transaction: the log says before the first that they are computed again.
+    await recordAudit(
+      { tx: sql, clock, by },
+      { appId: id, action: 'reports.rebuild', target: null, after: { from, to } },
+    );
     const totals = await rebuildEventTotals(sql, {
       appId: id,
       from,

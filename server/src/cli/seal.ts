@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { resealCredentials } from '../apps/credentials.ts';
 import { resealIdentifySecrets } from '../apps/identify-secrets.ts';
+import { recordAudit } from '../audit/record-audit.ts';
 import { loadConfig } from '../config.ts';
 import { resealReceiptKeys } from '../platform/instance.ts';
 import { resealWebhookSecrets } from '../webhooks/secrets.ts';
@@ -16,8 +17,11 @@ export function addSealCommands(program: Command): void {
 }
 
 async function rotate(): Promise<Answer> {
-  return withDatabase(loadConfig(), async ({ config, sql, loadSeal }) => {
+  return withDatabase(loadConfig(), async ({ config, sql, clock, by, loadSeal }) => {
     const deps = { sql, seal: await loadSeal() };
+    // A row is a transaction: the log says before the first that they are sealed again.
+    const target = deps.seal.keyId;
+    await recordAudit({ tx: sql, clock, by }, { appId: null, action: 'seal.rotate', target });
     const done = {
       receipt_keys: await resealReceiptKeys(deps),
       credentials: await resealCredentials(deps),

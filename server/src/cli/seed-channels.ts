@@ -18,13 +18,13 @@ import type { AppOnDevices, SandboxDevices } from './sandbox-devices.ts';
 const sandboxBundleId = 'com.example.shop';
 
 export async function setSeedChannels(
-  { sql, clock, loadSeal }: CommandContext,
+  { sql, clock, by, loadSeal }: CommandContext,
   appId: Uuid,
   sandbox: SandboxDevices | undefined,
 ): Promise<void> {
   const seal = await loadSeal();
   const save = (channel: ChannelId, shown: Record<string, unknown>, secret: string) =>
-    saveCredential({ sql, clock, seal }, { appId, channel, public: shown, secret });
+    saveCredential({ sql, clock, by, seal }, { appId, channel, public: shown, secret });
   const { publicKey, privateKey } = generateVapidKeys();
   await save('webpush', { publicKey, subject: defaultVapidSubject }, privateKey);
   if (!sandbox) return;

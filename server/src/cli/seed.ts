@@ -11,7 +11,7 @@ import { encodeId } from '../platform/ids.ts';
 import { type Answer, type AnswerOptions, answer, note, printable, withJson } from './answer.ts';
 import { describe, describeKeys, presentApp } from './app.ts';
 import { CommandError } from './command-error.ts';
-import { type CommandContext, madeBy, withDatabase } from './context.ts';
+import { type CommandContext, withDatabase } from './context.ts';
 import { endpointRulesOf } from './endpoint-rules.ts';
 import { getApp } from './find-app.ts';
 import { type AppOnDevices, connectToSandbox, type SandboxDevices } from './sandbox-devices.ts';
@@ -76,8 +76,8 @@ async function makeApp(
   seedName: string,
   sandbox: SandboxDevices | undefined,
 ): Promise<{ app: App; keys: NewApp }> {
-  const { sql, clock } = context;
-  const keys = await createApp({ sql, clock }, { name: `Seed ${seedName}`, plan: 'unlimited', createdBy: madeBy });
+  const { sql } = context;
+  const keys = await createApp(context, { name: `Seed ${seedName}`, plan: 'unlimited' });
   await setSeedChannels(context, keys.id, sandbox);
   // Said before the work begins: should it fail, the app is there and has a name.
   note(`Made the app ${encodeId('app', keys.id)}`);

@@ -2,6 +2,7 @@
 // very process, so it works whether the service runs or not.
 
 import type { App } from '../apps/queries.ts';
+import { describeActor } from '../audit/actor.ts';
 import { type ChannelId, channelOfPlatform } from '../channels/channel.ts';
 import { loadConfig } from '../config.ts';
 import type { Attempt } from '../delivery/delivery.ts';
@@ -23,7 +24,7 @@ import { loadPlans } from '../quotas/plan.ts';
 import { createService, type Service } from '../service.ts';
 import { type Answer, printable } from './answer.ts';
 import { CommandError } from './command-error.ts';
-import { type CommandContext, madeBy, withDatabase } from './context.ts';
+import { type CommandContext, withDatabase } from './context.ts';
 import { endpointRulesOf } from './endpoint-rules.ts';
 import { getApp } from './find-app.ts';
 
@@ -70,7 +71,13 @@ async function send(
   });
   const plan = loadPlans(config.plansFile, [app.plan]).get(app.plan);
   if (!plan) throw new Error(`no plan for ${app.plan}`);
-  const caller = { appId: app.id, keyId: '', keyName: madeBy, scope: 'server', plan: app.plan } as const;
+  const caller = {
+    appId: app.id,
+    keyId: '',
+    keyName: describeActor(context.by),
+    scope: 'server',
+    plan: app.plan,
+  } as const;
   const service = await openService(context);
   try {
     const { run, localInstants } = service;

@@ -71,11 +71,10 @@ export function addWebhookCommands(program: Command): void {
 async function create(appName: string, endpoint: string, events: readonly string[]): Promise<Answer> {
   const config = loadConfig();
   return withDatabase(config, async (context) => {
-    const { sql, clock, loadSeal } = context;
-    const app = await getApp(sql, appName);
-    const deps = { sql, clock, seal: await loadSeal() };
+    const app = await getApp(context.sql, appName);
+    const deps = { ...context, seal: await context.loadSeal() };
     const made = await createWebhook(deps, endpointRulesOf(config), { appId: app.id, endpoint, events });
-    const stored = await getStored(sql, made.id);
+    const stored = await getStored(context.sql, made.id);
     return {
       document: { ...present(stored, 0), secret: made.secret },
       text: `${describe(stored)}\n\n  secret  ${made.secret}\n\nThe secret is shown this once: requests are signed with it.`,
@@ -116,8 +115,8 @@ async function change(text: string, work: Change): Promise<Answer> {
 }
 
 async function remove(text: string): Promise<Answer> {
-  return withWebhook(text, async ({ sql }, webhook) => {
-    await removeWebhook({ sql }, webhook);
+  return withWebhook(text, async (context, webhook) => {
+    await removeWebhook(context, webhook);
     const id = encodeId('whk', webhook.id);
     return { document: { id, deleted: true }, text: `${id} is gone, with its events.` };
   });
@@ -180,9 +179,9 @@ async function rotate(text: string, finishAt: string | undefined, isDual: boolea
 }
 
 async function finish(text: string): Promise<Answer> {
-  return withWebhook(text, async ({ sql }, webhook) => {
-    const isFinished = await finishRotation({ sql }, webhook);
-    const stored = await getStored(sql, webhook.id);
+  return withWebhook(text, async (context, webhook) => {
+    const isFinished = await finishRotation(context, webhook);
+    const stored = await getStored(context.sql, webhook.id);
     if (!isFinished) throw new CommandError('No new secret is pending.');
     return {
       document: present(stored, null),

@@ -1,6 +1,7 @@
 // Tells a webhook the events of a time once more, built again from the deliveries that are kept: a batch at a time, each in a
 // transaction of its own, so that a million of them hold neither memory nor locks. What is told anew is never told twice by one
 // replay, whatever broke it off: the next one of the same time goes on behind the last batch that is in the outbox.
+import type { Audited } from '../audit/record-audit.ts';
 import { toldReason } from '../channels/told-reason.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
@@ -21,7 +22,7 @@ import {
 } from './replay-queries.ts';
 import { listExternalIds } from './timeline-queries.ts';
 
-export interface ReplayDeps {
+export interface ReplayDeps extends Audited {
   readonly sql: Sql;
   readonly clock: Clock;
   readonly ledger: Pick<MessageLedger, 'find'>;

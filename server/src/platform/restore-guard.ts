@@ -25,23 +25,34 @@ export async function findPause(tx: Tx): Promise<Pause | null> {
   return row ?? null;
 }
 
-/** Begins a pause; one that holds already stays as it is. Null: no service ever ran on this database. */
-export async function pause(sql: Sql, reason: PauseReason): Promise<Pause | null> {
+/**
+ * Begins a pause; one that holds already stays as it is. Null: no service ever ran on this database. `onBegin` runs in the
+ * transaction that begins a pause.
+ */
+export async function pause(sql: Sql, reason: PauseReason, onBegin?: (tx: Tx) => Promise<void>): Promise<Pause | null> {
   await transaction(sql, async (tx) => {
-    await tx`UPDATE instance SET paused_at = now(), pause_reason = ${reason} WHERE id = 1 AND paused_at IS NULL`;
+    const begun = await tx`
+      UPDATE instance SET paused_at = now(), pause_reason = ${reason} WHERE id = 1 AND paused_at IS NULL`;
+    if (begun.count > 0) await onBegin?.(tx);
     await tx`SELECT pg_notify(${pauseChannel}, '')`;
   });
   return findPause(sql);
 }
 
-/** Ends the pause and returns it. From now on the rows belong to the server that they lie on. */
-export async function resume(sql: Sql): Promise<Pause | null> {
+/**
+ * Ends the pause and returns it. From now on the rows belong to the server that they lie on. `onEnd` runs in the transaction
+ * that ends a pause.
+ */
+export async function resume(sql: Sql, onEnd?: (tx: Tx, ended: Pause) => Promise<void>): Promise<Pause | null> {
   return transaction(sql, async (tx) => {
+    // Of two commands at once the second finds no pause.
+    await tx`SELECT FROM instance WHERE id = 1 FOR UPDATE`;
     const ended = await findPause(tx);
     await tx`
       UPDATE instance SET paused_at = NULL, pause_reason = NULL,
         system_identifier = (SELECT system_identifier::text FROM pg_control_system())
       WHERE id = 1`;
+    if (ended) await onEnd?.(tx, ended);
     await tx`SELECT pg_notify(${pauseChannel}, '')`;
     return ended;
   });

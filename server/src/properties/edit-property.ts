@@ -1,5 +1,7 @@
 // What an operator does to the catalog: declare a key, give it another type, delete it. A key that is deleted or changed gets a
 // number of its own when it returns, so that no former value is ever seen again; freeing their space is left to a worker.
+import type { AuditChange } from '../audit/entry.ts';
+import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -29,7 +31,7 @@ export interface EditedProperty {
   readonly removed: { readonly users: number; readonly devices: number };
 }
 
-interface EditDeps {
+interface EditDeps extends Audited {
   readonly tx: Tx;
   readonly clock: Clock;
   readonly appId: Uuid;
@@ -48,6 +50,7 @@ export async function declareProperty(deps: EditDeps, key: string, type: Propert
     throw new PropertyEditError(`An app has at most ${propertiesPerAppMax} properties.`);
   }
   await insertDeclaredProperty(tx, appId, { id: number, key, type, slot: await freeSlot(deps, type) });
+  await recordAudit(deps, { appId, action: 'property.declare', target: key, after: { type } });
   return { key, type, removed: { users: 0, devices: 0 } };
 }
 
@@ -60,6 +63,7 @@ export async function changePropertyType(deps: EditDeps, key: string, type: Prop
   if (known.type === type) throw new PropertyEditError(`Property '${key}' is a ${type} already.`);
   const removed = await retire(deps, key);
   await insertDeclaredProperty(tx, appId, { id: number, key, type, slot: await freeSlot(deps, type) });
+  await recordAudit(deps, { ...removal(appId, key, known.type, removed), action: 'property.change', after: { type } });
   return { key, type, removed };
 }
 
@@ -70,7 +74,19 @@ export async function retireProperty(deps: EditDeps, key: string): Promise<Edite
   await takePropertyNumbers(tx, appId, 0);
   const [known] = await findPropertiesByKeys(tx, appId, [key]);
   if (!known) throw unknownKey(key);
-  return { key, type: known.type, removed: await retire(deps, key) };
+  const removed = await retire(deps, key);
+  await recordAudit(deps, { ...removal(appId, key, known.type, removed), action: 'property.delete' });
+  return { key, type: known.type, removed };
+}
+
+/** A key with its values, as it was: the values themselves are people's. */
+function removal(
+  appId: Uuid,
+  key: string,
+  type: PropertyType,
+  { users, devices }: EditedProperty['removed'],
+): Pick<AuditChange, 'appId' | 'target' | 'before'> {
+  return { appId, target: key, before: { type, user_values: users, device_values: devices } };
 }
 
 async function retire({ tx, clock, appId }: EditDeps, key: string): Promise<EditedProperty['removed']> {

@@ -1,6 +1,6 @@
 // POST and GET /v1/segments, preview, one segment. Parses, calls one operation, shapes the answer.
 import { z } from 'zod';
-import type { Caller } from '../apps/caller.ts';
+import { actorOf, type Caller } from '../apps/caller.ts';
 import { audienceSchema, filterField } from '../audience/audience.ts';
 import { fieldsOf, propertyKeysOf } from '../audience/check-filter.ts';
 import type { CountTurns } from '../audience/count-turns.ts';
@@ -53,7 +53,11 @@ export const previewRequestSchema = z
   });
 
 export function segmentRoutes(deps: SegmentRouteDeps): Route<Caller>[] {
-  const writes: SegmentDeps = { sql: deps.txSql, clock: deps.clock };
+  const writesOf = ({ caller, address }: Pick<ApiRequest<Caller>, 'caller' | 'address'>): SegmentDeps => ({
+    sql: deps.txSql,
+    clock: deps.clock,
+    by: actorOf(caller, address),
+  });
   const one = (params: Readonly<Record<string, string>>): Uuid => {
     const id = decodeId('seg', params['id'] ?? '');
     if (id === undefined) throw notFound();
@@ -65,10 +69,14 @@ export function segmentRoutes(deps: SegmentRouteDeps): Route<Caller>[] {
       path: '/v1/segments',
       access: 'server',
       bodyBytesMax: mebibyte,
-      async handle({ caller, query, body }) {
+      async handle({ caller, address, query, body }) {
         validate(noQuery, query);
         const fields = readFields(body);
-        return present(deps.sql, caller.appId, await createSegment(writes, caller.appId, fields));
+        return present(
+          deps.sql,
+          caller.appId,
+          await createSegment(writesOf({ caller, address }), caller.appId, fields),
+        );
       },
     },
     {
@@ -100,22 +108,26 @@ export function segmentRoutes(deps: SegmentRouteDeps): Route<Caller>[] {
       path: '/v1/segments/:id',
       access: 'server',
       bodyBytesMax: mebibyte,
-      async handle({ caller, params, query, body }) {
+      async handle({ caller, address, params, query, body }) {
         validate(noQuery, query);
         const fields = readFields(body);
         // What is no id is as unknown as any other: the 400s of stored data come before the 404 (contract 1).
         const id = decodeId('seg', params['id'] ?? '');
-        return present(deps.sql, caller.appId, await replaceSegment(writes, caller.appId, id, fields));
+        return present(
+          deps.sql,
+          caller.appId,
+          await replaceSegment(writesOf({ caller, address }), caller.appId, id, fields),
+        );
       },
     },
     {
       method: 'DELETE',
       path: '/v1/segments/:id',
       access: 'server',
-      async handle({ caller, params, query }) {
+      async handle({ caller, address, params, query }) {
         validate(noQuery, query);
         const id = one(params);
-        await removeSegment(writes, caller.appId, id);
+        await removeSegment(writesOf({ caller, address }), caller.appId, id);
         return { id: encodeId('seg', id), deleted: true };
       },
     },

@@ -1,6 +1,9 @@
 // A segment is made, replaced or removed: its filter must fit the catalog now, its name must be free, and nothing that is
 // still to be sent may need it when it goes.
+import { isDeepStrictEqual } from 'node:util';
 import { checkFilter, fieldsOf, propertyKeysOf } from '../audience/check-filter.ts';
+import type { AuditFields } from '../audit/entry.ts';
+import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import { type Issue, invalid, notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, type Tx, transaction } from '../platform/db.ts';
@@ -9,6 +12,7 @@ import { findPropertiesByKeys } from '../properties/queries.ts';
 import {
   countSegments,
   deleteSegment,
+  findSegment,
   findSegmentIdByName,
   insertSegment,
   listScheduledUses,
@@ -20,7 +24,7 @@ import {
 } from './queries.ts';
 import { readStoredFilter, segmentsMax } from './segment.ts';
 
-export interface SegmentDeps {
+export interface SegmentDeps extends Audited {
   readonly sql: Sql;
   readonly clock: Clock;
 }
@@ -31,11 +35,8 @@ export function fieldsOfSegment(request: Omit<SegmentFields, 'fields'>): Segment
 }
 
 /** Throws the 400 for a filter that does not fit, a name that is taken, or one segment too many. */
-export async function createSegment(
-  { sql, clock }: SegmentDeps,
-  appId: Uuid,
-  fields: SegmentFields,
-): Promise<StoredSegment> {
+export async function createSegment(deps: SegmentDeps, appId: Uuid, fields: SegmentFields): Promise<StoredSegment> {
+  const { sql, clock } = deps;
   await requireFitting(sql, appId, fields.filter);
   return transaction(sql, async (tx) => {
     await lockSegments(tx, appId);
@@ -44,24 +45,33 @@ export async function createSegment(
     }
     const segment = await insertSegment(tx, clock, appId, mintUuid(clock.nowMs()), fields);
     if (!segment) throw invalid([nameTaken]);
+    const [target, after] = [encodeId('seg', segment.id), auditFieldsOf(fields)];
+    await recordAudit({ ...deps, tx }, { appId, action: 'segment.create', target, after });
     return segment;
   });
 }
 
 /** Replaces name, description and filter. Throws a 400 as above, then the 404; `id` undefined: what was named is no id. */
 export async function replaceSegment(
-  { sql, clock }: SegmentDeps,
+  deps: SegmentDeps,
   appId: Uuid,
   id: Uuid | undefined,
   fields: SegmentFields,
 ): Promise<StoredSegment> {
+  const { sql, clock } = deps;
   await requireFitting(sql, appId, fields.filter);
   return transaction(sql, async (tx) => {
     await lockSegments(tx, appId);
     const holder = await findSegmentIdByName(tx, appId, fields.name);
     if (holder !== undefined && holder !== id) throw invalid([nameTaken]);
+    const former = id && (await findSegment(tx, appId, id));
     const segment = id && (await updateSegment(tx, clock, appId, id, fields));
-    if (!segment) throw notFound();
+    if (!former || !segment) throw notFound();
+    if (!isSame(former, segment)) {
+      const [before, after] = [auditFieldsOf(fieldsOfSegment(former)), auditFieldsOf(fields)];
+      const target = encodeId('seg', segment.id);
+      await recordAudit({ ...deps, tx }, { appId, action: 'segment.replace', target, before, after });
+    }
     return segment;
   });
 }
@@ -69,17 +79,31 @@ export async function replaceSegment(
 const usesShown = 10;
 
 /** Throws the 404, or the 400 `in_use` that names scheduled messages. */
-export async function removeSegment({ sql }: SegmentDeps, appId: Uuid, id: Uuid): Promise<void> {
-  await transaction(sql, async (tx) => {
+export async function removeSegment(deps: SegmentDeps, appId: Uuid, id: Uuid): Promise<void> {
+  await transaction(deps.sql, async (tx) => {
     // A message that is being scheduled keeps it: whichever commits first is seen by the other.
     if (!(await lockSegmentToDelete(tx, appId, id))) throw notFound();
+    const former = await findSegment(tx, appId, id);
     const uses = await listScheduledUses(tx, appId, id, usesShown);
     if (uses.length > 0) {
       const names = uses.map((message) => encodeId('msg', message)).join(', ');
       throw invalid([{ path: ['id'], code: 'in_use', message: `Scheduled messages use this segment: ${names}.` }]);
     }
     await deleteSegment(tx, appId, id);
+    const before = former && auditFieldsOf(fieldsOfSegment(former));
+    const target = encodeId('seg', id);
+    await recordAudit({ ...deps, tx }, { appId, action: 'segment.delete', target, ...(before && { before }) });
   });
+}
+
+/** Without the values that its filter compares with: an e-mail address may be among them. */
+function auditFieldsOf({ name, fields }: SegmentFields): AuditFields {
+  return { name, fields };
+}
+
+function isSame(one: StoredSegment, other: StoredSegment): boolean {
+  const { name, description, filter } = one;
+  return name === other.name && description === other.description && isDeepStrictEqual(filter, other.filter);
 }
 
 const nameTaken: Issue = { path: ['name'], code: 'name_taken', message: 'Another segment of this app has this name.' };

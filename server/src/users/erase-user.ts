@@ -2,12 +2,13 @@
 // resolves to nothing any more, so what deliveries keep of it names nobody; the same external id gets a new one. What other
 // tables still name is cleared afterwards, within the day (`erasures.ts`).
 
+import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import { deleteFormerLinksOfUser } from '../devices/link-queries.ts';
 import { optOutLocked } from '../devices/opt-out-devices.ts';
 import { clearOwnProperties } from '../devices/queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
 import { forgetSamples } from '../properties/learn-properties.ts';
 import { textsGone } from '../properties/property.ts';
 import { lockDevicesOfUser } from './alias-device.ts';
@@ -18,19 +19,25 @@ import { deletePerson, deleteUser, lockPerson } from './queries.ts';
  * Undefined: nobody has this external id. Someone whom only events named has no profile and is erased all the same.
  */
 export async function eraseUser(
-  { sql, clock }: { sql: Sql; clock: Clock },
+  deps: EraseDeps,
   appId: Uuid,
   externalId: string,
 ): Promise<{ devicesRemoved: number } | undefined> {
-  return repeatOnDeadlock(() => transaction(sql, (tx) => eraseIn(tx, clock, appId, externalId)));
+  return repeatOnDeadlock(() => transaction(deps.sql, (tx) => eraseIn(tx, deps, appId, externalId)));
+}
+
+interface EraseDeps extends Audited {
+  readonly sql: Sql;
+  readonly clock: Clock;
 }
 
 async function eraseIn(
   tx: Tx,
-  clock: Clock,
+  deps: EraseDeps,
   appId: Uuid,
   externalId: string,
 ): Promise<{ devicesRemoved: number } | undefined> {
+  const { clock } = deps;
   const userId = await lockPerson(tx, appId, externalId);
   if (userId === undefined) return undefined;
   const locked = await lockDevicesOfUser(tx, appId, externalId);
@@ -51,5 +58,8 @@ async function eraseIn(
     appId,
     held.flatMap((properties) => textsGone(properties, {})),
   );
+  // By the former id, which names nobody any more.
+  const [target, before] = [encodeId('usr', userId), { devices: devices.length }];
+  await recordAudit({ ...deps, tx }, { appId, action: 'user.erase', target, before });
   return { devicesRemoved: devices.length };
 }

@@ -1,5 +1,5 @@
 // POST /v1/users, GET and DELETE /v1/users/{external_id}, POST /v1/identify.
-import type { Caller } from '../apps/caller.ts';
+import { actorOf, type Caller } from '../apps/caller.ts';
 import { loadIdentifyRules } from '../apps/identify-secrets.ts';
 import { readDeviceId } from '../devices/device.ts';
 import { ApiError, notFound } from '../platform/api-error.ts';
@@ -75,10 +75,11 @@ export function userRoutes({ sql, clock, timeZones, seal }: UserRouteDeps): Rout
       method: 'DELETE',
       path: '/v1/users/:external_id',
       access: 'server',
-      async handle({ caller, params, query }) {
+      async handle({ caller, params, query, address }) {
         validate(noQuery, query);
         const externalId = readExternalId(params);
-        const erased = await eraseUser({ sql, clock }, caller.appId, externalId);
+        const by = actorOf(caller, address);
+        const erased = await eraseUser({ sql, clock, by }, caller.appId, externalId);
         if (!erased) throw notFound();
         return { external_id: externalId, deleted: true, devices_removed: erased.devicesRemoved };
       },

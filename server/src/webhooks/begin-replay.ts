@@ -1,9 +1,10 @@
 // Puts what happened before in the outbox of one webhook once more, a batch of deliveries a transaction. How far it has come is
 // written by the same transaction: a replay that is broken off anywhere goes on there, and queues nothing twice.
+import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, transaction } from '../platform/db.ts';
 import { failpoint } from '../platform/failpoint.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
 import { type Happening, outboxEventOf } from './emit.ts';
 import { findWebhook, insertEvents } from './queries.ts';
 import { deleteOldReplays, deleteReplay, insertReplay, moveReplay } from './replay-queries.ts';
@@ -28,14 +29,22 @@ export interface Replay {
 
 /** Begins, or goes on with what was broken off. Which kinds the webhook is told is the caller's to know. Undefined: it is gone. */
 export async function beginReplay(
-  { sql, clock }: { readonly sql: Sql; readonly clock: Clock },
+  deps: Audited & { readonly sql: Sql; readonly clock: Clock },
   webhook: { readonly appId: Uuid; readonly id: Uuid },
   { from, to, kinds }: { readonly from: Date; readonly to: Date; readonly kinds: ReadonlySet<EventKind> },
 ): Promise<Replay | undefined> {
+  const { sql, clock } = deps;
   const numbers = eventKinds.filter((kind) => kinds.has(kind)).map(kindNumber);
   const replayed = { appId: webhook.appId, webhookId: webhook.id, from, to, kinds: numbers };
   await deleteOldReplays(sql, clock, replayed, rememberedMs);
-  const begun = await insertReplay(sql, clock, replayed);
+  const begun = await transaction(sql, async (tx) => {
+    const place = await insertReplay(tx, clock, replayed);
+    if (!place) return undefined;
+    const { appId, id } = webhook;
+    const after = { from, to, events: eventKinds.filter((kind) => kinds.has(kind)) };
+    await recordAudit({ ...deps, tx }, { appId, action: 'webhook.replay', target: encodeId('whk', id), after });
+    return place;
+  });
   if (!begun) return undefined;
   let at = begun.batchId;
   const whyNotMoved = async (): Promise<ReplayStop> => {

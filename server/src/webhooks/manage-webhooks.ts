@@ -1,9 +1,11 @@
 // What an operator does to webhooks: make, enable, disable, delete, rotate the secret, test. Secrets are shown once, by the
-// operation that makes them.
+// operation that makes them. The audit log has every change by hand; what the answers of an endpoint make of it is in its state.
+import type { AuditAction, AuditChange } from '../audit/entry.ts';
+import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import { type Issue, invalid, notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, transaction } from '../platform/db.ts';
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
 import type { Seal } from '../platform/seal.ts';
 import { clearOutbox } from './clear-outbox.ts';
 import { checkEndpoint, type EndpointUrlRules } from './endpoint-url.ts';
@@ -26,7 +28,7 @@ import { openSecrets, sealSecret } from './secrets.ts';
 import { isRotationOver, makeSecret, signingSecrets } from './signature.ts';
 import { type EventKind, eventKinds, probingHealth, webhooksMax } from './webhook.ts';
 
-export interface ManageDeps {
+export interface ManageDeps extends Audited {
   readonly sql: Sql;
   readonly clock: Clock;
   readonly seal: Seal;
@@ -40,10 +42,11 @@ export interface NewWebhook {
 
 /** Throws the 400 for an endpoint or a kind that is not accepted, and for one webhook too many. */
 export async function createWebhook(
-  { sql, clock, seal }: ManageDeps,
+  deps: ManageDeps,
   rules: EndpointUrlRules,
   { appId, endpoint, events }: { appId: Uuid; endpoint: string; events: readonly string[] },
 ): Promise<NewWebhook> {
+  const { sql, clock, seal } = deps;
   const address = checkEndpoint(endpoint, rules);
   const kinds = [...new Set(events)].map(checkKind);
   const id = mintUuid(clock.nowMs());
@@ -53,7 +56,10 @@ export async function createWebhook(
   const isMade = await transaction(sql, async (tx) => {
     // Whoever comes at the same time waits, and counts this one.
     await lockWebhooksOf(tx, appId);
-    return insertWebhook(tx, clock, webhook, webhooksMax);
+    if (!(await insertWebhook(tx, clock, webhook, webhooksMax))) return false;
+    const after = { endpoint: withoutQuery(address), events: kinds };
+    await recordAudit({ ...deps, tx }, { ...about(webhook, 'webhook.create'), after });
+    return true;
   });
   if (isMade) return { id, secret };
   throw invalid([{ path: [], code: 'too_big', message: `An app has at most ${webhooksMax} webhooks.` }]);
@@ -69,22 +75,39 @@ export function checkKind(kind: string): EventKind {
 
 type Named = Pick<StoredWebhook, 'appId' | 'id'>;
 
+const about = ({ appId, id }: Named, action: AuditAction): Pick<AuditChange, 'appId' | 'target' | 'action'> => ({
+  appId,
+  target: encodeId('whk', id),
+  action,
+});
+
+/** Receivers are given credentials in the query, which the log must not hold. */
+function withoutQuery(endpoint: string): string {
+  const url = new URL(endpoint);
+  if (url.search !== '') url.search = '?…';
+  return url.href;
+}
+
 /** No failures, one probe; what is held is due now. One that is enabled stays as it is. */
-export async function enableWebhook({ sql, clock }: ManageDeps, { appId, id }: Named): Promise<void> {
+export async function enableWebhook(deps: ManageDeps, { appId, id }: Named): Promise<void> {
+  const { sql, clock } = deps;
   await transaction(sql, async (tx) => {
     const webhook = await lockWebhook(tx, appId, id);
     if (webhook?.state !== 'disabled') return;
     await updateHealth(tx, clock, appId, id, probingHealth, 0);
     await makeEventsDue(tx, clock, appId, id);
+    await recordAudit({ ...deps, tx }, about({ appId, id }, 'webhook.enable'));
   });
 }
 
 /** As the fifteenth failure does: nothing is called, and events are held. */
-export async function disableWebhook({ sql, clock }: ManageDeps, { appId, id }: Named): Promise<void> {
+export async function disableWebhook(deps: ManageDeps, { appId, id }: Named): Promise<void> {
+  const { sql, clock } = deps;
   await transaction(sql, async (tx) => {
     const webhook = await lockWebhook(tx, appId, id);
     if (webhook?.state !== 'enabled') return;
     await updateHealth(tx, clock, appId, id, { ...webhook, state: 'disabled', isProbing: false }, 0);
+    await recordAudit({ ...deps, tx }, about({ appId, id }, 'webhook.disable'));
   });
 }
 
@@ -92,12 +115,15 @@ export async function disableWebhook({ sql, clock }: ManageDeps, { appId, id }: 
  * With its events and its log. From the first moment on it is not called and told of nothing; its events, which may be millions, go
  * after it. What a crash leaves of them is cleared later.
  */
-export async function removeWebhook({ sql }: Pick<ManageDeps, 'sql'>, { appId, id }: Named): Promise<void> {
-  await transaction(sql, async (tx) => {
-    await lockWebhook(tx, appId, id);
+export async function removeWebhook(deps: Omit<ManageDeps, 'seal'>, { appId, id }: Named): Promise<void> {
+  await transaction(deps.sql, async (tx) => {
+    const webhook = await lockWebhook(tx, appId, id);
+    if (!webhook) return;
     await deleteWebhook(tx, appId, id);
+    const before = { endpoint: withoutQuery(webhook.endpoint), events: webhook.events };
+    await recordAudit({ ...deps, tx }, { ...about({ appId, id }, 'webhook.delete'), before });
   });
-  await clearOutbox(sql, { appId, id });
+  await clearOutbox(deps.sql, { appId, id });
 }
 
 const finishDaysMax = 30;
@@ -108,10 +134,11 @@ const finishDaysMax = 30;
  * that is gone: nothing would ever be signed with its secret.
  */
 export async function rotateSecret(
-  { sql, clock, seal }: ManageDeps,
+  deps: ManageDeps,
   webhook: Named,
   { finishAt, isDual }: { finishAt: Date | null; isDual: boolean },
 ): Promise<string> {
+  const { sql, clock, seal } = deps;
   const aheadMs = finishAt === null ? 0 : finishAt.getTime() - clock.nowMs();
   if (finishAt !== null && !(aheadMs > 0 && aheadMs <= finishDaysMax * 86_400_000)) {
     const message = `A rotation finishes within ${finishDaysMax} days from now.`;
@@ -125,16 +152,19 @@ export async function rotateSecret(
     if (!stored) throw notFound();
     if (hasFinished(stored, clock)) await updateSecret(tx, appId, id, stored.pendingSecret);
     await updatePendingSecret(tx, clock, appId, id, { secret: sealed, finishAt, isDual });
+    const after = { finish_at: finishAt, dual: isDual };
+    await recordAudit({ ...deps, tx }, { ...about(webhook, 'webhook.rotate'), after });
   });
   return secret;
 }
 
 /** From now on the new secret alone signs, and the old one is erased. False: no rotation was under way. */
-export async function finishRotation({ sql }: Pick<ManageDeps, 'sql'>, { appId, id }: Named): Promise<boolean> {
-  return transaction(sql, async (tx) => {
+export async function finishRotation(deps: Omit<ManageDeps, 'seal'>, { appId, id }: Named): Promise<boolean> {
+  return transaction(deps.sql, async (tx) => {
     const webhook = await lockWebhook(tx, appId, id);
     if (!webhook?.pendingSecret) return false;
     await updateSecret(tx, appId, id, webhook.pendingSecret);
+    await recordAudit({ ...deps, tx }, about({ appId, id }, 'webhook.finish'));
     return true;
   });
 }
@@ -163,7 +193,10 @@ export interface WebhookTest {
 }
 
 /** One signed request by the guarded way, whatever is subscribed; kept as `last_test`, in no log and no count. */
-export async function testWebhook(deps: ManageDeps & PostDeps, webhook: StoredWebhook): Promise<WebhookTest> {
+export async function testWebhook(
+  deps: Omit<ManageDeps, 'by'> & PostDeps,
+  webhook: StoredWebhook,
+): Promise<WebhookTest> {
   if (webhook.state === 'disabled') {
     const message = 'A disabled webhook is not called: enable it first.';
     throw invalid([{ path: ['id'], code: 'invalid_value', message }]);

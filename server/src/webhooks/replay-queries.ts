@@ -34,11 +34,11 @@ export async function deleteOldReplays(
 
 /** Begins a replay, or says how far it has come. Undefined: the webhook is gone. */
 export async function insertReplay(
-  sql: Sql,
+  tx: Tx,
   clock: Clock,
   { appId, webhookId, from, to, kinds }: ReplayedEvents,
 ): Promise<ReplayPlace | undefined> {
-  const [row] = await sql<ReplayPlace[]>`
+  const [row] = await tx<ReplayPlace[]>`
     INSERT INTO webhook_replays AS r (app_id, webhook_id, from_at, to_at, kinds, moved_at)
     SELECT w.app_id, w.id, ${from}, ${to}, ${kinds as number[]}::smallint[], ${clock.now} FROM webhooks w
     WHERE w.app_id = ${appId} AND w.id = ${webhookId} FOR KEY SHARE

@@ -49,7 +49,7 @@ await t.setCredential({
 
 // Everything that may be refused is, for logs and answers are most talkative then.
 const shop = await openShop(t, [], t.app);
-const deps = { sql: t.sql, clock: t.clock, seal: createSeal(t.masterKey) };
+const deps = { sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) };
 const pending = await rotateSecret(deps, await shop.hook(), { finishAt: null, isDual: true });
 shop.receiver.answer = (request, response) =>
   response.writeHead(500, { 'x-echo': String(request.headers['service-signature']) }).end(shop.secret);

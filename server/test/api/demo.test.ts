@@ -47,7 +47,7 @@ describe('404 while there is no app Demo', () => {
 
   it('an app of nearly that name is not it', async () => {
     for (const name of ['demo', 'DEMO', 'Demo ', 'Demo shop']) {
-      await createApp({ sql: t.sql, clock: t.clock }, { name, plan: 'free', createdBy: 'test' });
+      await createApp(t, { name, plan: 'free' });
     }
     expect((await get('/demo')).status).toBe(404);
   });

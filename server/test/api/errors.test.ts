@@ -87,7 +87,7 @@ describe('R-81 every error has the same form', () => {
     await updateAppSuspension(t.sql, t.clock, app.id, true);
     expectError(await t.clientOf(app.serverKey).get('/v1/messages'), 'app_suspended');
     const proving = await t.newApp();
-    await rotateIdentifySecret({ sql: t.sql, seal: createSeal(t.masterKey) }, proving.id);
+    await rotateIdentifySecret({ ...t, seal: createSeal(t.masterKey) }, proving.id);
     const unproven = { device_id: await t.registerDevice({}, proving), external_id: 'ada' };
     expectError(await t.clientOf(proving.clientKey).post('/v1/identify', unproven), 'identity_check_failed');
   });

@@ -6,7 +6,7 @@ import { createSeal } from '../../src/platform/seal.ts';
 import { setup } from '../setup.ts';
 
 const t = await setup({ workers: false });
-const deps = { sql: t.sql, clock: t.clock, seal: createSeal(Buffer.alloc(32, 1)) };
+const deps = { sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(Buffer.alloc(32, 1)) };
 
 describe('GET /v1/config', () => {
   it('says to either key what an app needs before it registers, and nothing else', async () => {
@@ -68,10 +68,10 @@ describe('GET /v1/config', () => {
     };
     const { secret } = await rotateIdentifySecret(deps, app.id);
     expect(await demanded()).toEqual([true, false]);
-    await requireBoundIdentify(t.sql, app.id, true);
+    await requireBoundIdentify(t, app.id, true);
     expect(await demanded()).toEqual([true, true]);
     expect(JSON.stringify((await client.get('/v1/config')).body)).not.toContain(secret);
-    await clearIdentifySecrets(t.sql, app.id);
+    await clearIdentifySecrets(t, app.id);
     expect(await demanded()).toEqual([false, false]);
   });
 });

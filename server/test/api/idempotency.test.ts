@@ -17,8 +17,8 @@ it('R-12 the key outlives the API key that it was sent with', async () => {
   const headers = newKey();
   const first = await t.clientOf(app.serverKey).post('/v1/messages', request, headers);
   const former = (await listKeys(t.sql, app.id)).find(({ scope }) => scope === 'server');
-  const deps = { sql: t.sql, clock: t.clock };
-  const { key } = await rotateKey(deps, { id: former?.id ?? '', overlapHours: 0, createdBy: 'test' });
+  const deps = { sql: t.sql, clock: t.clock, by: t.by };
+  const { key } = await rotateKey(deps, { id: former?.id ?? '', overlapHours: 0 });
   t.clock.advance(2_000);
   expect((await t.clientOf(app.serverKey).post('/v1/messages', request, headers)).status).toBe(401);
   const replay = await t.clientOf(key.text).post('/v1/messages', request, headers);

@@ -39,7 +39,7 @@ describe('GET /metrics', () => {
     t.push.script('gone', (_request, response) => response.writeHead(410).end('Gone'));
     const receiver = await startWebhookReceiver();
     const { exceptions } = t.service.webhooks.rules;
-    const deps = { sql: t.sql, clock: t.clock, seal: createSeal(t.masterKey) };
+    const deps = { sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) };
     const target = { appId: t.app.id, endpoint: receiver.endpoint, events: [] };
     const { id } = await createWebhook(deps, { exceptions, ownHosts: [] }, target);
     let seen = 0;
@@ -79,7 +79,7 @@ describe('GET /metrics', () => {
   it('says what stands in the database, of each webhook its outbox, and of every pool its connections', async () => {
     // Read at most every few seconds: a service of its own reads it now.
     const fresh = await setup({ environment: { METRICS_TOKEN: token }, workers: false });
-    const deps = { sql: fresh.sql, clock: fresh.clock, seal: createSeal(fresh.masterKey) };
+    const deps = { sql: fresh.sql, clock: fresh.clock, by: fresh.by, seal: createSeal(fresh.masterKey) };
     const target = { appId: fresh.app.id, endpoint: 'https://hooks.shop.example/', events: [] };
     const { id } = await createWebhook(deps, fresh.service.webhooks.rules, target);
     const devices = [await fresh.registerDevice(), await fresh.registerDevice()];
@@ -109,7 +109,7 @@ describe('GET /metrics', () => {
 
   it('tells no secret, no address, no name and no token', async () => {
     const { exceptions } = t.service.webhooks.rules;
-    const deps = { sql: t.sql, clock: t.clock, seal: createSeal(t.masterKey) };
+    const deps = { sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) };
     const target = { appId: t.app.id, endpoint: 'https://localhost:8443/secret-path-of-hook', events: [] };
     const { secret } = await createWebhook(deps, { exceptions, ownHosts: [] }, target);
     const response = await fetch(`${t.url}/metrics`, { headers: { authorization: `Bearer ${token}` } });

@@ -32,7 +32,7 @@ async function rowOf(deviceId: string) {
 /** An app whose identify must be proven, with a device of its own. */
 async function provenApp() {
   const app = await t.newApp();
-  const { secret } = await rotateIdentifySecret({ sql: t.sql, seal }, app.id);
+  const { secret } = await rotateIdentifySecret({ ...t, seal }, app.id);
   return { app, secret, client: t.clientOf(app.clientKey), server: t.clientOf(app.serverKey) };
 }
 
@@ -270,7 +270,7 @@ describe('403 identity_check_failed (R-46)', () => {
     await client.post(path, { device_id, external_id: 'u-1', user_hash });
     expect((await client.post(path, { device_id, external_id: null })).status).toBe(200);
     expect((await client.post(path, { device_id, external_id: null, user_hash: 'nonsense' })).status).toBe(200);
-    await clearIdentifySecrets(t.sql, app.id);
+    await clearIdentifySecrets(t, app.id);
     expect((await client.post(path, { device_id, external_id: 'u-1', user_hash: 'nonsense' })).status).toBe(200);
   });
 
@@ -285,13 +285,13 @@ describe('403 identity_check_failed (R-46)', () => {
       }
       return statuses;
     };
-    const { secret: next } = await rotateIdentifySecret({ sql: t.sql, seal }, app.id);
+    const { secret: next } = await rotateIdentifySecret({ ...t, seal }, app.id);
     expect(await asks(former, next)).toEqual([200, 200]);
-    expect(await finishIdentifyRotation(t.sql, app.id)).toBe(true);
+    expect(await finishIdentifyRotation(t, app.id)).toBe(true);
     expect(await asks(former, next)).toEqual([403, 200]);
-    expect(await finishIdentifyRotation(t.sql, app.id)).toBe(false);
-    const { secret: lost } = await rotateIdentifySecret({ sql: t.sql, seal }, app.id);
-    const third = await rotateIdentifySecret({ sql: t.sql, seal }, app.id);
+    expect(await finishIdentifyRotation(t, app.id)).toBe(false);
+    const { secret: lost } = await rotateIdentifySecret({ ...t, seal }, app.id);
+    const third = await rotateIdentifySecret({ ...t, seal }, app.id);
     expect(third).toMatchObject({ isRotation: true, hasReplacedNext: true });
     expect(await asks(next, lost, third.secret)).toEqual([200, 403, 200]);
   });
@@ -304,7 +304,7 @@ describe('403 identity_check_failed (R-46)', () => {
     expect((await client.get('/v1/config')).body).toMatchObject({
       ...{ identify_required: true, identify_bound_required: false },
     });
-    expect(await requireBoundIdentify(t.sql, app.id, true)).toBe(true);
+    expect(await requireBoundIdentify(t, app.id, true)).toBe(true);
     expect((await client.get('/v1/config')).body).toMatchObject({
       ...{ identify_required: true, identify_bound_required: true },
     });
@@ -318,7 +318,7 @@ describe('403 identity_check_failed (R-46)', () => {
       }
       expect(statuses).toEqual([200, 200, 200, 403, 403]);
     }
-    expect(await requireBoundIdentify(t.sql, app.id, false)).toBe(true);
+    expect(await requireBoundIdentify(t, app.id, false)).toBe(true);
     expect((await client.post(path, simple)).status).toBe(200);
   });
 

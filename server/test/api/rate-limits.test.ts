@@ -87,7 +87,7 @@ describe('R-65 the rate', () => {
 
   it('of one key is no concern of another: of the same app, of the other scope, of another app', async () => {
     const app = await exhausted();
-    const second = await createKey(t, { appId: app.id, scope: 'server', name: 'Second', createdBy: 'test' });
+    const second = await createKey(t, { appId: app.id, scope: 'server', name: 'Second' });
     const elsewhere = await t.newApp({ plan: 'free' });
     for (const key of [second.text, app.clientKey, elsewhere.serverKey]) {
       expect(limitOf(await get(key))).toMatch(/r=(9|49);/);
@@ -97,9 +97,9 @@ describe('R-65 the rate', () => {
 
   it('of a rotated key is its own, and the former keeps its own', async () => {
     const app = await t.newApp({ plan: 'free' });
-    const former = await createKey(t, { appId: app.id, scope: 'server', name: 'Backend', createdBy: 'test' });
+    const former = await createKey(t, { appId: app.id, scope: 'server', name: 'Backend' });
     await ask(10, () => get(former.text));
-    const { key } = await rotateKey(t, { id: former.id, overlapHours: 1, createdBy: 'test' });
+    const { key } = await rotateKey(t, { id: former.id, overlapHours: 1 });
     expect([says(await get(former.text)), says(await get(key.text))]).toEqual(['429 rate_limited', '200']);
   });
 
@@ -119,7 +119,7 @@ describe('R-65 the rate', () => {
 
   it('does not keep a revoked key alive: two seconds later it is 401, refused before or not', async () => {
     const app = await t.newApp({ plan: 'free' });
-    const key = await createKey(t, { appId: app.id, scope: 'server', name: 'Backend', createdBy: 'test' });
+    const key = await createKey(t, { appId: app.id, scope: 'server', name: 'Backend' });
     await ask(11, () => get(key.text));
     await revokeKey(t, key.id);
     advance(2000);

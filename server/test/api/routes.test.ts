@@ -173,14 +173,14 @@ type Kind = { readonly key: string | null; readonly answer: string | ((expected:
 const kinds = new Map<string, Kind>();
 
 beforeAll(async () => {
-  const deps = { sql: t.sql, clock: t.clock };
+  const deps = { sql: t.sql, clock: t.clock, by: t.by };
   const other: TestApp = await t.newApp();
   const suspended = await t.newApp();
   await updateAppSuspension(t.sql, t.clock, suspended.id, true);
-  const make = () => createKey(deps, { appId: t.app.id, scope: 'server', name: 'Backend', createdBy: 'test' });
+  const make = () => createKey(deps, { appId: t.app.id, scope: 'server', name: 'Backend' });
   const [revoked, expired] = [await make(), await make()];
   await revokeKey(deps, revoked.id);
-  await rotateKey(deps, { id: expired.id, overlapHours: 0, createdBy: 'test' });
+  await rotateKey(deps, { id: expired.id, overlapHours: 0 });
 
   const { serverKey, clientKey } = t.app;
   const lastButOne = serverKey.at(-2) === 'x' ? 'y' : 'x';

@@ -12,7 +12,7 @@ const t = await setup({
   logTo: { write: (line) => void lines.push(line) },
 });
 const app = await t.newApp({ name: 'Canaries' });
-const sealing = { sql: t.sql, seal: createSeal(t.masterKey) };
+const sealing = { sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) };
 const identifySecrets = [await rotateIdentifySecret(sealing, app.id), await rotateIdentifySecret(sealing, app.id)].map(
   ({ secret }) => secret,
 );
@@ -142,9 +142,9 @@ async function live(): Promise<void> {
   await t.sql`ALTER TABLE users DROP CONSTRAINT never`;
 
   // The end of keys and of the app.
-  const deps = { sql: t.sql, clock: t.clock };
+  const deps = { sql: t.sql, clock: t.clock, by: t.by };
   const [stored] = await t.sql`SELECT id FROM keys WHERE app_id = ${app.id} AND scope = 'server'`;
-  await rotateKey(deps, { id: String(stored?.['id']), overlapHours: 0, createdBy: 'test' });
+  await rotateKey(deps, { id: String(stored?.['id']), overlapHours: 0 });
   await revokeKey(deps, String(stored?.['id']));
   t.clock.advance(2000);
   await ask(serverKey, 'GET', '/v1/messages');

@@ -74,7 +74,7 @@ describe('start', () => {
     const start = (plan: string) =>
       cli.runWith({ PORT: '0', PLANS_FILE: file, DEFAULT_PLAN: plan }, 'start', '--workers', '1');
     expect(await start('free')).toMatchObject(refusal(/The plan 'free' is in use but not in .*house-plans\.json/));
-    await createApp(cli, { name: 'Of gold', plan: 'gold', createdBy: 'test' });
+    await createApp(cli, { name: 'Of gold', plan: 'gold' });
     expect(await start('house')).toMatchObject(refusal(/The plan 'gold' is in use but not in .*house-plans\.json/));
     await cli.sql`UPDATE apps SET plan = 'free'`;
   });

@@ -124,7 +124,7 @@ describe('doctor', { timeout: 120_000 }, () => {
   it('tries the push services of channels that are set, and opens their credentials with the master key', async () => {
     const { id } = await cli.newApp('Channels');
     const seal = createSeal(parseMasterKey(cli.environment['MASTER_KEY'] ?? '', 'MASTER_KEY'));
-    const deps = { sql: cli.sql, clock: cli.clock, seal };
+    const deps = { ...cli, seal };
     await saveCredential(deps, { appId: id, channel: 'fcm', public: { projectId: 'p' }, secret: 'secret' });
     const server = createServer({ cert: readFileSync(fixture('cert.pem')), key: readFileSync(fixture('key.pem')) });
     server.on('tlsClientError', () => undefined);

@@ -43,8 +43,8 @@ describe('key create and list', () => {
   it('allows 20 active keys of a scope, and as many of the other', async () => {
     const app = await cli.newApp('Full');
     const first = await keyOf(app.id, 'server');
-    const newKey = { appId: app.id, scope: 'server', name: 'Another', createdBy: 'test' } as const;
-    for (let i = 2; i <= 20; i++) await createKey({ sql: cli.sql, clock }, newKey);
+    const newKey = { appId: app.id, scope: 'server', name: 'Another' } as const;
+    for (let i = 2; i <= 20; i++) await createKey(cli, newKey);
     const refused = await cli.run('key', 'create', 'Full', '--scope', 'server');
     expect(refused).toMatchObject(refusal(/at most 20 active server keys/));
     await cli.json('key', 'create', 'Full', '--scope', 'client');
@@ -60,9 +60,7 @@ describe('key create and list', () => {
 
   it('counts racing creations of one app one after the other', async () => {
     const { id: appId } = await cli.newApp('Race');
-    const racing = Array.from({ length: 30 }, (_, i) =>
-      createKey({ sql: cli.sql, clock }, { appId, scope: 'client', name: `Key ${i}`, createdBy: 'test' }),
-    );
+    const racing = Array.from({ length: 30 }, (_, i) => createKey(cli, { appId, scope: 'client', name: `Key ${i}` }));
     const outcomes = await Promise.allSettled(racing);
     expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(19);
   });

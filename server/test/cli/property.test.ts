@@ -38,11 +38,7 @@ describe('property', () => {
     const { publicId, id } = await cli.newApp('Changing');
     await cli.run('property', 'declare', publicId, 'plan', 'string');
     const filter = { not: { and: [{ field: 'properties.plan', op: 'eq', value: 'pro' }] } };
-    await createSegment(
-      { sql: cli.sql, clock: cli.clock },
-      id,
-      fieldsOfSegment({ name: 'Others', description: null, filter }),
-    );
+    await createSegment(cli, id, fieldsOfSegment({ name: 'Others', description: null, filter }));
     const changed = await cli.run('property', 'change', publicId, 'plan', 'number');
     expect(changed).toMatchObject({ status: 0, stdout: expect.stringContaining('Segments that use it: Others.') });
     expect((await cli.json('property', 'delete', publicId, 'plan')).segments).toEqual(['Others']);

@@ -7,10 +7,12 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { createApp, type NewApp } from '../../src/apps/create-app.ts';
+import type { Actor } from '../../src/audit/actor.ts';
 import { createClock, type SettableClock } from '../../src/platform/clock.ts';
 import type { Sql } from '../../src/platform/db.ts';
 import { encodeId } from '../../src/platform/ids.ts';
 import { createTestDatabase, whenDone } from '../database.ts';
+import { tester } from '../tester.ts';
 
 export const mainProgram = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const loader = import.meta.resolve('tsx');
@@ -32,6 +34,8 @@ export interface CommandLine {
   readonly url: string;
   readonly sql: Sql;
   readonly clock: SettableClock;
+  /** Who makes what a test makes without a command. */
+  readonly by: Actor;
   /** A directory of this test file's own, which is also the commands' working directory. */
   readonly directory: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -107,6 +111,7 @@ export async function setupCommandLine(): Promise<CommandLine> {
     url,
     sql,
     clock,
+    by: tester,
     directory,
     environment,
     printed,
@@ -119,7 +124,7 @@ export async function setupCommandLine(): Promise<CommandLine> {
     },
     start: (more = {}) => startService(directory, { ...environment, LOG_LEVEL: 'info', PORT: '0', ...more }),
     async newApp(name) {
-      const made = await createApp({ sql, clock }, { name, plan: 'free', createdBy: 'test' });
+      const made = await createApp({ sql, clock, by: tester }, { name, plan: 'free' });
       return { ...made, publicId: encodeId('app', made.id) };
     },
   };

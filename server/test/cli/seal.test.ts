@@ -29,7 +29,7 @@ interface Kept {
 /** Something of everything that is sealed. */
 async function keep(name: string): Promise<Kept> {
   const { id: app } = await cli.newApp(name);
-  const deps = { sql: cli.sql, clock: cli.clock, seal: formerSeal };
+  const deps = { ...cli, seal: formerSeal };
   // The first of them is no longer the current one of its channel.
   for (const secret of ['vapid-1', 'vapid-2']) {
     await saveCredential(deps, { appId: app, channel: 'webpush', public: {}, secret });

@@ -8,7 +8,7 @@ import type { Received } from '../webhook-receiver.ts';
 import { openShop, receiptToken, type Shop, setupWebhooks } from '../workers/webhook-shop.ts';
 
 const t = await setupWebhooks();
-const deps = { sql: t.sql, clock: t.clock, seal: createSeal(t.masterKey) };
+const deps = { sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) };
 
 const verify = ({ raw, headers }: Received, secret: string | readonly string[]) =>
   verifyWebhook(raw, headers['service-signature'], secret, { nowMs: t.clock.nowMs() });

@@ -30,7 +30,7 @@ it('R-82 a batch, a failed delivery and a webhook attempt are one line each, wit
   receiver.answer = (request, response) => response.writeHead(request.event === 'message.failed' ? 500 : 204).end();
   const local = { allowCidrs: ['127.0.0.0/8'], allowPorts: '1024-65535', resolve: '', ca: undefined };
   const hook = await createWebhook(
-    { sql: t.sql, clock: t.clock, seal: createSeal(t.masterKey) },
+    { sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) },
     { exceptions: parseOutboundExceptions(local), ownHosts: [] },
     { appId: t.app.id, endpoint: receiver.endpoint, events: [] },
   );

@@ -7,7 +7,7 @@ import { setup, type TestApp } from '../setup.ts';
 const t = await setup({ workers: false });
 const clearing = createPropertyClearing({ sql: t.sql, clock: t.clock });
 const edit = <Result>(app: TestApp, work: (deps: Parameters<typeof retireProperty>[0]) => Promise<Result>) =>
-  transaction(t.sql, (tx) => work({ tx, clock: t.clock, appId: app.id }));
+  transaction(t.sql, (tx) => work({ ...t, tx, appId: app.id }));
 
 /** An app whose user and whose device both hold a value under `plan`. */
 async function newShop() {

@@ -13,7 +13,7 @@ import { startWebhookReceiver } from '../webhook-receiver.ts';
 
 // As a service stands that was told nothing: no range is exempt.
 const t = await setup({ environment: { OUTBOUND_ALLOW_CIDRS: '', OUTBOUND_RESOLVE: '' } });
-const deps = { sql: t.sql, clock: t.clock, seal: createSeal(t.masterKey) };
+const deps = { sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) };
 const { rules } = t.service.webhooks;
 const fine = 'https://hooks.shop.example/push';
 const own = `${t.config.publicUrl}/hooks`;
@@ -99,7 +99,7 @@ describe('R-30 an endpoint that leads nowhere public', () => {
       exceptions: parseOutboundExceptions({ allowCidrs: ['127.0.0.0/8'], allowPorts: String(receiver.port) }),
       ownHosts: [],
     };
-    const exemptDeps = { sql: exempt.sql, clock: exempt.clock, seal: createSeal(exempt.masterKey) };
+    const exemptDeps = { sql: exempt.sql, clock: exempt.clock, by: exempt.by, seal: createSeal(exempt.masterKey) };
     const target = { appId: exempt.app.id, endpoint: receiver.endpoint, events: [] };
     const { id } = await createWebhook(exemptDeps, widened, target);
     const stored = await findWebhook(exempt.sql, id);

@@ -11,7 +11,7 @@ import { openShop, receiptToken, type Shop, setupWebhooks } from './webhook-shop
 const database = await createTestDatabase();
 const { sql } = database;
 const heldMany = 100_000;
-const depsOf = (t: Bundle) => ({ sql: t.sql, clock: t.clock, seal: createSeal(t.masterKey) });
+const depsOf = (t: Bundle) => ({ sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) });
 
 /** Work on a connection of its own: that says what it has read when it ends, as a service does with its own. */
 async function apart(work: (own: Sql) => Promise<unknown>): Promise<void> {
@@ -61,7 +61,7 @@ async function tellSome(app: TestApp): Promise<void> {
   await t.workers.idle();
   await apart(async (own) => {
     await dropHeldTooLong({ sql: own, clock: t.clock });
-    await removeWebhook({ sql: own }, await shop.hook());
+    await removeWebhook({ ...t, sql: own }, await shop.hook());
     await clearOrphanedOutboxes(own);
   });
   await t.close();

@@ -7,7 +7,7 @@ import { disableWebhook, removeWebhook } from '../../src/webhooks/manage-webhook
 import { openShop, type Shop, setupWebhooks } from './webhook-shop.ts';
 
 const t = await setupWebhooks();
-const deps = { sql: t.sql, clock: t.clock, seal: createSeal(t.masterKey) };
+const deps = { sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) };
 const hourMs = 3_600_000;
 
 /** Events that were put in the outbox so long ago. */

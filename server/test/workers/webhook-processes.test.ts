@@ -19,7 +19,7 @@ import { setup } from '../setup.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../webhook-receiver.ts';
 
 const t = await setup({ environment: { OUTBOUND_ALLOW_PORTS: '1024-65535', WEBHOOK_FAILURE_PAUSE_MAX_MS: '0' } });
-const deps = { sql: t.sql, clock: t.clock, seal: createSeal(t.masterKey) };
+const deps = { sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) };
 const exceptions = parseOutboundExceptions({ allowCidrs: ['127.0.0.0/8'], allowPorts: '1024-65535' });
 const leaseMs = 20_000;
 
@@ -34,8 +34,8 @@ interface Hook {
 }
 
 async function newHook(at = t): Promise<Hook> {
-  const { sql, clock } = at;
-  const deps = { sql, clock, seal: createSeal(at.masterKey) };
+  const { sql, clock, by } = at;
+  const deps = { sql, clock, by, seal: createSeal(at.masterKey) };
   const { id: appId } = await at.newApp({ channels: false });
   const receiver = await startWebhookReceiver();
   const made = { appId, endpoint: receiver.endpoint, events: [] };

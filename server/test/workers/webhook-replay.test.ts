@@ -15,7 +15,13 @@ import { openShop, receiptToken, type Shop, setupWebhooks } from './webhook-shop
 
 const run = promisify(execFile);
 const t = await setupWebhooks();
-const deps = { sql: t.sql, clock: t.clock, seal: createSeal(t.masterKey), ledger: { find: findMessageToSend } };
+const deps = {
+  sql: t.sql,
+  clock: t.clock,
+  by: t.by,
+  seal: createSeal(t.masterKey),
+  ledger: { find: findMessageToSend },
+};
 
 const anyTime = { from: new Date('2026-01-01T00:00:00Z'), to: new Date('2099-01-01T00:00:00Z') };
 

@@ -76,7 +76,7 @@ it('R-25 events of a webhook that is disabled are held, and told when it is enab
   expect(shop.receiver.received).toHaveLength(15);
   expect(await shop.waiting()).toBe(16);
   shop.receiver.answer = (_request, response) => response.writeHead(200).end();
-  await enableWebhook({ sql: t.sql, clock: t.clock, seal: createSeal(t.masterKey) }, await shop.hook());
+  await enableWebhook({ sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) }, await shop.hook());
   t.workers.wakeWebhooks();
   await shop.receiver.count(15 + 16);
   await t.workers.idle();

@@ -34,7 +34,7 @@ export async function openShop(t: Bundle, events: readonly string[] = [], app?: 
   const owner = app ?? (await t.newApp());
   const server = t.clientOf(owner.serverKey);
   const receiver = await startWebhookReceiver();
-  const deps = { sql: t.sql, clock: t.clock, seal: createSeal(t.masterKey) };
+  const deps = { sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) };
   const rules = { exceptions: parseOutboundExceptions(local), ownHosts: [] };
   const made = await createWebhook(deps, rules, { appId: owner.id, endpoint: receiver.endpoint, events });
   return {

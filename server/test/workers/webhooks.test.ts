@@ -21,7 +21,7 @@ import { startWebhookReceiver, type WebhookReceiver } from '../webhook-receiver.
 const t = await setup({ environment: { OUTBOUND_ALLOW_PORTS: '1024-65535', WEBHOOK_FAILURE_PAUSE_MAX_MS: '0' } });
 // Whatever time a test takes: between its own steps none passes, and no retry comes that it did not ask for.
 t.clock.hold(t.clock.date());
-const deps = { sql: t.sql, clock: t.clock, seal: createSeal(t.masterKey) };
+const deps = { sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) };
 const rules = {
   exceptions: parseOutboundExceptions({
     allowCidrs: ['127.0.0.0/8'],

@@ -1,0 +1,25 @@
+// The pause of sends and webhooks as an operator begins and ends it: the audit log says who did.
+import type { Clock } from '../platform/clock.ts';
+import type { Sql } from '../platform/db.ts';
+import { type Pause, type PauseReason, pause, resume } from '../platform/restore-guard.ts';
+import { type Audited, recordAudit } from './record-audit.ts';
+
+interface PauseDeps extends Audited {
+  readonly sql: Sql;
+  readonly clock: Clock;
+}
+
+/** Begins a pause; one that holds already stays as it is. Null: no service ever ran on this database. */
+export async function pauseService(deps: PauseDeps, reason: PauseReason): Promise<Pause | null> {
+  return pause(deps.sql, reason, (tx) =>
+    recordAudit({ ...deps, tx }, { appId: null, action: 'service.pause', target: null, after: { reason } }),
+  );
+}
+
+/** Ends the pause and returns it; null: there was none. */
+export async function resumeService(deps: PauseDeps): Promise<Pause | null> {
+  return resume(deps.sql, (tx, { at, reason }) => {
+    const before = { reason, paused_at: at };
+    return recordAudit({ ...deps, tx }, { appId: null, action: 'service.resume', target: null, before });
+  });
+}
