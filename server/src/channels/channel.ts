@@ -39,7 +39,7 @@ export interface Push<Credential> {
   /** External ids, `msg_…` and `dev_…`: the same on every attempt, so a repeat replaces instead of doubling. */
   readonly messageId: string;
   readonly deviceId: string;
-  /** The receipt token (contract 14), 87 characters. */
+  /** The receipt token (contract 14), 47 characters. */
   readonly receiptToken: string;
   /** `{base_url}/v1/r/{token}`, or null where no public address is configured. */
   readonly clickUrl: string | null;

@@ -3,7 +3,7 @@
 import type { Credentials } from '../apps/credentials.ts';
 import { channelOfPlatform, type Platform } from '../channels/channel.ts';
 import type { Sql } from '../platform/db.ts';
-import { encodeId } from '../platform/ids.ts';
+import { encodeId, type Uuid } from '../platform/ids.ts';
 import { type ClaimedBatch, unknownPushesOf } from './batch.ts';
 import type { CompiledMessages } from './compiled-messages.ts';
 import type { Lease } from './leases.ts';
@@ -52,7 +52,7 @@ export async function pushAll(deps: PushAllDeps, work: BatchWork, open: OpenDeli
     content,
     defaultUrl: message.defaultUrl,
     routes: routesOf(deps.senders, batch, content, await deps.credentials.open(batch.appId)),
-    tokenOf: receiptTokensOf(deps.receiptKey, batch.messageId, batch.id),
+    tokenOf: tokensOfDevices(deps.receiptKey, batch),
     publicUrl: deps.publicUrl,
     isWanted: () => lease.mayPush() && !isStopping() && !watch.isCanceled(),
   };
@@ -78,6 +78,13 @@ export async function pushAll(deps: PushAllDeps, work: BatchWork, open: OpenDeli
   const ended = await Promise.allSettled(byPlatform(targets).map((some) => pushQueue(deps, queue, some)));
   for (const one of ended) if (one.status === 'rejected') throw one.reason;
   return nextAtMs;
+}
+
+/** A token names the place of its device in the batch, whoever is still open. */
+function tokensOfDevices(key: Buffer, { id, deviceIds }: ClaimedBatch): (deviceId: Uuid) => string {
+  const places = new Map(deviceIds.map((deviceId, place) => [deviceId, place]));
+  const tokenAt = receiptTokensOf(key, id);
+  return (deviceId) => tokenAt(places.get(deviceId) ?? -1);
 }
 
 /** For a message with so many requests a second: as many places as there are pushes to be made now. */

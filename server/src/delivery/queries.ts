@@ -7,6 +7,7 @@ import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { type ClaimedBatch, flushRenewsAfterMs, leaseMs } from './batch.ts';
 import type { Mark } from './delivery.ts';
+import type { ReceiptSubject } from './receipt-token.ts';
 
 /** The channel that a process with new batches notifies. */
 export const batchesChannel = 'carillon_batches';
@@ -139,7 +140,7 @@ export async function advanceBatch(
   batch: ClaimedBatch,
   counts: { sent: number; failed: number; skipped: number },
 ): Promise<BatchAdvance | undefined> {
-  // Done exactly when every delivery is final. A finished batch frees its array: the rows say it all.
+  // Done exactly when every delivery is final. A finished batch keeps its devices: receipt tokens name their places.
   const isDone = tx`b.sent + b.failed + b.skipped + ${counts.sent + counts.failed + counts.skipped}::int = b.size`;
   const isAging = tx`b.available_at < ${leaseEnd(tx, clock, leaseMs - flushRenewsAfterMs)}`;
   const [row] = await tx<BatchAdvance[]>`
@@ -148,8 +149,7 @@ export async function advanceBatch(
       sent = b.sent + ${counts.sent}, failed = b.failed + ${counts.failed}, skipped = b.skipped + ${counts.skipped},
       state = CASE WHEN ${isDone} THEN 'done' ELSE b.state END,
       claim_id = CASE WHEN ${isDone} THEN NULL ELSE b.claim_id END,
-      finished_at = CASE WHEN ${isDone} THEN ${clock.now} END,
-      device_ids = CASE WHEN ${isDone} THEN '{}' ELSE b.device_ids END
+      finished_at = CASE WHEN ${isDone} THEN ${clock.now} END
     WHERE b.id = ${batch.id} AND b.claim_id = ${batch.claimId} AND b.state = 'claimed'
     RETURNING b.state = 'done' AS is_done, b.available_at = ${leaseEnd(tx, clock)} AS is_renewed`;
   return row;
@@ -179,27 +179,37 @@ export function endBatches(tx: Tx, clock: Clock, appId: Uuid, messageId: Uuid): 
   return [ended, tellOfBatches(tx)];
 }
 
-export interface OpenBatch {
+export interface BatchOfReceipt {
   readonly appId: Uuid;
   readonly messageId: Uuid;
+  /** Null: the batch has no such place. */
+  readonly deviceId: Uuid | null;
+  /** Its outcome is still to come. */
   readonly awaitsDevice: boolean;
 }
 
+const receiptColumns = (tx: Tx, subject: ReceiptSubject): Fragment => tx`
+  app_id, message_id, ${
+    'place' in subject
+      ? tx`device_ids[${subject.place + 1}::int] AS device_id, state <> 'done' AS awaits_device`
+      : tx`${subject.deviceId}::uuid AS device_id,
+          state <> 'done' AND ${subject.deviceId}::uuid = ANY(device_ids) AS awaits_device`
+  }`;
+
 /**
- * Is a delivery of this device still to come? Locks the batch as a flush does, and first as a flush does: after this statement
- * the outcome is either visible or not yet begun, and the two never wait for each other in a circle.
+ * Which device is a receipt from, and is its delivery still to come? Locks the batch as a flush does, and first as a flush does:
+ * after this statement the outcome is either visible or not yet begun, and the two never wait for each other in a circle.
  */
-export async function lockBatchForReceipt(tx: Tx, batchId: Uuid, deviceId: Uuid): Promise<OpenBatch | undefined> {
-  const [batch] = await tx<OpenBatch[]>`
-    SELECT app_id, message_id, ${deviceId}::uuid = ANY(device_ids) AS awaits_device FROM batches
-    WHERE id = ${batchId} FOR NO KEY UPDATE`;
+export async function lockBatchForReceipt(tx: Tx, subject: ReceiptSubject): Promise<BatchOfReceipt | undefined> {
+  const [batch] = await tx<BatchOfReceipt[]>`
+    SELECT ${receiptColumns(tx, subject)} FROM batches WHERE id = ${subject.batchId} FOR NO KEY UPDATE`;
   return batch;
 }
 
-/** Whose is a batch, and does it still await this device? Takes no lock. */
-export async function findOpenBatch(tx: Tx, batchId: Uuid, deviceId: Uuid): Promise<OpenBatch | undefined> {
-  const [batch] = await tx<OpenBatch[]>`
-    SELECT app_id, message_id, ${deviceId}::uuid = ANY(device_ids) AS awaits_device FROM batches WHERE id = ${batchId}`;
+/** Which device is a receipt from, and is its delivery still to come? Takes no lock. */
+export async function findBatchOfReceipt(tx: Tx, subject: ReceiptSubject): Promise<BatchOfReceipt | undefined> {
+  const [batch] = await tx<BatchOfReceipt[]>`
+    SELECT ${receiptColumns(tx, subject)} FROM batches WHERE id = ${subject.batchId}`;
   return batch;
 }
 

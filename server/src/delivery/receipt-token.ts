@@ -1,55 +1,70 @@
-// The signed token that a notification carries (contract 14): it names message, device and batch, and authorises marks on
-// that one delivery and nothing else. Pure.
+// The signed token that a notification carries (contract 14): it names a batch and a place in it, and authorises marks on that one
+// delivery and nothing else. A device id never stands in it: tokens lie readable in payloads, addresses and the logs of proxies. Pure.
 import { timingSafeEqual } from 'node:crypto';
 import { hmacSha256, hmacsSha256 } from '../platform/hmac-sha256.ts';
-import { type Uuid, uuidFromBytes, uuidToBytes, writeUuid } from '../platform/ids.ts';
+import { type Uuid, uuidFromBytes, uuidToBytes } from '../platform/ids.ts';
 
 const label = Buffer.from('carillon-receipt', 'ascii');
-const version = 0x01;
-const signedBytes = 49;
 const macBytes = 16;
-const tokenLength = 87;
+const placeMax = 0xffff;
 
-export interface ReceiptSubject {
-  readonly messageId: Uuid;
-  readonly deviceId: Uuid;
-  readonly batchId: Uuid;
-}
+const version = 0x02;
+const signedBytes = 19;
+const placeFrom = 17;
 
-/** Mints tokens of one batch: what does not change from device to device is prepared once. */
-export function receiptTokensOf(key: Buffer, messageId: Uuid, batchId: Uuid): (deviceId: Uuid) => string {
-  const head = Buffer.concat([label, Buffer.from([version]), uuidToBytes(messageId)]);
-  const blank = Buffer.alloc(16);
-  const all = Buffer.concat([head, blank, uuidToBytes(batchId), Buffer.alloc(macBytes)]);
+/** Made by earlier releases: message, device and batch. */
+const formerVersion = 0x01;
+const formerSignedBytes = 49;
+
+/** The characters of a token as it is made now. */
+export const receiptTokenLength = base64UrlLength(signedBytes + macBytes);
+const formerTokenLength = base64UrlLength(formerSignedBytes + macBytes);
+
+/** Which delivery a token is for: by its place in the batch, from 0; of a token of an earlier release, by its device. */
+export type ReceiptSubject =
+  | { readonly batchId: Uuid; readonly place: number }
+  | { readonly batchId: Uuid; readonly deviceId: Uuid };
+
+/** Mints the tokens of one batch by place: what does not change from device to device is prepared once. */
+export function receiptTokensOf(key: Buffer, batchId: Uuid): (place: number) => string {
+  const all = Buffer.concat([label, Buffer.from([version]), uuidToBytes(batchId), Buffer.alloc(2 + macBytes)]);
   const macFrom = label.length + signedBytes;
   const labelled = all.subarray(0, macFrom);
   const token = all.subarray(label.length);
   const macOfOne = hmacsSha256(key, labelled.length);
-  return (deviceId) => {
-    writeUuid(deviceId, all, head.length);
-    // As much of it as there is room for, which is its first half.
+  return (place) => {
+    if (!(place >= 0 && place <= placeMax)) throw new RangeError('there is no such place in a batch');
+    all.writeUInt16BE(place, label.length + placeFrom);
+    // The text is longer than the room that is left: the first half of the HMAC is kept.
     all.write(macOfOne(labelled), macFrom, 'latin1');
     return token.toString('base64url');
   };
 }
 
-/** Opens a token made with any of the keys; undefined for everything else, without telling why. */
+/** Opens a token made with any of the keys, also of an earlier release; undefined for everything else, without telling why. */
 export function openReceiptToken(keys: readonly Buffer[], token: string): ReceiptSubject | undefined {
-  if (token.length !== tokenLength || !/^[A-Za-z0-9_-]+$/.test(token)) return undefined;
+  const signed = readSigned(keys, token);
+  if (!signed) return undefined;
+  if (signed[0] === version)
+    return { batchId: uuidFromBytes(signed.subarray(1, placeFrom)), place: signed.readUInt16BE(placeFrom) };
+  return { deviceId: uuidFromBytes(signed.subarray(17, 33)), batchId: uuidFromBytes(signed.subarray(33, 49)) };
+}
+
+function readSigned(keys: readonly Buffer[], token: string): Buffer | undefined {
+  const isFormer = token.length === formerTokenLength;
+  if ((!isFormer && token.length !== receiptTokenLength) || !/^[A-Za-z0-9_-]+$/.test(token)) return undefined;
   const bytes = Buffer.from(token, 'base64url');
-  // 65 bytes leave two spare bits in the last character: only the canonical spelling is the token.
-  if (bytes.length !== signedBytes + macBytes || bytes.toString('base64url') !== token || bytes[0] !== version)
-    return undefined;
-  const signed = bytes.subarray(0, signedBytes);
-  const mac = bytes.subarray(signedBytes);
-  if (!keys.some((key) => timingSafeEqual(macOf(key, signed), mac))) return undefined;
-  return {
-    messageId: uuidFromBytes(signed.subarray(1, 17)),
-    deviceId: uuidFromBytes(signed.subarray(17, 33)),
-    batchId: uuidFromBytes(signed.subarray(33, 49)),
-  };
+  // The last character has spare bits: only the canonical spelling is the token.
+  if (bytes.toString('base64url') !== token || bytes[0] !== (isFormer ? formerVersion : version)) return undefined;
+  const signed = bytes.subarray(0, isFormer ? formerSignedBytes : signedBytes);
+  const mac = bytes.subarray(signed.length);
+  return keys.some((key) => timingSafeEqual(macOf(key, signed), mac)) ? signed : undefined;
 }
 
 function macOf(key: Buffer, signed: Buffer): Buffer {
   return hmacSha256(key, Buffer.concat([label, signed])).subarray(0, macBytes);
+}
+
+function base64UrlLength(bytes: number): number {
+  return Math.ceil((bytes * 4) / 3);
 }

@@ -6,6 +6,7 @@ import { channels } from '../channels/channels.ts';
 import { buildPayload } from '../channels/webpush/payload.ts';
 import { type CompiledContent, compileContent } from '../content/compile-content.ts';
 import { localesOf } from '../content/content.ts';
+import { receiptTokenLength } from '../delivery/receipt-token.ts';
 import { encodeId, mintUuid } from '../platform/ids.ts';
 import type { MessageRequest } from './message.ts';
 import type { MessageCounts } from './queries.ts';
@@ -107,7 +108,7 @@ function payloadBytes(given: MessageRequest['content'], content: CompiledContent
       token: '',
       messageId: encodeId('msg', mintUuid()),
       deviceId: encodeId('dev', mintUuid()),
-      receiptToken: 'x'.repeat(87),
+      receiptToken: 'x'.repeat(receiptTokenLength),
       clickUrl: null,
       content: rendered.content,
       ttlSeconds: rendered.content.ttl,

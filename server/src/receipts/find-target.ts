@@ -3,7 +3,7 @@
 import { compileContent, type TargetUrls, targetUrl } from '../content/compile-content.ts';
 import { channelOfNumber } from '../delivery/delivery.ts';
 import type { MessageLedger } from '../delivery/message-ledger.ts';
-import { findOpenBatch } from '../delivery/queries.ts';
+import { findBatchOfReceipt } from '../delivery/queries.ts';
 import type { ReceiptSubject } from '../delivery/receipt-token.ts';
 import { findDeliveryUrls } from '../delivery/timeline-queries.ts';
 import type { Sql } from '../platform/db.ts';
@@ -18,12 +18,13 @@ export async function findTarget(
   subject: ReceiptSubject,
   action: string | null,
 ): Promise<string | undefined> {
-  const { batchId, deviceId } = subject;
+  const { batchId } = subject;
   for (let waitedMs = 0; ; waitedMs += waitMs) {
     // The batch first: were it read after the delivery, one that became final in between would be in neither.
-    const batch = await findOpenBatch(sql, batchId, deviceId);
-    const delivery = await findDeliveryUrls(sql, batchId, deviceId);
-    const message = batch && (await ledger.find(sql, batch.appId, batch.messageId));
+    const batch = await findBatchOfReceipt(sql, subject);
+    if (!batch || batch.deviceId === null) return undefined;
+    const delivery = await findDeliveryUrls(sql, batchId, batch.deviceId);
+    const message = await ledger.find(sql, batch.appId, batch.messageId);
     if (!message || (!delivery && !batch.awaitsDevice)) return undefined;
     const literal = compileContent(message.content).literalUrls(
       delivery ? channelOfNumber(delivery.channel) : 'webpush',

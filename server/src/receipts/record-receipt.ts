@@ -16,11 +16,12 @@ export async function recordReceipt(
   mark: Mark,
   action: string | null,
 ): Promise<boolean | undefined> {
-  const { batchId, deviceId } = subject;
-  const receipt: EarlyReceipt = { deviceId, mark, at: clock.date(), action };
+  const { batchId } = subject;
   return transaction(sql, async (tx: Tx) => {
-    const batch = await lockBatchForReceipt(tx, batchId, deviceId);
-    if (!batch) return undefined;
+    const batch = await lockBatchForReceipt(tx, subject);
+    if (!batch || batch.deviceId === null) return undefined;
+    const { deviceId } = batch;
+    const receipt: EarlyReceipt = { deviceId, mark, at: clock.date(), action };
     const isNew = await markDelivery(tx, batchId, receipt);
     if (isNew) await addBatchMarks(tx, batchId, { displayed: 0, clicked: 0, dismissed: 0, [mark]: 1 });
     if (isNew && mark === 'clicked') {

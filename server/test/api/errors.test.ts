@@ -245,7 +245,7 @@ describe('R-81 an outage of the database', () => {
     await gate.shut();
     expectError(await t.request('GET', '/v1/messages', { key: 'nonsense' }), 'invalid_key');
     expectError(await t.request('GET', '/v1/nothing'), 'not_found');
-    expectError(await t.request('GET', `/v1/r/${'A'.repeat(87)}`), 'not_found');
+    expectError(await t.request('GET', `/v1/r/${'A'.repeat(47)}`), 'not_found');
     await gate.open();
     await untilAnswered(() => t.server.get('/v1/messages'));
   });

@@ -2,10 +2,9 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { updateAppSuspension } from '../../src/apps/queries.ts';
-import { receiptTokensOf } from '../../src/delivery/receipt-token.ts';
-import { decodeId } from '../../src/platform/ids.ts';
 import { type Call, readDescription } from '../api-description.ts';
 import { createDatabaseGate } from '../database-gate.ts';
+import { receiptTokenOf } from '../receipt-tokens.ts';
 import { setup, type TestApp, unknownId } from '../setup.ts';
 
 const gate = createDatabaseGate();
@@ -27,17 +26,10 @@ const rich = {
 const valid: Record<string, Call> = {};
 let suspended: TestApp;
 
-// The token travels inside the encrypted push; the instance's key is what mints it.
-async function tokenOf(messageId: string, deviceId: string): Promise<string> {
-  const message = decodeId('msg', messageId) ?? '';
-  const [batch] = await t.sql<{ id: string }[]>`SELECT id FROM batches WHERE message_id = ${message}`;
-  return receiptTokensOf(t.receiptKey, message, batch?.id ?? '')(decodeId('dev', deviceId) ?? '');
-}
-
 beforeAll(async () => {
   const device = await t.registerDevice();
   const { body } = await t.server.post('/v1/messages', { audience: { device_ids: [device] }, content });
-  const token = await tokenOf(body.id, device);
+  const token = await receiptTokenOf(t, body.id, device);
   const later = { audience: { all: true }, content, send_at: new Date(t.clock.nowMs() + 3_600_000).toISOString() };
   const toCancel = await t.server.post('/v1/messages', later);
   await t.server.post('/v1/users', { external_id: 'u-42' });
@@ -114,7 +106,7 @@ describe('real answers are as described', () => {
     expect(sent.body.report).toEqual({ accepted: 3, sent: 1, failed: 1, skipped: 1 });
     const again = await ask('sendMessage', { body, headers: key });
     expect(again.body).toMatchObject({ id: sent.body.id, replayed: true });
-    const token = await tokenOf(sent.body.id, reached);
+    const token = await receiptTokenOf(t, sent.body.id, reached);
     for (const event of ['displayed', 'clicked', 'dismissed']) await ask('recordReceipt', { body: { token, event } });
     const timeline = await ask('listDeliveries', { in: { id: sent.body.id } });
     expect(timeline.body.data).toHaveLength(3);
@@ -243,7 +235,7 @@ describe('real answers are as described', () => {
   });
 
   it('404 and 429', async () => {
-    const token = 'A'.repeat(87);
+    const token = 'A'.repeat(47);
     const unknown: Record<string, Call> = {
       getMessage: { in: { id: unknownId('msg') } },
       cancelMessage: { in: { id: unknownId('msg') } },

@@ -2,23 +2,17 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { openReceiptToken, receiptTokensOf } from '../../src/delivery/receipt-token.ts';
-import { decodeId, mintUuid } from '../../src/platform/ids.ts';
+import { decodeId, mintUuid, uuidToBytes } from '../../src/platform/ids.ts';
 import { recordReceipt } from '../../src/receipts/record-receipt.ts';
+import { formerReceiptToken, newestReceiptTokenOf, receiptTokenOf } from '../receipt-tokens.ts';
 import { setup } from '../setup.ts';
 
 const t = await setup();
 
-// The token travels inside the encrypted push; the instance's key is what mints it.
-async function tokenOf(messageId: string, deviceId: string): Promise<string> {
-  const message = decodeId('msg', messageId) ?? '';
-  const [batch] = await t.sql<{ id: string }[]>`SELECT id FROM batches WHERE message_id = ${message}`;
-  return receiptTokensOf(t.receiptKey, message, batch?.id ?? '')(decodeId('dev', deviceId) ?? '');
-}
-
 async function send(content: object = { title: 'Sale', url: 'https://shop.example/sale' }, fields: object = {}) {
   const device = await t.registerDevice({ token: t.pushSubscription(), ...fields });
   const { body } = await t.server.post('/v1/messages', { audience: { device_ids: [device] }, content });
-  return { message: body.id as string, device, token: await tokenOf(body.id, device) };
+  return { message: body.id as string, device, token: await receiptTokenOf(t, body.id, device) };
 }
 
 const receipt = (body: object) => t.request('POST', '/v1/receipts', { body });
@@ -86,10 +80,7 @@ describe('POST /v1/receipts', () => {
     const device = await t.registerDevice({ token: t.pushSubscription('early') });
     const answer = t.server.post('/v1/messages', { audience: { device_ids: [device] }, content: { title: 'Early' } });
     await sent;
-    const [batch] = await t.sql<
-      { id: string; messageId: string }[]
-    >`SELECT id, message_id FROM batches ORDER BY id DESC LIMIT 1`;
-    const token = receiptTokensOf(t.receiptKey, batch?.messageId ?? '', batch?.id ?? '')(decodeId('dev', device) ?? '');
+    const token = await newestReceiptTokenOf(t, device);
     expect(await receipt({ token, event: 'displayed' })).toMatchObject({ status: 200, body: { recorded: true } });
     expect(await receipt({ token, event: 'displayed' })).toMatchObject({ status: 200, body: { recorded: false } });
     release?.();
@@ -124,8 +115,8 @@ describe('POST /v1/receipts', () => {
   });
 
   it('R-48 an altered, truncated, foreign or removed token is 404, and nothing is recorded', async () => {
-    const { message, device, token } = await send();
-    const elsewhere = receiptTokensOf(t.receiptKey, mintUuid(), mintUuid())(decodeId('dev', device) ?? '');
+    const { message, token } = await send();
+    const elsewhere = receiptTokensOf(t.receiptKey, mintUuid())(0);
     for (const bad of [
       `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`,
       token.slice(1),
@@ -173,7 +164,8 @@ describe('one click a message and device', () => {
     const second = await t.registerDevice();
     const audience = { device_ids: [device, second] };
     const { body } = await t.server.post('/v1/messages', { audience, content: { title: 'Sale' } });
-    for (const id of audience.device_ids) await receipt({ token: await tokenOf(body.id, id), event: 'clicked' });
+    for (const id of audience.device_ids)
+      await receipt({ token: await receiptTokenOf(t, body.id, id), event: 'clicked' });
     expect((await t.server.get(`/v1/messages/${body.id}`)).body.engagement).toMatchObject({ clicked: 2 });
   });
 
@@ -192,23 +184,75 @@ describe('one click a message and device', () => {
   });
 });
 
+describe('a token of version 1', () => {
+  it('marks its delivery as long as messages of before are kept, and is never made any more', async () => {
+    const { message, device, token } = await send();
+    const [batch] = await t.sql<{ id: string }[]>`
+      SELECT id FROM batches WHERE message_id = ${decodeId('msg', message) ?? ''}`;
+    const former = formerReceiptToken(t.receiptKey, {
+      messageId: decodeId('msg', message) ?? '',
+      deviceId: decodeId('dev', device) ?? '',
+      batchId: batch?.id ?? '',
+    });
+    expect([former.length, token.length]).toEqual([87, 47]);
+    expect(await receipt({ token: former, event: 'displayed' })).toMatchObject({
+      status: 200,
+      body: { recorded: true },
+    });
+    expect(await receipt({ token, event: 'displayed' })).toMatchObject({ status: 200, body: { recorded: false } });
+    const led = await t.request('GET', `/v1/r/${former}`);
+    expect([led.status, led.headers.get('location')]).toEqual([302, 'https://shop.example/sale']);
+    expect((await t.server.get(`/v1/messages/${message}`)).body.engagement).toMatchObject({ displayed: 1, clicked: 1 });
+  });
+
+  it('of a batch that was finished by an earlier release, which forgot its devices, marks it still', async () => {
+    const { message, device } = await send();
+    const messageId = decodeId('msg', message) ?? '';
+    const [batch] = await t.sql<{ id: string }[]>`
+      UPDATE batches SET device_ids = '{}' WHERE message_id = ${messageId} RETURNING id`;
+    const deviceId = decodeId('dev', device) ?? '';
+    const former = formerReceiptToken(t.receiptKey, { messageId, deviceId, batchId: batch?.id ?? '' });
+    expect(await receipt({ token: former, event: 'clicked' })).toMatchObject({ status: 200, body: { recorded: true } });
+  });
+});
+
+describe('R-47 a token gives away no device', () => {
+  it('as it stands in a payload and in a click link: neither the id as callers write it nor its bytes', async () => {
+    const { device, token } = await send();
+    const id = uuidToBytes(decodeId('dev', device) ?? '');
+    expect(Buffer.from(token, 'base64url').indexOf(id)).toBe(-1);
+    expect(token).not.toContain(device);
+    const [place] = await t.sql<{ place: number }[]>`
+      SELECT array_position(device_ids, ${decodeId('dev', device) ?? ''}::uuid) - 1 AS place FROM batches
+      WHERE ${decodeId('dev', device) ?? ''}::uuid = ANY(device_ids)`;
+    expect(openReceiptToken([t.receiptKey], token)).toMatchObject(place ?? {});
+  });
+});
+
 describe('R-48 forged and foreign tokens', () => {
-  it('of another key, another message, another device or another batch mark nothing and lead nowhere', async () => {
+  it('of another key, another batch or another place mark nothing and lead nowhere', async () => {
     const [mine, theirs] = [await send(), await send()];
     const bytesOf = (token: string) => Buffer.from(token, 'base64url');
     const [a, b] = [bytesOf(mine.token), bytesOf(theirs.token)];
-    // A version, 16 bytes each of message, device and batch, and the signature over them.
-    const swapped = [1, 17, 33, 49].map((from) =>
-      Buffer.concat([a.subarray(0, from), b.subarray(from, from + 16), a.subarray(from + 16)]).toString('base64url'),
+    // A version, the batch, the place, and the signature over them.
+    const swapped = [
+      [1, 17],
+      [19, 35],
+    ].map(([from = 0, to = 0]) =>
+      Buffer.concat([a.subarray(0, from), b.subarray(from, to), a.subarray(to)]).toString('base64url'),
     );
     const [batch] = await t.sql<{ id: string }[]>`
       SELECT id FROM batches WHERE message_id = ${decodeId('msg', mine.message) ?? ''}`;
-    const byAnotherKey = receiptTokensOf(randomBytes(32), decodeId('msg', mine.message) ?? '', batch?.id ?? '');
+    const batchId = batch?.id ?? '';
     const forged = [
       ...swapped,
-      byAnotherKey(decodeId('dev', mine.device) ?? ''),
-      // Well signed, and of a device that the message was not for.
-      receiptTokensOf(t.receiptKey, decodeId('msg', mine.message) ?? '', batch?.id ?? '')(mintUuid()),
+      receiptTokensOf(randomBytes(32), batchId)(0),
+      // Well signed, and of a place that the batch does not have.
+      ...[1, 999, 65_535].map(receiptTokensOf(t.receiptKey, batchId)),
+      // The same of a device that the message was not for, as releases before would have made it.
+      formerReceiptToken(t.receiptKey, {
+        ...{ messageId: decodeId('msg', mine.message) ?? '', deviceId: mintUuid(), batchId },
+      }),
     ];
     for (const token of forged) {
       expect(token).not.toBe(mine.token);
@@ -253,7 +297,7 @@ describe('GET /v1/r/{token}', () => {
     const device = await t.registerDevice({ locale: 'de-AT' });
     await t.server.post('/v1/users', { external_id: 'ada & bob', device_id: device });
     const { body } = await t.server.post('/v1/messages', { audience: { device_ids: [device] }, content });
-    const token = await tokenOf(body.id, device);
+    const token = await receiptTokenOf(t, body.id, device);
     const locationOf = async (query: string) =>
       (await t.request('GET', `/v1/r/${token}${query}`)).headers.get('location');
     expect(await locationOf('')).toBe('https://shop.example/de?who=ada%20%26%20bob');

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { receiptTokensOf } from '../../src/delivery/receipt-token.ts';
 import { forgetPeople } from '../../src/events/forget-people.ts';
-import { decodeId } from '../../src/platform/ids.ts';
 import { rebuildAttribution } from '../../src/reports/rebuild.ts';
 import { settleAlone, settleDue } from '../../src/reports/settle.ts';
 import { type ErasureTurn, finishErasures } from '../../src/users/erasures.ts';
 import { createRandom } from '../platform/random.ts';
+import { newestReceiptTokenOf } from '../receipt-tokens.ts';
 import { type Bundle, setup } from '../setup.ts';
 import { march, playMarch, type Stage, stage } from './ledger.ts';
 
@@ -193,8 +192,7 @@ describe('what is classed ahead of its settling', () => {
     const audience = { device_ids: [device] };
     const answer = t.server.post('/v1/messages', { audience, content: { title: 'Sale' } });
     await sent;
-    const [batch] = await t.sql<{ id: string; messageId: string }[]>`SELECT id, message_id FROM batches`;
-    const token = receiptTokensOf(t.receiptKey, batch?.messageId ?? '', batch?.id ?? '')(decodeId('dev', device) ?? '');
+    const token = await newestReceiptTokenOf(t, device);
     const { status } = await t.request('POST', '/v1/receipts', { body: { token, event: 'clicked' } });
     expect(status).toBe(200);
     await s.at('2027-03-01T08:01:00Z');

@@ -1,8 +1,8 @@
 // A scripted month of an app: what was sent, clicked and bought, with every sum worked out by hand. Written down once, for all
 // that must come to the same sums.
 import { ensureDeliveryPartitions } from '../../src/delivery/partitions.ts';
-import { receiptTokensOf } from '../../src/delivery/receipt-token.ts';
 import { decodeId } from '../../src/platform/ids.ts';
+import { receiptTokenOf } from '../receipt-tokens.ts';
 import type { Bundle, Response } from '../setup.ts';
 
 export interface Stage {
@@ -52,12 +52,7 @@ export function stage(t: Bundle): Stage {
       return id;
     },
     async click(message, device) {
-      const messageId = decodeId('msg', message) ?? '';
-      const deviceId = decodeId('dev', device) ?? '';
-      const [row] = await t.sql<{ batchId: string }[]>`
-        SELECT d.batch_id FROM deliveries d JOIN batches b ON b.id = d.batch_id
-        WHERE b.message_id = ${messageId} AND d.device_id = ${deviceId}`;
-      const token = receiptTokensOf(t.receiptKey, messageId, row?.batchId ?? '')(deviceId);
+      const token = await receiptTokenOf(t, message, device);
       ok(await t.request('POST', '/v1/receipts', { body: { token, event: 'clicked' } }));
     },
     async deviceOf(externalId) {

@@ -4,8 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { verifyWebhook } from '../../../node/src/verify-webhook.ts';
 import { createSeal } from '../../src/platform/seal.ts';
 import { finishRotation, rotateSecret, testWebhook } from '../../src/webhooks/manage-webhooks.ts';
+import { receiptTokenOf } from '../receipt-tokens.ts';
 import type { Received } from '../webhook-receiver.ts';
-import { openShop, receiptToken, type Shop, setupWebhooks } from '../workers/webhook-shop.ts';
+import { openShop, type Shop, setupWebhooks } from '../workers/webhook-shop.ts';
 
 const t = await setupWebhooks();
 const deps = { sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) };
@@ -31,7 +32,7 @@ describe('R-20 verifyWebhook of the SDK', () => {
     const content = { title: 'Größe', url: 'https://shop.example/größe' };
     const request = { audience: { device_ids: [gone, fine] }, content, metadata: { n: 1.5, name: '日本 🔔' } };
     const { body } = await shop.server.post('/v1/messages', request);
-    const token = await receiptToken(t, body.id, fine);
+    const token = await receiptTokenOf(t, body.id, fine);
     await t.request('POST', '/v1/receipts', { body: { token, event: 'clicked' } });
     await shop.receiver.count(3);
     await t.workers.idle();

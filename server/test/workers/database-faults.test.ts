@@ -12,9 +12,10 @@ import { listTargets } from '../../src/delivery/targets.ts';
 import { createClock } from '../../src/platform/clock.ts';
 import { type Sql, transaction } from '../../src/platform/db.ts';
 import { createFairSlots } from '../../src/platform/fair-slots.ts';
-import { decodeId, mintUuid, type Uuid } from '../../src/platform/ids.ts';
+import { mintUuid, type Uuid } from '../../src/platform/ids.ts';
 import { createDatabaseGate } from '../database-gate.ts';
 import { accept } from '../push-service.ts';
+import { newestReceiptTokenOf } from '../receipt-tokens.ts';
 import { type Bundle, type SetupOptions, setup } from '../setup.ts';
 
 const firstApp = '00000000-0000-0000-0000-000000000000';
@@ -286,7 +287,8 @@ describe('R-18 a batch whose outcomes the database refuses for good', () => {
 });
 
 describe('R-49 receipts', () => {
-  const tokensOf = (t: Bundle, batch: ClaimedBatch) => receiptTokensOf(t.receiptKey, batch.messageId, batch.id);
+  const tokenOf = (t: Bundle, batch: ClaimedBatch, deviceId: Uuid) =>
+    receiptTokensOf(t.receiptKey, batch.id)(batch.deviceIds.indexOf(deviceId));
   const displayed = (t: Bundle, token: string) =>
     t.request('POST', '/v1/receipts', { body: { token, event: 'displayed' } });
 
@@ -304,7 +306,7 @@ describe('R-49 receipts', () => {
       await commit.opened;
     });
     await written.opened;
-    const receipts = [a, b].map((device) => displayed(t, tokensOf(t, batch)(device)));
+    const receipts = [a, b].map((device) => displayed(t, tokenOf(t, batch, device)));
     await untilWaiting(t, 2);
     commit.open();
     await flush;
@@ -330,7 +332,7 @@ describe('R-49 receipts', () => {
       await upsertDeliveries(tx, batch.id, [rowOf(t, deviceId, { attempts: 2 })]);
     });
     await fenced.opened;
-    const receipt = displayed(t, tokensOf(t, batch)(deviceId));
+    const receipt = displayed(t, tokenOf(t, batch, deviceId));
     await untilWaiting(t, 1);
     receiptWaits.open();
     await flush;
@@ -354,8 +356,7 @@ describe('R-49 receipts', () => {
       content: { ...content, url: 'https://shop.example/sale?who={{external_id}}' },
     });
     await t.push.waitForCount(1);
-    const [batch] = await t.sql<{ id: Uuid; messageId: Uuid }[]>`SELECT id, message_id FROM batches`;
-    const token = receiptTokensOf(t.receiptKey, batch?.messageId ?? '', batch?.id ?? '')(decodeId('dev', device) ?? '');
+    const token = await newestReceiptTokenOf(t, device);
     const click = t.request('GET', `/v1/r/${token}`);
     await untilLookedForUrl(t);
     answered.open();

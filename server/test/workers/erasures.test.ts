@@ -3,8 +3,9 @@ import { forgetPeople } from '../../src/events/forget-people.ts';
 import { decodeId, type Uuid } from '../../src/platform/ids.ts';
 import { type ErasureTurn, finishErasures } from '../../src/users/erasures.ts';
 import { stepsToForget } from '../../src/workers.ts';
+import { receiptTokenOf } from '../receipt-tokens.ts';
 import { type Client, setup, type TestApp } from '../setup.ts';
-import { openShop, receiptToken } from './webhook-shop.ts';
+import { openShop } from './webhook-shop.ts';
 
 const t = await setup({ workers: false });
 const forget = stepsToForget(t.sql);
@@ -219,7 +220,7 @@ describe('addresses and names of an erased user that wait to be told', () => {
     };
     const send = async (external_id: string, device: string): Promise<string> => {
       const { body } = await shop.server.post('/v1/messages', { audience: { external_ids: [external_id] }, content });
-      return receiptToken(t, body.id, device);
+      return receiptTokenOf(t, body.id, device);
     };
     const told = async () =>
       (

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { partitionsAround } from '../../src/delivery/partitions.ts';
-import { receiptTokensOf } from '../../src/delivery/receipt-token.ts';
-import { decodeId, mintUuid, type Uuid } from '../../src/platform/ids.ts';
+import { decodeId, encodeId, mintUuid, type Uuid } from '../../src/platform/ids.ts';
 import { pause } from '../../src/platform/restore-guard.ts';
 import { runAlone } from '../../src/platform/run-alone.ts';
+import { receiptTokenOf } from '../receipt-tokens.ts';
 import { type Bundle, type SetupOptions, setup } from '../setup.ts';
 
 const content = { title: 'Sale' };
@@ -105,8 +105,8 @@ describe('retention', () => {
   it('a token whose delivery is removed is unknown', async () => {
     const t = await setUp();
     const id = await send(t);
-    const [row] = await t.sql<{ batchId: Uuid; deviceId: Uuid }[]>`SELECT batch_id, device_id FROM deliveries`;
-    const token = receiptTokensOf(t.receiptKey, decodeId('msg', id) ?? '', row?.batchId ?? '')(row?.deviceId ?? '');
+    const [row] = await t.sql<{ deviceId: Uuid }[]>`SELECT device_id FROM deliveries`;
+    const token = await receiptTokenOf(t, id, encodeId('dev', row?.deviceId ?? ''));
     const receipt = () => t.request('POST', '/v1/receipts', { body: { token, event: 'displayed' } });
     expect((await receipt()).body).toEqual({ recorded: true });
     later(t, 98);

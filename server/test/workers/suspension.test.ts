@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { updateAppSuspension } from '../../src/apps/queries.ts';
 import { statusNumber } from '../../src/delivery/delivery.ts';
-import { receiptTokensOf } from '../../src/delivery/receipt-token.ts';
 import { cancelSuspended } from '../../src/messages/cancel-message.ts';
-import { decodeId } from '../../src/platform/ids.ts';
+import { decodeId, encodeId } from '../../src/platform/ids.ts';
 import { whenDone } from '../database.ts';
 import { accept, type Script } from '../push-service.ts';
+import { receiptTokenOf } from '../receipt-tokens.ts';
 import { type Bundle, setup, type TestApp } from '../setup.ts';
 
 const content = { title: 'Sale', url: 'https://shop.example/sale' };
@@ -201,11 +201,8 @@ describe('while an app is suspended', () => {
     const { t, send } = await setUp();
     const message = await send(60);
     await t.service.startWorkers().idle();
-    const [delivery] = await t.sql<
-      { batchId: string; deviceId: string }[]
-    >`SELECT batch_id, device_id FROM deliveries LIMIT 1`;
-    const id = decodeId('msg', message) ?? '';
-    const token = receiptTokensOf(t.receiptKey, id, delivery?.batchId ?? '')(delivery?.deviceId ?? '');
+    const [delivery] = await t.sql<{ deviceId: string }[]>`SELECT device_id FROM deliveries LIMIT 1`;
+    const token = await receiptTokenOf(t, message, encodeId('dev', delivery?.deviceId ?? ''));
     await suspend(t);
     forgetKeys(t);
     for (const answer of [

@@ -5,8 +5,9 @@ import { createSeal } from '../../src/platform/seal.ts';
 import { clearOrphanedOutboxes, dropHeldTooLong } from '../../src/webhooks/clear-outbox.ts';
 import { disableWebhook, enableWebhook, removeWebhook } from '../../src/webhooks/manage-webhooks.ts';
 import { createTestDatabase } from '../database.ts';
+import { receiptTokenOf } from '../receipt-tokens.ts';
 import type { Bundle, TestApp } from '../setup.ts';
-import { openShop, receiptToken, type Shop, setupWebhooks } from './webhook-shop.ts';
+import { openShop, type Shop, setupWebhooks } from './webhook-shop.ts';
 
 const database = await createTestDatabase();
 const { sql } = database;
@@ -55,7 +56,7 @@ async function tellSome(app: TestApp): Promise<void> {
   shop.receiver.answer = (_request, response) => response.writeHead(++requests % 10 === 0 ? 500 : 200).end();
   const message = await shop.send(40);
   const { body } = await shop.server.get(`/v1/messages/${message}/deliveries`);
-  const token = await receiptToken(t, message, body.data[0].device_id);
+  const token = await receiptTokenOf(t, message, body.data[0].device_id);
   await t.request('POST', '/v1/receipts', { body: { token, event: 'clicked' } });
   await shop.receiver.count(41);
   await t.workers.idle();

@@ -10,8 +10,9 @@ import { createSeal } from '../../src/platform/seal.ts';
 import { disableWebhook, enableWebhook, removeWebhook } from '../../src/webhooks/manage-webhooks.ts';
 import type { EventKind } from '../../src/webhooks/webhook.ts';
 import { programArguments } from '../cli/run-carillon.ts';
+import { receiptTokenOf } from '../receipt-tokens.ts';
 import type { Received } from '../webhook-receiver.ts';
-import { openShop, receiptToken, type Shop, setupWebhooks } from './webhook-shop.ts';
+import { openShop, type Shop, setupWebhooks } from './webhook-shop.ts';
 
 const run = promisify(execFile);
 const t = await setupWebhooks();
@@ -55,11 +56,11 @@ describe('R-26 a replay', () => {
       metadata: { campaign: 'a' },
     });
     await t.request('POST', '/v1/receipts', {
-      body: { token: await receiptToken(t, body.id, fine), event: 'clicked' },
+      body: { token: await receiptTokenOf(t, body.id, fine), event: 'clicked' },
     });
     const literal = await shop.send(1);
     const device = (await shop.server.get(`/v1/messages/${literal}/deliveries`)).body.data[0].device_id;
-    const token = await receiptToken(t, literal, device);
+    const token = await receiptTokenOf(t, literal, device);
     await t.request('POST', '/v1/receipts', { body: { token, event: 'clicked' } });
     await shop.receiver.count(5);
     await t.workers.idle();
@@ -132,7 +133,7 @@ describe('R-26 a replay', () => {
     await t.workers.idle();
     t.clock.advance(20 * 86_400_000);
     const before = t.clock.date();
-    const token = await receiptToken(t, message, device);
+    const token = await receiptTokenOf(t, message, device);
     await t.request('POST', '/v1/receipts', { body: { token, event: 'clicked' } });
     await shop.receiver.count(1);
     expect(await replay(shop, { from: before, to: new Date(before.getTime() + 60_000) })).toBe(1);

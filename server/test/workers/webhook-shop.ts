@@ -1,7 +1,6 @@
 // An app with a webhook and a receiver behind it, on a running service.
-import { receiptTokensOf } from '../../src/delivery/receipt-token.ts';
 import { parseOutboundExceptions } from '../../src/platform/address-guard.ts';
-import { decodeId, type Uuid } from '../../src/platform/ids.ts';
+import type { Uuid } from '../../src/platform/ids.ts';
 import { createSeal } from '../../src/platform/seal.ts';
 import { createWebhook } from '../../src/webhooks/manage-webhooks.ts';
 import { findWebhook, type StoredWebhook } from '../../src/webhooks/queries.ts';
@@ -53,11 +52,4 @@ export async function openShop(t: Bundle, events: readonly string[] = [], app?: 
       return (await t.sql`SELECT count(*) AS count FROM webhook_events WHERE webhook_id = ${made.id}`)[0]?.['count'];
     },
   };
-}
-
-/** What a push carried: the token travels inside it, and the instance's key is what mints it. */
-export async function receiptToken(t: Bundle, messageId: string, deviceId: string): Promise<string> {
-  const message = decodeId('msg', messageId) ?? '';
-  const [batch] = await t.sql<{ id: string }[]>`SELECT id FROM batches WHERE message_id = ${message}`;
-  return receiptTokensOf(t.receiptKey, message, batch?.id ?? '')(decodeId('dev', deviceId) ?? '');
 }

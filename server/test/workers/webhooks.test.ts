@@ -1,8 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { receiptTokensOf } from '../../src/delivery/receipt-token.ts';
 import { parseOutboundExceptions } from '../../src/platform/address-guard.ts';
 import { transaction } from '../../src/platform/db.ts';
-import { decodeId } from '../../src/platform/ids.ts';
 import { createSeal } from '../../src/platform/seal.ts';
 import {
   createWebhook,
@@ -15,6 +13,7 @@ import {
   testWebhook,
 } from '../../src/webhooks/manage-webhooks.ts';
 import { findWebhook, listAttempts, listWebhooks, lockWebhook } from '../../src/webhooks/queries.ts';
+import { receiptTokenOf } from '../receipt-tokens.ts';
 import { type Client, setup, type TestApp } from '../setup.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../webhook-receiver.ts';
 
@@ -66,13 +65,6 @@ async function newShop(events: readonly string[] = []): Promise<Shop> {
       return (await server.post('/v1/messages', request)).body.id;
     },
   };
-}
-
-// The token travels inside the encrypted push; the instance's key is what mints it.
-async function tokenOf(messageId: string, deviceId: string): Promise<string> {
-  const message = decodeId('msg', messageId) ?? '';
-  const [batch] = await t.sql<{ id: string }[]>`SELECT id FROM batches WHERE message_id = ${message}`;
-  return receiptTokensOf(t.receiptKey, message, batch?.id ?? '')(decodeId('dev', deviceId) ?? '');
 }
 
 const outboxOf = async ({ id }: Shop): Promise<number> =>
@@ -158,7 +150,7 @@ describe('what a webhook is told', () => {
     await server.post('/v1/users', { external_id: 'u-7', device_id: device });
     const content = { title: 'Sale', url: 'https://shop.example/{{ external_id }}' };
     const { body } = await server.post('/v1/messages', { audience: { device_ids: [device] }, content });
-    const token = await tokenOf(body.id, device);
+    const token = await receiptTokenOf(t, body.id, device);
     for (let i = 0; i < 3; i++) await t.request('POST', '/v1/receipts', { body: { token, event: 'clicked' } });
     await receiver.count(2);
     await t.workers.idle();

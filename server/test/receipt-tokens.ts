@@ -1,0 +1,42 @@
+// Receipt tokens as tests get hold of them: a token travels inside the encrypted push, and the instance's key is what mints it.
+import { createHmac } from 'node:crypto';
+import { receiptTokensOf } from '../src/delivery/receipt-token.ts';
+import { decodeId, type Uuid, uuidToBytes } from '../src/platform/ids.ts';
+import type { Bundle } from './setup.ts';
+
+/** The token of the push of one message to one device, by their ids as callers have them. */
+export async function receiptTokenOf(
+  { sql, receiptKey }: Pick<Bundle, 'sql' | 'receiptKey'>,
+  messageId: string,
+  deviceId: string,
+): Promise<string> {
+  const device = decodeId('dev', deviceId) ?? '';
+  const [found] = await sql<{ id: Uuid; place: number }[]>`
+    SELECT id, array_position(device_ids, ${device}::uuid) - 1 AS place FROM batches
+    WHERE message_id = ${decodeId('msg', messageId) ?? ''} AND ${device}::uuid = ANY(device_ids)`;
+  if (!found) throw new Error(`${messageId} has no delivery to ${deviceId}`);
+  return receiptTokensOf(receiptKey, found.id)(found.place);
+}
+
+/** The token of the newest message's push to a device: for one whose answer is still out. */
+export async function newestReceiptTokenOf(
+  { sql, receiptKey }: Pick<Bundle, 'sql' | 'receiptKey'>,
+  deviceId: string,
+): Promise<string> {
+  const device = decodeId('dev', deviceId) ?? '';
+  const [found] = await sql<{ id: Uuid; place: number }[]>`
+    SELECT id, array_position(device_ids, ${device}::uuid) - 1 AS place FROM batches
+    WHERE ${device}::uuid = ANY(device_ids) ORDER BY id DESC LIMIT 1`;
+  if (!found) throw new Error(`no message has a delivery to ${deviceId}`);
+  return receiptTokensOf(receiptKey, found.id)(found.place);
+}
+
+/** A token of version 1, as releases before made it: written from the contract, by other means than the service's. */
+export function formerReceiptToken(
+  key: Buffer,
+  { messageId, deviceId, batchId }: { readonly messageId: Uuid; readonly deviceId: Uuid; readonly batchId: Uuid },
+): string {
+  const signed = Buffer.concat([Buffer.from([1]), ...[messageId, deviceId, batchId].map((id) => uuidToBytes(id))]);
+  const mac = createHmac('sha256', key).update('carillon-receipt').update(signed).digest().subarray(0, 16);
+  return Buffer.concat([signed, mac]).toString('base64url');
+}
