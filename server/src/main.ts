@@ -13,6 +13,7 @@ import { addKeyCommands } from './cli/key.ts';
 import { addMigrateCommand } from './cli/migrate.ts';
 import { addPauseCommands } from './cli/pause.ts';
 import { addPropertyCommands } from './cli/property.ts';
+import { addReceiptKeyCommands } from './cli/receipt-key.ts';
 import { addReportCommands } from './cli/reports.ts';
 import { addSandboxCommand } from './cli/sandbox.ts';
 import { addSealCommands } from './cli/seal.ts';
@@ -48,6 +49,7 @@ function buildProgram(): Command {
   addBackupCommands(program);
   addReportCommands(program);
   addSealCommands(program);
+  addReceiptKeyCommands(program);
   addAuditCommand(program);
   // A noun alone is half a command: say what it lacks instead of printing a page.
   for (const command of [program, ...program.commands]) {

@@ -19,6 +19,7 @@ import { createLeases } from './delivery/leases.ts';
 import type { MessageLedger } from './delivery/message-ledger.ts';
 import { createMessageWatches } from './delivery/message-watch.ts';
 import { batchesChannel } from './delivery/queries.ts';
+import { watchReceiptKeys } from './delivery/receipt-keys.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
 import { createVerdictBook } from './delivery/verdict-book.ts';
 import { createTrack } from './events/track-events.ts';
@@ -117,9 +118,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
 
   const metrics = createServiceMetrics(options.metrics?.name ?? 'api');
   const seal = createSeal(masterKeys.key, masterKeys.previous);
-  const instance = await loadInstance(sql, seal);
-  const [receiptKey] = instance.receiptKeys;
-  if (!receiptKey) throw new Error('the instance has no receipt key');
+  await loadInstance(sql, seal);
+  const receiptKeys = await watchReceiptKeys({ sql, clock, seal, log });
   const cursors = createCursors(cursorKeyOf(masterKeys.key));
   const plans = loadPlans(config.plansFile, [config.defaultPlan, ...(await listPlansInUse(sql))]);
   const timeZones = await loadTimeZones(sql);
@@ -165,7 +165,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     slots: createFairSlots(pushSlots),
     hasSpareTime: createSpareTime(),
     compiled: createCompiledMessages({ sql: sendSql, ledger }),
-    receiptKey,
+    receiptKeys,
     publicUrl: config.publicUrl,
     isPaused: pause.isPaused,
   };
@@ -234,7 +234,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     localInstants,
     endpointRules,
     ledger,
-    receiptKeys: instance.receiptKeys,
+    receiptKeys,
     trackEvents: createTrack({ sql, txSql, clock, waitMs: databases.waitMs }),
     retentionDays: config.retentionDays,
     fieldUses: createFieldUses({ sql: txSql, clock, log }),
@@ -313,6 +313,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       await run.verdicts.close();
       clearInterval(clockTimer);
       leases.stop();
+      receiptKeys.stop();
       pause.stop();
       await listener.stop();
       await Promise.all(Object.values(senders).map((sender) => sender.close()));

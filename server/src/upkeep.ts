@@ -3,6 +3,7 @@
 import { deleteOldCredentialMinutes, findLargestAttributionWindowHours, listApps } from './apps/queries.ts';
 import { deletePastPaces } from './delivery/pace-queries.ts';
 import { ensureDeliveryPartitions, listPartitions } from './delivery/partitions.ts';
+import { forgetReceiptKeys } from './delivery/receipt-keys.ts';
 import { dropOldDeliveries, keepDaysOf, type RetentionDeps } from './delivery/retention.ts';
 import { deleteFormerLinksBefore } from './devices/link-queries.ts';
 import { ensureEventPartitions } from './events/partitions.ts';
@@ -52,6 +53,7 @@ export function startUpkeep(deps: UpkeepDeps): Upkeep {
       await dropOldDeliveries(deps, keepDays);
     });
     const appIds = (await listApps(sql)).map(({ id }) => id);
+    await step('forget keys of receipts', () => forgetReceiptKeys(sql));
     await step('forget former links', () => forgetFormerLinks(deps, appIds));
     await step('remove messages', () => removeOldMessages(deps, appIds, keepDays));
     const { eventRetentionDays } = deps;

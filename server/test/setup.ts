@@ -219,7 +219,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     config,
     service,
     workers,
-    receiptKey: service.run.receiptKey,
+    receiptKey: service.run.receiptKeys.signing,
     masterKey,
     environment: { ...environment, DATABASE_URL: database.url, MASTER_KEY: masterKey.toString('base64') },
     app,

@@ -4,7 +4,7 @@ import { resealCredentials } from '../apps/credentials.ts';
 import { resealIdentifySecrets } from '../apps/identify-secrets.ts';
 import { recordAudit } from '../audit/record-audit.ts';
 import { loadConfig } from '../config.ts';
-import { resealReceiptKeys } from '../platform/instance.ts';
+import { resealReceiptKeys } from '../platform/receipt-keys.ts';
 import { resealWebhookSecrets } from '../webhooks/secrets.ts';
 import { type Answer, type AnswerOptions, answer, withJson } from './answer.ts';
 import { withDatabase } from './context.ts';

@@ -13,6 +13,7 @@ import type { OpenDeliveries } from './open-deliveries.ts';
 import { type BatchContext, planPush, routesOf, type Target } from './plan-push.ts';
 import { pushQueue, type Queue, type QueueDeps } from './push-queue.ts';
 import { markPushed } from './queries.ts';
+import type { ReceiptKeys } from './receipt-keys.ts';
 import { receiptTokensOf } from './receipt-token.ts';
 import type { Recorder } from './record-outcomes.ts';
 import { listTargets } from './targets.ts';
@@ -21,8 +22,8 @@ export interface PushAllDeps extends QueueDeps {
   readonly sql: Sql;
   readonly credentials: Credentials;
   readonly compiled: CompiledMessages;
-  /** The key that receipt tokens are signed with. */
-  readonly receiptKey: Buffer;
+  /** What receipt tokens are signed with. */
+  readonly receiptKeys: Pick<ReceiptKeys, 'signing'>;
   readonly publicUrl: string | null;
 }
 
@@ -52,7 +53,7 @@ export async function pushAll(deps: PushAllDeps, work: BatchWork, open: OpenDeli
     content,
     defaultUrl: message.defaultUrl,
     routes: routesOf(deps.senders, batch, content, await deps.credentials.open(batch.appId)),
-    tokenOf: tokensOfDevices(deps.receiptKey, batch),
+    tokenOf: tokensOfDevices(deps.receiptKeys.signing, batch),
     publicUrl: deps.publicUrl,
     isWanted: () => lease.mayPush() && !isStopping() && !watch.isCanceled(),
   };

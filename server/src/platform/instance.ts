@@ -1,20 +1,13 @@
 // The one row that all processes of a service share: the keys of receipt tokens, and whose database this is.
 import { hkdfSync, randomBytes } from 'node:crypto';
 import type { Sql } from './db.ts';
-import { type Resealed, resealed, resealRows } from './reseal.ts';
-import type { Seal, SealPlace } from './seal.ts';
+import { findStoredKeys, firstKeyPlace, openStoredKeys } from './receipt-keys.ts';
+import type { Seal } from './seal.ts';
 
 export interface Instance {
-  /** Newest first: the first signs, all verify. */
+  /** Newest first: all verify, and which one signs is a matter of time (`delivery/receipt-keys`). */
   readonly receiptKeys: readonly Buffer[];
 }
-
-const place = (index: number): SealPlace => ({
-  table: 'instance',
-  column: 'receipt_keys',
-  rowId: String(index),
-  appId: '',
-});
 
 /** Whether a service has run on this database: then its secrets are sealed with a master key that is out there. */
 export async function isInstanceMade(sql: Sql): Promise<boolean> {
@@ -23,35 +16,14 @@ export async function isInstanceMade(sql: Sql): Promise<boolean> {
 
 /** Reads the row, making it at the very first start. Throws when its keys cannot be opened with the master key at hand. */
 export async function loadInstance(sql: Sql, seal: Seal): Promise<Instance> {
-  const first = seal.seal(randomBytes(32), place(0));
+  const first = seal.seal(randomBytes(32), firstKeyPlace);
   await sql`
     INSERT INTO instance (id, system_identifier, receipt_keys)
     SELECT 1, system_identifier::text, ${[first]}::text[] FROM pg_control_system()
     ON CONFLICT (id) DO NOTHING`;
-  const [row] = await sql<{ receiptKeys: string[] }[]>`SELECT receipt_keys FROM instance WHERE id = 1`;
-  if (!row) throw new Error('the instance row is missing');
-  // A key keeps the place it was sealed for: counted from the oldest, which stands last.
-  const { receiptKeys } = row;
-  return {
-    receiptKeys: receiptKeys.map((record, i) => seal.open(record, place(receiptKeys.length - 1 - i))),
-  };
-}
-
-/** Seals the keys of receipt tokens with the current master key. */
-export async function resealReceiptKeys({ sql, seal }: { sql: Sql; seal: Seal }): Promise<Resealed> {
-  return resealRows<{ receiptKeys: string[] }>({
-    async list(after) {
-      const rows = await sql<{ receiptKeys: string[] }[]>`SELECT receipt_keys FROM instance WHERE id = 1`;
-      return after ? [] : rows.filter((row) => row.receiptKeys.some((record) => !record.startsWith(seal.prefix)));
-    },
-    async replace({ receiptKeys }) {
-      const anew = receiptKeys.map((record, i) => resealed(seal, record, place(receiptKeys.length - 1 - i)));
-      const result = await sql`
-        UPDATE instance SET receipt_keys = ${anew}::text[] WHERE id = 1 AND receipt_keys = ${receiptKeys}::text[]`;
-      return result.count === 1;
-    },
-    nameOf: () => 'the keys of receipt tokens',
-  });
+  const stored = await findStoredKeys(sql);
+  if (!stored) throw new Error('the instance row is missing');
+  return { receiptKeys: openStoredKeys(seal, stored).map(({ bytes }) => bytes) };
 }
 
 /** The key of list cursors: derived, so that every process has it and nothing is stored. */

@@ -2,6 +2,7 @@
 // marks on one delivery and nothing else.
 import { z } from 'zod';
 import type { MessageLedger } from '../delivery/message-ledger.ts';
+import type { ReceiptKeys } from '../delivery/receipt-keys.ts';
 import { openReceiptToken, type ReceiptSubject } from '../delivery/receipt-token.ts';
 import { notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -17,7 +18,7 @@ export interface ReceiptRouteDeps {
   readonly clock: Clock;
   readonly ledger: MessageLedger;
   /** Every key that tokens may be signed with, newest first. */
-  readonly receiptKeys: readonly Buffer[];
+  readonly receiptKeys: Pick<ReceiptKeys, 'verifying'>;
   readonly addressLimits: AddressLimits;
 }
 
@@ -75,7 +76,7 @@ export function receiptRoutes<Caller>(deps: ReceiptRouteDeps): Route<Caller>[] {
 // A token that does not verify counts against its sender's address, one that does against itself: whoever sends it, the
 // database sees so many requests of it and no more.
 function readToken({ receiptKeys, addressLimits }: ReceiptRouteDeps, token: string, address: string): ReceiptSubject {
-  const subject = openReceiptToken(receiptKeys, token);
+  const subject = openReceiptToken(receiptKeys.verifying, token);
   if (!subject) {
     addressLimits.admitAnonymous(address);
     throw notFound();

@@ -127,6 +127,7 @@ describe('every change by the command line', () => {
     await cli.json('pause');
     await cli.json('resume');
     await cli.json('seal', 'rotate');
+    await cli.json('receipt-key', 'rotate');
   };
 
   beforeAll(async () => {
@@ -160,7 +161,12 @@ describe('every change by the command line', () => {
     ]);
     expect(actionsOf('property')).toEqual(['property.declare', 'property.change', 'property.delete']);
     const ofService = (await entriesOf()).filter((each) => each.app_id === null);
-    expect(ofService.map(({ action }) => action)).toEqual(['service.pause', 'service.resume', 'seal.rotate']);
+    expect(ofService.map(({ action }) => action)).toEqual([
+      'service.pause',
+      'service.resume',
+      'seal.rotate',
+      'receipt_key.rotate',
+    ]);
     for (const entry of [...entries, ...ofService]) expect(entry).toMatchObject({ actor: me, address: null });
   });
 
@@ -186,7 +192,6 @@ describe('every change by the command line', () => {
       ...['user.erase', 'segment.create', 'segment.replace', 'segment.delete'],
       // test/backup.test.ts
       'service.restore',
-      'receipt_key.rotate',
       // Tests of their commands.
       ...['app.events', 'event.delete', 'device.purge'],
     ];
