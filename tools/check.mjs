@@ -1,4 +1,5 @@
-// What every change must pass before it lands: types, format and lint, dead code, and engines that Node 20 satisfies.
+// What every change must pass before it lands: types, format and lint, regular expressions, dead code, and engines that Node 20
+// satisfies.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -12,6 +13,7 @@ check('types of the tests', ['node_modules/typescript/bin/tsc', '--noEmit', '-p'
 check('format and lint', ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.']);
 check('openapi.json is up to date', ['node_modules/tsx/dist/cli.mjs', 'tools/openapi.ts']);
 check('types of the API are up to date', ['node_modules/tsx/dist/cli.mjs', 'tools/api-types.ts']);
+check('regular expressions are linear', ['node_modules/tsx/dist/cli.mjs', 'tools/regexes.ts']);
 check('dead code', ['node_modules/knip/bin/knip.js']);
 checkEngines();
 checkLock();

@@ -209,7 +209,7 @@ export class Autopush {
     this.#subscriptions.set(token, {
       uaid,
       channelId,
-      applicationServerKey: typeof key === 'string' ? key.replace(/=+$/, '') : null,
+      applicationServerKey: typeof key === 'string' ? key.replace(/(?<!=)=+$/, '') : null,
       isGone: false,
     });
     const endpoint = `${this.origin}${ENDPOINT_PATH}${token}`;

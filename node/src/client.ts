@@ -118,7 +118,7 @@ function readBaseUrl(text: unknown): string {
   const url = typeof text === 'string' && URL.canParse(text) ? new URL(text) : undefined;
   const isPlain =
     url && /^https?:$/.test(url.protocol) && `${url.username}${url.password}${url.search}${url.hash}` === '';
-  if (isPlain) return url.href.replace(/\/+$/, '');
+  if (isPlain) return url.href.replace(/(?<!\/)\/+$/, '');
   throw new TypeError('baseUrl is the address of the service, such as https://push.shop.example: is its variable set?');
 }
 

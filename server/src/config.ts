@@ -208,7 +208,7 @@ function publicUrl(text: string, host: string, port: number): string | null {
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
     throw new ConfigError(`PUBLIC_URL must be an http or https address without query, not '${text}'.`);
   }
-  return url.href.replace(/\/+$/, '');
+  return url.href.replace(/(?<!\/)\/+$/, '');
 }
 
 // Empty means the real one: a variable that is set to nothing must not leave phones without a provider.

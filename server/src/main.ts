@@ -75,7 +75,7 @@ async function main(argv: readonly string[]): Promise<number> {
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
     // The signal ends the process itself, when all is in order.
     if (isBeingStopped()) return new Promise(() => undefined);
-    process.stderr.write(`carillon: ${explain(error).replaceAll(/\s*\n\s*/g, ' ')}\n`);
+    process.stderr.write(`carillon: ${inOneLine(explain(error))}\n`);
     return 1;
   }
 }
@@ -85,6 +85,10 @@ function explain(error: unknown): string {
   if (error instanceof ApiError) return (error.details.issues ?? [error]).map((each) => each.message).join(' ');
   if (isDatabaseDown(error)) return `The database cannot be reached (${(error as { code: string }).code})`;
   return error instanceof Error ? error.message : String(error);
+}
+
+function inOneLine(text: string): string {
+  return text.replaceAll(/\s+/g, (blanks) => (blanks.includes('\n') ? ' ' : blanks));
 }
 
 // A reader that has seen enough, such as `head`, is no error.

@@ -207,7 +207,7 @@ function siteOf(options: CarillonOptions, onError: (error: unknown) => void): Si
   const serviceWorkerUrl = new URL(options.serviceWorkerUrl ?? '/carillon-sw.js', page).href;
   const scope = new URL(options.scope ?? new URL('./', serviceWorkerUrl), page).href;
   return {
-    service: { baseUrl: new URL(options.baseUrl, page).href.replace(/\/+$/, ''), clientKey: options.clientKey },
+    service: { baseUrl: withoutLastSlashes(new URL(options.baseUrl, page).href), clientKey: options.clientKey },
     serviceWorkerUrl,
     scope,
     defaults: options.notificationDefaults ?? {},
@@ -220,6 +220,12 @@ function siteOf(options: CarillonOptions, onError: (error: unknown) => void): Si
         onError(error);
       }),
   };
+}
+
+function withoutLastSlashes(address: string): string {
+  let end = address.length;
+  while (address[end - 1] === '/') end--;
+  return address.slice(0, end);
 }
 
 /** 128 random bits. `crypto.randomUUID` is missing where a page came over plain http. */

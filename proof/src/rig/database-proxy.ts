@@ -68,7 +68,7 @@ function watchCommits(orders: Set<Order>): Watch {
       if (/^\s*commit\s*$/i.test(second)) commits.add(first);
       else commits.delete(first);
     }
-    return (type === 'Q' && /^\s*commit\s*;?\s*$/i.test(first)) || (type === 'B' && commits.has(second));
+    return (type === 'Q' && /^\s*commit\s*(?:;\s*)?$/i.test(first)) || (type === 'B' && commits.has(second));
   };
 
   return {

@@ -96,7 +96,7 @@ export function decimal(value: number): string {
   if (!Number.isFinite(value)) return '';
   const [mantissa = '', power] = String(value).split('e');
   if (power === undefined) return mantissa;
-  const [, sign = '', whole = '', fraction = ''] = /^(-?)(\d+)\.?(\d*)$/.exec(mantissa) ?? [];
+  const [, sign = '', whole = '', fraction = ''] = /^(-?)(\d+)(?:\.(\d*))?$/.exec(mantissa) ?? [];
   const digits = whole + fraction;
   const point = whole.length + Number(power);
   if (point <= 0) return `${sign}0.${'0'.repeat(-point)}${digits}`;

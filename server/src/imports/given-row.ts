@@ -71,7 +71,10 @@ export function cellsOf(value: unknown): Cell[] {
 
 /** Base64 as some write it, as browsers do. */
 export function toBase64Url(text: string | undefined): string | undefined {
-  return text?.replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
+  return text
+    ?.replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replace(/(?<!=)=+$/, '');
 }
 
 /**

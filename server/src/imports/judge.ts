@@ -115,7 +115,7 @@ function readSubscription(token: unknown): unknown {
 
 function credentialFor(credentials: CredentialsToBind, platform: Platform, vapidKey: string | null): number | null {
   if (platform !== 'web') return credentials[platform];
-  const id = vapidKey === null ? credentials.webOtherwise : credentials.web.get(vapidKey.replace(/=+$/, ''));
+  const id = vapidKey === null ? credentials.webOtherwise : credentials.web.get(vapidKey.replace(/(?<!=)=+$/, ''));
   if (id === undefined || id === null) throw new Refused(webSentence);
   return id;
 }

@@ -39,7 +39,7 @@ export function writePlaces({ units, scale }: Decimal): string {
 /** Without trailing zeros: `105`, `9.99`, `0`. */
 export function writeDecimal(decimal: Decimal): string {
   const text = writePlaces(decimal);
-  return decimal.scale === 0 ? text : text.replace(/\.?0+$/, '');
+  return decimal.scale === 0 ? text : text.replace(/(?:\.|(?<=[1-9]))0+$/, '');
 }
 
 function unitsAt({ units, scale }: Decimal, wanted: number): bigint {

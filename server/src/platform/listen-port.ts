@@ -92,7 +92,7 @@ async function hasSocket(pid: string, inodes: ReadonlySet<string>): Promise<bool
 async function describeProcess(pid: string): Promise<string> {
   const command = await readFile(`/proc/${pid}/cmdline`, 'utf8');
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  const named = (field: string): string => new RegExp(`^${field}:\\s*(.*)$`, 'm').exec(status)?.[1] ?? '';
+  const named = (field: string): string => new RegExp(`^${field}:[ \\t]*(\\S.*)?$`, 'm').exec(status)?.[1] ?? '';
   // A service listens in a child of the process that an operator started and would stop.
   if (/\/server\/(?:dist|src)\/process\.[jt]s/.test(command)) return `another Carillon (process ${named('PPid')})`;
   return `${named('Name').replaceAll(/\P{ASCII}|[^ -~]/gu, '?')} (process ${pid})`;

@@ -53,7 +53,7 @@ export function parseVapidKeys(
   if (publicKey && scalar && !privateKey) issues.push(keyIssue('privateKey', 'It does not belong to the public key.'));
   if (privateKey === undefined || issues.length > 0) return { issues };
   const { id, subject } = given;
-  return { credential: { id, publicKey: given.publicKey.replace(/=+$/, ''), privateKey, subject } };
+  return { credential: { id, publicKey: given.publicKey.replace(/(?<!=)=+$/, ''), privateKey, subject } };
 }
 
 function keyIssue(field: keyof VapidKeys, message: string): Issue {
@@ -74,7 +74,7 @@ function privateKeyOf(publicKey: Buffer, scalar: Buffer): KeyObject | undefined 
 }
 
 export function isVapidSubject(subject: string): boolean {
-  if (subject.startsWith('mailto:')) return /^mailto:[^\s<>@]+@[^\s<>@]+\.[^\s<>@]+$/.test(subject);
+  if (subject.startsWith('mailto:')) return /^mailto:[^\s<>@]+@[^\s<>@][^\s<>@.]*\.[^\s<>@]+$/.test(subject);
   return 'url' in judgeUrl(subject, { ports: [443], exceptions: noExceptions, ownHosts: [] });
 }
 
