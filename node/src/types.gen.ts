@@ -222,7 +222,7 @@ export type DeliveryPage = {
   readonly report: Report;
   readonly data: readonly Delivery[];
   readonly has_more: boolean;
-  /** Null exactly when there is no more. */
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
   readonly next_cursor: string | null;
 };
 
@@ -259,7 +259,7 @@ export type DeviceId = string;
 export type DevicePage = {
   readonly data: readonly Device[];
   readonly has_more: boolean;
-  /** Null exactly when there is no more. */
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
   readonly next_cursor: string | null;
 };
 
@@ -361,7 +361,7 @@ export type EngagementReport = {
   /** Those that began in the range, newest first. */
   readonly messages: readonly MessageEngagement[];
   readonly has_more: boolean;
-  /** Null exactly when there is no more. */
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
   readonly next_cursor: string | null;
 };
 
@@ -568,7 +568,7 @@ export type MessageId = string;
 export type MessagePage = {
   readonly data: readonly ListedMessage[];
   readonly has_more: boolean;
-  /** Null exactly when there is no more. */
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
   readonly next_cursor: string | null;
 };
 
@@ -661,7 +661,7 @@ export type PropertyPage = {
   readonly data: readonly Property[];
   readonly builtins: readonly BuiltinField[];
   readonly has_more: boolean;
-  /** Null exactly when there is no more. */
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
   readonly next_cursor: string | null;
 };
 
@@ -780,7 +780,7 @@ export type RevenueReport = {
   /** Of the whole range, highest direct amount first. */
   readonly messages: readonly MessageRevenue[];
   readonly has_more: boolean;
-  /** Null exactly when there is no more. */
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
   readonly next_cursor: string | null;
 };
 
@@ -821,7 +821,7 @@ export type SegmentId = string;
 export type SegmentPage = {
   readonly data: readonly Segment[];
   readonly has_more: boolean;
-  /** Null exactly when there is no more. */
+  /** Null exactly when there is no more. A page may be empty and still have a next one. */
   readonly next_cursor: string | null;
 };
 

@@ -204,6 +204,8 @@ CREATE TABLE batches (
   pushed boolean NOT NULL DEFAULT false,
   per_second integer,
   skip_reason text COLLATE "C",
+  kinds bigint NOT NULL DEFAULT 0,
+  kinds_noted integer NOT NULL DEFAULT 0,
   CONSTRAINT batches_pkey PRIMARY KEY (id),
   CONSTRAINT batches_check CHECK (((state = 'claimed'::text) = (claim_id IS NOT NULL))),
   CONSTRAINT batches_check1 CHECK (((state = 'done'::text) = (finished_at IS NOT NULL))),

@@ -28,6 +28,14 @@ const upkeepConnections = 6;
 /** For counts that somebody only asks for. */
 export const countConnections = 3;
 
+const readConnections = 4;
+
+/**
+ * Requests that read pages, in each process. A read holds one connection at a time, so one connection is always left for
+ * what every request asks, and no app ever has more than half of the turns and one.
+ */
+export const readTurnsMax = readConnections - 1;
+
 /** A bucket's row is locked for well under a millisecond: who waits for a second waits for a database that is not well. */
 const limiterPool = {
   connectionsMax: 2,
@@ -37,7 +45,7 @@ const limiterPool = {
 };
 
 export interface Databases {
-  /** Pipelined reads. */
+  /** Reads, of which a long one keeps no other waiting while a connection is free. */
   readonly sql: Sql;
   /** Short transactions. */
   readonly txSql: Sql;
@@ -69,16 +77,20 @@ export function openDatabases(url: string, limits?: Partial<DatabaseLimits>): Da
   const { waitMs, shortMs, silenceMs, answers } = { ...usualLimits, ...limits };
   const pool = { url, silenceMsMax: silenceMs, ...(answers && { answers }) };
   // What a caller waits for is refused when it finds no connection within a second (R-85); what is sent waits.
-  const open = (name: string, connectionsMax: number, statementTimeoutMs: number, isOverAudience = false): Sql =>
-    openPool({ ...pool, connectionsMax, name: `carillon ${name}`, statementTimeoutMs, waitMs, isOverAudience });
+  const open = (
+    name: string,
+    connectionsMax: number,
+    statementTimeoutMs: number,
+    kind?: Pick<PoolOptions, 'isOverAudience' | 'isInTurn'>,
+  ): Sql => openPool({ ...pool, connectionsMax, name: `carillon ${name}`, statementTimeoutMs, waitMs, ...kind });
   const openPatient = (name: string, connectionsMax: number, hasSteadyPlans = false): Sql =>
     openPool({ ...pool, connectionsMax, name: `carillon ${name}`, statementTimeoutMs: shortMs, hasSteadyPlans });
   const pools = {
-    sql: open('reads', 4, shortMs),
+    sql: open('reads', readConnections, shortMs, { isInTurn: true }),
     txSql: open('transactions', 6, shortMs),
-    workSql: open('audience', audienceConnections + upkeepConnections, 60_000, true),
+    workSql: open('audience', audienceConnections + upkeepConnections, 60_000, { isOverAudience: true }),
     indexSql: openPool({ ...pool, connectionsMax: 1, name: 'carillon indexes', statementTimeoutMs: 0 }),
-    countSql: open('counts', countConnections, 60_000, true),
+    countSql: open('counts', countConnections, 60_000, { isOverAudience: true }),
     sendSql: openPatient('send', 5, true),
     leaseSql: openPatient('leases', 1, true),
     verdictSql: openPatient('verdicts', 2, true),

@@ -9,7 +9,7 @@ import { type HealthDeps, healthRoutes } from './health-routes.ts';
 import { createAcceptMessage } from './messages/accept-message.ts';
 import type { AwaitDeps } from './messages/await-outcomes.ts';
 import { reportOf } from './messages/message.ts';
-import { findMessageCounts } from './messages/queries.ts';
+import { findMessageOutcomes } from './messages/queries.ts';
 import { type MessageRouteDeps, messageRoutes } from './messages/routes.ts';
 import { type MetricsRouteDeps, metricsRoutes } from './metrics-routes.ts';
 import { openapiRoutes } from './openapi/routes.ts';
@@ -17,6 +17,7 @@ import { pageRoutes } from './page-routes.ts';
 import type { Sql } from './platform/db.ts';
 import type { FairSlots } from './platform/fair-slots.ts';
 import type { Route } from './platform/http-server.ts';
+import type { Turns } from './platform/turns.ts';
 import { propertyRoutes } from './properties/routes.ts';
 import { type ReceiptRouteDeps, receiptRoutes } from './receipts/routes.ts';
 import { type ReportRouteDeps, reportRoutes } from './reports/routes.ts';
@@ -42,8 +43,21 @@ export interface HttpDeps
   readonly workSql: Sql;
   /** Turns at the pool for long statements, shared fairly between apps. */
   readonly audienceSlots: FairSlots;
+  /** Turns at the pool for reads, shared fairly between apps. */
+  readonly readTurns: Turns;
   /** Nothing is sent for the moment (R-92). */
   readonly isPaused: () => boolean;
+}
+
+/**
+ * One app's reads keep no other app's waiting, however long they take (R-62). `GET /v1/config` has no turn, since every page of a
+ * shop asks for it and it is one look-up; reports have turns of their own.
+ */
+function inTurns(readTurns: Turns, routes: readonly Route<Caller>[]): Route<Caller>[] {
+  return routes.map((route) => {
+    if (route.method !== 'GET' || route.access === 'public') return route;
+    return { ...route, handle: (request) => readTurns.run(request.caller.appId, () => route.handle(request)) };
+  });
 }
 
 export function routesOf(deps: HttpDeps): Route<Caller>[] {
@@ -53,20 +67,23 @@ export function routesOf(deps: HttpDeps): Route<Caller>[] {
     accept: deps.metrics.countAccepted(createAcceptMessage(deps)),
     wait: deps,
   };
-  return [
+  const inTurn = [
     ...messageRoutes(messages),
     ...deliveryRoutes({
       ...deps,
       forms: deps.run.forms,
       async findMessageState(appId, messageId) {
-        const counts = await findMessageCounts(deps.sql, appId, messageId);
-        return counts && { status: counts.status, report: reportOf(counts) };
+        const found = await findMessageOutcomes(deps.sql, appId, messageId);
+        return found && { status: found.status, report: reportOf(found), outcomes: found };
       },
     }),
     ...userRoutes(writes),
     ...propertyRoutes(deps),
     ...segmentRoutes(deps),
     ...deviceRoutes(writes),
+  ];
+  return [
+    ...inTurns(deps.readTurns, inTurn),
     ...eventRoutes(deps),
     ...channelRoutes<Caller>(deps.addressLimits),
     ...configRoutes(deps),

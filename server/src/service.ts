@@ -6,10 +6,15 @@ import { type Caller, nobody } from './apps/caller.ts';
 import { createCredentials } from './apps/credentials.ts';
 import { createKeyLookups } from './apps/key-lookups.ts';
 import { listPlansInUse } from './apps/queries.ts';
-import { createCountTurns } from './audience/count-turns.ts';
 import { createFieldUses } from './audience/follow-use.ts';
 import type { Config } from './config.ts';
-import { audienceConnections, countConnections, type DatabaseLimits, openDatabases } from './databases.ts';
+import {
+  audienceConnections,
+  countConnections,
+  type DatabaseLimits,
+  openDatabases,
+  readTurnsMax,
+} from './databases.ts';
 import { createAnswerForms } from './delivery/answer-forms.ts';
 import { createCompiledMessages } from './delivery/compiled-messages.ts';
 import { channelOfNumber } from './delivery/delivery.ts';
@@ -44,6 +49,7 @@ import { type PauseWatch, pauseChannel, pauseWhereMoved, watchPause } from './pl
 import { createSeal } from './platform/seal.ts';
 import { createSpareTime } from './platform/spare-time.ts';
 import { loadTimeZones } from './platform/time-zones.ts';
+import { createTurns } from './platform/turns.ts';
 import { createAddressLimits } from './quotas/address-limit.ts';
 import { loadPlans } from './quotas/plan.ts';
 import { createRateLimit } from './quotas/rate-limit.ts';
@@ -224,7 +230,18 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     txSql,
     workSql,
     countSql,
-    countTurns: createCountTurns({ turnsMax: countConnections, waitMsMax: countWaitMsMax }),
+    countTurns: createTurns({
+      turnsMax: countConnections,
+      waitMsMax: countWaitMsMax,
+      refusal: 'Too many audiences are being counted at the moment. Try again.',
+      retryAfterMs: 2_000,
+    }),
+    readTurns: createTurns({
+      turnsMax: readTurnsMax,
+      waitMsMax: databases.waitMs,
+      refusal: 'Too much is being read for this app at the moment. Try again.',
+      retryAfterMs: 1_000,
+    }),
     audienceSlots: createFairSlots({ slotsMax: audienceConnections, perFree: 1 }),
     clock,
     cursors,

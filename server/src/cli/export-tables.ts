@@ -2,7 +2,7 @@
 // names are those that `import` reads.
 import { listCredentials } from '../apps/queries.ts';
 import { createAnswerForms } from '../delivery/answer-forms.ts';
-import { listMessageDeliveries, presentDeliveries } from '../delivery/list-timeline.ts';
+import { allDeliveries, listMessageDeliveries, presentDeliveries } from '../delivery/list-timeline.ts';
 import { findBatchOfDevice } from '../delivery/timeline-queries.ts';
 import { presentFacts } from '../devices/list-devices.ts';
 import { listWholeDevices } from '../devices/listed-queries.ts';
@@ -125,8 +125,6 @@ function usersTable({ sql, appId }: TableDeps, catalog: readonly Property[]): Ta
   };
 }
 
-const allDeliveries = { status: null, channel: null, deviceId: null, errorNumbers: null };
-
 function deliveriesTable({ sql, clock, appId, messageId: onlyId }: TableDeps): Table {
   const deps = { sql, clock, forms: createAnswerForms({ sql }) };
   async function* ofMessage(messageId: Uuid, afterDevice: Uuid | null): AsyncGenerator<Row[]> {
@@ -134,7 +132,7 @@ function deliveriesTable({ sql, clock, appId, messageId: onlyId }: TableDeps): T
     if (afterDevice !== null && !batchId) throw new CommandError('The row to go on behind is not there any more.');
     let after = afterDevice && batchId ? { batchId, deviceId: afterDevice } : null;
     for (;;) {
-      const placed = await listMessageDeliveries(deps, messageId, allDeliveries, after, rowsAtOnce);
+      const { placed } = await listMessageDeliveries(deps, messageId, allDeliveries, after, rowsAtOnce);
       const shown = await presentDeliveries(deps, appId, placed);
       yield shown.map((delivery) => ({ message_id: encodeId('msg', messageId), ...delivery }));
       const last = placed.at(-1)?.row;

@@ -6,7 +6,7 @@ import { describeActor } from '../audit/actor.ts';
 import { type ChannelId, channelOfPlatform } from '../channels/channel.ts';
 import { loadConfig } from '../config.ts';
 import type { Attempt } from '../delivery/delivery.ts';
-import { listMessageDeliveries, presentDeliveries } from '../delivery/list-timeline.ts';
+import { allDeliveries, listMessageDeliveries, presentDeliveries } from '../delivery/list-timeline.ts';
 import { listTargets } from '../delivery/targets.ts';
 import { parseToken } from '../devices/token.ts';
 import { createAcceptMessage } from '../messages/accept-message.ts';
@@ -93,7 +93,7 @@ async function send(
       isStopping: () => false,
     };
     await awaitOutcomes(wait, app.id, accepted.id, accepted.claim);
-    const placed = await listMessageDeliveries(run, accepted.id, everyDelivery, null, 1);
+    const { placed } = await listMessageDeliveries(run, accepted.id, allDeliveries, null, 1);
     const [delivery] = await presentDeliveries(run, app.id, placed);
     return { messageId: accepted.id, delivery };
   } finally {
@@ -108,8 +108,6 @@ async function openService({ config, databaseUrl, sql, loadSeal }: CommandContex
   const masterKeys = await loadMasterKey(config);
   return createService({ config, databaseUrl, masterKeys, log: createLog(config.logLevel, 'command') });
 }
-
-const everyDelivery = { status: null, channel: null, deviceId: null, errorNumbers: null };
 
 function present(messageUuid: Uuid, delivery: Delivery | undefined): Answer {
   const messageId = encodeId('msg', messageUuid);

@@ -36,30 +36,52 @@ export interface PlacedDelivery {
   readonly batch: BatchOfMessage;
 }
 
-/** Batches looked at in one statement: a page of 500 rows needs one or two, a rare filter walks on. */
-const batchesAtOnce = 50;
+export interface TimelinePart {
+  readonly placed: readonly PlacedDelivery[];
+  /** Set where the budget ended the walk: everything before this batch was looked at, and the next walk begins with it. */
+  readonly stoppedBefore: Uuid | null;
+}
 
-/** Up to `limit` deliveries after a position, in the order batch, device. */
+/** Every delivery of a message, whatever became of it. */
+export const allDeliveries: DeliveryFilters = { kind: { status: null, channel: null, code: null }, deviceId: null };
+
+/** Batches of one statement: a page of 500 rows needs one or two. A device is one look-up in each. */
+const batchesAtOnce = 50;
+const batchesAtOnceOfDevice = 1_000;
+
+/**
+ * Up to `limit` deliveries after a position, in the order batch, device. `rowsMax` bounds about how many rows are read for them:
+ * a filter that hardly anything passes is then a walk in several parts, none of which keeps other readers waiting.
+ */
 export async function listMessageDeliveries(
-  { sql }: TimelineDeps,
+  { sql }: Pick<TimelineDeps, 'sql'>,
   messageId: Uuid,
   filters: DeliveryFilters,
   after: { batchId: Uuid; deviceId: Uuid } | null,
   limit: number,
-): Promise<PlacedDelivery[]> {
+  rowsMax = Number.POSITIVE_INFINITY,
+): Promise<TimelinePart> {
   const placed: PlacedDelivery[] = [];
+  const atOnce = filters.deviceId === null ? batchesAtOnce : batchesAtOnceOfDevice;
   let from = after?.batchId ?? null;
+  let rowsLeft = rowsMax;
   for (;;) {
-    const batches = await listBatches(sql, messageId, from, batchesAtOnce + 1);
-    const looked = batches.slice(0, batchesAtOnce);
-    const byId = new Map(looked.map((batch) => [batch.id, batch]));
+    const batches = await listBatches(sql, messageId, from, filters, atOnce + 1);
+    const byId = new Map<Uuid, BatchOfMessage>();
+    for (const batch of batches) {
+      if (byId.size === atOnce || rowsLeft <= 0) break;
+      byId.set(batch.id, batch);
+      rowsLeft -= batch.cost;
+    }
+    if (byId.size === 0) return { placed, stoppedBefore: null };
     const rows = await listDeliveries(sql, [...byId.keys()], after, filters, limit - placed.length);
     for (const row of rows) {
       const batch = byId.get(row.batchId);
       if (batch) placed.push({ row, batch });
     }
-    const next = batches[batchesAtOnce];
-    if (placed.length >= limit || !next) return placed;
+    const next = batches[byId.size];
+    if (placed.length >= limit || !next) return { placed, stoppedBefore: null };
+    if (rowsLeft <= 0) return { placed, stoppedBefore: next.id };
     from = next.id;
   }
 }

@@ -132,21 +132,24 @@ export interface BatchAdvance {
 
 /**
  * The fence and the progress of a flush, which renews the lease where that is due: whether the batch is done with it, and whether it is
- * renewed. Undefined when the claim was lost, and then nothing may be written.
+ * renewed. Undefined when the claim was lost, and then nothing may be written. `kinds`: those of the final deliveries (`kindsOf`).
  */
 export async function advanceBatch(
   tx: Tx,
   clock: Clock,
   batch: ClaimedBatch,
   counts: { sent: number; failed: number; skipped: number },
+  kinds: string,
 ): Promise<BatchAdvance | undefined> {
+  const finals = counts.sent + counts.failed + counts.skipped;
   // Done exactly when every delivery is final. A finished batch keeps its devices: receipt tokens name their places.
-  const isDone = tx`b.sent + b.failed + b.skipped + ${counts.sent + counts.failed + counts.skipped}::int = b.size`;
+  const isDone = tx`b.sent + b.failed + b.skipped + ${finals}::int = b.size`;
   const isAging = tx`b.available_at < ${leaseEnd(tx, clock, leaseMs - flushRenewsAfterMs)}`;
   const [row] = await tx<BatchAdvance[]>`
     UPDATE batches b SET
       available_at = CASE WHEN ${isAging} THEN ${leaseEnd(tx, clock)} ELSE b.available_at END,
       sent = b.sent + ${counts.sent}, failed = b.failed + ${counts.failed}, skipped = b.skipped + ${counts.skipped},
+      kinds = b.kinds | ${kinds}::bigint, kinds_noted = b.kinds_noted + ${finals},
       state = CASE WHEN ${isDone} THEN 'done' ELSE b.state END,
       claim_id = CASE WHEN ${isDone} THEN NULL ELSE b.claim_id END,
       finished_at = CASE WHEN ${isDone} THEN ${clock.now} END

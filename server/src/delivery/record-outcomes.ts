@@ -12,6 +12,7 @@ import type { AnswerForms } from './answer-forms.ts';
 import type { ClaimedBatch } from './batch.ts';
 import { emitClick } from './click-event.ts';
 import { type Attempt, type Mark, statusNumber } from './delivery.ts';
+import { kindsOf } from './delivery-kinds.ts';
 import type { DeliveryRow } from './delivery-row.ts';
 import type { FlushPace } from './flush-pace.ts';
 import type { Lease } from './leases.ts';
@@ -163,7 +164,7 @@ async function commit(
     const items = isRepeat ? await leaveOutCommitted(tx, batch, given) : given;
     const counts = { sent: 0, failed: 0, skipped: 0 };
     for (const item of items) if (item.final) counts[item.final]++;
-    const progress = await advanceBatch(tx, clock, batch, counts);
+    const progress = await advanceBatch(tx, clock, batch, counts, kindsOf(items));
     if (!progress) return rollback(false);
     isRenewed = progress.isRenewed;
     if (items.length === 0) return true;

@@ -2,7 +2,8 @@
 import type { TargetUrls } from '../content/compile-content.ts';
 import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
-import type { Attempt } from './delivery.ts';
+import { type Attempt, channelNumber, numbersOfCode, statusNumber } from './delivery.ts';
+import { type KindFilter, kindsWanted, wantsRetrying } from './delivery-kinds.ts';
 
 export interface BatchOfMessage {
   readonly id: Uuid;
@@ -13,16 +14,40 @@ export interface BatchOfMessage {
   readonly isDone: boolean;
 }
 
-/** The batches of a message in order, from a batch on: pages walk them. */
+export interface BatchToRead extends BatchOfMessage {
+  /** About how many rows a filtered look into it reads: a guess, for a budget. */
+  readonly cost: number;
+}
+
+/** An index look-up that finds no row costs about as much as so many rows of a walk. */
+const probeCost = 10;
+
+/**
+ * The batches of a message in order, from a batch on, that may hold what a filter lets through: pages walk them. Final deliveries
+ * of a kind are where the bits say so. Bits that speak for fewer deliveries than the batch has count as all of them: another
+ * version of the service wrote some. Deliveries that wait for a retry may be in any batch that is not done.
+ */
 export async function listBatches(
   tx: Tx,
   messageId: Uuid,
   fromId: Uuid | null,
+  { kind, deviceId }: DeliveryFilters,
   limit: number,
-): Promise<BatchOfMessage[]> {
-  return tx<BatchOfMessage[]>`
-    SELECT id, queued_at, sent, failed, skipped, state = 'done' AS is_done FROM batches
+): Promise<BatchToRead[]> {
+  const { status } = kind;
+  const counted = { sent: tx`sent`, failed: tx`failed`, skipped: tx`skipped` };
+  const holdsFinals =
+    status === 'retrying'
+      ? tx`false`
+      : tx`CASE WHEN kinds_noted = sent + failed + skipped THEN kinds & ${kindsWanted(kind)}::bigint <> 0
+          ELSE ${status === null ? tx`sent + failed + skipped` : counted[status]} > 0 END`;
+  const isUntouched = tx`state = 'waiting' AND sent + failed + skipped = 0 AND available_at <= due_at`;
+  return tx<BatchToRead[]>`
+    SELECT id, queued_at, sent, failed, skipped, state = 'done' AS is_done,
+      CASE WHEN ${deviceId !== null} OR (${isUntouched}) THEN ${probeCost}::int ELSE size END AS cost
+    FROM batches
     WHERE message_id = ${messageId} AND (${fromId}::uuid IS NULL OR id >= ${fromId}::uuid)
+      AND (${holdsFinals} ${wantsRetrying(kind) ? tx`OR state <> 'done'` : tx``})
     ORDER BY id LIMIT ${limit}`;
 }
 
@@ -52,10 +77,8 @@ const deliveryColumns = (tx: Tx): Fragment => tx`
   error_code, attempts, provider_status, form, provider_ref, action, timeline`;
 
 export interface DeliveryFilters {
-  readonly status: number | null;
-  readonly channel: number | null;
+  readonly kind: KindFilter;
   readonly deviceId: Uuid | null;
-  readonly errorNumbers: readonly number[] | null;
 }
 
 /** The deliveries of some batches after a position, in the order batch, device. */
@@ -63,18 +86,17 @@ export async function listDeliveries(
   tx: Tx,
   batchIds: readonly Uuid[],
   after: { batchId: Uuid; deviceId: Uuid } | null,
-  filters: DeliveryFilters,
+  { kind: { status, channel, code }, deviceId }: DeliveryFilters,
   limit: number,
 ): Promise<StoredDelivery[]> {
-  const { status, channel, deviceId, errorNumbers } = filters;
   return tx<StoredDelivery[]>`
     SELECT ${deliveryColumns(tx)} FROM deliveries
     WHERE batch_id = ANY(${batchIds as Uuid[]}::uuid[])
       ${after ? tx`AND (batch_id, device_id) > (${after.batchId}, ${after.deviceId})` : tx``}
       ${deviceId === null ? tx`` : tx`AND device_id = ${deviceId}`}
-      ${status === null ? tx`` : tx`AND status = ${status}`}
-      ${channel === null ? tx`` : tx`AND channel = ${channel}`}
-      ${errorNumbers === null ? tx`` : tx`AND error_code = ANY(${errorNumbers as number[]}::smallint[])`}
+      ${status === null ? tx`` : tx`AND status = ${statusNumber(status)}`}
+      ${channel === null ? tx`` : tx`AND channel = ${channelNumber(channel)}`}
+      ${code === null ? tx`` : tx`AND error_code = ANY(${numbersOfCode(code)}::smallint[])`}
     ORDER BY batch_id, device_id LIMIT ${limit}`;
 }
 

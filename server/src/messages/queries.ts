@@ -1,6 +1,7 @@
 // SQL: messages, their idempotency keys and their counters.
 import { type ChannelId, channelIds } from '../channels/channel.ts';
 import type { Content } from '../content/content.ts';
+import type { MessageOutcomes } from '../delivery/delivery-kinds.ts';
 import type { MessageAdvance, MessageToSend, OutcomeCounts } from '../delivery/message-ledger.ts';
 import type { Clock } from '../platform/clock.ts';
 import { asJson, type Fragment, type Sql, type Tx } from '../platform/db.ts';
@@ -279,6 +280,14 @@ export async function listMessageIds(sql: Sql, appId: Uuid, fromId: Uuid | null,
   return rows.map(({ id }) => id);
 }
 
+/** The counters of a message `m`, by channel. */
+export const countsByChannel = (tx: Tx): Fragment => tx`
+  jsonb_build_object(
+    'webpush', jsonb_build_object('accepted', m.webpush_accepted, 'sent', m.webpush_sent, 'failed', m.webpush_failed, 'skipped', m.webpush_skipped),
+    'apns', jsonb_build_object('accepted', m.apns_accepted, 'sent', m.apns_sent, 'failed', m.apns_failed, 'skipped', m.apns_skipped),
+    'fcm', jsonb_build_object('accepted', m.fcm_accepted, 'sent', m.fcm_sent, 'failed', m.fcm_failed, 'skipped', m.fcm_skipped)
+  )`;
+
 /** How far is a message? Undefined: there is none, or it is another app's. */
 export async function findMessageCounts(tx: Tx, appId: Uuid, id: Uuid): Promise<MessageCounts | undefined> {
   const [row] = await tx<(Omit<MessageCounts, 'channels'> & Readonly<Record<string, number>>)[]>`
@@ -297,4 +306,17 @@ export async function findMessageCounts(tx: Tx, appId: Uuid, id: Uuid): Promise<
   const { status, accepted, sent, failed, skipped, errorCounts, audienceUnmatched } = row;
   const channels = { webpush: of('webpush'), apns: of('apns'), fcm: of('fcm') };
   return { status, accepted, sent, failed, skipped, channels, errorCounts, audienceUnmatched };
+}
+
+/** How far is a message, by channel and by code? Undefined: there is none, or it is another app's. */
+export async function findMessageOutcomes(
+  tx: Tx,
+  appId: Uuid,
+  id: Uuid,
+): Promise<(MessageCounts & MessageOutcomes) | undefined> {
+  const [row] = await tx<(MessageCounts & MessageOutcomes)[]>`
+    SELECT m.status, ${acceptedSum(tx)} AS accepted, ${sentSum(tx)} AS sent, ${failedSum(tx)} AS failed,
+      webpush_skipped + apns_skipped + fcm_skipped AS skipped, ${countsByChannel(tx)} AS channels, m.error_counts
+    FROM messages m WHERE m.app_id = ${appId} AND m.id = ${id}`;
+  return row;
 }

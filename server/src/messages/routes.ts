@@ -1,7 +1,6 @@
 // POST and GET /v1/messages, one message, its cancel. Parses, calls one operation, shapes the answer.
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
-import type { CountTurns } from '../audience/count-turns.ts';
 import { channelIds } from '../channels/channel.ts';
 import { type Issue, invalid, notFound } from '../platform/api-error.ts';
 import type { Sql } from '../platform/db.ts';
@@ -9,6 +8,7 @@ import { failpoint } from '../platform/failpoint.ts';
 import type { ApiRequest, Route } from '../platform/http-server.ts';
 import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
 import { type Cursors, limitField, toPage } from '../platform/page.ts';
+import type { Turns } from '../platform/turns.ts';
 import { noQuery, validate } from '../platform/validate.ts';
 import { type Plans, planNamed } from '../quotas/plan.ts';
 import type { Accepted, AcceptMessage } from './accept-message.ts';
@@ -24,7 +24,7 @@ export interface MessageRouteDeps extends Omit<DryRunDeps, 'workSql'> {
   readonly sql: Sql;
   /** The pool of counts, and turns at it. */
   readonly countSql: Sql;
-  readonly countTurns: CountTurns;
+  readonly countTurns: Turns;
   /** For short transactions. */
   readonly txSql: Sql;
   readonly cursors: Cursors;

@@ -3,7 +3,7 @@ import type { ChannelId } from '../channels/channel.ts';
 import type { Fragment, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { MessageStatus } from './message.ts';
-import type { ChannelCounts } from './queries.ts';
+import { type ChannelCounts, countsByChannel } from './queries.ts';
 
 /** A message as its page shows it. */
 export interface StoredMessage {
@@ -30,16 +30,9 @@ export interface StoredMessage {
   readonly dismissed: number;
 }
 
-const counts = (tx: Tx): Fragment => tx`
-  jsonb_build_object(
-    'webpush', jsonb_build_object('accepted', m.webpush_accepted, 'sent', m.webpush_sent, 'failed', m.webpush_failed, 'skipped', m.webpush_skipped),
-    'apns', jsonb_build_object('accepted', m.apns_accepted, 'sent', m.apns_sent, 'failed', m.apns_failed, 'skipped', m.apns_skipped),
-    'fcm', jsonb_build_object('accepted', m.fcm_accepted, 'sent', m.fcm_sent, 'failed', m.fcm_failed, 'skipped', m.fcm_skipped)
-  ) AS channels`;
-
 const columns = (tx: Tx): Fragment => tx`
   m.id, m.status, m.status_reason, m.name, m.metadata, m.created_by, m.audience, m.audience_unmatched, m.content, m.title,
-  m.idempotency_key, m.run_at, m.created_at, m.started_at, m.finished_at, m.expires_at, ${counts(tx)}, m.error_counts,
+  m.idempotency_key, m.run_at, m.created_at, m.started_at, m.finished_at, m.expires_at, ${countsByChannel(tx)} AS channels, m.error_counts,
   coalesce(e.displayed, 0) AS displayed, coalesce(e.clicked, 0) AS clicked, coalesce(e.dismissed, 0) AS dismissed`;
 
 /** Marks are counted on the batches; a message sums its own. */

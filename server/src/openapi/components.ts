@@ -77,5 +77,8 @@ export function pageFields<Item extends z.ZodType>(item: Item) {
 
 export const pageEnd = {
   has_more: z.boolean(),
-  next_cursor: z.string().nullable().describe('Null exactly when there is no more.'),
+  next_cursor: z
+    .string()
+    .nullable()
+    .describe('Null exactly when there is no more. A page may be empty and still have a next one.'),
 };

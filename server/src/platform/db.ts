@@ -48,6 +48,11 @@ export interface PoolOptions {
    * made for such a list, a walk through the whole table looks cheaper than the look-ups, and each connection would begin with some.
    */
   readonly hasSteadyPlans?: boolean;
+  /**
+   * True: a statement waits for the first connection that is free. Else it may be sent behind others on a connection in use, which
+   * saves the way there and back, and then waits for the longest of them.
+   */
+  readonly isInTurn?: boolean;
   /** A statement waits this long for a connection and is then refused; without it as long as it takes. */
   readonly waitMs?: number;
   /** For those who cannot wait as long for a dead connection: tests. */
@@ -112,6 +117,8 @@ export function openPool(options: PoolOptions): Sql {
       ...(hasSteadyPlans && { plan_cache_mode: 'force_generic_plan' }),
     },
     ...(isOverAudience && { prepare: false }),
+    // How many may follow the one that is being answered.
+    ...(options.isInTurn && { max_pipeline: 0 }),
     onnotice: () => undefined,
     transform: { column: { from: postgres.toCamel, to: postgres.fromCamel } },
     // int8 counts stay far below 2^53; as numbers they need no conversion at every use.

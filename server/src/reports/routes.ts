@@ -1,7 +1,6 @@
 // GET /v1/reports/revenue, engagement, devices and events, as JSON or CSV (contract 5.21). Parses, calls one operation, shapes the
 // answer.
 import type { Caller } from '../apps/caller.ts';
-import type { CountTurns } from '../audience/count-turns.ts';
 import { notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
@@ -9,6 +8,7 @@ import type { Answer, ApiRequest, Route } from '../platform/http-server.ts';
 import { decodeId, type Uuid } from '../platform/ids.ts';
 import type { Cursors } from '../platform/page.ts';
 import type { TimeZones } from '../platform/time-zones.ts';
+import type { Turns } from '../platform/turns.ts';
 import { resolveAudience } from '../segments/resolve-audience.ts';
 import { wantsCsv } from './csv.ts';
 import { reportDevices } from './devices-report.ts';
@@ -33,7 +33,7 @@ export interface ReportRouteDeps {
   readonly sql: Sql;
   /** The pool of what somebody only asks for, and turns at it: a report must not stand before a request or a send. */
   readonly countSql: Sql;
-  readonly countTurns: CountTurns;
+  readonly countTurns: Turns;
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly timeZones: TimeZones;

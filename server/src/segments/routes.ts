@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { actorOf, type Caller } from '../apps/caller.ts';
 import { audienceSchema, filterField } from '../audience/audience.ts';
 import { fieldsOf, propertyKeysOf } from '../audience/check-filter.ts';
-import type { CountTurns } from '../audience/count-turns.ts';
 import type { FieldUses } from '../audience/follow-use.ts';
 import { notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -11,6 +10,7 @@ import type { Sql } from '../platform/db.ts';
 import type { ApiRequest, Route } from '../platform/http-server.ts';
 import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
 import { type Cursors, limitField, toPage } from '../platform/page.ts';
+import type { Turns } from '../platform/turns.ts';
 import { issueOf, noQuery, validate } from '../platform/validate.ts';
 import type { Property } from '../properties/property.ts';
 import { findPropertiesByKeys } from '../properties/queries.ts';
@@ -27,7 +27,7 @@ export interface SegmentRouteDeps {
   readonly txSql: Sql;
   /** The pool of counts, which stand in front of nothing else. */
   readonly countSql: Sql;
-  readonly countTurns: CountTurns;
+  readonly countTurns: Turns;
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly fieldUses: FieldUses;

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createAnswerForms } from '../../src/delivery/answer-forms.ts';
 import { type ClaimedBatch, claimsMax, leaseMs } from '../../src/delivery/batch.ts';
 import { type Attempt, errorNumber, statusNumber } from '../../src/delivery/delivery.ts';
+import { kindsOf } from '../../src/delivery/delivery-kinds.ts';
 import type { DeliveryRow } from '../../src/delivery/delivery-row.ts';
 import { upsertDeliveries } from '../../src/delivery/outcome-queries.ts';
 import { advanceBatch, claimNextBatch } from '../../src/delivery/queries.ts';
@@ -300,7 +301,7 @@ describe('R-49 receipts', () => {
     const written = createGate();
     const commit = createGate();
     const flush = transaction(t.sql, async (tx) => {
-      await advanceBatch(tx, t.clock, batch, { sent: 2, failed: 0, skipped: 0 });
+      await advanceBatch(tx, t.clock, batch, { sent: 2, failed: 0, skipped: 0 }, kindsOf([]));
       await upsertDeliveries(tx, batch.id, [rowOf(t, a), rowOf(t, b)]);
       written.open();
       await commit.opened;
@@ -326,7 +327,7 @@ describe('R-49 receipts', () => {
     const fenced = createGate();
     const receiptWaits = createGate();
     const flush = transaction(t.sql, async (tx) => {
-      await advanceBatch(tx, t.clock, batch, { sent: 1, failed: 0, skipped: 0 });
+      await advanceBatch(tx, t.clock, batch, { sent: 1, failed: 0, skipped: 0 }, kindsOf([]));
       fenced.open();
       await receiptWaits.opened;
       await upsertDeliveries(tx, batch.id, [rowOf(t, deviceId, { attempts: 2 })]);

@@ -3,6 +3,7 @@
 // silence and on statements are far out of reach here: whoever waits for the one that is held waits for ever.
 import { afterEach, describe, expect, it } from 'vitest';
 import { leaseMs } from '../../src/delivery/batch.ts';
+import { kindsOf } from '../../src/delivery/delivery-kinds.ts';
 import { advanceBatch, claimNextBatch } from '../../src/delivery/queries.ts';
 import { isDatabaseDown, openPool } from '../../src/platform/db.ts';
 import { openCopy } from '../../src/platform/driver-repairs.ts';
@@ -97,7 +98,7 @@ describe('R-04 a process that is stopped while it hands over the rows of its out
     whenDone(() => stopped.end({ timeout: 1 }));
     const ended = stopped
       .begin(async (tx) => {
-        await advanceBatch(tx, t.clock, batch, { sent: 1, failed: 0, skipped: 0 });
+        await advanceBatch(tx, t.clock, batch, { sent: 1, failed: 0, skipped: 0 }, kindsOf([]));
         await openCopy(tx`COPY deliveries (batch_id, device_id) FROM STDIN`);
         await new Promise(() => undefined);
       })

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { leaseMs } from '../../src/delivery/batch.ts';
+import { kindsOf } from '../../src/delivery/delivery-kinds.ts';
 import type { Leases } from '../../src/delivery/leases.ts';
 import { advanceBatch, claimNextBatch, handBackBatch, renewClaims } from '../../src/delivery/queries.ts';
 import { runBatch } from '../../src/delivery/run-batch.ts';
@@ -97,7 +98,7 @@ describe('claims', () => {
     expect(await renewClaims(t.sql, t.clock, [stale])).toEqual(new Map());
     expect(await handBackBatch(t.sql, stale, new Date())).toBe(false);
     const counts = { sent: 5, failed: 0, skipped: 0 };
-    expect(await transaction(t.sql, (tx) => advanceBatch(tx, t.clock, stale, counts))).toBeUndefined();
+    expect(await transaction(t.sql, (tx) => advanceBatch(tx, t.clock, stale, counts, kindsOf([])))).toBeUndefined();
     const [row] = await t.sql`SELECT sent, state, claim_id FROM batches WHERE id = ${current.id}`;
     expect(row).toMatchObject({ sent: 0, state: 'claimed', claimId: current.claimId });
   });
