@@ -240,6 +240,14 @@ export async function countAudience(context: AudienceContext, audience: Resolved
   return row ?? { web: 0, ios: 0, android: 0, users: 0 };
 }
 
+/** How many devices are in an audience? */
+export async function countDevices(context: AudienceContext, audience: ResolvedAudience): Promise<number> {
+  const { tx } = context;
+  const [row] = await tx<{ devices: number }[]>`
+    SELECT count(*) AS devices FROM audience a WHERE ${audiencePredicate(context, audience)}`;
+  return row?.devices ?? 0;
+}
+
 /** How many devices of an audience are in which time zone: their own, else their user's, else null? */
 export async function countAudienceByZone(
   context: AudienceContext,

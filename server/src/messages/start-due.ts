@@ -157,6 +157,8 @@ async function judge(deps: StartDeps, tx: Tx, message: DueMessage, nowMs: number
   try {
     started = await startMessage({ tx, clock }, start);
   } catch (error) {
+    if (error instanceof ApiError && error.code === 'quota_exceeded')
+      return refuse(deps, tx, message, nowMs, 'quota_exceeded');
     // What a caller would be told now: the catalog lacks a key of the filter, or the segment is gone.
     if (error instanceof ApiError && error.status < 500) return refuse(deps, tx, message, nowMs, 'segment_invalid');
     throw error;

@@ -1,14 +1,15 @@
-// A message starts: its audience becomes batches, in the caller's transaction. The caller charges the quota, last of all, since
-// that locks a row that all sends of the app share; where it does not fit, the transaction is undone.
+// A message starts: its audience becomes batches, in the caller's transaction. An audience that cannot fit into what is left of the
+// quota is refused before that (429). The caller charges the quota, last of all, since that locks a row that all sends of the app
+// share; where the charge does not fit, the transaction is undone.
 
 import type { Audience } from '../audience/audience.ts';
-import { audiencePredicate, countUnmatched } from '../audience/queries.ts';
+import { audiencePredicate, countDevices, countUnmatched } from '../audience/queries.ts';
 import { fanOut } from '../delivery/fan-out.ts';
 import type { OwnBatches, SendWindow } from '../delivery/fan-out-queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
-import { type Charge, chargeOf } from '../quotas/monthly-quota.ts';
+import { type Charge, chargeOf, refuseBeforehand } from '../quotas/monthly-quota.ts';
 import type { Plan } from '../quotas/plan.ts';
 import { resolveAudience } from '../segments/resolve-audience.ts';
 import { updateFannedOut } from './queries.ts';
@@ -45,6 +46,10 @@ export async function startMessage(
 ): Promise<Started> {
   const resolved = await resolveAudience(tx, appId, audience, excludeSegmentId);
   const context = { tx, clock, appId };
+  await refuseBeforehand({ sql: tx, clock }, appId, plan, {
+    deliveriesMax: 'device_ids' in audience ? audience.device_ids.length : Number.POSITIVE_INFINITY,
+    count: () => countDevices(context, resolved),
+  });
   const predicate = audiencePredicate(context, resolved);
   const devicesGuess = devicesGuessOf(audience);
   const made = await fanOut({ tx, clock }, { appId, messageId: id, predicate, window, own, perSecond, devicesGuess });

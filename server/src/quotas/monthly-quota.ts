@@ -78,6 +78,28 @@ export async function chargeQuota(
   throw quotaExceeded(plan, await describeQuota(deps, appId, plan, deliveries));
 }
 
+/** With less than this left of the month an audience is counted before it becomes batches: a count that fits is one of few devices. */
+const countedFirstBelow = 10_000;
+
+/**
+ * Throws the 429 for an audience that does not fit into what is left, before anything is made for it, where so little is left that
+ * counting costs little. Charges nothing: what fits here may not fit any more when it is charged. `deliveriesMax`: as many as there
+ * can be, where that is known without a count.
+ */
+export async function refuseBeforehand(
+  deps: { sql: Tx; clock: Clock },
+  appId: Uuid,
+  plan: Plan,
+  { deliveriesMax, count }: { deliveriesMax: number; count: () => Promise<number> },
+): Promise<void> {
+  if (!plan.quota) return;
+  const left = plan.quota.perMonth - (await getUsage(deps.sql, appId, monthOf(deps.clock.date())));
+  if (left >= countedFirstBelow || unitsOf(plan, deliveriesMax) <= left) return;
+  const deliveries = await count();
+  if (unitsOf(plan, deliveries) > Math.max(0, left))
+    throw quotaExceeded(plan, await describeQuota(deps, appId, plan, deliveries));
+}
+
 /**
  * Throws the 429 when nothing at all is left of this month: then what is to be sent later is refused already now. What it
  * would need is counted only for the answer.

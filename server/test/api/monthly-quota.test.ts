@@ -9,7 +9,7 @@ import { transaction } from '../../src/platform/db.ts';
 import { chargeQuota } from '../../src/quotas/monthly-quota.ts';
 import { loadPlans, planNamed } from '../../src/quotas/plan.ts';
 import { whenDone } from '../database.ts';
-import { type Bundle, type Response, setup, type TestApp } from '../setup.ts';
+import { type Bundle, type Response, setup, type TestApp, unknownId } from '../setup.ts';
 
 const directory = await mkdtemp(join(tmpdir(), 'carillon-plans-'));
 whenDone(() => rm(directory, { recursive: true }));
@@ -116,6 +116,34 @@ describe('R-68 no overselling', () => {
     const device = await t.registerDevice({}, app);
     expect((await send(app, { audience: { device_ids: [device] }, content })).status).toBe(200);
     expect(await usedNow(app)).toBe(99);
+  });
+
+  it('an audience that does not fit is refused before a batch is made of it', async () => {
+    const full = await appWith(2, 'hundred', 100);
+    const nearlyFull = await appWith(3, 'hundred', 98);
+    const { body: page } = await t.clientOf(nearlyFull.serverKey).get('/v1/devices');
+    const listed = page.data.map(({ id }: { id: string }) => id);
+    const filter = { field: 'device.platform', op: 'eq', value: 'web' };
+    await transaction(t.sql, async (tx) => {
+      // Batches cannot be made as long as this is held.
+      await tx`LOCK TABLE batches IN SHARE MODE`;
+      const refused = await Promise.all([
+        send(full),
+        send(full, { audience: { filter }, content }),
+        send(nearlyFull),
+        send(nearlyFull, { audience: { device_ids: listed }, content }),
+      ]);
+      expect(refused.map(({ status, body }) => [status, body.quota?.requested])).toEqual([
+        [429, 2],
+        [429, 2],
+        [429, 3],
+        [429, 3],
+      ]);
+    });
+    // Ids that reach nobody count for nothing: what is left is enough for those that do.
+    const some = [listed[0], unknownId('dev'), listed[1]];
+    expect(await send(nearlyFull, { audience: { device_ids: some }, content })).toMatchObject({ status: 200 });
+    expect([await usedNow(full), await usedNow(nearlyFull)]).toEqual([100, 100]);
   });
 
   it('a plan without a quota refuses nothing', async () => {
