@@ -57,7 +57,7 @@ export function decryptPush(body: Buffer, keys: ReceiverKeys): Buffer {
   if (ciphertext.length < TAG_BYTES + 1) throw new DecryptError('the record has no room for delimiter and tag');
 
   const { key, nonce } = deriveContentKeys(salt, inputKeyMaterial(keyId, keys));
-  const decipher = createDecipheriv('aes-128-gcm', key, nonce);
+  const decipher = createDecipheriv('aes-128-gcm', key, nonce, { authTagLength: TAG_BYTES });
   decipher.setAuthTag(ciphertext.subarray(-TAG_BYTES));
   let padded: Buffer;
   try {

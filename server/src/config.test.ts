@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { ConfigError, loadConfig, processEnvironment, variables } from './config.ts';
 
 const nowhere = '/nonexistent';
@@ -79,6 +79,53 @@ describe('the configuration', () => {
     await writeFile(join(dir, '.env'), 'PORT=9001\nHOST="0.0.0.0"\n');
     expect(loadConfig({ PORT: '9002' }, dir)).toMatchObject({ port: 9002, host: '0.0.0.0' });
     await rm(dir, { recursive: true });
+  });
+
+  describe('gives a secret as a path to a file', () => {
+    const secret = { MASTER_KEY: Buffer.alloc(32, 1).toString('base64'), DATABASE_URL: 'postgres://u:p@db/d' };
+
+    async function newDir(files: Record<string, string>): Promise<string> {
+      const dir = await mkdtemp(join(tmpdir(), 'carillon-env-'));
+      onTestFinished(() => rm(dir, { recursive: true }));
+      for (const [name, text] of Object.entries(files)) await writeFile(join(dir, name), text);
+      return dir;
+    }
+
+    it.each([
+      ['DATABASE_URL', 'databaseUrl', secret.DATABASE_URL],
+      ['MASTER_KEY', 'masterKey', secret.MASTER_KEY],
+      ['MASTER_KEY_PREVIOUS', 'masterKeyPrevious', secret.MASTER_KEY],
+      ['METRICS_TOKEN', 'metricsToken', 'sixteen-characters'],
+    ] as const)('%s_FILE, without the line break at its end', async (name, field, text) => {
+      const dir = await newDir({ secret: `${text}\n`, '.env': `${name}_FILE=secret\n` });
+      expect(loadConfig({}, dir)[field]).toBe(text);
+      expect(loadConfig({ [`${name}_FILE`]: join(dir, 'secret') }, nowhere)[field]).toBe(text);
+    });
+
+    it('in the environment before one of .env, and the other way round', async () => {
+      const dir = await newDir({ secret: 'postgres://file/d', '.env': 'DATABASE_URL=postgres://dotenv/d\n' });
+      expect(loadConfig({ DATABASE_URL_FILE: 'secret' }, dir).databaseUrl).toBe('postgres://file/d');
+      const other = await newDir({ '.env': 'DATABASE_URL_FILE=missing\n' });
+      expect(loadConfig({ DATABASE_URL: secret.DATABASE_URL }, other).databaseUrl).toBe(secret.DATABASE_URL);
+    });
+
+    it('and refuses a file that is missing, empty, or beside the variable itself, without its text', async () => {
+      const dir = await newDir({ secret: 'not a url', empty: '\n' });
+      const load = (given: Record<string, string>) => () => loadConfig(given, dir);
+      expect(load({ MASTER_KEY_FILE: 'missing' })).toThrow(/^MASTER_KEY_FILE cannot be read: ENOENT/);
+      expect(load({ MASTER_KEY_FILE: 'empty' })).toThrow(/^MASTER_KEY_FILE: empty is empty/);
+      expect(load({ MASTER_KEY_FILE: 'secret', MASTER_KEY: secret.MASTER_KEY })).toThrow(
+        'Set MASTER_KEY or MASTER_KEY_FILE, not both.',
+      );
+      expect(load({ DATABASE_URL_FILE: 'secret' })).toThrow(/^DATABASE_URL must be a postgres:\/\/ address\.$/);
+    });
+
+    it('and knows a .env that holds a secret itself', async () => {
+      const plain = await newDir({ '.env': 'PORT=1\nMASTER_KEY=\n' });
+      expect(loadConfig({}, plain).secretEnvFile).toBeNull();
+      const holding = await newDir({ '.env': `MASTER_KEY=${secret.MASTER_KEY}\n` });
+      expect(loadConfig({}, holding).secretEnvFile).toBe(join(holding, '.env'));
+    });
   });
 
   it('is the same list in .env.example and in docs/configuration.md', () => {

@@ -13,6 +13,8 @@ export interface Config {
   /** Null: the embedded database. */
   readonly databaseUrl: string | null;
   readonly dataDir: string;
+  /** Where `.env` gives a secret: its path. */
+  readonly secretEnvFile: string | null;
   /** Base64 as given; null: generated into the data directory. */
   readonly masterKey: string | null;
   readonly masterKeyPrevious: string | null;
@@ -51,6 +53,9 @@ export interface Config {
   readonly startPaused: boolean;
   readonly allowUnsafePostgres: boolean;
 }
+
+/** Each may be given as a path to a file, in the variable of this name with `_FILE` behind it. */
+export const secretVariables = ['DATABASE_URL', 'MASTER_KEY', 'MASTER_KEY_PREVIOUS', 'METRICS_TOKEN'] as const;
 
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
@@ -106,8 +111,17 @@ export function processEnvironment(environment: NodeJS.ProcessEnv = process.env)
 
 /** Reads the environment, and a `.env` file in the working directory beneath it. Throws `ConfigError`. */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env, workingDir: string = process.cwd()): Config {
-  const file = readDotEnv(join(workingDir, '.env'));
-  const read = (name: Variable): string => (environment[name] ?? file[name] ?? variables[name]).trim();
+  const envFile = join(workingDir, '.env');
+  const file = readDotEnv(envFile);
+  const secrets = new Map<string, string>();
+  for (const name of secretVariables) {
+    // The environment stands above `.env`, whichever of the two ways it uses.
+    const isIn = (given: Given): boolean => [name, `${name}_FILE`].some((each) => (given[each] ?? '').trim() !== '');
+    const text = readSecretFile([environment, file].find(isIn) ?? {}, name, workingDir);
+    if (text !== undefined) secrets.set(name, text);
+  }
+  const read = (name: Variable): string =>
+    (secrets.get(name) ?? environment[name] ?? file[name] ?? variables[name]).trim();
   const optional = (name: Variable): string | null => read(name) || null;
 
   const host = read('HOST');
@@ -118,6 +132,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, working
     publicUrl: publicUrl(read('PUBLIC_URL'), host, port),
     databaseUrl: databaseUrl(optional('DATABASE_URL')),
     dataDir: resolve(workingDir, read('DATA_DIR')),
+    secretEnvFile: secretVariables.some((name) => (file[name] ?? '').trim() !== '') ? envFile : null,
     masterKey: optional('MASTER_KEY'),
     masterKeyPrevious: optional('MASTER_KEY_PREVIOUS'),
     role: oneOf(read('ROLE'), 'ROLE', ['all', 'api', 'worker']),
@@ -168,6 +183,23 @@ function readDotEnv(path: string): Record<string, string | undefined> {
     if ((error as { code?: string }).code === 'ENOENT') return {};
     throw new ConfigError(`.env cannot be read: ${(error as Error).message}`);
   }
+}
+
+type Given = Readonly<Record<string, string | undefined>>;
+
+/** What stands in the file that `NAME_FILE` names; undefined: it names none. */
+function readSecretFile(given: Given, name: (typeof secretVariables)[number], workingDir: string): string | undefined {
+  const path = (given[`${name}_FILE`] ?? '').trim();
+  if (path === '') return undefined;
+  if ((given[name] ?? '').trim() !== '') throw new ConfigError(`Set ${name} or ${name}_FILE, not both.`);
+  let text: string;
+  try {
+    text = readFileSync(resolve(workingDir, path), 'utf8').trim();
+  } catch (error) {
+    throw new ConfigError(`${name}_FILE cannot be read: ${(error as Error).message}`);
+  }
+  if (text === '') throw new ConfigError(`${name}_FILE: ${path} is empty.`);
+  return text;
 }
 
 function integer(text: string, name: Variable, least: number, most: number): number {

@@ -156,9 +156,9 @@ interface DemoKeys {
   readonly clientKey: string;
 }
 
-const firstRunFile = (config: Config): string => join(config.dataDir, 'first-run.txt');
+export const firstRunFile = (config: Config): string => join(config.dataDir, 'first-run.txt');
 /** Keys that no start has shown yet: it becomes first-run.txt when one does. */
-const untoldFile = (config: Config): string => join(config.dataDir, 'first-run.untold.json');
+export const untoldFile = (config: Config): string => join(config.dataDir, 'first-run.untold.json');
 
 /**
  * Makes the app Demo in a database without apps, and returns its keys until they were shown. The VAPID key is made last and says

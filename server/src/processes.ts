@@ -10,7 +10,7 @@ import { type Config, ConfigError, processEnvironment, type Role } from './confi
 import { firstStart, type StartNotice } from './first-start.ts';
 import { GatheredMetrics, type MetricsAsked, type MetricsTold, type MetricsWanted } from './gather-metrics.ts';
 import { createClock } from './platform/clock.ts';
-import { openPool } from './platform/db.ts';
+import { describeUnsafeWay, openPool } from './platform/db.ts';
 import { type EmbeddedDatabase, startEmbeddedPostgres } from './platform/embedded-postgres.ts';
 import { checkDurability, isInstanceMade, loadInstance } from './platform/instance.ts';
 import { checkListenAddress } from './platform/listen-port.ts';
@@ -22,6 +22,7 @@ import { pauseWhereMoved } from './platform/restore-guard.ts';
 import { createSeal } from './platform/seal.ts';
 import { prepareDatabase } from './prepare-database.ts';
 import { loadPlans } from './quotas/plan.ts';
+import { describeOpenFile, listOpenSecretFiles } from './secret-files.ts';
 
 export type ToProcess =
   /** `name` tells it from its siblings in metrics: `api`, `worker-1`. */
@@ -80,6 +81,7 @@ export async function runStart(config: Config, options: StartOptions): Promise<v
         ? []
         : Array.from({ length: workers }, (_, i) => children.keep('worker', `worker-${i + 1}`, databaseUrl))),
     ]);
+    for (const file of await listOpenSecretFiles(config)) log.warn(describeOpenFile(file));
     const addresses = await Promise.race([started, stopped]);
     if (addresses) {
       const address = addresses.find((one) => one !== null) ?? null;
@@ -116,6 +118,8 @@ async function prepare(
 ): Promise<StartNotice> {
   const sql = openPool({ url: databaseUrl, connectionsMax: 2, name: 'carillon start', statementTimeoutMs: 300_000 });
   try {
+    const unsafeWay = describeUnsafeWay(databaseUrl);
+    if (unsafeWay !== undefined) log.warn(unsafeWay);
     for (const warning of await checkDurability(sql, config.allowUnsafePostgres)) log.warn(warning);
     await bringUpToDate(databaseUrl, log);
     // Before the first app is made: it would be on a plan that stops every later start.

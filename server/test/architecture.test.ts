@@ -30,6 +30,7 @@ const rows: readonly (readonly string[])[] = [
     'prepare-database',
     'first-start',
     'health-routes',
+    'secret-files',
     'page-routes',
     'service',
     'databases',

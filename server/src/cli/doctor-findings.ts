@@ -1,6 +1,8 @@
 // What the doctor says: for each check a verdict from what was found, and one sentence that says what to do. Pure.
+import type { OpenFile } from '../platform/file-modes.ts';
 import { programName } from '../platform/program-name.ts';
 import { describePause, type Pause } from '../platform/restore-guard.ts';
+import { describeOpenFile } from '../secret-files.ts';
 
 export type Verdict = 'ok' | 'warn' | 'fail';
 
@@ -35,6 +37,21 @@ export function judgeSettings(settings: ReadonlyMap<string, string>, allowUnsafe
     details,
     message: `PostgreSQL ${settings.get('server_version')}, and it keeps what it says.`,
   };
+}
+
+/** `fault`: what is wrong with the way to the database; undefined: nothing is. */
+export function judgeWay(fault: string | undefined): Finding {
+  const check = 'way to the database';
+  if (fault !== undefined) return { check, verdict: 'warn', message: fault };
+  return { check, verdict: 'ok', message: 'Nobody between here and the database can read or change what is said.' };
+}
+
+/** Files with secrets that others on this machine can read or write. */
+export function judgeFiles(open: readonly OpenFile[]): Finding {
+  const check = 'files';
+  if (open.length === 0)
+    return { check, verdict: 'ok', message: 'Files with secrets are readable by their owner alone.' };
+  return { check, verdict: 'warn', details: { open }, message: `${open.map(describeOpenFile).join('; ')}.` };
 }
 
 /** Connections in use, of those that the server gives to ordinary users. */

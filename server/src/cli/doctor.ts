@@ -13,7 +13,7 @@ import { listPartitions, partitionsAround } from '../delivery/partitions.ts';
 import { listSpans, partitionedTables } from '../events/partitions.ts';
 import { monthOf, monthsAround } from '../events/spans.ts';
 import { clientAddressFinder } from '../platform/client-address.ts';
-import { isDatabaseDown, type Sql } from '../platform/db.ts';
+import { describeUnsafeWay, isDatabaseDown, type Sql } from '../platform/db.ts';
 import { encodeId } from '../platform/ids.ts';
 import { findIgnoredForwarder, isInstanceMade } from '../platform/instance.ts';
 import { loadMasterKey } from '../platform/master-key.ts';
@@ -21,6 +21,7 @@ import { missingMigrations } from '../platform/migrate.ts';
 import { findPause } from '../platform/restore-guard.ts';
 import { createSeal } from '../platform/seal.ts';
 import { slotColumn } from '../properties/slots.ts';
+import { listOpenSecretFiles } from '../secret-files.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
 import { withAnySchema } from './context.ts';
 import {
@@ -30,6 +31,7 @@ import {
   judgeConnections,
   judgeCredentials,
   judgeDisk,
+  judgeFiles,
   judgeForwarding,
   judgePartitions,
   judgePause,
@@ -39,6 +41,7 @@ import {
   judgeSettings,
   judgeSlots,
   judgeUserNumbers,
+  judgeWay,
 } from './doctor-findings.ts';
 import {
   checkUserNumbers,
@@ -66,7 +69,11 @@ export function addDoctorCommand(program: Command): void {
 const statementMsMax = 20_000;
 
 async function examine(config: Config): Promise<Answer> {
-  const findings: Finding[] = [judgePublicUrl(config.publicUrl)];
+  const findings: Finding[] = [
+    judgePublicUrl(config.publicUrl),
+    judgeWay(config.databaseUrl === null ? undefined : describeUnsafeWay(config.databaseUrl)),
+    judgeFiles(await listOpenSecretFiles(config)),
+  ];
   try {
     await withAnySchema(config, statementMsMax, async (sql) => {
       for (const finding of await examineDatabase(config, sql)) findings.push(finding);

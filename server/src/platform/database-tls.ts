@@ -34,6 +34,25 @@ export async function secure(raw: Socket, host: string, { mode, negotiation }: T
   return socket;
 }
 
+/** Hosts of a database's address; a path is a socket on this machine. */
+export type DatabaseHosts = string | readonly string[];
+
+/**
+ * `plain`: a connection that leaves this machine without TLS, or may. `unverified`: encrypted, to a server that proved nothing,
+ * so that somebody on the way can be it. Undefined: neither.
+ */
+export function findTlsFault(hosts: DatabaseHosts, mode: TlsMode): 'plain' | 'unverified' | undefined {
+  const remote = [hosts].flat().filter((host) => !isHere(host));
+  if (remote.length === 0) return undefined;
+  if (!mode || mode === 'disable' || mode === 'prefer') return 'plain';
+  const isVerified = mode !== 'require' && mode !== 'allow' && (mode as ConnectionOptions).rejectUnauthorized !== false;
+  return isVerified ? undefined : 'unverified';
+}
+
+function isHere(host: string): boolean {
+  return host.startsWith('/') || host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
 async function asksFor(raw: Socket): Promise<boolean> {
   raw.write(tlsRequest);
   const answer = await Promise.race([

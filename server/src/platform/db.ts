@@ -2,7 +2,7 @@
 // in code; the crossing is made here. Never builds SQL from text: every value is a parameter.
 import postgres from 'postgres';
 import { ConnectionLostError, createDatabaseSockets } from './database-socket.ts';
-import type { TlsMode } from './database-tls.ts';
+import { findTlsFault, type TlsMode } from './database-tls.ts';
 import {
   askForTypesOnce,
   beginHeld,
@@ -78,6 +78,23 @@ const noDeadline = '-c statement_timeout=0';
 interface TlsOptions {
   readonly ssl: TlsMode;
   readonly sslnegotiation: string | null;
+}
+
+/**
+ * What is wrong with the way to the database, in a sentence for the operator; undefined: nothing is. Reads the address as the
+ * driver does, and repeats no part of it but the host.
+ */
+export function describeUnsafeWay(url: string): string | undefined {
+  const { address, host: socket } = splitSocket(url);
+  const { host, ssl } = postgres(address, { max: 0 }).options as unknown as TlsOptions & { host: string | string[] };
+  const fault = findTlsFault(socket ?? host, ssl);
+  if (fault === undefined) return undefined;
+  const names = [host].flat().join(', ');
+  const what =
+    fault === 'plain'
+      ? `The connection to ${names} may be without TLS: its password and all data can be read on the way`
+      : `The connection to ${names} is encrypted, and the server is not verified: somebody on the way can read and change all data`;
+  return `${what}. Add sslmode=verify-full to DATABASE_URL.`;
 }
 
 /**

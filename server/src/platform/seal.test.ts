@@ -34,6 +34,18 @@ describe('R-44 a sealed secret', () => {
     }
   });
 
+  it('R-44 refuses a record whose tag was cut short, although its first bytes are right', () => {
+    const seal = createSeal(randomBytes(32));
+    const record = seal.seal('', place);
+    const [, , , tag = ''] = record.split('.');
+    expect(Buffer.from(tag, 'base64url')).toHaveLength(16);
+    for (const kept of [0, 4, 8, 12, 13, 14, 15]) {
+      const cut = Buffer.from(tag, 'base64url').subarray(0, kept).toString('base64url');
+      expect(() => seal.open(record.replace(tag, cut), place)).toThrow(SealError);
+    }
+    expect(seal.open(record, place)).toHaveLength(0);
+  });
+
   it.each(['table', 'column', 'rowId', 'appId'] as const)('R-45 does not open when copied to another %s', (part) => {
     const seal = createSeal(randomBytes(32));
     expect(() => seal.open(seal.seal('secret', place), { ...place, [part]: 'other' })).toThrow(SealError);

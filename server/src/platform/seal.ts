@@ -24,6 +24,10 @@ export class SealError extends Error {
   override readonly name = 'SealError';
 }
 
+const nonceLength = 12;
+/** Fixed on both sides: GCM also takes tags of 4 bytes, which can be guessed (NIST SP 800-38D, appendix C). */
+const tagLength = 16;
+
 /** Reads a master key: 32 bytes in base64. Throws in words an operator understands. */
 export function parseMasterKey(text: string, variable: string): Buffer {
   const key = Buffer.from(text.trim(), 'base64');
@@ -45,8 +49,8 @@ export function createSeal(masterKey: Buffer, previousKey?: Buffer): Seal {
     keyId,
     prefix,
     seal(plaintext, place) {
-      const nonce = randomBytes(12);
-      const cipher = createCipheriv('aes-256-gcm', masterKey, nonce);
+      const nonce = randomBytes(nonceLength);
+      const cipher = createCipheriv('aes-256-gcm', masterKey, nonce, { authTagLength: tagLength });
       cipher.setAAD(additionalData(place));
       const sealed = Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
       return `${prefix}${nonce.toString('base64url')}.${sealed.toString('base64url')}`;
@@ -58,11 +62,13 @@ export function createSeal(masterKey: Buffer, previousKey?: Buffer): Seal {
       if (!key)
         throw new SealError(`A secret is sealed with key ${id}, which is neither MASTER_KEY nor MASTER_KEY_PREVIOUS.`);
       const bytes = Buffer.from(sealed, 'base64url');
+      const nonceBytes = Buffer.from(nonce, 'base64url');
+      if (bytes.length < tagLength || nonceBytes.length !== nonceLength) throw new SealError('not a sealed record');
       try {
-        const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'));
+        const decipher = createDecipheriv('aes-256-gcm', key, nonceBytes, { authTagLength: tagLength });
         decipher.setAAD(additionalData(place));
-        decipher.setAuthTag(bytes.subarray(-16));
-        return Buffer.concat([decipher.update(bytes.subarray(0, -16)), decipher.final()]);
+        decipher.setAuthTag(bytes.subarray(-tagLength));
+        return Buffer.concat([decipher.update(bytes.subarray(0, -tagLength)), decipher.final()]);
       } catch {
         throw new SealError(`a sealed value of ${place.table}.${place.column} was altered or moved`);
       }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createServer } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -41,7 +42,18 @@ describe('doctor', { timeout: 120_000 }, () => {
     const isCrowded = of('connections')?.verdict === 'warn';
     expect([status, verdict, stderr]).toEqual([0, isCrowded ? 'warn' : 'ok', '']);
     for (const check of [
-      ...['public address', 'database', 'clock', 'disk', 'cluster', 'schema', 'partitions', 'pause'],
+      ...[
+        'public address',
+        'way to the database',
+        'files',
+        'database',
+        'clock',
+        'disk',
+        'cluster',
+        'schema',
+        'partitions',
+        'pause',
+      ],
       ...['slots', 'user numbers', 'proxies', 'credentials', 'outbound'],
     ]) {
       expect({ check, found: of(check) }).toMatchObject({ check, found: { verdict: 'ok' } });
@@ -59,6 +71,20 @@ describe('doctor', { timeout: 120_000 }, () => {
     const { status, of } = await examine({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' });
     expect([status, of('database')?.verdict]).toEqual([1, 'fail']);
     expect(of('database')?.message).toMatch(/cannot be reached \(ECONNREFUSED\)/);
+  });
+
+  it('warns of a database whose server proves nothing, and of files with secrets that others can read', async () => {
+    const [host, code] = ['db.invalid', 'secret-in-the-address'];
+    writeFileSync(join(cli.directory, '.env'), `METRICS_TOKEN=${'m'.repeat(32)}\n`, { mode: 0o644 });
+    const remote = { DATABASE_URL: `postgres://u:${code}@${host}/d?sslmode=require` };
+    const { of, stderr } = await examine(remote);
+    rmSync(join(cli.directory, '.env'));
+    expect(of('way to the database')).toMatchObject({ verdict: 'warn' });
+    expect(of('way to the database')?.message).toMatch(/db\.invalid is encrypted, and the server is not verified/);
+    expect(of('way to the database')?.message).toMatch(/sslmode=verify-full/);
+    expect(of('files')).toMatchObject({ verdict: 'warn', details: { open: [{ mode: '0644' }] } });
+    expect(of('files')?.message).toMatch(/\.env holds secrets .*chmod 600/);
+    expect(JSON.stringify([stderr, of('way to the database'), of('files'), of('database')])).not.toContain(code);
   });
 
   it('finds a pause, a database whose commits do not wait, and partitions that are gone', async () => {

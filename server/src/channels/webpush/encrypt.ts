@@ -62,7 +62,7 @@ export function encrypt(plaintext: Buffer, p256dh: Buffer, auth: Buffer, fixed?:
   body.writeUInt32BE(recordSize, saltLength);
   body.writeUInt8(keyLength, saltLength + 4);
   publicKey.copy(body, saltLength + 5);
-  const cipher = createCipheriv('aes-128-gcm', contentKey, nonce);
+  const cipher = createCipheriv('aes-128-gcm', contentKey, nonce, { authTagLength: tagLength });
   cipher.update(plaintext).copy(body, headerLength);
   cipher.update(lastRecordDelimiter).copy(body, headerLength + plaintext.length);
   cipher.final();

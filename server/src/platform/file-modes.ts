@@ -1,0 +1,29 @@
+// Files that hold secrets belong to one user: which of them others on this machine can read or write.
+import { stat } from 'node:fs/promises';
+
+export interface OpenFile {
+  readonly path: string;
+  /** Its permissions, such as `0644`. */
+  readonly mode: string;
+}
+
+/** Those of `paths` that exist and give a group or everybody a right. Windows has no such bits: there nothing is found. */
+export async function listOpenFiles(paths: readonly string[]): Promise<OpenFile[]> {
+  if (process.platform === 'win32') return [];
+  const found = await Promise.all(
+    paths.map(async (path): Promise<OpenFile[]> => {
+      const mode = await modeOf(path);
+      return mode === undefined || (mode & 0o077) === 0 ? [] : [{ path, mode: mode.toString(8).padStart(4, '0') }];
+    }),
+  );
+  return found.flat();
+}
+
+async function modeOf(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).mode & 0o777;
+  } catch (error) {
+    if ((error as { code?: string }).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
