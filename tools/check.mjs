@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { versionsThatDiffer } from './release/version.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 let failed = 0;
@@ -17,6 +18,7 @@ check('regular expressions are linear', ['node_modules/tsx/dist/cli.mjs', 'tools
 check('dead code', ['node_modules/knip/bin/knip.js']);
 checkEngines();
 checkLock();
+report('packages have one version', versionsThatDiffer().length === 0, versionsThatDiffer().join('\n'));
 process.exitCode = failed === 0 ? 0 : 1;
 
 function check(name, parameters) {
