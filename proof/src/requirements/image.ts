@@ -36,14 +36,15 @@ async function run({ report, workbench }: ProofOptions): Promise<void> {
   }
   const home = await workbench.makeDirectory('image');
   const base = join(home, 'base');
-  report.progress('  debootstrap');
+  const say = (line: string): void => report.progress(line);
+  say('  debootstrap');
   makeBase(base);
 
-  const image = await buildImage(base, home, report.progress);
+  const image = await buildImage(base, home, say);
   report.claim('the steps of deploy/Dockerfile run in a clean Debian root', 'all of them', []);
   await proveService('the image', image, workbench, report);
 
-  const released = await unpackRelease(base, home, report.progress);
+  const released = await unpackRelease(base, home, say);
   await proveService("the release's tarball", released, workbench, report);
 }
 

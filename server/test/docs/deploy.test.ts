@@ -1,0 +1,80 @@
+// The files of deploy/ are tried in full by `npm run proof -- image`. Here: they are well-formed, and each path, port and variable
+// that they name exists.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { DiagnosticSeverity, validate } from 'dockerfile-utils';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { loadConfig, variables } from '../../src/config.ts';
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+const shipped = read('tools/release/service-tree.mjs');
+
+/** Variables that an operator may set; those of other programs are named here. */
+const isKnown = (name: string): boolean => name in variables || name === 'NODE_ENV';
+
+/** A path below the service's folder, as it lies in this repository. */
+const isShipped = (path: string): boolean =>
+  existsSync(join(root, path)) && (shipped.includes(`'${path}'`) || shipped.includes(`'${path.split('/')[0]}'`));
+
+const dockerfile = read('deploy/Dockerfile');
+
+describe('deploy/Dockerfile', () => {
+  it('is well-formed', () => {
+    const faults = validate(dockerfile).filter(({ severity }) => severity === DiagnosticSeverity.Error);
+    expect(faults).toEqual([]);
+  });
+
+  it('sets variables that the service reads, and exposes the port that the service listens on', () => {
+    const [, environment = ''] = /^ENV (.*)$/m.exec(dockerfile) ?? [];
+    const settings = Object.fromEntries(environment.split(' ').map((pair) => pair.split('=', 2)));
+    expect(Object.keys(settings).filter((name) => !isKnown(name))).toEqual([]);
+    const { port, dataDir } = loadConfig(settings, '/nonexistent');
+    expect(/^EXPOSE (.*)$/m.exec(dockerfile)?.[1]).toBe(String(port));
+    expect(/^VOLUME (.*)$/m.exec(dockerfile)?.[1]).toBe(dataDir);
+  });
+
+  it('starts files that are shipped, as an ordinary user, by number', () => {
+    const started = [...dockerfile.matchAll(/"([\w/]+\.mjs)"/g)].map(([, path = '']) => path);
+    expect(started).toEqual(['deploy/healthcheck.mjs', 'server/bin/carillon.mjs']);
+    expect(started.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+    expect(dockerfile).toMatch(/^USER \d{5}$/m);
+    expect(dockerfile).toMatch(/useradd .*--uid (\d{5})/);
+  });
+});
+
+describe('deploy/compose.yaml', () => {
+  const compose = parse(read('deploy/compose.yaml'));
+
+  it('builds with a Dockerfile that exists, and mounts secrets that it declares', () => {
+    const { build, secrets, environment } = compose.services.carillon;
+    expect(existsSync(join(root, build.dockerfile))).toBe(true);
+    expect(Object.keys(compose.secrets)).toEqual(expect.arrayContaining(secrets));
+    const files = Object.values<string>(environment).filter((value) => value.startsWith('/run/secrets/'));
+    expect(files.map((file) => file.replace('/run/secrets/', '')).sort()).toEqual([...secrets].sort());
+  });
+
+  it('sets variables that the service reads, and sends visitors to its port', () => {
+    const { carillon, proxy } = compose.services;
+    expect(Object.keys(carillon.environment).filter((name) => !isKnown(name))).toEqual([]);
+    expect(proxy.command.at(-1)).toBe(`carillon:${loadConfig({}, '/nonexistent').port}`);
+    expect(carillon.environment.TRUSTED_PROXIES).toBe(compose.networks.outside.ipam.config[0].subnet);
+  });
+
+  it('runs the service on a read-only root, without rights, and waits for its stop', () => {
+    expect(compose.services.carillon).toMatchObject({ read_only: true, cap_drop: ['ALL'], stop_grace_period: '30s' });
+  });
+});
+
+describe.each(readdirSync(join(root, 'deploy/systemd')))('deploy/systemd/%s', (name) => {
+  const unit = read(`deploy/systemd/${name}`);
+
+  it('names files that the release has, and variables that the service reads', () => {
+    const paths = [...unit.matchAll(/\/opt\/carillon\/([\w./-]+)/g)].map(([, path = '']) => path);
+    expect(paths.filter((path) => !isShipped(path))).toEqual([]);
+    const set = [...unit.matchAll(/^Environment=(\w+)=/gm)].map(([, variable = '']) => variable);
+    expect(set.filter((variable) => !isKnown(variable))).toEqual([]);
+  });
+});
