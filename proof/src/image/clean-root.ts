@@ -11,7 +11,11 @@ export interface StepOptions {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+/** As the base image has it. */
+export const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** Mounts of a step end with it. */
+const apart = ['--mount', '--propagation', 'private', 'sh', '-c'];
 
 /** Whether this machine can make one: root, on Debian, with debootstrap. */
 export function canMakeRoots(): boolean {
@@ -41,8 +45,9 @@ export function copyRoot(base: string, directory: string): void {
 /** Runs one step as an image's build would. Rejects with what it printed. */
 export async function runStep(command: string, { root, workingDir, environment }: StepOptions): Promise<void> {
   const authorities = process.env['NODE_EXTRA_CA_CERTS'];
-  const child = spawn('chroot', [root, '/bin/sh', '-c', `cd ${workingDir} && ${command}`], {
-    env: { PATH: path, HOME: '/root', ...(authorities && { NODE_EXTRA_CA_CERTS: authorities }), ...environment },
+  const script = `mount -t proc proc ${join(root, 'proc')} && mount --bind /dev ${join(root, 'dev')} && exec chroot ${root} /bin/sh -c "$1"`;
+  const child = spawn('unshare', [...apart, script, 'sh', `cd ${workingDir} && ${command}`], {
+    env: { PATH: systemPath, HOME: '/root', ...(authorities && { NODE_EXTRA_CA_CERTS: authorities }), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
@@ -68,7 +73,7 @@ export function containerParameters(
     `mount -o remount,ro,bind ${root}`,
   ];
   const script = `${mounts.join(' && ')} && exec chroot --userspec=${user}:${user} ${root} /bin/sh -c 'cd ${workingDir} && exec "$@"' sh "$@"`;
-  return ['--mount', '--propagation', 'private', 'sh', '-c', script, 'sh', ...words];
+  return [...apart, script, 'sh', ...words];
 }
 
 function readRelease(): { codename: string } {

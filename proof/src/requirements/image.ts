@@ -14,6 +14,7 @@ import {
   makeBase,
   runStep,
   type StepOptions,
+  systemPath,
 } from '../image/clean-root.ts';
 import { parseDockerfile, type Stage } from '../image/dockerfile.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
@@ -178,7 +179,7 @@ async function proveService(
   mkdirSync(join(image.root, data.inside), { recursive: true });
   const port = String(await freePort());
   const environment = {
-    PATH: '/usr/local/bin:/usr/bin:/bin',
+    PATH: systemPath,
     ...image.environment,
     PORT: port,
     PUBLIC_URL: `http://127.0.0.1:${port}`,
