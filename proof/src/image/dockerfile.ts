@@ -20,7 +20,7 @@ export function parseDockerfile(text: string): readonly Stage[] {
   const stages: { name: string | undefined; steps: Step[] }[] = [];
   for (const line of text.split('\n').map((each) => each.trim())) {
     if (line === '' || line.startsWith('#')) continue;
-    const [, instruction = '', rest = ''] = /^([A-Z]+)\s+(.*)$/.exec(line) ?? [];
+    const [, instruction = '', rest = ''] = /^([A-Z]+) +(\S.*)$/.exec(line) ?? [];
     if (instruction === 'ARG') continue;
     if (instruction === 'FROM') {
       const [, name] = /\sAS\s+(\S+)$/.exec(rest) ?? [];
