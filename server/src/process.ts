@@ -11,6 +11,8 @@ import { createService, type Service } from './service.ts';
 const config = loadConfig();
 /** After /readyz fails, load balancers need a moment to look elsewhere. */
 const lameDuckMs = 5000;
+/** A supervisor ends a process that takes so long; without one, outcomes would wait here for a database that is gone for good. */
+const drainMsMax = 23_500;
 const pollToldEveryMs = 2000;
 /** A loop that has not looked for work for this long never will. */
 const stuckMs = 60_000;
@@ -67,6 +69,7 @@ function watchPoll(pollAgeMs: number, log: Log): void {
 async function drain(isHurried: boolean): Promise<void> {
   if (isDraining) return;
   isDraining = true;
+  setTimeout(() => process.exit(1), drainMsMax).unref();
   if (service) {
     service.leave();
     const isApi = service.server.server.listening;

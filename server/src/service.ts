@@ -23,6 +23,8 @@ import { createLanes } from './delivery/lanes.ts';
 import { createLeases } from './delivery/leases.ts';
 import type { MessageLedger } from './delivery/message-ledger.ts';
 import { createMessageWatches } from './delivery/message-watch.ts';
+import { createOutageWatch } from './delivery/outage-watch.ts';
+import { createOutcomeBacklog } from './delivery/outcome-backlog.ts';
 import { batchesChannel } from './delivery/queries.ts';
 import { watchReceiptKeys } from './delivery/receipt-keys.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
@@ -142,7 +144,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   await pauseWhereMoved(sql);
   let workers: Workers | undefined;
   const pause = await watchPause({ sql, log, onResume: () => workers?.wake() });
-  const leases = createLeases({ sql: leaseSql, clock, log });
+  const outages = createOutageWatch(clock);
+  const leases = createLeases({ sql: leaseSql, clock, log, outages });
   const pace = createFlushPace();
   const flushPace: FlushPace = {
     get waitMs() {
@@ -160,6 +163,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     forms: createAnswerForms({ sql: sendSql }),
     ledger,
     flushPace,
+    backlog: createOutcomeBacklog(),
     noteOutcomes: metrics.noteOutcomes,
     verdicts: createVerdictBook({ sql: verdictSql, clock, log }),
     senders,
@@ -167,6 +171,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     random: Math.random,
     credentials: createCredentials({ sql: sendSql, seal }),
     leases,
+    outages,
     watches: createMessageWatches({ sql: sendSql, ledger, log }),
     slots: createFairSlots(pushSlots),
     hasSpareTime: createSpareTime(),

@@ -266,7 +266,7 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
         });
       }
       await recorder.close();
-      lease.release();
+      lease.end();
     },
     async registerMany(count, ofApp = app) {
       const rules = { pushHosts: [pushHost], exceptions: noExceptions, ownHosts: [] };

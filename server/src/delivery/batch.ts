@@ -3,7 +3,7 @@
 //   waiting ──claim──► claimed ──all final──► done
 //      ▲                  │
 //      └── handed back, ──┘   (or the lease runs out: then another process claims it)
-//          or a retry later
+//          or a retry later, or a setback
 //
 // Every write after a claim carries the claim's id; a worker that lost its claim changes nothing.
 import type { Uuid } from '../platform/ids.ts';
@@ -29,8 +29,9 @@ export const pushWithinMs = leaseMs / 2;
 export const flushEveryMs = 500;
 
 /**
- * A batch with this many claims that ended without order fails its own deliveries (R-18). No more than the pushes a device may
- * get: each such claim may have pushed to it, and nobody knows (R-02).
+ * A batch whose process died with it so often, or that met the same fault of our own so often, fails its own deliveries (R-18).
+ * The database's state counts for neither (R-96). No more than the pushes a device may get: each claim that ended without order may
+ * have pushed to it, and nobody knows (R-02).
  */
 export const claimsMax = 5;
 
@@ -50,6 +51,10 @@ export interface ClaimedBatch {
   readonly claims: number;
   /** One of those after the first reached its pushes. */
   readonly pushed: boolean;
+  /** How often in a row it was handed back because it could not be worked. */
+  readonly setbacks: number;
+  /** How often the last fault of our own came in a row. */
+  readonly faults: number;
   readonly deviceIds: readonly Uuid[];
   /** Provider requests a second of the whole message; null: as fast as it goes. */
   readonly perSecond: number | null;

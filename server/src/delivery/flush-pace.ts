@@ -16,7 +16,7 @@ const waitMsLeast = 150;
 const marginMs = 200;
 /** A process that has just begun is slow, and does not know it yet. */
 const firstMs = 100;
-/** The slowest of late counts; it is forgotten over some ten flushes. */
+/** The slowest of late counts, up to the limit, which an outage exceeds by far; it is forgotten over some ten flushes. */
 const forgottenShare = 0.8;
 
 export function createFlushPace(): FlushPace {
@@ -26,7 +26,7 @@ export function createFlushPace(): FlushPace {
       return Math.max(waitMsLeast, flushEveryMs - marginMs - slowestMs);
     },
     note(tookMs) {
-      slowestMs = Math.max(tookMs, slowestMs * forgottenShare);
+      slowestMs = Math.max(Math.min(tookMs, flushEveryMs), slowestMs * forgottenShare);
     },
   };
 }

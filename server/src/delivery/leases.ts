@@ -1,24 +1,27 @@
-// The claims this process holds, and the heartbeat that keeps them (R-03). A claim that was not renewed in time counts as lost,
-// whatever the database may still say: SIGSTOP and a dead network look the same from inside. And half a lease before that no push
-// begins any more, so that a process that is merely slow has none under way when another may push the same.
+// The claims this process holds, and the heartbeat that keeps them (R-03). A lease is lost by the fence's word alone: a renewal or
+// a write that no longer finds the claim. Age loses none, because after an outage the claim may still be ours (R-97). But no push
+// begins in the second half of a lease, so that none is under way when another process may push the same (R-04).
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import { failpoint } from '../platform/failpoint.ts';
-import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
-import { type ClaimedBatch, leaseMs, pushWithinMs, renewEveryMs } from './batch.ts';
+import { type ClaimedBatch, pushWithinMs, renewEveryMs } from './batch.ts';
+import type { OutageWatch } from './outage-watch.ts';
 import { renewClaims } from './queries.ts';
 
 export interface Lease {
-  /** False once the claim may be another's: then nothing more is sent and nothing is written. */
-  isHeld(): boolean;
+  /** For good: no push of the batch begins any more. */
+  isOver(): boolean;
+  /** Calls back when the lease is over, in the same turn; at once where it is. */
+  onOver(hear: () => void): void;
+  /** The claim is another's, or this process is done with it: it is renewed no more. */
+  end(): void;
   /** Whether a push that begins now is over before the claim may be another's. */
   mayPush(): boolean;
-  /** While it is held and no push may begin: ends when that may have changed. */
+  /** While the lease is held and no push may begin: ends when that may have changed. */
   untilMayPush(): Promise<void> | undefined;
-  /** What was committed has renewed it, and was begun at `askedAtMs` or later; `clock.steadyMs`. */
+  /** A commit has renewed the lease; it was begun at `askedAtMs` or later; `clock.steadyMs`. */
   noteRenewed(askedAtMs: number): void;
-  release(): void;
 }
 
 type HeldBatch = Pick<ClaimedBatch, 'id' | 'claimId'>;
@@ -34,33 +37,73 @@ export interface LeasesDeps {
   readonly sql: Sql;
   readonly clock: Clock;
   readonly log: Log;
+  readonly outages: OutageWatch;
 }
 
 /** A lease that could not be renewed is tried again so soon. */
 const lookEveryMs = 1000;
-/** Whoever waits for a renewal looks so often. */
+/** A push that waits for a renewal looks so often. */
 const restMs = 100;
 
-/** When a claim was last known to be ours, by the clock that nobody sets; undefined: it is another's, or was let go. */
-interface Held {
+/** One claim of one batch; `sinceMs`: when it was last known to be ours, by the clock that nobody sets. */
+class Held implements Lease {
   readonly batch: HeldBatch;
-  sinceMs: number | undefined;
+  readonly #clock: Clock;
+  readonly #onEnd: (lease: Held) => void;
+  #sinceMs: number;
+  #isOver = false;
+  #hearers: (() => void)[] = [];
+
+  constructor(batch: HeldBatch, sinceMs: number, clock: Clock, onEnd: (lease: Held) => void) {
+    this.batch = batch;
+    this.#sinceMs = sinceMs;
+    this.#clock = clock;
+    this.#onEnd = onEnd;
+  }
+
+  ageMs(nowMs: number): number {
+    return nowMs - this.#sinceMs;
+  }
+
+  isOver(): boolean {
+    return this.#isOver;
+  }
+
+  onOver(hear: () => void): void {
+    if (this.#isOver) hear();
+    else this.#hearers.push(hear);
+  }
+
+  end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#onEnd(this);
+    for (const hear of this.#hearers) hear();
+    this.#hearers = [];
+  }
+
+  mayPush(): boolean {
+    return !this.#isOver && this.ageMs(this.#clock.steadyMs()) < pushWithinMs;
+  }
+
+  untilMayPush(): Promise<void> | undefined {
+    return this.#isOver || this.mayPush() ? undefined : rest();
+  }
+
+  noteRenewed(askedAtMs: number): void {
+    this.#sinceMs = Math.max(this.#sinceMs, askedAtMs);
+  }
 }
 
-export function createLeases({ sql, clock, log }: LeasesDeps): Leases {
-  /** By claim, which works one batch at a time. */
-  const claims = new Map<Uuid, Held>();
+export function createLeases({ sql, clock, log, outages }: LeasesDeps): Leases {
+  /** A batch stands here twice where this process took it over from itself. */
+  const held = new Set<Held>();
   let isRenewing = false;
-
-  const noteRenewed = (held: Held, askedAtMs: number): void => {
-    if (held.sinceMs !== undefined) held.sinceMs = Math.max(held.sinceMs, askedAtMs);
-  };
 
   // One at a time. What flushes have renewed is left alone, and with it the rows that they hold.
   const renew = async (): Promise<void> => {
     const askedAtMs = clock.steadyMs();
-    const isDue = ({ sinceMs = askedAtMs }: Held): boolean => askedAtMs - sinceMs > renewEveryMs - lookEveryMs;
-    const due = [...claims.values()].filter(isDue);
+    const due = [...held].filter((lease) => lease.ageMs(askedAtMs) > renewEveryMs - lookEveryMs);
     if (isRenewing || due.length === 0) return;
     isRenewing = true;
     try {
@@ -70,12 +113,14 @@ export function createLeases({ sql, clock, log }: LeasesDeps): Leases {
         clock,
         due.map(({ batch }) => batch),
       );
-      for (const held of due) {
-        const isRenewed = ours.get(held.batch.claimId);
-        if (isRenewed) noteRenewed(held, askedAtMs);
-        else if (isRenewed === undefined) held.sinceMs = undefined;
+      outages.noteAnswered();
+      for (const lease of due) {
+        const found = ours.find(({ id, claimId }) => id === lease.batch.id && claimId === lease.batch.claimId);
+        if (!found) lease.end();
+        else if (found.isRenewed) lease.noteRenewed(askedAtMs);
       }
     } catch (error) {
+      outages.noteAway();
       log.warn({ err: error, claims: due.length }, 'leases not renewed');
     }
     isRenewing = false;
@@ -85,19 +130,9 @@ export function createLeases({ sql, clock, log }: LeasesDeps): Leases {
   timer.unref();
   return {
     hold(batch, claimedAtMs) {
-      const held: Held = { batch, sinceMs: claimedAtMs };
-      claims.set(batch.claimId, held);
-      const isYoungerThan = (ms: number): boolean => held.sinceMs !== undefined && clock.steadyMs() - held.sinceMs < ms;
-      return {
-        isHeld: () => isYoungerThan(leaseMs),
-        mayPush: () => isYoungerThan(pushWithinMs),
-        untilMayPush: () => (isYoungerThan(pushWithinMs) || !isYoungerThan(leaseMs) ? undefined : rest()),
-        noteRenewed: (askedAtMs) => noteRenewed(held, askedAtMs),
-        release() {
-          held.sinceMs = undefined;
-          claims.delete(batch.claimId);
-        },
-      };
+      const lease = new Held(batch, claimedAtMs, clock, (ended) => void held.delete(ended));
+      held.add(lease);
+      return lease;
     },
     stop: () => clearInterval(timer),
   };

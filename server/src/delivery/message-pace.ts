@@ -2,7 +2,7 @@
 // 1/per_second of a second apart, in one row for all processes; each run takes a slice of them at once and lets go what it comes
 // too late for. So in any second there are at most per_second requests, and 2 % more, or one, for those that come late.
 import type { Clock } from '../platform/clock.ts';
-import { isDatabaseDown, isStatementTimeout, type Sql } from '../platform/db.ts';
+import { isDatabaseState, type Sql } from '../platform/db.ts';
 import { findNextPlace, type MessageRate, reservePlaces } from './pace-queries.ts';
 
 export interface MessagePace {
@@ -91,7 +91,7 @@ export function createMessagePace(
         try {
           await reserveOnce();
         } catch (error) {
-          if (isDatabaseDown(error) || isStatementTimeout(error)) return end(nowMs + downWaitMs);
+          if (isDatabaseState(error)) return end(nowMs + downWaitMs);
           throw error;
         }
         if (places.length > 0) continue;

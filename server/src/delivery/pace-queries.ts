@@ -4,7 +4,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Fragment, Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { type ClaimedBatch, leaseMs } from './batch.ts';
-import { claimedColumns } from './queries.ts';
+import { claimedColumns, isDue, type TakeOver } from './queries.ts';
 
 export interface MessageRate {
   readonly appId: Uuid;
@@ -61,6 +61,7 @@ export async function claimNextPacedBatch(
   aheadMs: number,
   exceptMessageIds: readonly Uuid[] = [],
   lastMessageIds: readonly Uuid[] = [],
+  takeOver: TakeOver = 'all',
 ): Promise<ClaimedBatch | undefined> {
   const isOpen = sql`b.state <> 'done' AND b.per_second IS NOT NULL`;
   const [batch] = await sql<ClaimedBatch[]>`
@@ -81,7 +82,7 @@ export async function claimNextPacedBatch(
     ), taken AS (
       SELECT one.id FROM ready CROSS JOIN LATERAL (
         SELECT b.id FROM batches b
-        WHERE ${isOpen} AND b.app_id = ready.app_id AND b.message_id = ready.message_id AND b.available_at <= ${clock.now}
+        WHERE ${isOpen} AND b.app_id = ready.app_id AND b.message_id = ready.message_id AND ${isDue(sql, clock, takeOver)}
         ORDER BY b.id LIMIT 1 FOR UPDATE SKIP LOCKED
       ) one LIMIT 1
     )

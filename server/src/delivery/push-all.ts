@@ -37,8 +37,16 @@ export interface BatchWork {
   readonly isStopping: () => boolean;
 }
 
-/** Returns when the batch must be looked at again, or undefined when every delivery is final. */
-export async function pushAll(deps: PushAllDeps, work: BatchWork, open: OpenDeliveries): Promise<number | undefined> {
+/**
+ * Returns when the batch must be looked at again, or undefined when every delivery is final. Calls `onPushing` before the first push,
+ * when all that is read of the database has been read.
+ */
+export async function pushAll(
+  deps: PushAllDeps,
+  work: BatchWork,
+  open: OpenDeliveries,
+  onPushing: () => void,
+): Promise<number | undefined> {
   const { batch, recorder, watch, lease, isStopping } = work;
   const message = await deps.compiled.get(batch.appId, batch.messageId);
   const { columns, content } = message;
@@ -61,6 +69,7 @@ export async function pushAll(deps: PushAllDeps, work: BatchWork, open: OpenDeli
     context,
     watch,
     isStopping,
+    onOver: (hear) => lease.onOver(hear),
     attemptsOf: open.attemptsOf,
     pace: paceOf(deps, context, targets, open),
     lookAgainAt,
@@ -75,6 +84,7 @@ export async function pushAll(deps: PushAllDeps, work: BatchWork, open: OpenDeli
     },
   };
   if (unknownPushesOf(batch) > 0) await markPushed(deps.sql, batch);
+  onPushing();
   // Side by side, so that a channel whose provider asks for a slow start does not hold up the others of the batch.
   const ended = await Promise.allSettled(byPlatform(targets).map((some) => pushQueue(deps, queue, some)));
   for (const one of ended) if (one.status === 'rejected') throw one.reason;

@@ -20,6 +20,8 @@ export interface Queue {
   readonly context: BatchContext;
   readonly watch: MessageWatch;
   readonly isStopping: () => boolean;
+  /** Calls back when the batch's lease is over: whoever waits then is asked again, and left. */
+  readonly onOver: (hear: () => void) => void;
   /** The attempts already made for a device, oldest first. */
   readonly attemptsOf: (deviceId: Uuid) => readonly Attempt[];
   /** Takes what a delivery came to; undefined where nothing is to be waited for. */
@@ -45,13 +47,20 @@ const restMsMax = 100;
 export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly Target[]): Promise<void> {
   const underWay = new PushesUnderWay(deps, queue);
   const door = new Door(deps, queue);
+  let stopWaiting: () => void = () => undefined;
+  queue.onOver(() => stopWaiting());
+  const waited = (until: Promise<unknown>): Promise<void> =>
+    new Promise((resolve, reject) => {
+      stopWaiting = resolve;
+      until.then(() => resolve(), reject);
+    });
   try {
     for (const target of targets) {
       const attempts = queue.attemptsOf(target.deviceId);
       door.turnTo(target, attempts);
       let next = door.next();
       while (next.kind === 'wait') {
-        await next.until;
+        await waited(next.until);
         next = door.next();
       }
       if (next.kind === 'planned') void underWay.push(target, next, attempts);
@@ -117,6 +126,12 @@ type Next = PlannedPush | { readonly kind: 'over' } | { readonly kind: 'wait'; r
 
 const over = { kind: 'over' } as const;
 
+/** A slot that was asked for; one whose turn is still to come when nobody waits for it any more is given back then. */
+interface Slot {
+  isHeld: boolean;
+  isLeft: boolean;
+}
+
 /** Where one delivery after the other waits until its push may be made. */
 class Door {
   readonly #deps: QueueDeps;
@@ -127,7 +142,7 @@ class Door {
   #placeMs: number | undefined;
   /** There was no place to be had. */
   #isWithoutPlace = false;
-  #hasSlot = false;
+  #slot: Slot | undefined;
 
   constructor(deps: QueueDeps, queue: Queue) {
     this.#deps = deps;
@@ -140,7 +155,7 @@ class Door {
     this.#isInRow = false;
     this.#placeMs = undefined;
     this.#isWithoutPlace = false;
-    this.#hasSlot = false;
+    this.#slot = undefined;
   }
 
   /** To be asked again after each wait. Nearly every push waits for nothing, or for a slot: a promise is made only where one does. */
@@ -151,10 +166,7 @@ class Door {
     const decided = this.#decide();
     const isLate = pace !== null && (this.#placeMs === undefined || pace.isLate(this.#placeMs));
     const safe = untilSafe();
-    if (this.#hasSlot && (decided.kind !== 'planned' || isLate || safe)) {
-      this.#hasSlot = false;
-      slots.give(appId);
-    }
+    if (decided.kind !== 'planned' || isLate || safe) this.#leaveSlot();
     if (decided.kind !== 'planned') return decided;
     if (safe) return { kind: 'wait', until: safe };
     if (!this.#isInRow) {
@@ -164,12 +176,25 @@ class Door {
       if (waitMs > 0) return { kind: 'wait', until: rest(waitMs, isStopping) };
     }
     if (isLate) return this.#takePlace(pace);
-    if (!this.#hasSlot) {
+    if (!this.#slot) {
       const turn = slots.take(appId);
-      this.#hasSlot = true;
-      if (turn) return { kind: 'wait', until: turn };
+      const slot = { isHeld: turn === undefined, isLeft: false };
+      this.#slot = slot;
+      if (turn) return { kind: 'wait', until: turn.then(() => this.#takeTurn(slot)) };
     }
     return decided;
+  }
+
+  #takeTurn(slot: Slot): void {
+    if (slot.isLeft) this.#deps.slots.give(this.#queue.context.batch.appId);
+    else slot.isHeld = true;
+  }
+
+  #leaveSlot(): void {
+    const slot = this.#slot;
+    this.#slot = undefined;
+    if (slot?.isHeld) this.#deps.slots.give(this.#queue.context.batch.appId);
+    else if (slot) slot.isLeft = true;
   }
 
   /** Is this push to be made, as things stand? If not, sees to what becomes of the delivery. */

@@ -23,9 +23,23 @@ export async function notifyBatches(tx: Tx): Promise<void> {
 const leaseEnd = (tx: Tx, clock: Clock, ms = leaseMs): Fragment => tx`
   (${clock.now} + ${ms}::float8 * interval '1 millisecond')`;
 
+/**
+ * Which expired leases a claim takes over: all, none, or all if the server comes to the claim before an instant. A server that
+ * was stopped may come to a claim when its process is long gone; it must not take a batch from a live owner (R-97).
+ */
+export type TakeOver = 'all' | 'none' | { readonly before: Date };
+
+/** Whether a batch `b` may be claimed now. */
+export function isDue(sql: Sql, clock: Clock, takeOver: TakeOver): Fragment {
+  const isDueNow = sql`b.available_at <= ${clock.now}`;
+  if (takeOver === 'all') return isDueNow;
+  if (takeOver === 'none') return sql`${isDueNow} AND b.state = 'waiting'`;
+  return sql`${isDueNow} AND (b.state = 'waiting' OR ${clock.now} <= ${takeOver.before}::timestamptz)`;
+}
+
 /** What a claim answers of a batch `b`. The devices as JSON: the driver reads an array letter by letter. */
 export const claimedColumns = (tx: Tx): Fragment => tx`
-  b.id, b.app_id, b.message_id, b.claim_id, b.claims, b.pushed, b.per_second, to_json(b.device_ids) AS device_ids, b.queued_at, b.due_at, b.expires_at,
+  b.id, b.app_id, b.message_id, b.claim_id, b.claims, b.pushed, b.setbacks, b.faults, b.per_second, to_json(b.device_ids) AS device_ids, b.queued_at, b.due_at, b.expires_at,
   b.skip_reason`;
 
 /** The batches of a message that were born claimed by its acceptor. */
@@ -47,6 +61,7 @@ export async function claimNextBatch(
   afterAppId: Uuid,
   claimId: Uuid,
   exceptAppIds: readonly Uuid[] = [],
+  takeOver: TakeOver = 'all',
 ): Promise<ClaimedBatch | undefined> {
   const isOpen = sql`b.state <> 'done' AND b.per_second IS NULL`;
   const [batch] = await sql<ClaimedBatch[]>`
@@ -58,11 +73,11 @@ export async function claimNextBatch(
     ), due AS (
       SELECT app_id FROM apps_open
       WHERE app_id IS NOT NULL AND app_id <> ALL(${exceptAppIds as Uuid[]}::uuid[]) AND EXISTS (
-        SELECT 1 FROM batches b WHERE ${isOpen} AND b.app_id = apps_open.app_id AND b.available_at <= ${clock.now})
+        SELECT 1 FROM batches b WHERE ${isOpen} AND b.app_id = apps_open.app_id AND ${isDue(sql, clock, takeOver)})
       ORDER BY (app_id <= ${afterAppId}::uuid), app_id
     ), taken AS (
       SELECT one.id FROM due CROSS JOIN LATERAL (
-        SELECT b.id FROM batches b WHERE ${isOpen} AND b.app_id = due.app_id AND b.available_at <= ${clock.now}
+        SELECT b.id FROM batches b WHERE ${isOpen} AND b.app_id = due.app_id AND ${isDue(sql, clock, takeOver)}
         ORDER BY b.available_at, b.id LIMIT 1 FOR UPDATE SKIP LOCKED
       ) one LIMIT 1
     )
@@ -73,6 +88,12 @@ export async function claimNextBatch(
   return batch;
 }
 
+export interface RenewedClaim {
+  readonly id: Uuid;
+  readonly claimId: Uuid;
+  readonly isRenewed: boolean;
+}
+
 /**
  * Keeps leases. Answers the claims that still hold, and whether each is renewed: not where its row is locked at this moment, most likely by
  * its own flush, which renews it too and which nobody waits for here. One that is missing has been taken over.
@@ -81,12 +102,12 @@ export async function renewClaims(
   sql: Sql,
   clock: Clock,
   batches: readonly Pick<ClaimedBatch, 'id' | 'claimId'>[],
-): Promise<ReadonlyMap<Uuid, boolean>> {
+): Promise<readonly RenewedClaim[]> {
   // A claim may hold more batches, which are not worked at this moment: each stands for itself.
   const isHeld = sql`
     id = ANY(${batches.map(({ id }) => id)}::uuid[]) AND claim_id = ANY(${batches.map(({ claimId }) => claimId)}::uuid[])
       AND state = 'claimed'`;
-  const rows = await sql<{ claimId: Uuid; isRenewed: boolean }[]>`
+  return sql<RenewedClaim[]>`
     WITH held AS (
       SELECT id, claim_id FROM batches WHERE ${isHeld}
     ), free AS (
@@ -95,8 +116,7 @@ export async function renewClaims(
       UPDATE batches b SET available_at = greatest(b.available_at, ${leaseEnd(sql, clock)})
       FROM free WHERE b.id = free.id RETURNING b.id
     )
-    SELECT held.claim_id, renewed.id IS NOT NULL AS is_renewed FROM held LEFT JOIN renewed USING (id)`;
-  return new Map(rows.map((row) => [row.claimId, row.isRenewed]));
+    SELECT held.id, held.claim_id, renewed.id IS NOT NULL AS is_renewed FROM held LEFT JOIN renewed USING (id)`;
 }
 
 /**
@@ -105,10 +125,43 @@ export async function renewClaims(
  */
 export async function handBackBatch(sql: Sql, batch: ClaimedBatch, availableAt: Date): Promise<boolean> {
   const result = await sql`
-    UPDATE batches SET state = 'waiting', claim_id = NULL, claims = greatest(claims - 1, 0),
+    UPDATE batches SET state = 'waiting', claim_id = NULL, claims = greatest(claims - 1, 0), setbacks = 0,
       available_at = CASE WHEN skip_reason IS NULL THEN ${availableAt}::timestamptz ELSE queued_at END
     WHERE id = ${batch.id} AND claim_id = ${batch.claimId} AND state = 'claimed'`;
   return result.count === 1;
+}
+
+export interface HandBack {
+  readonly availableAt: Date;
+  /** Our own fault; null: the database's state. */
+  readonly fault: string | null;
+  /** Pushes may have been made whose outcomes nobody knows: the claim stays counted (R-02). */
+  readonly hasUnknownPushes: boolean;
+}
+
+/** Gives a batch back that could not be worked to its end. False: the claim was lost before. */
+export async function handBackAfterSetback(
+  sql: Sql,
+  batch: ClaimedBatch,
+  { availableAt, fault, hasUnknownPushes }: HandBack,
+): Promise<boolean> {
+  const result = await sql`
+    UPDATE batches SET state = 'waiting', claim_id = NULL, available_at = ${availableAt}::timestamptz,
+      claims = CASE WHEN ${hasUnknownPushes}::boolean THEN claims ELSE greatest(claims - 1, 0) END,
+      pushed = pushed OR ${hasUnknownPushes}::boolean,
+      setbacks = least(setbacks + 1, 1000),
+      fault = coalesce(${fault}::text, fault),
+      faults = CASE WHEN ${fault}::text IS NULL THEN faults WHEN fault = ${fault}::text THEN least(faults + 1, 1000) ELSE 1 END
+    WHERE id = ${batch.id} AND claim_id = ${batch.claimId} AND state = 'claimed'`;
+  return result.count === 1;
+}
+
+/** Gives back at once what these claims were granted, if anything. */
+export async function handBackClaims(sql: Sql, clock: Clock, claimIds: readonly Uuid[]): Promise<number> {
+  const result = await sql`
+    UPDATE batches SET state = 'waiting', claim_id = NULL, claims = greatest(claims - 1, 0), available_at = ${clock.now}
+    WHERE claim_id = ANY(${claimIds as Uuid[]}::uuid[]) AND state = 'claimed'`;
+  return result.count;
 }
 
 /** From here on the pushes of this claim may be on the wire. */

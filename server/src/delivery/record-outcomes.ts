@@ -3,10 +3,11 @@
 import type { ChannelId } from '../channels/channel.ts';
 import { insertPeopleChange } from '../devices/link-queries.ts';
 import type { Clock } from '../platform/clock.ts';
-import { isDatabaseDown, isStatementTimeout, type Sql, type Tx, transaction } from '../platform/db.ts';
+import { type Sql, type Tx, transaction } from '../platform/db.ts';
 import { failpoint } from '../platform/failpoint.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
+import { repeatUntilAnswered } from '../platform/repeat-until-answered.ts';
 import { emit, type Happening } from '../webhooks/emit.ts';
 import type { AnswerForms } from './answer-forms.ts';
 import type { ClaimedBatch } from './batch.ts';
@@ -17,6 +18,7 @@ import type { DeliveryRow } from './delivery-row.ts';
 import type { FlushPace } from './flush-pace.ts';
 import type { Lease } from './leases.ts';
 import type { MessageAdvance, MessageLedger, OutcomeCounts } from './message-ledger.ts';
+import type { OutcomeBacklog } from './outcome-backlog.ts';
 import {
   copyDeliveries,
   type EarlyReceipt,
@@ -39,6 +41,8 @@ export interface RecorderDeps {
   readonly forms: AnswerForms;
   readonly ledger: MessageLedger;
   readonly flushPace: FlushPace;
+  /** Of this process: outcomes are kept until they are written, and pushes stop while there are too many of them. */
+  readonly backlog: OutcomeBacklog;
   /** Takes what committed outcomes say of devices and credentials. */
   readonly verdicts: VerdictBook;
   /** Hears what was committed; `hasEnded`: with it the last of the message's deliveries. */
@@ -53,23 +57,53 @@ export interface Recorder {
     before: readonly Attempt[],
     result: Exclude<PushResult, { kind: 'deferred' }>,
   ): Promise<void> | undefined;
-  /** While a commit takes long, such as one to a database that is away: ends with it. What is pushed meanwhile may all be repeated. */
+  /**
+   * While nothing further may be pushed, since a kill would repeat it or there is no room for more outcomes: ends when that may have
+   * changed.
+   */
   behind(): Promise<void> | undefined;
-  /** Writes what is left. False: the claim was lost, and what had not been written is dropped. */
+  /**
+   * Writes what is left, however long the database is away. False: what had not been written is dropped, for the claim is lost or
+   * `refusal` is set.
+   */
   close(): Promise<boolean>;
+  /** The error by which outcomes were refused for good, other than by the fence. */
+  readonly refusal: { readonly error: unknown } | undefined;
 }
 
-const retryFlushMs = 250;
 /** A commit under way for longer than this is late. */
 const lateMs = 500;
 
 export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: Lease): Recorder {
+  const { backlog } = deps;
   let pending: OutcomeItem[] = [];
   let timer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
-  let isLost = false;
+  let isRefused = false;
+  let refusal: { readonly error: unknown } | undefined;
   let isCommitting = false;
   let commitBegunAt = 0;
+
+  // The one place where outcomes are dropped. With it the pushes of the batch end: what they came to could not be written.
+  const refuse = (error?: unknown): void => {
+    isRefused = true;
+    if (error !== undefined) refusal = { error };
+    lease.end();
+  };
+
+  const write = async (items: readonly OutcomeItem[], dueAt: number): Promise<void> => {
+    isCommitting = true;
+    commitBegunAt = performance.now();
+    try {
+      if (await commitUntilKnown(deps, batch, lease, items)) noteVerdicts(deps, batch, items);
+      else refuse();
+    } catch (error) {
+      deps.log.error({ err: error, batch_id: batch.id, items: items.length }, 'outcomes given up');
+      refuse(error);
+    }
+    isCommitting = false;
+    deps.flushPace.note(performance.now() - dueAt);
+  };
 
   // Flushes of one batch follow each other.
   // `dueAt`: by `performance.now()`, when its oldest outcome had waited long enough.
@@ -79,13 +113,9 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
     flushing = flushing.then(async () => {
       const items = pending;
       pending = [];
-      if (items.length === 0 || isLost) return;
-      isCommitting = true;
-      commitBegunAt = performance.now();
-      isLost = !(await commitRepeatedly(deps, batch, lease, items));
-      isCommitting = false;
-      deps.flushPace.note(performance.now() - dueAt);
-      if (!isLost) noteVerdicts(deps, batch, items);
+      if (items.length === 0) return;
+      if (!isRefused) await write(items, dueAt);
+      backlog.remove(items.length);
     });
     return flushing;
   };
@@ -93,6 +123,7 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
   const take = (item: OutcomeItem, cameAt?: number): void => {
     if (item.final === 'failed') logFailure(deps.log, batch, item);
     pending.push(item);
+    backlog.add(1);
     if (timer !== undefined) return;
     const now = performance.now();
     const dueAt = (cameAt ?? now) + deps.flushPace.waitMs;
@@ -109,41 +140,43 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
       take(item);
       return undefined;
     },
-    behind: () => (isCommitting && performance.now() - commitBegunAt > lateMs ? flushing : undefined),
+    behind() {
+      const isLate = isCommitting && performance.now() - commitBegunAt > lateMs;
+      return isLate ? flushing : backlog.untilRoom();
+    },
     async close() {
       await flush(performance.now());
       await deps.verdicts.untilRoom();
-      return !isLost;
+      return !isRefused;
+    },
+    get refusal() {
+      return refusal;
     },
   };
 }
 
 /**
- * Commits, and while the database is away or asks for it again, commits again until the lease is gone. Any other refusal is
- * for good: the batch is given up without being handed back, so that its claims count up to the limit (R-18).
+ * Commits, and while the database is away or slow commits again: the fence makes a late commit safe, so age is no reason to drop
+ * an outcome (R-97). False: the fence refuses. Any other refusal is for good and rejects.
  */
-async function commitRepeatedly(
+function commitUntilKnown(
   deps: RecorderDeps,
   batch: ClaimedBatch,
   lease: Lease,
   items: readonly OutcomeItem[],
 ): Promise<boolean> {
-  for (let attempt = 1; ; attempt++) {
-    try {
+  return repeatUntilAnswered(
+    async (attempt) => {
       const isCommitted = await commit(deps, batch, lease, items, attempt > 1);
       if (isCommitted) await failpoint('outcomes.after_commit');
       return isCommitted;
-    } catch (error) {
-      const isForNow = isDatabaseDown(error) || isStatementTimeout(error);
-      const fields = { err: error, batch_id: batch.id, items: items.length, attempt };
-      if (!isForNow || !lease.isHeld()) {
-        deps.log.error(fields, 'outcomes given up');
-        return false;
-      }
-      deps.log.warn(fields, 'outcomes not committed, trying again');
-      await new Promise((resolve) => setTimeout(resolve, retryFlushMs * Math.min(attempt, 8)));
-    }
-  }
+    },
+    (error, attempt) =>
+      deps.log.warn(
+        { err: error, batch_id: batch.id, items: items.length, attempt },
+        'outcomes not committed, trying again',
+      ),
+  );
 }
 
 // The one transaction. False: the claim is another's, and nothing was written.

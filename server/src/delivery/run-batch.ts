@@ -1,22 +1,27 @@
 // Works one claimed batch: the devices still without an outcome are loaded, rendered and pushed together; outcomes go to the
-// recorder as they come. Ends with the batch done, or handed back with a time, or lost to another process.
+// recorder as they come. Ends with the batch done, or handed back with a time, or lost to another process; never, while the process
+// lives, with a batch that waits for its lease to run out.
 import { channelOfPlatform } from '../channels/channel.ts';
 import { failpoint } from '../platform/failpoint.ts';
+import { repeatUntilAnswered } from '../platform/repeat-until-answered.ts';
 import { type ClaimedBatch, claimsMax } from './batch.ts';
 import type { Attempt } from './delivery.ts';
-import type { Leases } from './leases.ts';
+import type { Lease, Leases } from './leases.ts';
 import type { MessageWatches } from './message-watch.ts';
 import { loadOpenDeliveries, type OpenDeliveries } from './open-deliveries.ts';
+import type { OutageWatch } from './outage-watch.ts';
 import type { Target } from './plan-push.ts';
 import { type BatchWork, type PushAllDeps, pushAll } from './push-all.ts';
 import type { PushResult } from './push-one.ts';
-import { handBackBatch } from './queries.ts';
-import { createRecorder, type Recorder, type RecorderDeps } from './record-outcomes.ts';
+import { handBackAfterSetback, handBackBatch } from './queries.ts';
+import { createRecorder, type RecorderDeps } from './record-outcomes.ts';
+import { setbackOf, waitMsAfter } from './setback.ts';
 import { listTargets } from './targets.ts';
 
 export interface RunDeps extends RecorderDeps, PushAllDeps {
   readonly leases: Leases;
   readonly watches: MessageWatches;
+  readonly outages: OutageWatch;
   /** Asked before every push, as a stop is: a pause lets what is on the wire end and hands the rest back. */
   readonly isPaused: () => boolean;
 }
@@ -34,31 +39,41 @@ export async function runBatch(
   claimedAtMs: number,
   isStopping: () => boolean,
 ): Promise<BatchEnd> {
+  return runHeld(deps, batch, deps.leases.hold(batch, claimedAtMs), isStopping);
+}
+
+/** Works batches of one claim, one after the other; the leases of those that wait are kept meanwhile. */
+export async function runBatches(
+  deps: RunDeps,
+  batches: readonly ClaimedBatch[],
+  claimedAtMs: number,
+  isStopping: () => boolean,
+): Promise<void> {
+  const held = batches.map((batch) => ({ batch, lease: deps.leases.hold(batch, claimedAtMs) }));
+  try {
+    for (const { batch, lease } of held) await runHeld(deps, batch, lease, isStopping);
+  } finally {
+    for (const { lease } of held) lease.end();
+  }
+}
+
+async function runHeld(deps: RunDeps, batch: ClaimedBatch, lease: Lease, isStopping: () => boolean): Promise<BatchEnd> {
   const startedAt = performance.now();
-  const lease = deps.leases.hold(batch, claimedAtMs);
-  const recorder = createRecorder(deps, batch, lease);
   const watch = deps.watches.watch(batch);
+  const work: BatchWork = {
+    batch,
+    recorder: createRecorder(deps, batch, lease),
+    watch,
+    lease,
+    isStopping: () => isStopping() || deps.isPaused() || lease.isOver(),
+  };
   let end: BatchEnd | undefined;
   try {
-    await failpoint('batch.after_claim');
-    const work: BatchWork = {
-      batch,
-      recorder,
-      watch,
-      lease,
-      isStopping: () => isStopping() || deps.isPaused() || !lease.isHeld(),
-    };
-    const nextAtMs = await workBatch(deps, work);
-    // What was canceled meanwhile ends now, not when its retries would be due.
-    if (nextAtMs !== undefined) await watch.look();
-    const dueAtMs = watch.isCanceled() ? deps.clock.nowMs() : nextAtMs;
-    end = await closeBatch(deps, batch, recorder, nextAtMs === undefined ? undefined : dueAtMs);
+    end = await closeBatch(deps, work, await tryBatch(deps, work));
     return end;
   } finally {
     watch.stop();
-    // Whatever went wrong, what providers have answered is written.
-    if (end === undefined) await recorder.close();
-    lease.release();
+    lease.end();
     // The canonical line of a batch: one, with every id on it.
     deps.log.info(
       {
@@ -74,20 +89,76 @@ export async function runBatch(
   }
 }
 
-async function closeBatch(
+/** What one claim leaves of a batch. */
+type Left =
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'open'; readonly nextAtMs: number }
+  /** It could not be worked to its end. */
+  | { readonly kind: 'unworked'; readonly error: unknown; readonly hasUnknownPushes: boolean };
+
+async function tryBatch(deps: RunDeps, work: BatchWork): Promise<Left> {
+  let hasPushed = false;
+  try {
+    await failpoint('batch.after_claim');
+    const nextAtMs = await workBatch(deps, work, () => {
+      hasPushed = true;
+    });
+    if (nextAtMs === undefined) return { kind: 'nothing' };
+    // What was canceled meanwhile ends now, not when its retries would be due. A look that fails is no reason to have worked in vain.
+    await work.watch.look().catch((error: unknown) => deps.log.warn({ err: error }, 'message not looked at'));
+    return { kind: 'open', nextAtMs: work.watch.isCanceled() ? deps.clock.nowMs() : nextAtMs };
+  } catch (error) {
+    // A push that failed in our own code may have reached its provider. The database's state ends no push without its outcome.
+    return { kind: 'unworked', error, hasUnknownPushes: hasPushed && setbackOf(error).kind === 'fault' };
+  }
+}
+
+/** Whatever went wrong, what providers have answered is written first. */
+async function closeBatch(deps: RunDeps, { batch, recorder }: BatchWork, tried: Left): Promise<BatchEnd> {
+  const isWritten = await recorder.close();
+  const { refusal } = recorder;
+  const left: Left = refusal ? { kind: 'unworked', error: refusal.error, hasUnknownPushes: true } : tried;
+  if (!isWritten && !refusal) return { kind: 'lost' };
+  if (left.kind === 'nothing') return { kind: 'done' };
+  if (left.kind === 'open') {
+    const { nextAtMs } = left;
+    const isHandedBack = await untilSaid(deps, batch, () => handBackBatch(deps.sql, batch, new Date(nextAtMs)));
+    return isHandedBack ? { kind: 'waiting', dueAtMs: nextAtMs } : { kind: 'lost' };
+  }
+  return putOff(deps, batch, left);
+}
+
+async function putOff(
   deps: RunDeps,
   batch: ClaimedBatch,
-  recorder: Recorder,
-  nextAtMs: number | undefined,
+  { error, hasUnknownPushes }: Extract<Left, { kind: 'unworked' }>,
 ): Promise<BatchEnd> {
-  if (!(await recorder.close())) return { kind: 'lost' };
-  if (nextAtMs === undefined) return { kind: 'done' };
-  const isHandedBack = await handBackBatch(deps.sql, batch, new Date(nextAtMs));
-  return isHandedBack ? { kind: 'waiting', dueAtMs: nextAtMs } : { kind: 'lost' };
+  const setback = setbackOf(error);
+  const nowMs = deps.clock.nowMs();
+  const waitMs = waitMsAfter(setback, {
+    setbacks: batch.setbacks,
+    windowLeftMs: batch.expiresAt.getTime() - nowMs,
+    random: deps.random(),
+  });
+  const fields = { err: error, batch_id: batch.id, message_id: batch.messageId, wait_ms: Math.round(waitMs) };
+  if (setback.kind === 'fault') deps.log.error({ ...fields, fault: setback.fault }, 'batch not worked');
+  else deps.log.warn(fields, 'batch not worked, for the database is slow or away');
+  const dueAtMs = nowMs + waitMs;
+  const fault = setback.kind === 'fault' ? setback.fault : null;
+  const handBack = { availableAt: new Date(dueAtMs), fault, hasUnknownPushes };
+  const isHandedBack = await untilSaid(deps, batch, () => handBackAfterSetback(deps.sql, batch, handBack));
+  return isHandedBack ? { kind: 'waiting', dueAtMs } : { kind: 'lost' };
+}
+
+/** A batch is handed back once the database says so, or says that it is another's. */
+function untilSaid(deps: RunDeps, batch: ClaimedBatch, handBack: () => Promise<boolean>): Promise<boolean> {
+  return repeatUntilAnswered(handBack, (error, attempt) =>
+    deps.log.warn({ err: error, batch_id: batch.id, attempt }, 'batch not handed back, trying again'),
+  );
 }
 
 /** Returns when the batch must be looked at again, or undefined when every delivery is final. */
-async function workBatch(deps: RunDeps, work: BatchWork): Promise<number | undefined> {
+async function workBatch(deps: RunDeps, work: BatchWork, onPushing: () => void): Promise<number | undefined> {
   const { batch, watch } = work;
   const open = await loadOpenDeliveries(deps.sql, batch);
   await watch.look();
@@ -95,10 +166,11 @@ async function workBatch(deps: RunDeps, work: BatchWork): Promise<number | undef
     await endAll(deps, work, open, () => ({ kind: 'skipped', reason: batch.skipReason ?? 'canceled' }));
     return undefined;
   }
-  if (batch.claims > claimsMax) {
-    // Claimed again and again without an orderly end: the batch itself must be what ends its workers. Where its pushes may
+  if (batch.claims > claimsMax || batch.faults >= claimsMax) {
+    // Its processes died, or met the same fault, again and again: the batch itself must be the reason. Where its pushes may
     // have been on the wire, what nobody knows of them is that no answer came.
-    deps.log.error({ batch_id: batch.id, message_id: batch.messageId, claims: batch.claims }, 'batch given up');
+    const { id, messageId, claims, faults } = batch;
+    deps.log.error({ batch_id: id, message_id: messageId, claims, faults }, 'batch given up');
     const unknown = batch.pushed ? 'timeout' : 'unknown_error';
     await endAll(deps, work, open, (_target, attempts) => {
       return { kind: 'failed', code: attempts.at(-1)?.error_code ?? unknown, credentialId: null };
@@ -110,7 +182,7 @@ async function workBatch(deps: RunDeps, work: BatchWork): Promise<number | undef
     await endAll(deps, work, open, ({ credentialId }) => ({ kind: 'failed', code: 'expired', credentialId }));
     return undefined;
   }
-  return pushAll(deps, work, open);
+  return pushAll(deps, work, open, onPushing);
 }
 
 /** Ends every open delivery alike, without a push; the batch is read no further than that needs. */

@@ -1,11 +1,12 @@
 // The send worker: claims batches and runs a few at once; those of paced messages apart, so that neither kind waits for a turn of
 // the other. Woken by NOTIFY, with a one-second poll behind it: losing LISTEN costs latency and nothing else (R-06).
-import { mintUuid, type Uuid } from '../platform/ids.ts';
+import type { Uuid } from '../platform/ids.ts';
 import { startWorkLoop, type WorkLoop } from '../platform/work-loop.ts';
 import type { ClaimedBatch } from './batch.ts';
+import { createClaims } from './claims.ts';
 import { aheadMs } from './message-pace.ts';
 import { claimNextPacedBatch } from './pace-queries.ts';
-import { claimNextBatch } from './queries.ts';
+import { claimNextBatch, type TakeOver } from './queries.ts';
 import { type RunDeps, runBatch } from './run-batch.ts';
 
 /** Of all apps. */
@@ -31,14 +32,14 @@ const firstAppId: Uuid = '00000000-0000-0000-0000-000000000000';
 
 export function startSendWorker(deps: RunDeps): WorkLoop {
   let lastAppId = firstAppId;
+  const { sql, clock } = deps;
   const unpaced = startBatchLoop(deps, {
     name: 'send',
     turnsMax: batchesMax,
     mayHave: mayHaveAnother,
     shareOf: (batch) => batch.appId,
-    async claim(fullAppIds) {
-      const claimId = mintUuid(deps.clock.nowMs());
-      const batch = await claimNextBatch(deps.sql, deps.clock, lastAppId, claimId, fullAppIds);
+    async ask(claimId, takeOver, fullAppIds) {
+      const batch = await claimNextBatch(sql, clock, lastAppId, claimId, fullAppIds, takeOver);
       if (batch) lastAppId = batch.appId;
       return batch;
     },
@@ -49,8 +50,8 @@ export function startSendWorker(deps: RunDeps): WorkLoop {
     mayHave: (held) => held < batchesOfPacedMessageMax,
     shareOf: (batch) => batch.messageId,
     // A second batch of a message waits for the first of every other one: a turn that is late costs a message its places.
-    claim: (fullMessageIds, heldMessageIds) =>
-      claimNextPacedBatch(deps.sql, deps.clock, mintUuid(deps.clock.nowMs()), aheadMs, fullMessageIds, heldMessageIds),
+    ask: (claimId, takeOver, fullMessageIds, heldMessageIds) =>
+      claimNextPacedBatch(sql, clock, claimId, aheadMs, fullMessageIds, heldMessageIds, takeOver),
   });
   return {
     wake() {
@@ -75,12 +76,18 @@ interface BatchLoop {
   /** Whether one, be it an app or a message, that holds so many turns may have another while so many are free. */
   readonly mayHave: (held: number, free: number) => boolean;
   readonly shareOf: (batch: ClaimedBatch) => Uuid;
-  /** The first have all the turns they may have, the second have some. */
-  readonly claim: (full: readonly Uuid[], held: readonly Uuid[]) => Promise<ClaimedBatch | undefined>;
+  /** `full` have all the turns they may have, `held` have some. */
+  readonly ask: (
+    claimId: Uuid,
+    takeOver: TakeOver,
+    full: readonly Uuid[],
+    held: readonly Uuid[],
+  ) => Promise<ClaimedBatch | undefined>;
 }
 
-function startBatchLoop(deps: RunDeps, { name, turnsMax, mayHave, shareOf, claim }: BatchLoop): WorkLoop {
+function startBatchLoop(deps: RunDeps, { name, turnsMax, mayHave, shareOf, ask }: BatchLoop): WorkLoop {
   const shares = new Map<Uuid, number>();
+  const claims = createClaims(deps);
   let turns = 0;
   let devices = 0;
   let isStopping = false;
@@ -116,7 +123,7 @@ function startBatchLoop(deps: RunDeps, { name, turnsMax, mayHave, shareOf, claim
       const claimedAtMs = deps.clock.steadyMs();
       const free = turnsMax - turns;
       const full = [...shares].filter(([, held]) => !mayHave(held, free)).map(([share]) => share);
-      const batch = await claim(full, [...shares.keys()]);
+      const batch = await claims.claim((claimId, takeOver) => ask(claimId, takeOver, full, [...shares.keys()]));
       return batch && (() => turn(batch, claimedAtMs));
     },
   });

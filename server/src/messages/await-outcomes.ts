@@ -2,10 +2,11 @@
 // the workers, whose last commit notifies. The send goes on whatever becomes of the wait.
 
 import { listOwnBatches } from '../delivery/queries.ts';
-import { type RunDeps, runBatch } from '../delivery/run-batch.ts';
+import { type RunDeps, runBatches } from '../delivery/run-batch.ts';
 import { ApiError } from '../platform/api-error.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
+import { repeatUntilAnswered } from '../platform/repeat-until-answered.ts';
 import type { OwnClaim } from './accept-message.ts';
 import { isFinalStatus, reportOf } from './message.ts';
 import { findMessageCounts, type MessageCounts } from './queries.ts';
@@ -84,13 +85,16 @@ export async function awaitOutcomes(
   }
 }
 
-// Never rejects: a batch that fails here is taken over by a worker when its lease ends, and the caller just waits.
-async function workOwnBatches(deps: AwaitDeps, messageId: Uuid, claim: OwnClaim): Promise<void> {
+// Never rejects: a batch that cannot be worked here goes back to the queue, and the caller just waits.
+async function workOwnBatches({ run, isStopping }: AwaitDeps, messageId: Uuid, claim: OwnClaim): Promise<void> {
   try {
-    for (const batch of await listOwnBatches(deps.run.sql, messageId, claim.id)) {
-      await runBatch(deps.run, batch, claim.claimedAtMs, deps.isStopping);
-    }
+    // Kept asking: the claim is this process's, and nobody else works these batches before its lease is out.
+    const batches = await repeatUntilAnswered(
+      () => listOwnBatches(run.sql, messageId, claim.id),
+      (error, attempt) => run.log.warn({ err: error, message_id: messageId, attempt }, 'own batches not read'),
+    );
+    await runBatches(run, batches, claim.claimedAtMs, isStopping);
   } catch (error) {
-    deps.run.log.error({ err: error, message_id: messageId }, 'a batch failed in the process that accepted it');
+    run.log.error({ err: error, message_id: messageId }, 'a batch failed in the process that accepted it');
   }
 }

@@ -244,6 +244,29 @@ export function isDatabaseDown(error: unknown): boolean {
   );
 }
 
+/**
+ * The database's state refused, and not the statement: it is away, full, in a deadlock, or slower than a limit on statements or
+ * locks allows. The same may go through later.
+ */
+export function isDatabaseState(error: unknown): boolean {
+  return isDatabaseDown(error) || /^(57014|55P03)$/.test(codeOf(error));
+}
+
+/** No answer came, or nobody was there to ask: with a new connection it may go through at once. */
+export function isDatabaseAway(error: unknown): boolean {
+  return isDatabaseDown(error) && !/^(28|40|5[358])/.test(codeOf(error));
+}
+
+/** Our own end of the pool: nothing will ever go through on it. */
+export function isPoolClosed(error: unknown): boolean {
+  return /^CONNECTION_(ENDED|DESTROYED)$/.test(codeOf(error));
+}
+
+function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown } | null | undefined)?.code;
+  return typeof code === 'string' ? code : '';
+}
+
 const repeatsMax = 5;
 
 /** Runs work that may be repeated again when the database ended it to resolve a deadlock. */

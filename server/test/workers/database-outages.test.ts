@@ -35,14 +35,16 @@ async function setUp(options: SetupOptions = {}) {
     environment: { SEND_WAIT_MS: '0' },
     databaseLimits: impatient,
     async reachDatabase(url) {
-      proxied = await startDatabaseProxy(url);
-      return proxied.url;
+      const started = await startDatabaseProxy(url);
+      proxied = started;
+      // Closed after the service: what it holds is written first.
+      whenDone(() => started.proxy.close());
+      return started.url;
     },
     ...options,
   });
   if (!proxied) throw new Error('the service went another way');
   const { proxy, cutNextCommit } = proxied;
-  whenDone(() => proxy.close());
   return { t, proxy, cutNextCommit };
 }
 

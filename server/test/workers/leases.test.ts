@@ -29,6 +29,12 @@ async function claimOne(t: Bundle): Promise<ClaimedBatch> {
   return batch;
 }
 
+/** Of batches whose claims still hold, by their ids: whether they were renewed. */
+async function renewed(t: Bundle, ...batches: ClaimedBatch[]): Promise<Record<string, boolean>> {
+  const claims = await renewClaims(t.sql, t.clock, batches);
+  return Object.fromEntries(claims.map(({ id, isRenewed }) => [id, isRenewed]));
+}
+
 /** Holds a batch's row, as anybody may for a moment. */
 async function lockRow(t: Bundle, batch: ClaimedBatch): Promise<{ letGo(): Promise<void> }> {
   const [taken, way] = [createGate(), createGate()];
@@ -79,18 +85,13 @@ describe('R-03 a lease', () => {
     const [held, free] = [await claimOne(t), await claimOne(t)];
     const lock = await lockRow(t, held);
     t.clock.advance(leaseMs - 1000);
-    expect(await renewClaims(t.sql, t.clock, [held, free])).toEqual(
-      new Map([
-        [held.claimId, false],
-        [free.claimId, true],
-      ]),
-    );
+    expect(await renewed(t, held, free)).toEqual({ [held.id]: false, [free.id]: true });
     await lock.letGo();
     t.clock.advance(2000);
     // The one that was held has run out meanwhile.
     expect(await claim(t)).toMatchObject({ id: held.id, claims: 2 });
     expect(await claim(t)).toBeUndefined();
-    expect(await renewClaims(t.sql, t.clock, [held, free])).toEqual(new Map([[free.claimId, true]]));
+    expect(await renewed(t, held, free)).toEqual({ [free.id]: true });
   });
 
   it('is never made shorter by a renewal that comes late', async () => {
@@ -99,7 +100,7 @@ describe('R-03 a lease', () => {
     await send(t);
     const batch = await claimOne(t);
     t.clock.advance(-1000);
-    expect(await renewClaims(t.sql, t.clock, [batch])).toEqual(new Map([[batch.claimId, true]]));
+    expect(await renewed(t, batch)).toEqual({ [batch.id]: true });
     t.clock.advance(leaseMs);
     expect(await claim(t)).toBeUndefined();
   });
@@ -112,7 +113,7 @@ describe('R-03 a lease', () => {
     const [lost, kept] = [await claimOne(t), await claimOne(t)];
     await t.sql`UPDATE batches SET claim_id = ${lost.claimId} WHERE id = ${kept.id}`;
     await t.sql`UPDATE batches SET claim_id = ${mintUuid()} WHERE id = ${lost.id}`;
-    expect(await renewClaims(t.sql, t.clock, [lost])).toEqual(new Map());
+    expect(await renewed(t, lost)).toEqual({});
   });
 
   it('of one batch is renewed while a flush of another takes as long as it will', async () => {

@@ -59,7 +59,7 @@ describe('claims', () => {
     expect(await claim(t)).toBeUndefined();
     t.clock.advance(leaseMs - 1000);
     if (!held) throw new Error('nothing claimed');
-    expect(await renewClaims(t.sql, t.clock, [held])).toEqual(new Map([[held.claimId, true]]));
+    expect(await renewClaims(t.sql, t.clock, [held])).toMatchObject([{ id: held.id, isRenewed: true }]);
     t.clock.advance(leaseMs - 1000);
     expect(await claim(t)).toBeUndefined();
     t.clock.advance(2000);
@@ -95,7 +95,7 @@ describe('claims', () => {
     t.clock.advance(leaseMs + 1);
     const current = await claim(t);
     if (!stale || !current) throw new Error('nothing claimed');
-    expect(await renewClaims(t.sql, t.clock, [stale])).toEqual(new Map());
+    expect(await renewClaims(t.sql, t.clock, [stale])).toEqual([]);
     expect(await handBackBatch(t.sql, stale, new Date())).toBe(false);
     const counts = { sent: 5, failed: 0, skipped: 0 };
     expect(await transaction(t.sql, (tx) => advanceBatch(tx, t.clock, stale, counts, kindsOf([])))).toBeUndefined();
@@ -163,7 +163,7 @@ describe('the send worker', () => {
     const { leases: real } = t.service.run;
     const leases: Leases = {
       ...real,
-      hold: (...claimed) => ({ ...real.hold(...claimed), isHeld: () => isHeld, mayPush: () => isHeld }),
+      hold: (...claimed) => Object.assign(real.hold(...claimed), { isOver: () => !isHeld, mayPush: () => isHeld }),
     };
     let prepared = 0;
     let wake = (): void => undefined;
