@@ -5,7 +5,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Workbench } from '../../bench/src/workbench.ts';
 import { decodeId, encodeId, type Uuid } from '../../server/src/platform/ids.ts';
 import { skewedBy } from './rig/clock-skew.ts';
+import { startDatabaseProxy } from './rig/database-proxy.ts';
 import { armedWith, type FailpointPlan } from './rig/failpoints.ts';
+import type { FaultProxy } from './rig/fault-proxy.ts';
 import { addDevices, type MadeDevice, type MixedApp, makeMixedApp, type RunPlace } from './rig/mixed-app.ts';
 import { findFreePort } from './rig/ports.ts';
 import { type RunDatabase, startRunDatabase } from './rig/run-database.ts';
@@ -35,6 +37,8 @@ export interface StagePlan {
   readonly purpose: string;
   readonly devices: number;
   readonly seed: number;
+  /** Nodes reach the database by way of a proxy. */
+  readonly isProxied?: boolean;
 }
 
 export class Stage {
@@ -42,12 +46,14 @@ export class Stage {
   readonly sandbox: SandboxProcess;
   readonly app: MixedApp;
   readonly devices: readonly MadeDevice[];
+  /** Before the database, where the plan asks for it. */
+  readonly proxy: FaultProxy | undefined;
   readonly #workbench: Workbench;
   readonly #place: RunPlace;
   #nodes = 0;
 
   private constructor(
-    parts: Pick<Stage, 'database' | 'sandbox' | 'app' | 'devices'>,
+    parts: Pick<Stage, 'database' | 'sandbox' | 'app' | 'devices' | 'proxy'>,
     place: RunPlace,
     workbench: Workbench,
   ) {
@@ -55,11 +61,12 @@ export class Stage {
     this.sandbox = parts.sandbox;
     this.app = parts.app;
     this.devices = parts.devices;
+    this.proxy = parts.proxy;
     this.#place = place;
     this.#workbench = workbench;
   }
 
-  static async set({ workbench, purpose, devices: count, seed }: StagePlan): Promise<Stage> {
+  static async set({ workbench, purpose, devices: count, seed, isProxied = false }: StagePlan): Promise<Stage> {
     const directory = await workbench.makeDirectory(purpose);
     const database = await startRunDatabase(workbench);
     const sandbox = await startSandboxProcess(workbench, directory);
@@ -68,7 +75,10 @@ export class Stage {
     const devices: MadeDevice[] = [];
     const plan = { count, platform: 'web', seed: `${purpose} ${seed}` } as const;
     await addDevices(database.sql, app, sandbox, plan, (some) => void devices.push(...some));
-    return new Stage({ database, sandbox, app, devices }, place, workbench);
+    const way = isProxied ? await startDatabaseProxy(database.url) : undefined;
+    if (way) workbench.onClose(() => way.proxy.close());
+    const ofNodes = way ? { ...place, environment: { ...place.environment, DATABASE_URL: way.url } } : place;
+    return new Stage({ database, sandbox, app, devices, proxy: way?.proxy }, ofNodes, workbench);
   }
 
   /** For what a proof writes. */

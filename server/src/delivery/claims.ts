@@ -2,7 +2,7 @@
 // have been granted: the process gives it back, so that nobody waits for its lease and the batch is not held to have lost a
 // process.
 import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
+import { isDatabaseState, type Sql } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
 import type { ClaimedBatch } from './batch.ts';
 import type { OutageWatch } from './outage-watch.ts';
@@ -51,16 +51,18 @@ export function createClaims({
 
   return {
     async claim(ask) {
-      const claimId = mintUuid(clock.nowMs());
+      let asked: Uuid | undefined;
       try {
         await giveBackUnheard();
+        const claimId = mintUuid(clock.nowMs());
         const before = new Date(clock.nowMs() + answerMsMax);
+        asked = claimId;
         const batch = await ask(claimId, outages.mayTakeOver() ? { before } : 'none');
         outages.noteAnswered();
         return batch;
       } catch (error) {
-        outages.noteAway();
-        unheard.set(claimId, undefined);
+        if (isDatabaseState(error)) outages.noteAway();
+        if (asked !== undefined) unheard.set(asked, undefined);
         lookedAtMs = Number.NEGATIVE_INFINITY;
         throw error;
       }

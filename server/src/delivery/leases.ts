@@ -2,7 +2,7 @@
 // a write that no longer finds the claim. Age loses none, because after an outage the claim may still be ours. But no push
 // begins in the second half of a lease, so that none is under way when another process may push the same.
 import type { Clock } from '../platform/clock.ts';
-import type { Sql } from '../platform/db.ts';
+import { isDatabaseState, type Sql } from '../platform/db.ts';
 import { failpoint } from '../platform/failpoint.ts';
 import type { Log } from '../platform/log.ts';
 import { type ClaimedBatch, pushWithinMs, renewEveryMs } from './batch.ts';
@@ -120,7 +120,7 @@ export function createLeases({ sql, clock, log, outages }: LeasesDeps): Leases {
         else if (found.isRenewed) lease.noteRenewed(askedAtMs);
       }
     } catch (error) {
-      outages.noteAway();
+      if (isDatabaseState(error)) outages.noteAway();
       log.warn({ err: error, claims: due.length }, 'leases not renewed');
     }
     isRenewing = false;

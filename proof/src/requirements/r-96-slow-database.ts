@@ -1,0 +1,152 @@
+// R-96: a database that answers too late, or refuses for reasons of the moment, fails no delivery and repeats none: a table that is locked
+// for minutes, reads that time out again and again, and statements of every kind that are refused.
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ProofOptions, Requirement } from '../requirement.ts';
+import {
+  cancelRunning,
+  cancelWaiting,
+  countRefusals,
+  endConnections,
+  limitLocks,
+  lockAudience,
+  makeDeadlock,
+  takeConnections,
+} from '../rig/refusals.ts';
+import { judgePushes, judgeTally, sendToAll, slowProvider, untilRequests } from '../sends-through.ts';
+import { type Api, Stage } from '../stage.ts';
+
+interface Trouble {
+  readonly code: string;
+  readonly name: string;
+  begin?(stage: Stage): Promise<void>;
+  /** Repeated for as long as the trouble lasts. */
+  step(stage: Stage): Promise<void>;
+  end?(stage: Stage): Promise<void>;
+}
+
+const troubles: readonly Trouble[] = [
+  {
+    code: '57014',
+    name: 'statements are canceled',
+    async step({ database }) {
+      await cancelRunning(database);
+      await pause(10);
+    },
+  },
+  {
+    code: '55P03',
+    name: 'locks take too long',
+    async begin({ database }) {
+      await limitLocks(database, 50);
+      await endConnections(database);
+    },
+    async step({ database }) {
+      const letGo = await lockAudience(database);
+      await pause(200);
+      await letGo();
+      await pause(50);
+    },
+    async end({ database }) {
+      await limitLocks(database, 0);
+      await endConnections(database);
+    },
+  },
+  { code: '40P01', name: 'statements are ended in deadlocks', step: ({ database }) => makeDeadlock(database) },
+  { code: '53300', name: 'no connection is left', step: ({ database }) => takeConnections(database, 2000) },
+];
+
+const quietWithinMs = 5 * 60_000;
+
+export const requirement: Requirement = {
+  number: 'R-96',
+  title: 'a slow database: what it refuses for the moment fails no delivery and repeats none',
+  async run({ isQuick, seed, report, workbench }) {
+    const devices = 10_000;
+    const stage = await Stage.set({ workbench, purpose: 'r-96', devices, seed });
+    await stage.sandbox.setFaults([slowProvider]);
+    const api = await stage.startApi({ environment: { SEND_WAIT_MS: '0' } });
+    const titles = ['reads time out'];
+    await readsTimeOut(stage, api, isQuick ? 3 : 10, report);
+    const lockMs = isQuick ? 16_000 : 150_000;
+    titles.push('the audience is locked');
+    await audienceLocked(stage, api, lockMs, report);
+    for (const trouble of troubles) {
+      titles.push(trouble.name);
+      await refuse(stage, api, trouble, isQuick ? 4000 : 60_000, report);
+    }
+    const { complaints, figure } = await judgePushes(stage, titles);
+    report.claim('each device had exactly one request for each message', figure, complaints);
+  },
+};
+
+type Report = ProofOptions['report'];
+
+async function judge(stage: Stage, title: string): Promise<string[]> {
+  if (!(await stage.isQuiet(quietWithinMs))) return [`${title}: still under way`];
+  return judgeTally(stage, title);
+}
+
+/** No worker is there yet, so every batch has its first read after the lock. */
+async function readsTimeOut(stage: Stage, api: Api, times: number, report: Report): Promise<void> {
+  const title = 'reads time out';
+  await sendToAll(stage, api, title);
+  const letGo = await lockAudience(stage.database);
+  for (let worker = 1; worker <= 2; worker++) await stage.startWorker();
+  const fewest = async (): Promise<number> => {
+    const [row] = await stage.database.sql<{ fewest: number }[]>`SELECT min(setbacks)::int AS fewest FROM batches`;
+    return row?.fewest ?? 0;
+  };
+  let canceled = 0;
+  while ((await fewest()) < times) {
+    canceled += await cancelWaiting(stage.database);
+    await pause(50);
+  }
+  await letGo();
+  const complaints = await judge(stage, title);
+  report.claim(
+    `the reads of each batch time out ${times} times in a row`,
+    `${canceled} statements canceled`,
+    complaints,
+  );
+}
+
+async function audienceLocked(stage: Stage, api: Api, lockMs: number, report: Report): Promise<void> {
+  const title = 'the audience is locked';
+  const before = (await stage.sandbox.counters()).requests;
+  await sendToAll(stage, api, title);
+  await untilRequests(stage, before, stage.devices.length / 10);
+  const letGo = await lockAudience(stage.database);
+  await pause(lockMs);
+  const [row] = await stage.database.sql<{ open: number }[]>`
+    SELECT count(*)::int AS open FROM batches WHERE state <> 'done'`;
+  const open = row?.open ?? 0;
+  await letGo();
+  const complaints = await judge(stage, title);
+  if (open === 0) complaints.push('all batches were done before it: nothing had to wait');
+  report.claim(
+    `the table audience is locked for ${lockMs / 1000} s in the middle`,
+    `${open} batches waited`,
+    complaints,
+  );
+}
+
+async function refuse(stage: Stage, api: Api, trouble: Trouble, lastsMs: number, report: Report): Promise<void> {
+  const { code, name } = trouble;
+  const before = await countRefusals(stage.directory, code);
+  await trouble.begin?.(stage);
+  let isOver = false;
+  const troubled = (async () => {
+    while (!isOver) await trouble.step(stage);
+  })();
+  const until = performance.now() + lastsMs;
+  // The API is refused as well: the same request again is the same message.
+  while (!(await sendToAll(stage, api, name).catch(() => undefined))) await pause(100);
+  await pause(Math.max(0, until - performance.now()));
+  isOver = true;
+  await troubled;
+  await trouble.end?.(stage);
+  const complaints = await judge(stage, name);
+  const refused = (await countRefusals(stage.directory, code)) - before;
+  if (refused === 0) complaints.push(`nothing was refused with ${code}`);
+  report.claim(`${name} (${code}) for ${lastsMs / 1000} s`, `${refused} refusals in the logs`, complaints);
+}

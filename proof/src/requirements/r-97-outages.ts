@@ -1,0 +1,109 @@
+// R-97: the database is out of reach for a minute in the middle of a large send by two live workers, in each way in which a database
+// goes away. No process dies of it, no push is made twice, nobody is forgotten, and all goes on soon after it is back.
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Requirement } from '../requirement.ts';
+import { freeze } from '../rig/run-database.ts';
+import type { ServiceNode } from '../rig/service-node.ts';
+import {
+  judgePushes,
+  judgeTally,
+  listWorkers,
+  sendToAll,
+  slowProvider,
+  tallyOf,
+  untilRequests,
+} from '../sends-through.ts';
+import { type Api, Stage } from '../stage.ts';
+
+interface Outage {
+  readonly name: string;
+  /** What it returns ends it. */
+  begin(stage: Stage): Promise<() => Promise<void> | void>;
+}
+
+const outages: readonly Outage[] = [
+  { name: 'every process of the database is stopped', begin: ({ database }) => freeze(database) },
+  {
+    name: 'a black hole on the way',
+    async begin({ proxy }) {
+      proxy?.set({ isSilent: true });
+      return () => proxy?.set({});
+    },
+  },
+  {
+    name: 'the way is shut',
+    async begin({ proxy }) {
+      proxy?.set({ isRefusing: true });
+      proxy?.reset();
+      return () => proxy?.set({});
+    },
+  },
+  {
+    name: 'the database is stopped and started',
+    async begin({ database }) {
+      await database.stop();
+      return () => database.start();
+    },
+  },
+];
+
+const backWithinMs = 10_000;
+const quietWithinMs = 10 * 60_000;
+const pollMs = 50;
+
+export const requirement: Requirement = {
+  number: 'R-97',
+  title: 'outages: the database is away for longer than a lease, and no push is repeated',
+  async run({ isQuick, seed, report, workbench }) {
+    // Longer than a lease: below that nothing is at stake.
+    const outageMs = isQuick ? 24_000 : 60_000;
+    const tried = isQuick ? outages.slice(0, 2) : outages;
+    const devices = isQuick ? 10_000 : 100_000;
+    const stage = await Stage.set({ workbench, purpose: 'r-97', devices, seed, isProxied: true });
+    await stage.sandbox.setFaults([slowProvider]);
+    const api = await stage.startApi({ environment: { SEND_WAIT_MS: '0' } });
+    const workers = [await stage.startWorker(), await stage.startWorker()];
+    for (const outage of tried) {
+      report.progress(`${outage.name}, ${outageMs / 1000} s`);
+      const { figure, complaints } = await sendThrough(stage, api, workers, outage, outageMs);
+      report.claim(outage.name, figure, complaints);
+    }
+    const titles = tried.map(({ name }) => name);
+    const { complaints, figure } = await judgePushes(stage, titles);
+    report.claim('each device had exactly one request for each message', figure, complaints);
+  },
+};
+
+async function sendThrough(
+  stage: Stage,
+  api: Api,
+  workers: readonly ServiceNode[],
+  { name, begin }: Outage,
+  outageMs: number,
+): Promise<{ figure: string; complaints: string[] }> {
+  const complaints: string[] = [];
+  const processes = await listWorkers([api.node, ...workers]);
+  const before = (await stage.sandbox.counters()).requests;
+  await sendToAll(stage, api, name);
+  await untilRequests(stage, before, stage.devices.length / 4);
+  const end = await begin(stage);
+  await pause(outageMs);
+  const pushed = (await stage.sandbox.counters()).requests - before;
+  if (pushed >= stage.devices.length) complaints.push('all pushes were made before it: nothing was left to go on with');
+  await end();
+  const backAt = performance.now();
+  const { sent } = await tallyOf(stage, name);
+  if (pushed <= sent) complaints.push(`${pushed} were pushed and ${sent} recorded: no outcome had to wait`);
+  while ((await tallyOf(stage, name)).sent === sent) await pause(pollMs);
+  const recordedMs = performance.now() - backAt;
+  await untilRequests(stage, before, pushed + 1);
+  const backMs = performance.now() - backAt;
+  if (backMs > backWithinMs) complaints.push(`the next push came ${Math.round(backMs)} ms after the database`);
+  if (!(await stage.isQuiet(quietWithinMs))) complaints.push('the message is still under way');
+  complaints.push(...(await judgeTally(stage, name)));
+  const after = await listWorkers([api.node, ...workers]);
+  if (after !== processes) complaints.push(`processes ended: they were ${processes} and are ${after}`);
+  const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
+  const figure = `${pushed - sent} outcomes waited; recorded after ${seconds(recordedMs)}, pushing after ${seconds(backMs)}`;
+  return { figure, complaints };
+}

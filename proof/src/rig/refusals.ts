@@ -1,0 +1,102 @@
+// What makes a real PostgreSQL refuse statements of a service that are in order: limits, deadlocks, no connection left. Each step lasts
+// a moment, and a proof repeats it.
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { openPool } from '../../../server/src/platform/db.ts';
+import type { RunDatabase } from './run-database.ts';
+
+/** The connections of nodes, and none of those of whoever looks on. */
+const ofNodes = (sql: RunDatabase['sql']) => sql`
+  datname = current_database() AND application_name LIKE 'carillon %' AND application_name <> 'carillon proof'`;
+
+/** 57014: what runs at this moment is ended, as by the limit on statements. Answers how many there were. */
+export async function cancelRunning({ sql }: RunDatabase): Promise<number> {
+  const rows = await sql`
+    SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE ${ofNodes(sql)} AND state = 'active'`;
+  return rows.length;
+}
+
+/** The same of statements that wait for a lock. */
+export async function cancelWaiting({ sql }: RunDatabase): Promise<number> {
+  const rows = await sql`
+    SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE ${ofNodes(sql)} AND wait_event_type = 'Lock'`;
+  return rows.length;
+}
+
+/** Ends every connection of the nodes. */
+export async function endConnections({ sql }: RunDatabase): Promise<void> {
+  await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${ofNodes(sql)}`;
+}
+
+/** Nobody reads or writes the audience meanwhile. */
+export async function lockAudience({ sql }: RunDatabase): Promise<() => Promise<void>> {
+  let letGo: () => void = () => undefined;
+  const way = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const locking = await new Promise<Promise<unknown>>((resolve, reject) => {
+    const held: Promise<unknown> = sql.begin(async (tx) => {
+      await tx`LOCK TABLE audience IN ACCESS EXCLUSIVE MODE`;
+      resolve(held);
+      await way;
+    });
+    held.catch(reject);
+  });
+  return async () => {
+    letGo();
+    await locking;
+  };
+}
+
+/** 55P03: whoever waits for a lock gives up soon; holds for connections made from now on. */
+export async function limitLocks({ sql }: RunDatabase, limitMs: number): Promise<void> {
+  const [row] = await sql<{ name: string }[]>`SELECT current_database() AS name`;
+  await sql.unsafe(`ALTER DATABASE "${row?.name}" SET lock_timeout = ${limitMs}`);
+}
+
+const deadlockWaitMs = 3000;
+
+/**
+ * 40P01: holds the audience until somebody who reads devices waits for it, and then wants the devices. The server ends the other, who is
+ * the first to look for a deadlock.
+ */
+export async function makeDeadlock({ sql }: RunDatabase): Promise<void> {
+  await sql.begin(async (tx) => {
+    await tx`SET LOCAL deadlock_timeout = '60s'`;
+    await tx`LOCK TABLE audience IN ACCESS EXCLUSIVE MODE`;
+    const until = performance.now() + deadlockWaitMs;
+    const isAwaited = async () =>
+      (await sql`SELECT 1 FROM pg_locks WHERE relation = 'audience'::regclass AND NOT granted LIMIT 1`).length > 0;
+    while (performance.now() < until && !(await isAwaited())) await pause(20);
+    await tx`LOCK TABLE devices IN ACCESS EXCLUSIVE MODE`;
+  });
+}
+
+/** 53300: takes every connection that the server has for so long, those of the nodes too. */
+export async function takeConnections(database: RunDatabase, forMs: number): Promise<void> {
+  const [row] = await database.sql<{ most: number }[]>`SELECT current_setting('max_connections')::int AS most`;
+  const hog = openPool({
+    url: database.url,
+    connectionsMax: row?.most ?? 100,
+    name: 'carillon proof',
+    statementTimeoutMs: 60_000,
+  });
+  const asked = Array.from({ length: row?.most ?? 100 }, () =>
+    hog`SELECT pg_sleep(${forMs / 1000})`.catch(() => undefined),
+  );
+  await pause(forMs / 4);
+  await endConnections(database);
+  await Promise.all(asked);
+  await hog.end({ timeout: 1 });
+}
+
+/** How often the logs of nodes name this code of a refusal. */
+export async function countRefusals(directory: string, code: string): Promise<number> {
+  let count = 0;
+  for (const name of await readdir(directory)) {
+    if (!name.endsWith('.log')) continue;
+    count += (await readFile(join(directory, name), 'utf8')).split(`"code":"${code}"`).length - 1;
+  }
+  return count;
+}

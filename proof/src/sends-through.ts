@@ -1,0 +1,85 @@
+// A large send that something happens to in its middle, and what must hold of it afterwards: each device had one request, every
+// delivery was sent, and no process ended.
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ServiceNode } from './rig/service-node.ts';
+import type { Api, Stage } from './stage.ts';
+
+/** The sandbox answers after so long: pushes are on the wire when something happens. */
+const providerMs = 200;
+const pollMs = 20;
+
+export const slowProvider = { match: {}, action: { type: 'slow', delay_ms: providerMs } };
+
+export interface Sent {
+  readonly title: string;
+  readonly id: string;
+}
+
+/** Asks for a message to all devices. */
+export async function sendToAll(stage: Stage, api: Pick<Api, 'url'>, title: string): Promise<Sent> {
+  const answer = await stage.send(api, title, { audience: { all: true }, content: { title } });
+  const id = answer?.body['id'];
+  if (answer?.status !== 200 || typeof id !== 'string') throw new Error(`no message: ${JSON.stringify(answer)}`);
+  return { title, id };
+}
+
+/** Resolves when so many requests more than before have reached the sandbox. */
+export async function untilRequests({ sandbox }: Stage, before: number, count: number): Promise<void> {
+  while ((await sandbox.counters()).requests < before + count) await pause(pollMs);
+}
+
+/** The processes that do the work, to be compared with those that do it later. */
+export async function listWorkers(nodes: readonly ServiceNode[]): Promise<string> {
+  return JSON.stringify(await Promise.all(nodes.map((node) => node.workerPids())));
+}
+
+interface Tally {
+  readonly status: string;
+  readonly accepted: number;
+  readonly sent: number;
+  readonly codes: Readonly<Record<string, number>>;
+  readonly claimsMax: number;
+  readonly faultsMax: number;
+}
+
+/** What the database says of the message under this title. */
+export async function tallyOf({ database }: Stage, title: string): Promise<Tally> {
+  const [row] = await database.sql<Tally[]>`
+    SELECT m.status, m.error_counts AS codes, sum(b.size)::int AS accepted, sum(b.sent)::int AS sent,
+      max(b.claims)::int AS claims_max, max(b.faults)::int AS faults_max
+    FROM messages m JOIN batches b ON b.message_id = m.id WHERE m.title = ${title} GROUP BY m.app_id, m.id`;
+  if (!row) throw new Error(`there is no message ${title}`);
+  return row;
+}
+
+/** Complaints about a message that has come to rest: it was sent to everybody, and no claim of it ended without order. */
+export async function judgeTally(stage: Stage, title: string): Promise<string[]> {
+  const { status, accepted, sent, codes, claimsMax, faultsMax } = await tallyOf(stage, title);
+  const complaints: string[] = [];
+  if (status !== 'sent' || sent !== accepted) complaints.push(`${title}: ${status}, ${sent} of ${accepted} sent`);
+  if (accepted !== stage.devices.length) complaints.push(`${title}: accepted for ${accepted} devices`);
+  if (Object.keys(codes).length > 0) complaints.push(`${title}: failed with ${JSON.stringify(codes)}`);
+  if (claimsMax > 1 || faultsMax > 0)
+    complaints.push(`${title}: a batch counts ${claimsMax} claims and ${faultsMax} faults`);
+  return complaints;
+}
+
+/** Ends the sandbox. Claims that each device had one request for each message. */
+export async function judgePushes(stage: Stage, titles: readonly string[]) {
+  const pushes = await stage.countPushes();
+  const complaints: string[] = [];
+  let [repeated, lost] = [0, 0];
+  for (const title of titles) {
+    for (const { token } of stage.devices) {
+      const times = pushes.get(`${title} ${token}`) ?? 0;
+      if (times === 1) continue;
+      if (times === 0) lost++;
+      else repeated += times - 1;
+      complaints.push(`${title}: ${token} had ${times} requests`);
+    }
+  }
+  return {
+    complaints,
+    figure: `${titles.length * stage.devices.length} deliveries, ${lost} lost, ${repeated} repeated`,
+  };
+}
