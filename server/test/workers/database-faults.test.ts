@@ -409,7 +409,7 @@ describe('when the database goes away', () => {
     // The acceptance waits for its charge, with its batch made; behind it somebody wants all batches for themselves, and so
     // has them as soon as it commits, before it can look for its own.
     const charging = t.sql.begin(async (tx) => {
-      await tx`LOCK TABLE usage IN ACCESS EXCLUSIVE MODE`;
+      await tx`LOCK TABLE usage IN EXCLUSIVE MODE`;
       held.open();
       await charged.opened;
     });
