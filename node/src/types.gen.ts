@@ -307,7 +307,19 @@ export type DeviceRequest = {
   readonly model?: string | null | undefined;
   readonly properties?: { readonly [key: string]: string | number | boolean | null } | null | undefined;
   readonly environment?: "production" | "sandbox" | null | undefined;
+  /** A refresh: puts this token in place of that device’s own. */
   readonly device_id?: string | null | undefined;
+  /** By client key the proof of a refresh: the token that the device has now; for web the whole subscription with its auth. Only with `device_id`. */
+  readonly previous_token?: string | {
+    readonly endpoint: string;
+    readonly expirationTime?: number | null | undefined;
+    readonly keys: {
+      /** 65 bytes in base64url: a point on P-256. */
+      readonly p256dh: string;
+      /** 16 bytes in base64url. */
+      readonly auth: string;
+    };
+  } | null | undefined;
 };
 
 export type DryRun = {

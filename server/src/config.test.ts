@@ -21,7 +21,7 @@ describe('the configuration', () => {
       sendWaitMs: 20_000,
       http2Client: 'own',
       defaultPlan: 'free',
-      newDevicesPerMinute: null,
+      newDevicesPerMinute: 3000,
     });
     expect(Object.isFrozen(config)).toBe(true);
   });
@@ -42,7 +42,7 @@ describe('the configuration', () => {
     ['FCM_URL', 'fcm.googleapis.com'],
     ['FCM_TOKEN_URL', 'https://user@oauth2.googleapis.com/token'],
     ['HTTP2_CLIENT', 'nghttp2'],
-    ['NEW_DEVICES_PER_MINUTE', '0'],
+    ['NEW_DEVICES_PER_MINUTE', '-1'],
     ['NEW_DEVICES_PER_MINUTE', 'none'],
     ['METRICS_PORT', 'own'],
     ['METRICS_TOKEN', 'short'],

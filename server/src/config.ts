@@ -89,7 +89,7 @@ export const variables = {
   WEBHOOK_FAILURE_PAUSE_MAX_MS: '2000',
   RETENTION_DAYS: '90',
   EVENT_RETENTION_DAYS: '',
-  NEW_DEVICES_PER_MINUTE: '',
+  NEW_DEVICES_PER_MINUTE: '3000',
   TRUSTED_PROXIES: '',
   METRICS_PORT: '',
   METRICS_TOKEN: '',
@@ -163,10 +163,14 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, working
       read('EVENT_RETENTION_DAYS') === ''
         ? null
         : integer(read('EVENT_RETENTION_DAYS'), 'EVENT_RETENTION_DAYS', 31, 36_500),
+    // Set to nothing it is the default, as it was in files that were written when there was none.
     newDevicesPerMinute:
-      read('NEW_DEVICES_PER_MINUTE') === ''
-        ? null
-        : integer(read('NEW_DEVICES_PER_MINUTE'), 'NEW_DEVICES_PER_MINUTE', 1, 1_000_000),
+      integer(
+        read('NEW_DEVICES_PER_MINUTE') || variables.NEW_DEVICES_PER_MINUTE,
+        'NEW_DEVICES_PER_MINUTE',
+        0,
+        1_000_000,
+      ) || null,
     trustedProxies: list(read('TRUSTED_PROXIES')),
     metricsPort: read('METRICS_PORT') === '' ? null : integer(read('METRICS_PORT'), 'METRICS_PORT', 0, 65_535),
     metricsToken: metricsToken(optional('METRICS_TOKEN')),

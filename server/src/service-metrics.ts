@@ -18,6 +18,10 @@ export interface ServiceMetrics {
   noteFlush(ms: number): void;
   /** These outcomes were committed; `hasEnded`: with them the last of a message. */
   noteOutcomes(counts: OutcomeCounts, hasEnded: boolean): void;
+  /** A client key named a device to be refreshed and could not prove that it may. */
+  noteUnprovenRefresh(): void;
+  /** A client key was refused a new device: its address had made as many as it may. */
+  noteNewDeviceRefused(): void;
   /** The same operation, and what it accepts is counted. */
   countAccepted(accept: AcceptMessage): AcceptMessage;
   snapshot(): FamilySnapshot[];
@@ -81,9 +85,19 @@ export function createServiceMetrics(name: string): ServiceMetrics {
     bounds: attemptBounds,
     seriesMax: webhookSeriesMax,
   });
+  const unproven = metrics.counter({
+    name: 'carillon_unproven_refreshes_total',
+    help: 'Refreshes by client key without proof: each became a registration of its own.',
+  });
+  const newDevicesRefused = metrics.counter({
+    name: 'carillon_new_devices_refused_total',
+    help: 'Registrations by client key beyond NEW_DEVICES_PER_MINUTE of their address.',
+  });
   // Known from the first scrape on: a rate over what is missing is no rate of zero.
   accepted([], 0);
   finished([], 0);
+  unproven([], 0);
+  newDevicesRefused([], 0);
   const own = processMetrics(name);
 
   return {
@@ -106,6 +120,8 @@ export function createServiceMetrics(name: string): ServiceMetrics {
       for (const [code, count] of Object.entries(counts.byCode)) codes([code], count);
       if (hasEnded) finished([]);
     },
+    noteUnprovenRefresh: () => unproven([]),
+    noteNewDeviceRefused: () => newDevicesRefused([]),
     countAccepted: (accept) => async (caller, plan, request, idempotencyKey) => {
       const message = await accept(caller, plan, request, idempotencyKey);
       if (!message.isReplay) accepted([]);

@@ -49,6 +49,7 @@ import { type FamilySnapshot, renderMetrics } from './platform/metrics.ts';
 import { createCursors } from './platform/page.ts';
 import { type PauseWatch, pauseChannel, pauseWhereMoved, watchPause } from './platform/restore-guard.ts';
 import { createSeal } from './platform/seal.ts';
+import { seldom } from './platform/seldom.ts';
 import { createSpareTime } from './platform/spare-time.ts';
 import { loadTimeZones } from './platform/time-zones.ts';
 import { createTurns } from './platform/turns.ts';
@@ -224,7 +225,25 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   // What the supervisor said of the workers beside this process; until it says something there are none to ask about.
   let told = { pollAgeMs: Number.NEGATIVE_INFINITY, at: 0 };
   const underWay = new Set<Promise<unknown>>();
-  const addressLimits = createAddressLimits({ clock, newDevicesPerMinute: config.newDevicesPerMinute });
+  let limitedNetwork = '';
+  const warnOfNewDevices = seldom(clock, (refused) =>
+    log.warn(
+      { address: limitedNetwork, refused, limit: config.newDevicesPerMinute },
+      'new devices are refused: NEW_DEVICES_PER_MINUTE limits them by client address; behind a proxy all clients are one address unless TRUSTED_PROXIES names it',
+    ),
+  );
+  const addressLimits = createAddressLimits({
+    clock,
+    newDevicesPerMinute: config.newDevicesPerMinute,
+    onNewDeviceRefused(network) {
+      metrics.noteNewDeviceRefused();
+      limitedNetwork = network;
+      warnOfNewDevices();
+    },
+  });
+  const tellOfUnproven = seldom(clock, (refreshes) =>
+    log.info({ refreshes }, 'refreshes without proof: each became a device of its own'),
+  );
   const readDatabase = createDatabaseMetrics({ sql: workSql, clock, isPaused: pause.isPaused });
   const snapshotMetrics: Service['snapshotMetrics'] = async ({ includesDatabase }) => [
     ...metrics.snapshot(),
@@ -265,6 +284,10 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     isPaused: pause.isPaused,
     sendWaitMs: config.sendWaitMs,
     addressLimits,
+    noteUnprovenRefresh() {
+      metrics.noteUnprovenRefresh();
+      tellOfUnproven();
+    },
     metrics,
     metricsToken: config.metricsToken,
     async readMetrics() {

@@ -40,6 +40,11 @@ export interface Browser extends Service {
   readonly registeredWith: string | null;
   /** The endpoint, key and facts that the service knows; null before the first registration. */
   readonly endpoint: string | null;
+  /**
+   * The whole subscription as the service has it: what proves that the device is this browser's when another takes its place (contract
+   * 8). Null before the first registration, and where an earlier version of the SDK registered.
+   */
+  readonly token: string | null;
   readonly vapidPublicKey: string | null;
   readonly facts: string | null;
   /** Milliseconds since 1970; 0 asks for a registration at the next opportunity. */
@@ -122,6 +127,7 @@ function unknownBrowser(scope: string, service: Service): Browser {
     deviceId: null,
     registeredWith: null,
     endpoint: null,
+    token: null,
     vapidPublicKey: null,
     facts: null,
     registeredAt: 0,

@@ -11,6 +11,7 @@ export async function rememberOptOut(scope: string, service: Service): Promise<v
   await changeBrowser(scope, service, ({ deviceId, removals, identifiedAs }) => ({
     deviceId: null,
     endpoint: null,
+    token: null,
     identity: null,
     isOptedOut: true,
     ...(deviceId !== null && {

@@ -27,8 +27,9 @@ export function factsNow(browser: Browser): DeviceFacts {
 }
 
 /**
- * Registers the subscription and keeps the device's id and user (contract 8). Where the service does not know the
- * device any more it makes a new one, which is then identified as the old one was; `onError` hears if that fails.
+ * Registers the subscription and keeps the device's id and user (contract 8), with the last one as the proof. Where the service does
+ * not know the device any more, or does not believe that it is this browser's, it makes a new one, which is then identified as
+ * the old one was; `onError` hears if that fails. `former`: the last subscription where the browser says it and nothing is kept.
  */
 export async function registerDevice(
   browser: Browser,
@@ -36,19 +37,23 @@ export async function registerDevice(
   facts: Partial<DeviceFacts>,
   properties: Readonly<Record<string, PropertyValue>> | undefined,
   reporters: Reporters,
+  former: PushSubscription | null = null,
 ): Promise<Browser> {
+  const token = tokenOf(subscription);
+  const previous = browser.token ?? (former && tokenOf(former));
   const deviceId = await postDevice(browser, {
     platform: 'web',
-    token: tokenOf(subscription),
+    token,
     ...facts,
     ...(properties && { properties }),
-    ...(browser.deviceId && { device_id: browser.deviceId }),
+    ...(browser.deviceId && { device_id: browser.deviceId, ...(previous && { previous_token: previous }) }),
   });
   const isKnown = deviceId === browser.deviceId;
   const registered = await changeBrowser(browser.scope, browser, (known) => ({
     deviceId,
     registeredWith: browser.clientKey,
     endpoint: subscription.endpoint,
+    token,
     vapidPublicKey: keyOf(subscription) ?? browser.vapidPublicKey,
     facts: JSON.stringify(facts),
     registeredAt: Date.now(),
@@ -131,7 +136,7 @@ async function postDevice(browser: Browser, body: Record<string, unknown>): Prom
  */
 function fieldsToLeaveOut(error: unknown, browser: Browser, body: Record<string, unknown>): string[] {
   if (!(error instanceof ApiError)) return [];
-  if (error.status === 404 && 'device_id' in body) return ['device_id'];
+  if (error.status === 404 && 'device_id' in body) return ['device_id', 'previous_token'];
   if (error.status !== 400) return [];
   const detected = ['locale', 'timezone', 'os'].filter((field) => field in body && !(field in browser.given));
   const named = error.issues.map((issue) => String(issue.path[0]));

@@ -46,7 +46,9 @@ worker.addEventListener('notificationclose', (event) => {
   event.waitUntil(mark(event.notification, 'dismissed', ''));
 });
 
-worker.addEventListener('pushsubscriptionchange', (event) => event.waitUntil(renew(event.newSubscription)));
+worker.addEventListener('pushsubscriptionchange', (event) =>
+  event.waitUntil(renew(event.newSubscription, event.oldSubscription)),
+);
 
 /** Always shows something: a push that shows nothing costs the site its permission (Safari at once, others by quota). */
 async function show(data: PushMessageData | null): Promise<void> {
@@ -98,14 +100,15 @@ async function mark(
  * Either subscription of the event may be null (Chromium: both, after a permission came back). The device keeps its id.
  * A failure is left to the next page load, whose `refresh()` finds the change.
  */
-async function renew(given: PushSubscription | null): Promise<void> {
+async function renew(given: PushSubscription | null, former: PushSubscription | null): Promise<void> {
   await oneAtATime(scope(), async () => {
     const browser = await findBrowser(scope());
     if (!browser?.deviceId || !browser.vapidPublicKey) return;
     const subscription = given ?? (await subscriptionFor(worker.registration.pushManager, browser.vapidPublicKey));
     // The facts are the page's: a worker sees a poorer `navigator`, and page and worker would correct each other for ever.
     // So are the events: where a log-out is told here, those of the person before wait for them.
-    await registerDevice(browser, subscription, JSON.parse(browser.facts ?? '{}'), undefined, { onError: () => {} });
+    const facts = JSON.parse(browser.facts ?? '{}');
+    await registerDevice(browser, subscription, facts, undefined, { onError: () => {} }, former);
     report('renewed', null, {});
   });
 }

@@ -108,6 +108,7 @@ export async function refreshRegistration(site: Site, change: Partial<Browser>):
   const isCurrent =
     browser.deviceId !== null &&
     browser.endpoint === subscription.endpoint &&
+    browser.token !== null &&
     browser.facts === JSON.stringify(facts) &&
     Date.now() - browser.registeredAt < registrationMsMax;
   if (!isCurrent) return registerDevice(browser, subscription, facts, undefined, site);

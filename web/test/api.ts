@@ -25,6 +25,8 @@ interface State {
   vapidKey: string | null;
   /** Endpoint by device id. */
   readonly devices: Map<string, string>;
+  /** What proves a refresh, by device id: the whole subscription as text. */
+  readonly tokens: Map<string, string>;
   readonly events: Map<string, Record<string, unknown>>;
 }
 
@@ -33,7 +35,7 @@ export async function startApi() {
   const scripted = new Map<string, Scripted[]>();
   /** Asked about every body sent to the events' path. */
   const guard = { refuseBody: (_text: string): Scripted | null => null };
-  const state: State = { vapidKey: vapidKeys[0], devices: new Map(), events: new Map() };
+  const state: State = { vapidKey: vapidKeys[0], devices: new Map(), tokens: new Map(), events: new Map() };
 
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
@@ -84,10 +86,15 @@ function answerOf(state: State, method: string, path: string, body: Record<strin
       return { status: 200, body: { vapid_public_key: state.vapidKey, identify_required: false, channels: [] } };
     case 'POST /v1/devices': {
       if (body?.['device_id'] && !known) return refusal(404, 'not_found');
-      const { endpoint } = JSON.parse(String(body?.['token'])) as { endpoint: string };
+      const token = String(body?.['token']);
+      const { endpoint } = JSON.parse(token) as { endpoint: string };
       const holder = [...state.devices].find(([, held]) => held === endpoint)?.[0];
-      const id = known ? String(body?.['device_id']) : (holder ?? `dev_${state.devices.size + 1}`);
+      // A client key is believed with the token that the device has, and otherwise makes a device of its own.
+      const named = String(body?.['device_id']);
+      const isProven = known && [body?.['previous_token'], token].includes(state.tokens.get(named) ?? token);
+      const id = isProven ? named : (holder ?? `dev_${state.devices.size + 1}`);
       state.devices.set(id, endpoint);
+      state.tokens.set(id, token);
       return { status: 200, body: { id } };
     }
     case 'POST /v1/identify':

@@ -8,6 +8,7 @@ let made = 0;
 export class FakeSubscription {
   readonly endpoint: string;
   readonly options: { applicationServerKey: ArrayBuffer };
+  readonly #auth = `auth-${made + 1}`;
   readonly #manager: FakePushManager;
 
   constructor(manager: FakePushManager, key: Uint8Array) {
@@ -18,7 +19,7 @@ export class FakeSubscription {
   }
 
   toJSON() {
-    return { endpoint: this.endpoint, expirationTime: null, keys: { p256dh: 'p', auth: 'a' } };
+    return { endpoint: this.endpoint, expirationTime: null, keys: { p256dh: 'p', auth: this.#auth } };
   }
 
   async unsubscribe(): Promise<boolean> {

@@ -204,6 +204,19 @@ describe('a changed subscription', () => {
     await expect(findBrowser(scope)).resolves.toMatchObject({ deviceId: 'dev_1', endpoint: made?.endpoint });
   });
 
+  test('is told with the last one kept here as the proof, so that the device stays this browser’s', async () => {
+    await remember({ token: 'kept' });
+    await worker.subscriptionChange({ oldSubscription: null, newSubscription: null });
+    expect(registration()).toMatchObject({ device_id: 'dev_1', previous_token: 'kept' });
+    await expect(findBrowser(scope)).resolves.toMatchObject({ token: registration()?.['token'] });
+  });
+
+  test('is told with the old one that the event brings, where an earlier version of the SDK kept none', async () => {
+    const old = new FakeSubscription(worker.pushManager, Buffer.from(vapidKeys[0], 'base64url'));
+    await worker.subscriptionChange({ oldSubscription: old, newSubscription: null });
+    expect(JSON.parse(String(registration()?.['previous_token']))).toMatchObject({ endpoint: old.endpoint });
+  });
+
   test('that brings the new one registers that one', async () => {
     const given = new FakeSubscription(worker.pushManager, Buffer.from(vapidKeys[0], 'base64url'));
     await worker.subscriptionChange({ oldSubscription: null, newSubscription: given });

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { changeBrowser } from '../src/device-id.ts';
 import {
   ApiError,
   type CarillonOptions,
@@ -78,7 +79,7 @@ describe('subscribe', () => {
     expect(registrations()).toHaveLength(1);
     expect(registrations()[0]?.body).toEqual({
       platform: 'web',
-      token: JSON.stringify({ endpoint: endpointNow(), keys: { p256dh: 'p', auth: 'a' } }),
+      token: JSON.stringify({ endpoint: endpointNow(), keys: browser.pushManager.present?.toJSON().keys }),
       locale: 'de-DE',
       timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
       app_version: '4.2.0',
@@ -264,8 +265,36 @@ describe('refresh', () => {
     await client().subscribe();
     api.state.vapidKey = vapidKeys[1];
     await expect(client().refresh()).resolves.toEqual({ id: 'dev_1' });
-    expect(registrations()[1]?.body).toMatchObject({ device_id: 'dev_1' });
+    const [first, second] = registrations();
+    expect(second?.body).toMatchObject({ device_id: 'dev_1', previous_token: first?.body?.['token'] });
+    expect(second?.body?.['token']).not.toBe(first?.body?.['token']);
     expect(api.state.devices.get('dev_1')).toBe(endpointNow());
+  });
+
+  test('that cannot prove whose the device is becomes another device, which is then identified as the old one was', async () => {
+    await client().subscribe();
+    await client().identify('u-42');
+    await changeBrowser('https://shop.example/', { baseUrl: api.url, clientKey: 'ck_live_1' }, () => ({
+      token: 'lost',
+    }));
+    browser.pushManager.present = null;
+    await expect(client().refresh()).resolves.toEqual({ id: 'dev_2' });
+    expect(api.heardOn('/v1/identify')[1]?.body).toEqual({ device_id: 'dev_2', external_id: 'u-42' });
+    // From here on it has a proof again.
+    api.state.vapidKey = vapidKeys[1];
+    await expect(client().refresh()).resolves.toEqual({ id: 'dev_2' });
+  });
+
+  test('keeps the subscription of a device that an earlier version of the SDK registered, at the first page load', async () => {
+    await client().subscribe();
+    await changeBrowser('https://shop.example/', { baseUrl: api.url, clientKey: 'ck_live_1' }, () => ({ token: null }));
+    await client().refresh();
+    expect(registrations()).toHaveLength(2);
+    expect(registrations()[1]?.body).not.toHaveProperty('previous_token');
+    await client().refresh();
+    expect(registrations()).toHaveLength(2);
+    browser.pushManager.present = null;
+    await expect(client().refresh()).resolves.toEqual({ id: 'dev_1' });
   });
 
   test('subscribes again where the browser lost the subscription, and keeps the device', async () => {

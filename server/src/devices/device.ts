@@ -12,7 +12,7 @@ import { decodeId, type Uuid } from '../platform/ids.ts';
 import { type TimeZones, timeZoneField } from '../platform/time-zones.ts';
 import { issueOf, validate } from '../platform/validate.ts';
 import { propertyChanges, type StoredProperties } from '../properties/property.ts';
-import { type DeviceToken, parseToken, tokenForms } from './token.ts';
+import { type DeviceToken, parseToken, proofLengthMax, proofOf, tokenForms } from './token.ts';
 
 export const deviceStatuses = ['active', 'invalid', 'unsubscribed'] as const;
 export type DeviceStatus = (typeof deviceStatuses)[number];
@@ -62,7 +62,7 @@ const environment = z.enum(environments).nullish();
 
 /** The body that a platform registers with; without a platform, what all of them share. */
 export function registrationSchema(platform: Platform | undefined, { endpointRules, timeZones }: RegistrationRules) {
-  return z.strictObject({
+  const fields = z.strictObject({
     platform: z.enum(platforms),
     token: tokenField(platform, endpointRules),
     locale: localeField.nullish(),
@@ -77,8 +77,36 @@ export function registrationSchema(platform: Platform | undefined, { endpointRul
       platform === 'web' || platform === 'android'
         ? environment.refine((value) => value === null || value === undefined, 'environment is for ios only.')
         : environment,
-    device_id: z.string().nullish(),
+    device_id: z.string().nullish().describe('A refresh: puts this token in place of that device’s own.'),
+    previous_token: previousTokenField(platform),
   });
+  return fields.superRefine((given, context) => {
+    if (given.previous_token === undefined || typeof given.device_id === 'string') return;
+    const message = 'previous_token goes with device_id: it proves that the device is yours.';
+    context.addIssue({
+      ...{ code: 'custom', path: ['previous_token'], message },
+      params: {
+        code: 'unrecognized_keys',
+        allowed: Object.keys(fields.shape).filter((key) => key !== 'previous_token'),
+      },
+    });
+  });
+}
+
+/** As a digest; undefined where none is given. What is no token at all proves nothing and is no fault: a client may have lost its own. */
+function previousTokenField(platform: Platform | undefined) {
+  const object = z.record(z.string(), z.unknown());
+  const text = z.string().max(proofLengthMax);
+  return (platform === 'ios' || platform === 'android' ? text : z.union([text, object]))
+    .nullish()
+    .transform((given) =>
+      platform === undefined || given === undefined || given === null ? undefined : proofOf(platform, given),
+    )
+    .meta({
+      anyOf: [...tokenForms, { type: 'null' }],
+      description:
+        'By client key the proof of a refresh: the token that the device has now; for web the whole subscription with its auth. Only with `device_id`.',
+    });
 }
 
 function tokenField(platform: Platform | undefined, rules: EndpointRules) {

@@ -78,6 +78,17 @@ export async function lockDevicesById(tx: Tx, appId: Uuid, ids: Iterable<Uuid>):
   await Promise.all(inOrder.map((id) => tx`SELECT 1 FROM devices WHERE app_id = ${appId} AND id = ${id} FOR UPDATE`));
 }
 
+/** What a refresh has to prove that it knows; undefined: there is no such device. Takes no lock. */
+export async function findTokenOf(
+  tx: Tx,
+  appId: Uuid,
+  id: Uuid,
+): Promise<{ platform: Platform; token: string | null; tokenHash: Buffer } | undefined> {
+  const [row] = await tx<{ platform: Platform; token: string | null; tokenHash: Buffer }[]>`
+    SELECT platform, token, token_hash FROM devices WHERE app_id = ${appId} AND id = ${id}`;
+  return row;
+}
+
 export interface DeviceWrite {
   readonly appId: Uuid;
   readonly id: Uuid;

@@ -29,6 +29,7 @@ import type { Device } from './device.ts';
 import { appendChanges } from './device-history.ts';
 import {
   deleteToken,
+  findTokenOf,
   insertDevice,
   insertToken,
   lockDevice,
@@ -38,7 +39,7 @@ import {
   updateReplaced,
   updateTokenDevice,
 } from './queries.ts';
-import type { DeviceToken } from './token.ts';
+import { type DeviceToken, provesToken } from './token.ts';
 
 /** Absent: keep what is stored. Null: clear it. */
 export interface RegisterDevice {
@@ -50,10 +51,18 @@ export interface RegisterDevice {
   readonly properties: PropertyChanges | null | undefined;
   /** A client key may use only properties that the catalog has, and leaves fewer traces there (`learnProperties`). */
   readonly mayAddProperties: boolean;
-  /** The device that gets this token in place of its own. */
-  readonly refreshes: Uuid | null;
+  /** The device that gets this token in place of its own; null: none is named. */
+  readonly refreshes: Refresh | null;
   /** Taken before a new device is made; null: as many as there come. */
   readonly permit: NewDevicePermit | null;
+}
+
+export interface Refresh {
+  readonly id: Uuid;
+  /** A digest of the token that the device has now, made from what the caller holds (`proofOf`); undefined: none was given. */
+  readonly proof: Buffer | undefined;
+  /** A device id is not secret enough to take over a device with: who holds only a client key must prove more (contract 8). */
+  readonly needsProof: boolean;
 }
 
 export interface RegisteredDevice {
@@ -63,6 +72,13 @@ export interface RegisteredDevice {
   readonly properties: ChangedProperties;
   readonly conflicts: readonly PropertyConflict[];
   readonly created: boolean;
+  /** A device was named to be refreshed and nothing proved that it may be: this is another device, and that one is as it was. */
+  readonly lacksProof: boolean;
+}
+
+/** The device got another token between the proof and the lock: it is looked at again. */
+class TokenMoved extends Error {
+  override readonly name = 'TokenMoved';
 }
 
 /** Throws the 400s that depend on stored data, the 404 of a refresh and the 429 of the permit; then nothing is written. */
@@ -72,7 +88,7 @@ export async function registerDevice(
 ): Promise<RegisteredDevice> {
   let created = false;
   try {
-    const registered = await repeatOnDeadlock(() => transaction(sql, (tx) => registerIn(tx, clock, request)));
+    const registered = await registerRepeatedly(sql, clock, request);
     created = registered.created;
     return registered;
   } finally {
@@ -80,19 +96,49 @@ export async function registerDevice(
   }
 }
 
+async function registerRepeatedly(sql: Sql, clock: Clock, request: RegisterDevice): Promise<RegisteredDevice> {
+  for (;;) {
+    try {
+      return await repeatOnDeadlock(() => transaction(sql, (tx) => registerIn(tx, clock, request)));
+    } catch (error) {
+      // Each time another refresh has succeeded.
+      if (!(error instanceof TokenMoved)) throw error;
+    }
+  }
+}
+
 async function registerIn(tx: Tx, clock: Clock, request: RegisterDevice): Promise<RegisteredDevice> {
   const { appId, properties, mayAddProperties } = request;
   const given = properties ?? noChanges;
   const learned = await learnProperties(tx, clock, { appId, given, mayAdd: mayAddProperties });
+  const { refreshes } = request;
   const settled =
-    request.refreshes === null
+    refreshes === null
       ? await findDeviceOfToken(tx, clock, request)
-      : await moveTokenTo(tx, clock, request, request.refreshes);
+      : await settleRefresh(tx, clock, request, refreshes);
   const registered = settled.device
     ? await registerAgain({ tx, clock }, request, settled.device, learned)
     : await registerNew({ tx, clock }, request, settled.id, learned);
   await recordSightings(tx, clock, appId, learned, registered.properties.gone);
-  return registered;
+  return { ...registered, lacksProof: refreshes !== null && settled.id !== refreshes.id };
+}
+
+// A refresh that proves nothing is a registration of its own. Where the device has this token already, that finds it as well.
+async function settleRefresh(tx: Tx, clock: Clock, request: RegisterDevice, refresh: Refresh): Promise<Settled> {
+  const { appId, platform } = request;
+  const named = await findTokenOf(tx, appId, refresh.id);
+  if (!named) throw notFound();
+  if (named.platform !== platform) {
+    const message = `This device is registered for ${named.platform}.`;
+    throw invalid([{ path: ['device_id'], code: 'invalid_value', message, allowed: [named.platform] }]);
+  }
+  const isProven =
+    !refresh.needsProof || (refresh.proof !== undefined && provesToken(refresh.proof, platform, named.token));
+  if (!isProven) return findDeviceOfToken(tx, clock, request);
+  const settled = await moveTokenTo(tx, clock, request, refresh.id, (device) => {
+    if (refresh.needsProof && !device.tokenHash.equals(named.tokenHash)) throw new TokenMoved();
+  });
+  return settled;
 }
 
 /** The id that the token leads to, and its device where there is one, locked. */
@@ -110,7 +156,14 @@ async function findDeviceOfToken(tx: Tx, clock: Clock, request: RegisterDevice):
   return { id: newId, device: undefined };
 }
 
-async function moveTokenTo(tx: Tx, clock: Clock, request: RegisterDevice, id: Uuid): Promise<Settled> {
+/** `check` looks at the device once it is locked, and throws where it may not have the token. */
+async function moveTokenTo(
+  tx: Tx,
+  clock: Clock,
+  request: RegisterDevice,
+  id: Uuid,
+  check: (device: Device) => void,
+): Promise<Settled> {
   const { appId, platform, token } = request;
   const holderId = await claimToken(tx, request, id);
   const locked = new Map<Uuid, Device>();
@@ -120,10 +173,7 @@ async function moveTokenTo(tx: Tx, clock: Clock, request: RegisterDevice, id: Uu
   }
   const device = locked.get(id);
   if (!device) throw notFound();
-  if (device.platform !== platform) {
-    const message = `This device is registered for ${device.platform}.`;
-    throw invalid([{ path: ['device_id'], code: 'invalid_value', message, allowed: [device.platform] }]);
-  }
+  check(device);
   if (holderId !== id) {
     const holder = locked.get(holderId);
     if (holder?.tokenHash.equals(token.hash)) await retireReplaced(tx, clock, appId, holder);
@@ -160,12 +210,14 @@ async function retireReplaced(tx: Tx, clock: Clock, appId: Uuid, device: Device)
   await appendChanges(tx, appId, clock.date(), [change]);
 }
 
+type Registered = Omit<RegisteredDevice, 'lacksProof'>;
+
 async function registerNew(
   { tx, clock }: { tx: Tx; clock: Clock },
   request: RegisterDevice,
   id: Uuid,
   learned: LearnedProperties,
-): Promise<RegisteredDevice> {
+): Promise<Registered> {
   const { appId, platform, token, facts } = request;
   request.permit?.take();
   const environment = request.environment ?? null;
@@ -196,7 +248,7 @@ async function registerAgain(
   request: RegisterDevice,
   device: Device,
   learned: LearnedProperties,
-): Promise<RegisteredDevice> {
+): Promise<Registered> {
   const { appId, platform, token, facts } = request;
   const { id } = device;
   const hasNewToken = !device.tokenHash.equals(token.hash);

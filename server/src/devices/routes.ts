@@ -21,6 +21,8 @@ export interface DeviceRouteDeps extends RegistrationRules {
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly addressLimits: AddressLimits;
+  /** Hears of a refresh by client key that came without proof, and so became a registration of its own. */
+  readonly noteUnprovenRefresh: () => void;
 }
 
 export const deviceListQuery = z.strictObject({
@@ -42,6 +44,7 @@ export function deviceRoutes(deps: DeviceRouteDeps): Route<Caller>[] {
       async handle({ caller, query, body, address }) {
         validate(noQuery, query);
         const given = parseRegistration(body);
+        const isServer = caller.scope === 'server';
         const registered = await registerDevice(
           { sql, clock },
           {
@@ -59,12 +62,16 @@ export function deviceRoutes(deps: DeviceRouteDeps): Route<Caller>[] {
             },
             environment: given.environment,
             properties: given.properties,
-            mayAddProperties: caller.scope === 'server',
-            refreshes: typeof given.device_id === 'string' ? readDeviceId(given.device_id) : null,
-            permit: caller.scope === 'server' ? null : addressLimits.permitNewDevice(address),
+            mayAddProperties: isServer,
+            refreshes:
+              typeof given.device_id === 'string'
+                ? { id: readDeviceId(given.device_id), proof: given.previous_token, needsProof: !isServer }
+                : null,
+            permit: isServer ? null : addressLimits.permitNewDevice(address),
           },
         );
-        return presentRegistered(registered, caller.scope === 'server');
+        if (registered.lacksProof) deps.noteUnprovenRefresh();
+        return presentRegistered(registered, isServer);
       },
     },
     {

@@ -1,5 +1,5 @@
 // What makes a device's token valid, per platform, and what tells one token from another (contract 8, R-37). Pure.
-import { hash } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { Platform } from '../channels/channel.ts';
 import { checkSubscription, type EndpointRules } from '../channels/webpush/endpoint.ts';
 import type { Issue } from '../platform/api-error.ts';
@@ -17,6 +17,8 @@ export type ParsedToken = { readonly token: DeviceToken } | { readonly issues: r
 
 const hintLength = 6;
 const androidLengthMax = 4_096;
+/** A former token may be longer than any that is valid, and no longer than this. */
+export const proofLengthMax = 8_192;
 
 /** What a token looks like whatever the platform, as JSON Schema: what `parseToken` is told and no schema could tell it. */
 export const tokenForms = [
@@ -73,6 +75,39 @@ function parseWebToken(given: unknown, rules: EndpointRules): ParsedToken {
   const { endpoint, p256dh, auth } = parsed.subscription;
   const keys = { p256dh: p256dh.toString('base64url'), auth: auth.toString('base64url') };
   return { token: tokenOf(JSON.stringify({ endpoint, keys }), endpoint) };
+}
+
+/**
+ * What only the holder of a token knows, as a digest: of a subscription its endpoint and `auth`. Of a text that is no token it is the
+ * digest of nothing that is stored. Where a token may lead is not judged: hosts that were allowed once prove as well as others.
+ */
+export function proofOf(platform: Platform, given: unknown): Buffer {
+  return hash('sha256', platform === 'web' ? secretOfSubscription(given) : secretOfText(platform, given), 'buffer');
+}
+
+/** Is the proof that of the stored token? Takes the same time whatever is given; a device without a token is nobody's. */
+export function provesToken(proof: Buffer, platform: Platform, storedText: string | null): boolean {
+  return storedText !== null && timingSafeEqual(proof, proofOf(platform, storedText));
+}
+
+function secretOfText(platform: Platform, given: unknown): string {
+  const text = typeof given === 'string' ? given : '';
+  return platform === 'ios' ? text.toLowerCase() : text;
+}
+
+function secretOfSubscription(given: unknown): string {
+  const { endpoint, auth } = readSecrets(given);
+  if (typeof endpoint !== 'string' || typeof auth !== 'string' || !URL.canParse(endpoint)) return '';
+  return JSON.stringify([new URL(endpoint).href, Buffer.from(auth, 'base64url').toString('base64url')]);
+}
+
+function readSecrets(given: unknown): { readonly endpoint?: unknown; readonly auth?: unknown } {
+  try {
+    const value = typeof given === 'string' ? JSON.parse(given) : given;
+    return { endpoint: value?.endpoint, auth: value?.keys?.auth };
+  } catch {
+    return {};
+  }
 }
 
 /** A token that is valid as it is. `identity`: what tells it from others of its platform; of a subscription, its endpoint. */

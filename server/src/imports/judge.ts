@@ -87,7 +87,8 @@ export function createJudge(rules: JudgeRules): (given: GivenRow) => ImportRow {
 }
 
 function bodyOf(fields: Fields, given: readonly Cell[], types: CellTypes, isForeign: boolean): Fields {
-  if ('device_id' in fields) throw new Refused('A file names devices by their tokens: device_id means nothing in it.');
+  if ('device_id' in fields || 'previous_token' in fields)
+    throw new Refused('A file names devices by their tokens: device_id and previous_token mean nothing in it.');
   // Of text that was JSON in a cell nobody has looked at the escapes.
   const cells = given.filter(({ key, text }) => isStorable(key) && isStorable(text));
   if (cells.length < given.length && !isForeign) {

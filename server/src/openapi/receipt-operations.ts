@@ -10,7 +10,7 @@ const recordedReceipt = component(
   z.strictObject({ recorded: z.boolean().describe('False when that mark was set before.') }),
 );
 
-const token = 'AQGS86R7bE1ej5AaKzxNXm-fjn1sW0o5KBcG9eTTwrGgABEiM0RVZneImaq7zN3u_5iN-uWC-pFKDKtNztO8AqE';
+const token = 'AgARIjNEVWZ3iJmqu8zd7v8B9I1KSRQLGRqsz7lIF2Ii8kw';
 
 export const receiptOperations: readonly Operation[] = [
   {

@@ -29,6 +29,8 @@ export interface AddressLimitOptions {
   readonly clock: Clock;
   /** Null: no limit. */
   readonly newDevicesPerMinute: number | null;
+  /** Hears of each new device that is refused, with the address or network that had made as many as it may. */
+  onNewDeviceRefused?(network: string): void;
   /** How the answer that is held back waits; tests bring their own. */
   wait?(ms: number): Promise<void>;
 }
@@ -43,7 +45,8 @@ const unauthorizedWaitingMax = 1000;
 const addressesMax = 5000;
 const tokensMax = 10_000;
 
-export function createAddressLimits({ clock, newDevicesPerMinute, wait = pause }: AddressLimitOptions): AddressLimits {
+export function createAddressLimits(options: AddressLimitOptions): AddressLimits {
+  const { clock, newDevicesPerMinute, wait = pause } = options;
   const { steadyMs } = clock;
   const perSecond = { withinMs: 1000, steadyMs };
   const perMinute = { withinMs: 60_000, steadyMs, subjectsMax: addressesMax };
@@ -68,7 +71,9 @@ export function createAddressLimits({ clock, newDevicesPerMinute, wait = pause }
       return {
         take() {
           if (isTaken) return;
-          refuseUnless(newDevices.tryCount(network), `${newDevicesPerMinute} new devices per minute of an address`);
+          const waitMs = newDevices.tryCount(network);
+          if (waitMs > 0) options.onNewDeviceRefused?.(network);
+          refuseUnless(waitMs, `${newDevicesPerMinute} new devices per minute of an address`);
           isTaken = true;
         },
         giveBack() {

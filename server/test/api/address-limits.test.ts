@@ -179,10 +179,14 @@ describe('R-66 NEW_DEVICES_PER_MINUTE', () => {
     for (let i = 0; i < 5; i++) expect((await register(address, { token })).body.created).toBe(false);
     for (let i = 0; i < 5; i++) expect(says(await register(address, { properties: { unknown: 1 } }))).toMatch(/^400/);
     for (let i = 0; i < 5; i++)
-      expect((await register(address, { device_id: first.body.id })).body.created).toBe(false);
+      expect((await register(address, { token, device_id: first.body.id })).body.created).toBe(false);
     expect(await count(5, () => register(address))).toEqual({ 200: 2, '429 rate_limited': 3 });
     // At the limit, too, a device that is known is found again.
-    expect((await register(address, { token: t.pushSubscription(), device_id: first.body.id })).status).toBe(200);
+    const moved = { token: t.pushSubscription(), device_id: first.body.id };
+    expect((await register(address, { ...moved, previous_token: token })).body).toMatchObject({ created: false });
+    // Without proof the same would make a device of its own.
+    expect(says(await register(address, moved))).toBe('200');
+    expect(says(await register(address, { ...moved, token: t.pushSubscription() }))).toBe('429 rate_limited');
   });
 
   it('does not count one that came to nothing', async () => {

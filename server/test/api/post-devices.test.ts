@@ -364,7 +364,7 @@ describe('200, a refresh', () => {
     const answers = await Promise.all(
       Array.from({ length: 60 }, (_, i) => {
         const body = { platform: 'android', token: tokens[i % 3] };
-        return t.client.post('/v1/devices', i % 4 === 3 ? body : { ...body, device_id: ids[(i * 7 + 1) % 3] });
+        return t.server.post('/v1/devices', i % 4 === 3 ? body : { ...body, device_id: ids[(i * 7 + 1) % 3] });
       }),
     );
     expect(answers.map((answer) => answer.status)).toEqual(Array(60).fill(200));

@@ -36,7 +36,7 @@ function isExample(text: string): boolean {
 
 /** What one example may stand for: the same beginning, or the same form. */
 function formOf(text: string): string {
-  if (text.includes('…')) return text.slice(0, text.indexOf('…')).replace(/^AQGh_8dZ$/, 'AQ');
+  if (text.includes('…')) return text.slice(0, text.indexOf('…')).replace(/^AgGh_8dZ$/, 'Ag');
   return text.replace(/[0-9A-Za-z]{22}$/, '').replace(/\d/g, '0');
 }
 
@@ -77,7 +77,7 @@ async function play(blocks: readonly FencedBlock[]): Promise<string[]> {
         .replaceAll('ck_live_…', app.clientKey)
         .replaceAll('sk_live_…', app.serverKey)
         .replaceAll('dev_…', deviceId)
-        .replaceAll('AQGh_8dZ…', receiptToken),
+        .replaceAll('AgGh_8dZ…', receiptToken),
     );
     asked.push(`${method} ${path.replace(deviceId || /$^/, 'ID')}`);
     const answer = await t.request(method, path, { key: null, headers, ...(body !== '' && { raw: body }) });
