@@ -9,8 +9,8 @@ const root = fileURLToPath(new URL('.', import.meta.url));
 
 /** Budgets are gzip bytes. */
 const outputs = [
-  { file: 'carillon.js', entry: 'src/index.ts', format: 'es', bytesMax: 6_144 },
-  { file: 'carillon.global.js', entry: 'src/index.ts', format: 'iife', bytesMax: 6_144 },
+  { file: 'carillon.js', entry: 'src/index.ts', format: 'es', bytesMax: 6_400 },
+  { file: 'carillon.global.js', entry: 'src/index.ts', format: 'iife', bytesMax: 6_400 },
   { file: 'carillon-sw.js', entry: 'src/service-worker.ts', format: 'iife', bytesMax: 4_608 },
 ];
 

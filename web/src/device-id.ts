@@ -38,13 +38,12 @@ export interface Browser extends Service {
   readonly deviceId: string | null;
   /** The client key that the device is known under; null before the first registration. */
   readonly registeredWith: string | null;
-  /** The endpoint, key and facts that the service knows; null before the first registration. */
-  readonly endpoint: string | null;
   /**
-   * The whole subscription as the service has it: what proves that the device is this browser's when another takes its place (contract
-   * 8). Null before the first registration, and where an earlier version of the SDK registered.
+   * The subscription as the service has it, null before the first registration. It proves that the device is this browser's when
+   * another takes its place (contract 8).
    */
   readonly token: string | null;
+  /** The key and the facts that the service knows; null before the first registration. */
   readonly vapidPublicKey: string | null;
   readonly facts: string | null;
   /** Milliseconds since 1970; 0 asks for a registration at the next opportunity. */
@@ -126,7 +125,6 @@ function unknownBrowser(scope: string, service: Service): Browser {
     clientKey: service.clientKey,
     deviceId: null,
     registeredWith: null,
-    endpoint: null,
     token: null,
     vapidPublicKey: null,
     facts: null,

@@ -21,6 +21,8 @@ export class ApiError extends CarillonError {
   readonly error: string;
   /** The rejected fields of a 400; otherwise empty. */
   readonly issues: readonly Issue[];
+  /** Where in the request stands what a 403 refuses; null where the answer did not say. */
+  readonly path: Issue['path'] | null;
   /** To quote to whoever runs the service; null where the answer carried none. */
   readonly requestId: string | null;
   /** How long to wait before the next try; null where the service did not say. */
@@ -31,6 +33,7 @@ export class ApiError extends CarillonError {
     status: number;
     error: string;
     issues?: readonly Issue[];
+    path?: Issue['path'] | null;
     requestId?: string | null;
     retryAfterMs?: number | null;
   }) {
@@ -38,6 +41,7 @@ export class ApiError extends CarillonError {
     this.status = answer.status;
     this.error = answer.error;
     this.issues = answer.issues ?? [];
+    this.path = answer.path ?? null;
     this.requestId = answer.requestId ?? null;
     this.retryAfterMs = answer.retryAfterMs ?? null;
   }

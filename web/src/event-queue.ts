@@ -86,8 +86,8 @@ export async function queueEvent(scope: string, event: TrackedEvent): Promise<vo
 
 /**
  * Sends what waits, oldest first, in one tab at a time. Resolves when nothing is left that could go now; throws when
- * the service cannot be reached or refuses the caller, and keeps the events. Events the service finds invalid are
- * dropped and told to `onError`, or one of them would hold up all the others.
+ * the service cannot be reached or refuses the caller, and keeps the events. Events that the service finds invalid, or that the app
+ * takes from no browser, are dropped and told to `onError`, or one of them would hold up all the others.
  */
 export function sendEvents(scope: string, onError: (error: unknown) => void, pause?: Pause): Promise<void> {
   return oneAtATime(`events ${scope}`, () => drainEvents(scope, onError, pause));
@@ -115,7 +115,7 @@ export async function drainEvents(scope: string, onError: (error: unknown) => vo
         if (strangers.length === 0) await noteMissing(scope, browser, eventsPath);
         if (strangers.length === 0) throw error;
         await keep(strangers.map((queued) => ({ ...queued, deviceId })));
-      } else if (error.status === 400 || error.status === 413) {
+      } else if (error.status === 400 || error.status === 413 || error.path) {
         const invalid = invalidOf(batch, error);
         if (invalid.length === 0 && batch.length > 1) {
           // Nobody says which it is, so it is looked for, by halves.
@@ -169,9 +169,10 @@ async function takeBatch(
   return batch ?? [];
 }
 
-/** The events that the issues name, at `["events", 3, …]`; none where the answer speaks of the whole body. */
-function invalidOf(batch: readonly QueuedEvent[], error: ApiError): QueuedEvent[] {
-  const invalid = new Set(error.issues.map((issue) => (issue.path[0] === 'events' ? issue.path[1] : undefined)));
+/** The events that the answer names, at `["events", 3, …]`; none where it speaks of the whole body. */
+function invalidOf(batch: readonly QueuedEvent[], { issues, path }: ApiError): QueuedEvent[] {
+  const paths = [...issues.map((issue) => issue.path), path ?? []];
+  const invalid = new Set(paths.map((at) => (at[0] === 'events' ? at[1] : undefined)));
   return batch.filter((_, position) => invalid.has(position));
 }
 

@@ -10,7 +10,6 @@ const removalsMax = 20;
 export async function rememberOptOut(scope: string, service: Service): Promise<void> {
   await changeBrowser(scope, service, ({ deviceId, removals, identifiedAs }) => ({
     deviceId: null,
-    endpoint: null,
     token: null,
     identity: null,
     isOptedOut: true,

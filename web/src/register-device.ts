@@ -52,7 +52,6 @@ export async function registerDevice(
   const registered = await changeBrowser(browser.scope, browser, (known) => ({
     deviceId,
     registeredWith: browser.clientKey,
-    endpoint: subscription.endpoint,
     token,
     vapidPublicKey: keyOf(subscription) ?? browser.vapidPublicKey,
     facts: JSON.stringify(facts),
@@ -144,7 +143,7 @@ function fieldsToLeaveOut(error: unknown, browser: Browser, body: Record<string,
 }
 
 /** Only the keys the service accepts: `expirationTime` and whatever a browser adds stay behind (contract 8). */
-function tokenOf(subscription: PushSubscription): string {
+export function tokenOf(subscription: PushSubscription): string {
   const { endpoint, keys } = subscription.toJSON();
   return JSON.stringify({ endpoint, keys: { p256dh: keys?.['p256dh'], auth: keys?.['auth'] } });
 }

@@ -9,7 +9,14 @@ import {
   WebPushNotConfiguredError,
 } from './errors.ts';
 import { keyOf, subscriptionFor } from './push-subscription.ts';
-import { factsNow, type PropertyValue, type Reporters, registerDevice, repairLink } from './register-device.ts';
+import {
+  factsNow,
+  type PropertyValue,
+  type Reporters,
+  registerDevice,
+  repairLink,
+  tokenOf,
+} from './register-device.ts';
 import { callApi, type Service } from './transport.ts';
 
 /** A device is registered again once a day: the service then knows it lives, and takes back one it gave up by mistake. */
@@ -89,7 +96,7 @@ export async function subscribeAndRegister(
 }
 
 /**
- * Repairs what changed since the last page load: key, endpoint, facts, the subscription itself, or a link to a user that
+ * Repairs what changed since the last page load: key, subscription, facts, or a link to a user that
  * failed. Answers null, without any request, where this browser never subscribed or has opted out.
  */
 export async function refreshRegistration(site: Site, change: Partial<Browser>): Promise<Browser | null> {
@@ -107,8 +114,7 @@ export async function refreshRegistration(site: Site, change: Partial<Browser>):
   const facts = factsNow(browser);
   const isCurrent =
     browser.deviceId !== null &&
-    browser.endpoint === subscription.endpoint &&
-    browser.token !== null &&
+    browser.token === tokenOf(subscription) &&
     browser.facts === JSON.stringify(facts) &&
     Date.now() - browser.registeredAt < registrationMsMax;
   if (!isCurrent) return registerDevice(browser, subscription, facts, undefined, site);

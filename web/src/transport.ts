@@ -91,12 +91,13 @@ async function callOnce(service: Service, request: ApiRequest): Promise<Answer> 
 }
 
 function refusal(response: Response, answer: Answer | null): ApiError {
-  const { error, message, issues, request_id: requestId } = answer ?? {};
+  const { error, message, issues, path, request_id: requestId } = answer ?? {};
   return new ApiError({
     status: response.status,
     error: typeof error === 'string' ? error : 'invalid_answer',
     message: typeof message === 'string' ? message : `Expected JSON, got status ${response.status}.`,
     issues: Array.isArray(issues) ? (issues as Issue[]) : [],
+    path: Array.isArray(path) ? (path as Issue['path']) : null,
     requestId: typeof requestId === 'string' ? requestId : response.headers.get('x-request-id'),
     retryAfterMs: retryAfterMs(response.headers.get('retry-after'), answer),
   });

@@ -26,7 +26,7 @@ async function remember(change: Partial<Browser>) {
     deviceId: 'dev_1',
     registeredWith: 'ck_live_1',
     saidWith: 'ck_live_1',
-    endpoint: 'https://fcm.googleapis.com/fcm/send/old',
+    token: 'old',
     vapidPublicKey: vapidKeys[0],
     ...change,
   }));
@@ -201,7 +201,9 @@ describe('a changed subscription', () => {
     );
     expect(registration()).toMatchObject({ device_id: 'dev_1', platform: 'web' });
     expect(registration()?.['token']).toContain(`"endpoint":"${made?.endpoint}"`);
-    await expect(findBrowser(scope)).resolves.toMatchObject({ deviceId: 'dev_1', endpoint: made?.endpoint });
+    await expect(findBrowser(scope)).resolves.toMatchObject({
+      ...{ deviceId: 'dev_1', token: registration()?.['token'] },
+    });
   });
 
   test('is told with the last one kept here as the proof, so that the device stays this browser’s', async () => {
@@ -212,6 +214,7 @@ describe('a changed subscription', () => {
   });
 
   test('is told with the old one that the event brings, where an earlier version of the SDK kept none', async () => {
+    await remember({ token: null });
     const old = new FakeSubscription(worker.pushManager, Buffer.from(vapidKeys[0], 'base64url'));
     await worker.subscriptionChange({ oldSubscription: old, newSubscription: null });
     expect(JSON.parse(String(registration()?.['previous_token']))).toMatchObject({ endpoint: old.endpoint });
@@ -248,10 +251,10 @@ describe('a changed subscription', () => {
     expect(api.heard).toEqual([]);
   });
 
-  test('that could not be told leaves the old endpoint on record, so that the next page load tells it', async () => {
+  test('that could not be told leaves the old subscription on record, so that the next page load tells it', async () => {
     api.script('/v1/devices', refusal(500, 'internal_error'));
     await expect(worker.subscriptionChange({ oldSubscription: null, newSubscription: null })).rejects.toThrow();
-    await expect(findBrowser(scope)).resolves.toMatchObject({ endpoint: 'https://fcm.googleapis.com/fcm/send/old' });
+    await expect(findBrowser(scope)).resolves.toMatchObject({ token: 'old' });
   });
 });
 

@@ -190,6 +190,19 @@ describe('the queue', () => {
     expect(waiting()).toBe(0);
   });
 
+  test('loses the events that the app takes from no browser, each as the answer names it, and keeps none of the others up', async () => {
+    for (let number = 0; number < 50; number += 1) await queue(`event-${number}`);
+    api.refuseBody = (text) => {
+      const { events } = JSON.parse(text) as { events: { name: string }[] };
+      const at = events.findIndex(({ name }) => ['event-3', 'event-17', 'event-49'].includes(name));
+      return at === -1 ? null : refusal(403, 'wrong_key_scope', { path: ['events', at] });
+    };
+    await send();
+    expect(api.state.events.size).toBe(47);
+    expect(errors).toEqual(Array(3).fill(expect.objectContaining({ status: 403, error: 'wrong_key_scope' })));
+    expect(waiting()).toBe(0);
+  });
+
   test('loses few events at one go to a service that refuses everything without a name', async () => {
     for (let number = 0; number < 50; number += 1) await queue(`event-${number}`);
     api.refuseBody = () => refusal(400, 'invalid_json');
