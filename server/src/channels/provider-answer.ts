@@ -49,7 +49,16 @@ function isRetryable(errorCode: ErrorCode, status: number): boolean {
 export function unanswered(failure: OutboundFailure, provider: ProviderAnswer): RefusedOutcome {
   const errorCode = codeOfTransportError(failure.transportError);
   const latencyMs = Math.round(failure.latencyMs);
-  return { kind: 'refused', errorCode, retryable: true, retryAfterMs: null, reason: null, provider, latencyMs };
+  const refusal = {
+    kind: 'refused',
+    errorCode,
+    retryable: true,
+    retryAfterMs: null,
+    reason: null,
+    provider,
+    latencyMs,
+  } as const;
+  return failure.isUntried ? { ...refusal, isUntried: true } : refusal;
 }
 
 /** What a refusal says, read in the provider's own way. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Outcome } from '../channels/channel.ts';
+import type { Attempt } from './delivery.ts';
 import type { BatchContext, PlannedPush, Target } from './plan-push.ts';
 import { type PushDeps, pushOne } from './push-one.ts';
 import type { SendRequest } from './senders.ts';
@@ -30,6 +31,21 @@ async function pushAfter(waitedMs: number, isStillWanted: boolean) {
       return outcomeOf('sent');
     },
   };
+  const { kind } = await push(clock, sender, () => isWanted);
+  return { kind, requests };
+}
+
+/** A push that ends so. */
+function pushWith(outcome: Outcome, before: readonly Attempt[]) {
+  return push({ nowMs: () => 0 }, { send: async () => outcome }, () => true, before);
+}
+
+async function push(
+  clock: { nowMs(): number },
+  sender: object,
+  isWanted: () => boolean,
+  before: readonly Attempt[] = [],
+) {
   const context = {
     batch: { dueAt: new Date(0), claims: 1 },
     messageId: 'msg_02y9GVDsTuJUi2BOoCH5G3',
@@ -37,14 +53,13 @@ async function pushAfter(waitedMs: number, isStillWanted: boolean) {
     tokenOf: () => 'AQGS',
     publicUrl: null,
     defaultUrl: null,
-    isWanted: () => isWanted,
+    isWanted,
   } as unknown as BatchContext;
   const route = { channel: 'webpush', sender, credential: { id: 1 }, ttlSeconds: 60, windowEndsAtMs };
   const target = { deviceId: '0192f3a4-7b6c-4d5e-8f90-1a2b3c4d5e6f', person: { language: null }, locale: null };
   const deps = { clock, lanes: { pause: () => undefined }, random: () => 0 } as unknown as PushDeps;
   const planned = { kind: 'planned', token: '{}', route } as unknown as PlannedPush;
-  const result = await pushOne(deps, context, target as unknown as Target, planned, []);
-  return { kind: result.kind, requests };
+  return pushOne(deps, context, target as unknown as Target, planned, before);
 }
 
 test('a push that has waited for a connection goes out within its window', async () => {
@@ -57,4 +72,15 @@ test('R-91 after its window it does not: it is looked at anew, and is no attempt
 
 test('nor does it once its message was ended', async () => {
   expect(await pushAfter(0, false)).toEqual({ kind: 'deferred', requests: 0 });
+});
+
+test('R-27 a push whose host could not be looked up in time is no attempt, unless the delivery was tried before', async () => {
+  const provider = { name: 'webpush', httpStatus: null, headers: {}, body: null, truncated: false } as const;
+  const untried: Outcome = {
+    ...{ kind: 'refused', errorCode: 'provider_unavailable', retryable: true, retryAfterMs: null, reason: null },
+    ...{ provider: { ...provider, transportError: 'dns_error' }, latencyMs: 2_000, isUntried: true },
+  };
+  const attempt = { error_code: 'provider_unavailable', at: new Date(0).toISOString(), provider: null } as Attempt;
+  expect(await pushWith(untried, [])).toMatchObject({ kind: 'deferred', untilMs: 15_000 });
+  expect(await pushWith(untried, [attempt])).toMatchObject({ kind: 'attempted', outcome: untried });
 });

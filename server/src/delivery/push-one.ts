@@ -21,6 +21,9 @@ export interface PushDeps {
   readonly random: () => number;
 }
 
+/** By then other names have given places back. */
+const untriedAgainMs = 30_000;
+
 /** What a delivery came to on this turn. */
 export type PushResult =
   | Unpushed
@@ -84,6 +87,10 @@ export async function pushOne(
   // Nothing went out: not an attempt.
   if (isLeft && outcome.kind === 'refused' && outcome.provider?.transportError === 'connect_error')
     return { kind: 'deferred', untilMs: deps.clock.nowMs() };
+  // Neither was anything learned of its host. A delivery that was tried before has had its turn: else hosts without end that never
+  // answer would be asked for until their window closes.
+  if (outcome.kind === 'refused' && outcome.isUntried && before.length === 0)
+    return { kind: 'deferred', untilMs: deps.clock.nowMs() + untriedAgainMs * (0.5 + deps.random() / 2) };
   // A local check of the channel: nothing was asked of the provider, so there is no attempt to show.
   if (outcome.kind === 'refused' && outcome.provider === null) {
     return { kind: 'failed', code: outcome.errorCode, credentialId: credential.id };

@@ -3,7 +3,7 @@
 import { lookup as systemLookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { createNameLookups } from './name-lookups.ts';
+import { createNameLookups, type NameLookupsOptions } from './name-lookups.ts';
 
 type Range = readonly [address: ipaddr.IPv4 | ipaddr.IPv6, bits: number];
 
@@ -45,14 +45,27 @@ function lookupError(error: unknown): NodeJS.ErrnoException {
 /** All addresses of a name. Rejects when there is none. Tests bring their own. */
 export type Resolver = (host: string) => Promise<readonly { readonly address: string; readonly family: number }[]>;
 
-/** Where pushes go, whatever devices are registered. */
-const providers = ['googleapis.com', 'push.apple.com', 'push.services.mozilla.com', 'notify.windows.com'];
+/** Where pushes and their access tokens go, whatever devices are registered. */
+const providers: ReadonlySet<string> = new Set([
+  ...['fcm.googleapis.com', 'oauth2.googleapis.com', 'android.googleapis.com', 'jmt17.google.com'],
+  ...['api.push.apple.com', 'api.sandbox.push.apple.com', 'web.push.apple.com', 'updates.push.services.mozilla.com'],
+]);
 
-/** Shares the sixteen lookups that a process may have under way (`processEnvironment`). One for all guards of a process: the threads are. */
-const systemResolver: Resolver = createNameLookups((host) => systemLookup(host, { all: true, verbatim: true }), {
-  isProvider: (host) => providers.some((name) => host.endsWith(`.${name}`)),
-  ...{ providersMax: 2, knownMax: 5, freshMax: 6, slowMax: 3 },
-});
+/** Domains of push services that have a host for each region, or had: a subscription may name any host in them. */
+const providerDomains = ['.push.apple.com', '.push.services.mozilla.com', '.notify.windows.com'];
+
+/** What the lookups of a process are shared out by: together the sixteen that it may have under way (`processEnvironment`). */
+export const lookupPlaces: NameLookupsOptions = {
+  isProvider: (host) => providers.has(host),
+  isOfProvider: (host) => providerDomains.some((domain) => host.endsWith(domain)),
+  ...{ providersMax: 4, ofProvidersMax: 2, knownMax: 4, freshMax: 4, slowMax: 2 },
+};
+
+/** One for all guards of a process: the threads are. */
+const systemResolver: Resolver = createNameLookups(
+  (host) => systemLookup(host, { all: true, verbatim: true }),
+  lookupPlaces,
+);
 
 /** More addresses than anyone publishes; the rest of a longer answer is judged, but not tried. */
 const addressesTriedMax = 16;

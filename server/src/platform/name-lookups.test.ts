@@ -15,27 +15,34 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
+const newAddress = '2.2.2.2';
+
 /** A system whose answers come when the test says so. */
 function rig(places: Partial<NameLookupsOptions> = {}) {
   const asked: Asked[] = [];
-  const addresses = [{ address: '1.1.1.1', family: 4 }];
+  let addresses = [{ address: '1.1.1.1', family: 4 }];
   const lookup = createNameLookups(
     (host) =>
       new Promise((resolve, reject) => {
         asked.push({ host, answer: () => resolve(addresses), fail: () => reject(new Error('no')) });
       }),
     {
-      isProvider: (host) => host.endsWith('.provider.example'),
-      ...{ providersMax: 1, knownMax: 1, freshMax: 1, slowMax: 1, ...places },
+      isProvider: (host) => host === 'push.provider.example',
+      isOfProvider: (host) => host.endsWith('.provider.example'),
+      ...{ providersMax: 1, ofProvidersMax: 1, knownMax: 1, freshMax: 1, slowMax: 1, ...places },
     },
   );
   const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
   const t = {
+    /** From now on names have another address. */
+    move() {
+      addresses = [{ address: newAddress, family: 4 }];
+    },
     /** The names whose lookup has begun and is not answered, in order. */
     begun: () => asked.map(({ host }) => host),
     async ask(host: string) {
       const answer = lookup(host).then(
-        () => 'found',
+        ([found]) => (found?.address === newAddress ? 'found anew' : 'found'),
         (error: { name: string }) => error.name,
       );
       await turn();
@@ -118,16 +125,82 @@ describe('R-27 names that are never resolved', () => {
     expect(t.begun()).toEqual(['next.example']);
   });
 
-  it('are known again once they were quick, and those that fail quickly are as new', async () => {
+  it('are known again once they were quick; those that failed, however quickly, do not stand before new ones', async () => {
     const t = rig();
     await t.makeSlow('was-slow.example', 2_000);
     await t.makeKnown('was-slow.example');
-    await t.ask('failing.example');
-    await t.end('failing.example', 'fail');
-    await t.ask('never.example');
-    await t.ask('failing.example');
-    await t.ask('was-slow.example');
-    expect(t.begun()).toEqual(['never.example', 'was-slow.example']);
+    for (const host of ['failing.example', 'failed.example']) {
+      await t.ask(host);
+      await t.end(host, 'fail');
+    }
+    for (const host of ['failing.example', 'failed.example', 'new.example', 'was-slow.example']) await t.ask(host);
+    expect(t.begun()).toEqual(['failing.example', 'new.example', 'was-slow.example']);
+  });
+
+  it("under a provider's own domain keep neither the provider nor anybody else from being asked for", async () => {
+    const t = rig({ ofProvidersMax: 2 });
+    for (let i = 0; i < 1_000; i++) await t.ask(`invented-${i}.provider.example`);
+    expect(t.begun()).toEqual(['invented-0.provider.example', 'invented-1.provider.example']);
+    for (const host of ['push.provider.example', 'new.example']) await t.ask(host);
+    expect(t.begun().slice(2)).toEqual(['push.provider.example', 'new.example']);
+  });
+
+  it("leave a host in a provider's domain that was answered once among the known ones", async () => {
+    const t = rig();
+    await t.makeKnown('region.provider.example');
+    for (let i = 0; i < 10; i++) await t.ask(`invented-${i}.provider.example`);
+    await t.ask('region.provider.example');
+    expect(t.begun()).toEqual(['invented-0.provider.example', 'region.provider.example']);
+  });
+});
+
+describe('the last good answer of a name', () => {
+  it('serves where the system fails or does not come to it, for ten minutes', async () => {
+    const t = rig();
+    await t.makeKnown('known.example');
+    const failed = await t.ask('known.example');
+    await t.end('known.example', 'fail');
+    expect(await failed.answer).toBe('found');
+    // Now it waits for a place behind one that hangs.
+    await t.makeSlow('slow.example', 3_000);
+    await t.ask('slow.example');
+    const waiting = await t.ask('known.example');
+    expect(t.begun()).toEqual(['slow.example']);
+    await t.pass(1_800);
+    expect(await waiting.answer).toBe('found');
+    await t.pass(600_000);
+    const late = await t.ask('known.example');
+    await t.pass(2_000);
+    expect(await late.answer).toBe('LookupNotBegunError');
+  });
+
+  it('is overtaken by a new one, however late that comes', async () => {
+    const t = rig();
+    await t.makeKnown('moving.example');
+    t.move();
+    const hanging = await t.ask('moving.example');
+    await t.pass(1_799);
+    expect(await Promise.race([hanging.answer, 'nothing yet'])).toBe('nothing yet');
+    await t.pass(1);
+    expect(await hanging.answer).toBe('found');
+    await t.end('moving.example');
+    const next = await t.ask('moving.example');
+    await t.end('moving.example', 'fail');
+    expect(await next.answer).toBe('found anew');
+  });
+
+  it('is kept however many other names fail meanwhile', async () => {
+    const t = rig({ freshMax: 20_000 });
+    await t.makeKnown('known.example');
+    for (let i = 0; i < 10_001; i++) {
+      void t.ask(`invented-${i}.example`);
+    }
+    await t.pass(0);
+    for (const host of t.begun()) void t.end(host, 'fail');
+    await t.pass(0);
+    const failed = await t.ask('known.example');
+    await t.end('known.example', 'fail');
+    expect(await failed.answer).toBe('found');
   });
 });
 

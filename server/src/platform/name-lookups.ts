@@ -1,23 +1,27 @@
 // Lookups of names by the system, so that names which are never resolved stand in nobody's way: the system answers each on a thread,
-// there are few, and nothing takes one back from a name that hangs. Caches no address: who asks after an answer asks again, and
-// each answer is judged.
+// there are few, and nothing takes one back from a name that hangs. Every caller asks again, and the guard judges each answer. The
+// last good answer serves only where the system fails or takes long.
 
 interface Address {
   readonly address: string;
   readonly family: number;
 }
-type Lookup = (host: string) => Promise<readonly Address[]>;
+type Addresses = readonly Address[];
+type Lookup = (host: string) => Promise<Addresses>;
 
 /** How many lookups of each kind may be under way. Together no more than there are threads: then no kind takes another's. */
 export interface NameLookupsOptions {
-  /** Names of the services that pushes go to: nobody else can make them hang. */
+  /** Names of the services that every push of a channel goes to. They are few, and nobody can add one. */
   readonly isProvider: (host: string) => boolean;
   readonly providersMax: number;
+  /** Names under a push service's domain, as long as they were never answered. Anybody may register a device with an invented one. */
+  readonly isOfProvider: (host: string) => boolean;
+  readonly ofProvidersMax: number;
   /** Names that were answered quickly the last time. */
   readonly knownMax: number;
-  /** Names never asked for, and those that failed, but quickly. */
+  /** All other names that were never asked for. */
   readonly freshMax: number;
-  /** Names that took long the last time, whatever came of it. */
+  /** Names that took long or failed the last time. */
   readonly slowMax: number;
 }
 
@@ -34,54 +38,83 @@ export class LookupNotBegunError extends Error {
 const quickMs = 1_000;
 /** Leaves a request that has five seconds in all time enough for the lookup itself and what follows. */
 const waitMsMax = 2_000;
+/** A lookup that takes longer is overtaken by the last good answer (RFC 8767, section 5, advises 1.8 s). */
+const overtakenMs = 1_800;
+/** The last good answer serves for so long: an outage of a resolver costs no push and no webhook attempt. A guess. */
+const goodForMs = 600_000;
 const rememberedMax = 10_000;
 
 /** The same lookup: one for all who ask for a name at once, and few at a time of each kind. */
 export function createNameLookups(lookup: Lookup, options: NameLookupsOptions): Lookup {
-  const underWay = new Map<string, Promise<readonly Address[]>>();
-  // How long each took the last time: names that failed quickly are not in it. In the order of use: the first has rested longest.
-  const tookMs = new Map<string, number>();
+  const underWay = new Map<string, Promise<Addresses>>();
+  // Both in the order of use: the first has rested longest. Names that fail push out none that was answered.
+  const answered = new Map<string, { readonly addresses: Addresses; readonly atMs: number; readonly tookMs: number }>();
+  const failedAfterMs = new Map<string, number>();
   const providers = createPlaces(options.providersMax);
+  const ofProviders = createPlaces(options.ofProvidersMax);
   const known = createPlaces(options.knownMax);
   const fresh = createPlaces(options.freshMax);
   const slow = createPlaces(options.slowMax);
 
+  const lastMsOf = (host: string): number | undefined => failedAfterMs.get(host) ?? answered.get(host)?.tookMs;
   const placesFor = (host: string): Places => {
     if (options.isProvider(host)) return providers;
-    const lastMs = tookMs.get(host);
-    if (lastMs === undefined) return fresh;
-    return lastMs < quickMs ? known : slow;
-  };
-  const remember = (host: string, ms: number, isFound: boolean): void => {
-    tookMs.delete(host);
-    if (ms < quickMs && !isFound) return;
-    tookMs.set(host, ms);
-    const [oldest] = tookMs.keys();
-    if (tookMs.size > rememberedMax && oldest !== undefined) tookMs.delete(oldest);
+    if (failedAfterMs.has(host)) return slow;
+    const last = answered.get(host);
+    if (last !== undefined) return last.tookMs < quickMs ? known : slow;
+    return options.isOfProvider(host) ? ofProviders : fresh;
   };
 
-  const ask = async (host: string): Promise<readonly Address[]> => {
+  const ask = async (host: string): Promise<Addresses> => {
     const places = placesFor(host);
-    await places.take(tookMs.get(host) ?? 0);
+    await places.take(lastMsOf(host) ?? 0);
     const startedAtMs = performance.now();
-    let isFound = false;
     try {
-      const found = await lookup(host);
-      isFound = true;
-      return found;
+      const addresses = await lookup(host);
+      const atMs = performance.now();
+      failedAfterMs.delete(host);
+      remember(answered, host, { addresses, atMs, tookMs: atMs - startedAtMs });
+      return addresses;
+    } catch (error) {
+      remember(failedAfterMs, host, performance.now() - startedAtMs);
+      throw error;
     } finally {
-      remember(host, performance.now() - startedAtMs, isFound);
       places.passOn();
     }
   };
 
   return (host) => {
-    const before = underWay.get(host);
-    if (before) return before;
-    const asked = ask(host).finally(() => underWay.delete(host));
-    underWay.set(host, asked);
-    return asked;
+    let asked = underWay.get(host);
+    if (asked === undefined) {
+      asked = ask(host).finally(() => underWay.delete(host));
+      underWay.set(host, asked);
+    }
+    const last = answered.get(host);
+    if (last === undefined || performance.now() - last.atMs > goodForMs) return asked;
+    return orElse(asked, last.addresses);
   };
+}
+
+function remember<Value>(map: Map<string, Value>, host: string, value: Value): void {
+  map.delete(host);
+  map.set(host, value);
+  const [oldest] = map.keys();
+  if (map.size > rememberedMax && oldest !== undefined) map.delete(oldest);
+}
+
+/** What is asked for, or the last good answer when that fails or takes long. */
+async function orElse(asked: Promise<Addresses>, last: Addresses): Promise<Addresses> {
+  let timer: NodeJS.Timeout | undefined;
+  const overtaken = new Promise<Addresses>((resolve) => {
+    timer = setTimeout(() => resolve(last), overtakenMs);
+  });
+  try {
+    return await Promise.race([asked, overtaken]);
+  } catch {
+    return last;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 interface Places {

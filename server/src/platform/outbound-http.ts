@@ -5,8 +5,14 @@ import { Agent, type RequestOptions, request as startRequest } from 'node:https'
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { type BodyLimits, CappedBody } from './capped-body.ts';
-import { LookupNotBegunError } from './name-lookups.ts';
-import { type OutboundOrigin, type OutboundSockets, type TransportError, transportErrorOf } from './outbound-socket.ts';
+import {
+  type OutboundOrigin,
+  type OutboundSockets,
+  type TransportError,
+  transportErrorOf,
+  type Unreachable,
+  unreachableOf,
+} from './outbound-socket.ts';
 
 export interface OutboundRequest extends OutboundOrigin {
   readonly method: 'GET' | 'POST';
@@ -37,13 +43,10 @@ export interface OutboundAnswer {
   readonly latencyMs: number;
 }
 
-export interface OutboundFailure {
-  readonly transportError: TransportError;
+export interface OutboundFailure extends Unreachable {
   /** False where it is certain that no byte of the request left: it cannot have been acted upon. */
   readonly written: boolean;
   readonly latencyMs: number;
-  /** The host's name was not even asked for: other names held all places. It is nobody's fault at the other side. */
-  readonly isUntried?: true;
 }
 
 export type OutboundResult = OutboundAnswer | OutboundFailure;
@@ -192,9 +195,9 @@ function exchange(agent: GuardedAgent, request: Http1Request, resolve: (result: 
     response.on('error', () => {});
   });
   call.on('error', (error) => {
-    if (error instanceof LookupNotBegunError) {
-      settle({ transportError: 'dns_error', written: false, latencyMs: latency(), isUntried: true });
-    } else end(transportErrorOf(error));
+    const failure = unreachableOf(error);
+    if (failure.isUntried) settle({ ...failure, written: false, latencyMs: latency() });
+    else end(failure.transportError);
   });
   call.once('close', () => end('reset'));
 }

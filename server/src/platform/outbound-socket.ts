@@ -10,6 +10,7 @@ import {
   TLSSocket,
 } from 'node:tls';
 import { type AddressGuard, BlockedAddressError } from './address-guard.ts';
+import { LookupNotBegunError } from './name-lookups.ts';
 
 /** Why no answer came (contract 5.2 and 13.5). */
 export type TransportError = 'timeout' | 'dns_error' | 'connect_error' | 'tls_error' | 'reset' | 'blocked_address';
@@ -92,6 +93,18 @@ const connectCodes = new Set([
 ]);
 const tlsCodes =
   /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|INVALID_CA|PATH_LENGTH|HOSTNAME_|EPROTO|CRL_|ERROR_IN_)/;
+
+/** Why no connection could be made. */
+export interface Unreachable {
+  readonly transportError: TransportError;
+  /** The host's name was not even asked for: other names held all places. It is nobody's fault at the other side. */
+  readonly isUntried?: true;
+}
+
+export function unreachableOf(error: unknown): Unreachable {
+  const transportError = transportErrorOf(error);
+  return error instanceof LookupNotBegunError ? { transportError, isUntried: true } : { transportError };
+}
 
 /** The word for a failed connection. Whatever broke an open one is `reset`, nonsense in the answer included. */
 export function transportErrorOf(error: unknown): TransportError {

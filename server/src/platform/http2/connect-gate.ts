@@ -1,10 +1,10 @@
 // What all pools to one host know together of whether it is in reach. After an attempt that came to nothing there is one attempt at a
 // time, whoever makes it, and none before its time, until one succeeds: else every app would knock once a second at a door that is
 // shut. Holds nobody back from a host that is in reach, and what breaks an open connection is no business of others' (R-62).
-import type { TransportError } from '../outbound-socket.ts';
+import type { Unreachable } from '../outbound-socket.ts';
 
 /** Called once for each time that it waits: it is worth asking again, or somebody's attempt has failed with this. */
-export type OnDecided = (error: TransportError | undefined) => void;
+export type OnDecided = (error: Unreachable | undefined) => void;
 
 export class ConnectGate {
   #isClosed = false;
@@ -39,14 +39,14 @@ export class ConnectGate {
   }
 
   /** The next attempt may be made at `nextAt`, by `performance.now()`. */
-  fail(error: TransportError, nextAt: number): void {
+  fail(error: Unreachable, nextAt: number): void {
     this.#isClosed = true;
     this.#isTried = false;
     this.#nextAt = nextAt;
     this.#decide(error);
   }
 
-  #decide(error: TransportError | undefined): void {
+  #decide(error: Unreachable | undefined): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const waiting = [...this.#waiting];

@@ -3,7 +3,7 @@
 // without its deadline running; it fails here only when no connection can be made.
 import type { TLSSocket } from 'node:tls';
 import type { OutboundAnswer, OutboundFailure, OutboundResult } from '../outbound-http.ts';
-import { type TransportError, transportErrorOf } from '../outbound-socket.ts';
+import { type Unreachable, unreachableOf } from '../outbound-socket.ts';
 import { ConnectGate, type OnDecided } from './connect-gate.ts';
 import type { Http2Engine, Http2Request, Http2Result, Http2Session, Refused } from './session.ts';
 
@@ -268,13 +268,13 @@ export class Http2Pool {
       then();
       this.#closeIfAsked();
     };
-    const fail = (error: TransportError) => finish(() => this.#onConnectFailed(error));
+    const fail = (error: Unreachable) => finish(() => this.#onConnectFailed(error));
     const timer = setTimeout(() => {
-      fail('connect_error');
+      fail({ transportError: 'connect_error' });
       socket.destroy();
     }, connectTimeoutMs);
-    socket.on('error', (error) => fail(transportErrorOf(error)));
-    socket.once('close', () => fail('reset'));
+    socket.on('error', (error) => fail(unreachableOf(error)));
+    socket.once('close', () => fail({ transportError: 'reset' }));
     socket.once('secureConnect', () => {
       if (socket.alpnProtocol !== 'h2') {
         finish(() => {
@@ -297,7 +297,7 @@ export class Http2Pool {
             if (error !== undefined) this.#postponeConnecting();
             this.#pump();
           },
-          onClose: (error) => (slot ? this.#onClosed(slot, error) : fail(transportErrorOf(error))),
+          onClose: (error) => (slot ? this.#onClosed(slot, error) : fail(unreachableOf(error))),
         },
       });
     });
@@ -334,16 +334,16 @@ export class Http2Pool {
     this.#closeIfAsked();
   }
 
-  #onConnectFailed(transportError: TransportError): void {
+  #onConnectFailed(error: Unreachable): void {
     this.#postponeConnecting();
-    this.#gate.fail(transportError, this.#nextConnectAt);
-    this.#onUnreachable(transportError, performance.now() - this.#connectedAt);
+    this.#gate.fail(error, this.#nextConnectAt);
+    this.#onUnreachable(error, performance.now() - this.#connectedAt);
   }
 
-  #onUnreachable(transportError: TransportError, latencyMs: number): void {
+  #onUnreachable(error: Unreachable, latencyMs: number): void {
     // Where other sessions still serve, those who wait get their turn there.
     if (this.#usable() > 0) this.#pump();
-    else this.#failQueued({ transportError, written: false, latencyMs });
+    else this.#failQueued({ ...error, written: false, latencyMs });
   }
 
   /** Counted from the last attempt: who lost a session that served for long may come back at once, or nearly so. */

@@ -1,0 +1,71 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { lookupPlaces } from '../../src/platform/address-guard.ts';
+import { createNameLookups } from '../../src/platform/name-lookups.ts';
+import { startPushServer } from './push-server.ts';
+import { createTestChannel, pushTo, subscriptionTo } from './webpush-bundle.ts';
+
+const providers = ['fcm.googleapis.com', 'jmt17.google.com', 'web.push.apple.com', 'updates.push.services.mozilla.com'];
+const region = 'wns2-test.notify.windows.com';
+
+/** Lookups as a process has them, over a system that knows the real hosts; the test says when the others are answered: with no. */
+function createLookups() {
+  const unanswered: (() => void)[] = [];
+  const lookup = createNameLookups((host) => {
+    if (host === region || providers.includes(host)) return Promise.resolve([{ address: '127.0.0.1', family: 4 }]);
+    return new Promise((_resolve, reject) => {
+      unanswered.push(() => reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' })));
+    });
+  }, lookupPlaces);
+  const answerAll = (): void => {
+    for (const answer of unanswered.splice(0)) answer();
+  };
+  return { lookup, unanswered, answerAll };
+}
+
+async function setUp() {
+  const server = await startPushServer({ protocol: 'http/1.1' });
+  onTestFinished(() => server.close());
+  const names = createLookups();
+  const channel = createTestChannel({ resolver: names.lookup, allowPorts: String(server.port) });
+  onTestFinished(async () => {
+    const timer = setInterval(names.answerAll, 10);
+    await channel.close();
+    clearInterval(timer);
+  });
+  const sendTo = (host: string, device = 'a') =>
+    channel.send(pushTo(subscriptionTo(`https://${host}:${server.port}/wpush/v2/${device}`)));
+  /** Pushes to hosts that nobody has, and whose names are not answered. */
+  const invent = (count: number) =>
+    Array.from({ length: count }, (_, i) => {
+      const domain = ['notify.windows.com', 'push.services.mozilla.com', 'push.apple.com'][i % 3];
+      return sendTo(`invented-${i}.${domain}`);
+    });
+  return { names, sendTo, invent };
+}
+
+it('R-27 however many invented push hosts hang, every device at a real one is reached', async () => {
+  const { names, sendTo, invent } = await setUp();
+  // A host of a region is a real one once it was answered.
+  expect((await sendTo(region)).kind).toBe('sent');
+  const invented = invent(300);
+  const genuine = [...providers, region].flatMap((host) => ['a', 'b', 'c', 'd'].map((device) => sendTo(host, device)));
+  expect((await Promise.all(genuine)).map(({ kind }) => kind)).toEqual(genuine.map(() => 'sent'));
+  expect(names.unanswered).toHaveLength(lookupPlaces.ofProvidersMax);
+  names.answerAll();
+  // Those that had no place were not tried, and say so.
+  const ends = await Promise.all(invented);
+  expect(ends.filter((end) => end.kind === 'refused' && end.isUntried).length).toBeGreaterThan(250);
+});
+
+it('R-27 a real host that is met for the first time beside them is not tried, and is reached when there is room', async () => {
+  const { names, sendTo, invent } = await setUp();
+  const invented = invent(lookupPlaces.ofProvidersMax);
+  expect(await sendTo(region)).toMatchObject({
+    kind: 'refused',
+    isUntried: true,
+    provider: { transportError: 'dns_error' },
+  });
+  names.answerAll();
+  for (const end of await Promise.all(invented)) expect(end).not.toHaveProperty('isUntried');
+  expect((await sendTo(region)).kind).toBe('sent');
+});
