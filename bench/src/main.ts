@@ -2,6 +2,7 @@
 // the figures are: they are for people to judge.
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { measureApi } from './api.ts';
 import { measureAudience } from './audience.ts';
 import { audienceName, audienceUsual } from './audience-sizes.ts';
 import { isWay, ways } from './channels.ts';
@@ -15,6 +16,7 @@ import {
   describeStart,
   describeWebhooks,
 } from './describe.ts';
+import { describeApi } from './describe-api.ts';
 import { describeEvents } from './describe-events.ts';
 import { measureEvents } from './events.ts';
 import { measureHttp2 } from './http2.ts';
@@ -42,6 +44,8 @@ const usage = `npm run bench -- WORK [options]
   audience  previews over JSONB's, upserts and a snapshot, and how they grow with the audience
               --devices N           how many (default 1000000)
   events    tracked events through HTTP, beside bare inserts
+              --profile DIR         keeps CPU profiles there
+  api       endpoints with limits and without, five times too much, and an app beside one that floods
               --profile DIR         keeps CPU profiles there
   http2     the HTTP/2 client alone, beside a bare loop over node:http2
   import    rows of a file a second, beside the same rows through the API
@@ -98,8 +102,8 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
     throw new BenchError(`--devices is an option of 'send' and 'audience'.`);
   }
   if (work !== 'import' && values.rows !== undefined) throw new BenchError(`--rows is an option of 'import'.`);
-  if (!['send', 'events', 'webhooks'].includes(work) && values.profile !== undefined) {
-    throw new BenchError(`--profile is an option of 'send', 'events' and 'webhooks'.`);
+  if (!['send', 'events', 'api', 'webhooks'].includes(work) && values.profile !== undefined) {
+    throw new BenchError(`--profile is an option of 'send', 'events', 'api' and 'webhooks'.`);
   }
   return {
     work,
@@ -143,6 +147,10 @@ async function run(
     case 'events': {
       const result = await measureEvents(workbench, { isQuick, profileDir });
       return { name: 'events', result, text: describeEvents(result) };
+    }
+    case 'api': {
+      const result = await measureApi(workbench, { isQuick, profileDir });
+      return { name: 'api', result, text: describeApi(result) };
     }
     case 'http2': {
       const result = await measureHttp2(workbench, { isQuick });

@@ -48,6 +48,12 @@ export async function cpuSecondsOfMachine(): Promise<number> {
   return (user + nice + system + irq + softirq + steal) / ticksPerSecond;
 }
 
+/** The memory a process has resident now, in megabytes. */
+export async function rssMbOf(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024;
+}
+
 /** The most memory a process ever had resident, in megabytes. */
 export async function peakRssMbOf(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');

@@ -119,6 +119,71 @@ export interface EventsMeasured extends Measured<'events', EventFigures> {
   readonly ratio_limit: number;
 }
 
+/** One endpoint, on the plan `unlimited`, asked as fast as it answers. */
+export interface EndpointFigures {
+  readonly per_second: number;
+  readonly ms_p50: number;
+  readonly ms_p99: number;
+  /** Milliseconds of CPU that a request costs the process of the API, and PostgreSQL. */
+  readonly api_cpu_ms: number;
+  readonly postgres_cpu_ms: number;
+}
+
+export interface UnderLimits {
+  readonly plan: string;
+  readonly reads_per_second: number;
+  readonly reads_per_second_allowed: number;
+  readonly known_devices_per_second: number;
+  readonly known_devices_per_second_allowed: number;
+}
+
+export interface OverloadFigures {
+  /** Five times what the service can take; what was offered is less where the generator did not keep up. */
+  readonly meant_per_second: number;
+  readonly offered_per_second: number;
+  readonly admitted_per_second: number;
+  readonly admitted_ms_p99: number;
+  readonly refused_per_second: number;
+  readonly refused_ms_p99: number;
+  /** Answers that were neither 200 nor 503, lost connections among them. */
+  readonly other: number;
+  /** Of the API's process, resident, before and after. */
+  readonly rss_mb_before: number;
+  readonly rss_mb_after: number;
+  readonly recovery_seconds: number;
+}
+
+/** What an app got while another flooded. */
+export interface BesideFlood {
+  readonly answers: number;
+  readonly ms_p99: number;
+  readonly unavailable: number;
+  readonly other: number;
+  /** What the flood was answered, by status. */
+  readonly flood_per_second: Readonly<Record<string, number>>;
+}
+
+export interface NeighbourFigures {
+  readonly alone_ms_p99: number;
+  readonly beside_own_key: BesideFlood;
+  readonly beside_random_keys: BesideFlood;
+}
+
+export interface ApiMeasured
+  extends Measured<
+    'api',
+    {
+      readonly endpoints: Readonly<Record<string, EndpointFigures>>;
+      readonly processes: { readonly api: number; readonly worker: number };
+      readonly foreign_cores: number;
+      readonly rss_mb: ByProcess;
+    }
+  > {
+  readonly under_limits: UnderLimits;
+  readonly overload: OverloadFigures;
+  readonly neighbour: NeighbourFigures;
+}
+
 interface AudienceFilter {
   readonly name: string;
   /** Null: it was refused, since it takes too long. */
@@ -222,6 +287,7 @@ export interface ImportMeasured {
 
 /** What a work hands over; the name of the database is the one thing of the machine that only it knows. */
 export type AnyMeasured =
+  | ApiMeasured
   | ImportMeasured
   | SendMeasured
   | LatencyMeasured

@@ -1,0 +1,59 @@
+// The apps that the API is measured with: devices, users and scheduled messages, made by the API itself and sent to nobody.
+import { callForJson } from '../call-api.ts';
+import type { Service } from '../service.ts';
+import { type Asking, deviceBody, type RequestKind } from './requests.ts';
+
+interface AppKeys {
+  readonly id: string;
+  readonly server_key: string;
+  readonly client_key: string;
+}
+
+export interface FilledApp extends AppKeys {
+  /** Of devices and of users alike. */
+  readonly names: readonly string[];
+  readonly messages: readonly string[];
+}
+
+const atOnce = 20;
+const messagesMade = 20;
+
+/** Makes and fills an app on the plan `unlimited`, and gives it the plan that is asked for. */
+export async function fillApp(service: Service, plan: string, devices: number): Promise<FilledApp> {
+  const app = await service.run<AppKeys>('app', 'create', `Bench ${plan} ${devices}`, '--plan', 'unlimited');
+  const names = Array.from({ length: devices }, (_, i) => `${app.id}-${i}`);
+  const post = (path: string, body: object): Promise<{ id: string }> =>
+    callForJson({ method: 'POST', url: service.url + path, key: app.server_key, body });
+  for (let i = 0; i < names.length; i += atOnce) {
+    await Promise.all(
+      names.slice(i, i + atOnce).map(async (name) => {
+        await post('/v1/devices', JSON.parse(deviceBody(name)));
+        await post('/v1/users', { external_id: name, properties: { plan: 'pro', age: 36 } });
+      }),
+    );
+  }
+  const sendAt = new Date(Date.now() + 86_400_000).toISOString();
+  const content = { title: 'Sale', body: 'Everything must go', url: 'https://shop.example/sale' };
+  const messages: string[] = [];
+  for (let i = 0; i < messagesMade; i++) {
+    messages.push((await post('/v1/messages', { audience: { all: true }, content, send_at: sendAt })).id);
+  }
+  if (plan !== 'unlimited') await service.run('app', 'plan', app.id, plan);
+  return { ...app, names, messages };
+}
+
+/** Further server keys of an app. */
+export async function makeKeys(service: Service, { id }: FilledApp, count: number): Promise<string[]> {
+  const keys: string[] = [];
+  for (let i = 0; i < count; i++) {
+    const made = await service.run<{ key: string }>('key', 'create', id, '--scope', 'server', '--name', `Bench ${i}`);
+    keys.push(made.key);
+  }
+  return keys;
+}
+
+/** What an app asks of a kind: registrations with its client key as apps do, everything else with its server key. */
+export function askingOf(kind: RequestKind, app: FilledApp, keys?: readonly string[]): Asking {
+  const usual = kind === 'new devices' || kind === 'known devices' ? app.client_key : app.server_key;
+  return { kind, keys: keys ?? [usual], ids: kind === 'message' ? app.messages : app.names };
+}

@@ -1,0 +1,70 @@
+// The requests that the API is measured with, as bytes of HTTP/1.1: made before or while they are sent, and cheap beside what is
+// measured. Each kind names what it costs the service: a row written, a row read, or a look at what the process remembers.
+import { randomBytes } from 'node:crypto';
+
+/** What one connection asks, again and again. `keys` are used in turn. */
+export interface Asking {
+  readonly kind: RequestKind;
+  readonly keys: readonly string[];
+  /** Of devices, messages and users that are there. */
+  readonly ids: readonly string[];
+}
+
+export const requestKinds = [
+  'new devices',
+  'known devices',
+  'users',
+  'events',
+  'config',
+  'message',
+  'messages',
+  'properties',
+] as const;
+export type RequestKind = (typeof requestKinds)[number];
+
+interface Form {
+  readonly method: 'GET' | 'POST';
+  path(id: string): string;
+  body?(number: number, id: string): string;
+}
+
+const run = randomBytes(6).toString('hex');
+/** A token as long as Google's are. */
+const tokenOf = (text: string): string => `${text}:APA91b`.padEnd(152, 'x');
+
+const forms: Readonly<Record<RequestKind, Form>> = {
+  'new devices': {
+    method: 'POST',
+    path: () => '/v1/devices',
+    body: (number) => deviceBody(`${run}-${process.pid}-${number}`),
+  },
+  'known devices': { method: 'POST', path: () => '/v1/devices', body: (_number, id) => deviceBody(id) },
+  users: {
+    method: 'POST',
+    path: () => '/v1/users',
+    body: (_number, id) =>
+      `{"external_id":"${id}","first_name":"Ada","country":"DE","properties":{"plan":"pro","age":36}}`,
+  },
+  events: { method: 'POST', path: () => '/v1/events', body: () => '{"name":"article_read"}' },
+  config: { method: 'GET', path: () => '/v1/config' },
+  message: { method: 'GET', path: (id) => `/v1/messages/${id}` },
+  messages: { method: 'GET', path: () => '/v1/messages?limit=10' },
+  properties: { method: 'GET', path: () => '/v1/properties' },
+};
+
+export const isRead = (kind: RequestKind): boolean => forms[kind].method === 'GET';
+
+export function deviceBody(name: string): string {
+  return `{"platform":"android","token":"${tokenOf(name)}","locale":"de-DE","timezone":"Europe/Berlin","app_version":"4.2.0","os":"Android","os_version":"15","model":"Pixel 8"}`;
+}
+
+/** The bytes of the `number`-th request, in Latin-1. */
+export function writeRequest({ kind, keys, ids }: Asking, number: number): string {
+  const { method, path, body } = forms[kind];
+  const id = ids[number % Math.max(1, ids.length)] ?? '';
+  const key = keys[number % keys.length] ?? '';
+  const head = `${method} ${path(id)} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${key}\r\n`;
+  if (body === undefined) return `${head}\r\n`;
+  const text = body(number, id);
+  return `${head}content-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`;
+}

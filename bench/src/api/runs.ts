@@ -1,0 +1,28 @@
+// The generators of load, each a process of its own, and how their runs are read.
+import { type Child, startChild } from '../child.ts';
+import type { Service } from '../service.ts';
+import { BenchError, type Workbench } from '../workbench.ts';
+import type { LoadPlan, LoadRun, Times } from './load.ts';
+
+export type RunLoad = (plan: Omit<LoadPlan, 'port'>) => Promise<LoadRun>;
+
+export function startLoad(workbench: Workbench, name: string, { port }: Service): RunLoad {
+  const child: Child<LoadPlan> = startChild(workbench, name, new URL('load.ts', import.meta.url));
+  return (plan) => child.ask<LoadRun>({ port, ...plan });
+}
+
+/** The answers of a run that may have no other status than 200. */
+export function onlyGood(what: string, { byStatus }: LoadRun): Times {
+  const { 200: good, ...others } = byStatus;
+  if (good && Object.keys(others).length === 0) return good;
+  throw new BenchError(`${what}: answered ${JSON.stringify(byStatus)}`);
+}
+
+export function perSecondOf({ byStatus, seconds }: LoadRun, status: string): number {
+  return Math.round((byStatus[status]?.count ?? 0) / seconds);
+}
+
+/** Answers of any status but these. */
+export function countOther({ byStatus }: LoadRun, usual: readonly string[]): number {
+  return Object.entries(byStatus).reduce((sum, [status, { count }]) => sum + (usual.includes(status) ? 0 : count), 0);
+}
