@@ -52,8 +52,6 @@ const forms: Readonly<Record<RequestKind, Form>> = {
   properties: { method: 'GET', path: () => '/v1/properties' },
 };
 
-export const isRead = (kind: RequestKind): boolean => forms[kind].method === 'GET';
-
 export function deviceBody(name: string): string {
   return `{"platform":"android","token":"${tokenOf(name)}","locale":"de-DE","timezone":"Europe/Berlin","app_version":"4.2.0","os":"Android","os_version":"15","model":"Pixel 8"}`;
 }
