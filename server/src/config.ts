@@ -15,6 +15,8 @@ export interface Config {
   readonly dataDir: string;
   /** Where `.env` gives a secret: its path. */
   readonly secretEnvFile: string | null;
+  /** False: it is the default, which depends on the working directory. */
+  readonly isDataDirGiven: boolean;
   /** Base64 as given; null: generated into the data directory. */
   readonly masterKey: string | null;
   readonly masterKeyPrevious: string | null;
@@ -109,8 +111,15 @@ export function processEnvironment(environment: NodeJS.ProcessEnv = process.env)
   return { UV_THREADPOOL_SIZE: '32', RES_OPTIONS: 'timeout:2 attempts:2', ...environment };
 }
 
-/** Reads the environment, and a `.env` file in the working directory beneath it. Throws `ConfigError`. */
-export function loadConfig(environment: NodeJS.ProcessEnv = process.env, workingDir: string = process.cwd()): Config {
+/**
+ * Reads the environment, and a `.env` file in the working directory beneath it; `defaults` stand in for those of the variables
+ * they name. Throws `ConfigError`.
+ */
+export function loadConfig(
+  environment: NodeJS.ProcessEnv = process.env,
+  workingDir: string = process.cwd(),
+  defaults: Partial<Record<Variable, string>> = {},
+): Config {
   const envFile = join(workingDir, '.env');
   const file = readDotEnv(envFile);
   const secrets = new Map<string, string>();
@@ -121,8 +130,9 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, working
     if (text !== undefined) secrets.set(name, text);
   }
   const read = (name: Variable): string =>
-    (secrets.get(name) ?? environment[name] ?? file[name] ?? variables[name]).trim();
+    (secrets.get(name) ?? environment[name] ?? file[name] ?? defaults[name] ?? variables[name]).trim();
   const optional = (name: Variable): string | null => read(name) || null;
+  const path = (given: string | null): string | null => given && resolve(workingDir, given);
 
   const host = read('HOST');
   const port = integer(read('PORT'), 'PORT', 0, 65_535);
@@ -133,6 +143,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, working
     databaseUrl: databaseUrl(optional('DATABASE_URL')),
     dataDir: resolve(workingDir, read('DATA_DIR')),
     secretEnvFile: secretVariables.some((name) => (file[name] ?? '').trim() !== '') ? envFile : null,
+    isDataDirGiven: (environment['DATA_DIR'] ?? file['DATA_DIR']) !== undefined,
     masterKey: optional('MASTER_KEY'),
     masterKeyPrevious: optional('MASTER_KEY_PREVIOUS'),
     role: oneOf(read('ROLE'), 'ROLE', ['all', 'api', 'worker']),
@@ -146,9 +157,9 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, working
     outboundAllowCidrs: list(read('OUTBOUND_ALLOW_CIDRS')),
     outboundAllowPorts: read('OUTBOUND_ALLOW_PORTS'),
     outboundResolve: read('OUTBOUND_RESOLVE'),
-    outboundCaFile: optional('OUTBOUND_CA_FILE'),
+    outboundCaFile: path(optional('OUTBOUND_CA_FILE')),
     http2Client: oneOf(read('HTTP2_CLIENT'), 'HTTP2_CLIENT', ['own', 'node']),
-    plansFile: optional('PLANS_FILE'),
+    plansFile: path(optional('PLANS_FILE')),
     defaultPlan: read('DEFAULT_PLAN'),
     webhookRetrySeconds: retrySchedule(read('WEBHOOK_RETRY_SCHEDULE')),
     webhookFailurePauseMsMax: integer(

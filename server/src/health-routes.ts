@@ -51,7 +51,7 @@ export function healthRoutes<Caller>(deps: HealthDeps): Route<Caller>[] {
           setTimeout(() => resolve(false), databaseAnswersWithinMs).unref(),
         );
         const ready = await Promise.race([isReady().catch(() => false), tooLate]);
-        const body = JSON.stringify({ status: ready ? 'ready' : 'not ready' });
+        const body = `${JSON.stringify({ status: ready ? 'ready' : 'not ready' })}\n`;
         return new Answer(ready ? 200 : 503, { 'content-type': 'application/json; charset=utf-8' }, body);
       },
     },

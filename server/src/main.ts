@@ -1,9 +1,12 @@
 // The command line's door: reads what is asked, runs one command, and says in one line why it could not.
+import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
+import { printable } from './cli/answer.ts';
 import { addAppCommands } from './cli/app.ts';
 import { addAuditCommand } from './cli/audit.ts';
 import { addBackupCommands } from './cli/backup.ts';
 import { addChannelCommands } from './cli/channel.ts';
+import { closest } from './cli/closest.ts';
 import { CommandError } from './cli/command-error.ts';
 import { addDoctorCommand } from './cli/doctor.ts';
 import { addExportCommands } from './cli/export.ts';
@@ -23,6 +26,8 @@ import { isBeingStopped } from './cli/stop-signals.ts';
 import { addWebhookCommands } from './cli/webhook.ts';
 import { ApiError } from './platform/api-error.ts';
 import { isDatabaseDown } from './platform/db.ts';
+import { describeDatabaseError } from './platform/describe-database-error.ts';
+import { loadCommandConfig } from './service-place.ts';
 
 function buildProgram(): Command {
   const program = new Command('carillon')
@@ -30,7 +35,7 @@ function buildProgram(): Command {
     .exitOverride()
     // Errors are printed in `main`, all alike and on one line.
     .configureOutput({ outputError: () => undefined })
-    .showSuggestionAfterError(false);
+    .version(readVersion(), '-V, --version', 'print the version');
   // The service is loaded only where it runs: a command that lists apps is quick.
   addStartCommand(program, async (config, options) => (await import('./processes.ts')).runStart(config, options));
   addMigrateCommand(program);
@@ -54,6 +59,7 @@ function buildProgram(): Command {
   // A noun alone is half a command: say what it lacks instead of printing a page.
   for (const command of [program, ...program.commands]) {
     if (command.commands.length === 0) continue;
+    command.helpCommand('help [COMMAND]', 'print this, or the help of a command');
     command.allowExcessArguments().action((_options, self: Command) => sayWhatIsMissing(self));
   }
   return program;
@@ -61,8 +67,16 @@ function buildProgram(): Command {
 
 function sayWhatIsMissing(command: Command): never {
   const [unknown] = command.args;
-  const given = unknown === undefined ? 'Say what to do' : `There is no command '${unknown}'`;
-  throw new CommandError(`${given}: ${command.commands.map((each) => each.name()).join(', ')} (or --help)`);
+  const names = command.commands.map((each) => each.name());
+  if (unknown === undefined) throw new CommandError(`Say what to do: ${names.join(', ')} (or --help)`);
+  const meant = closest(unknown, names);
+  const hint = meant === undefined ? names.join(', ') : `did you mean '${meant}'?`;
+  throw new CommandError(`There is no command '${printable(unknown)}': ${hint} (or --help)`);
+}
+
+function readVersion(): string {
+  const file = new URL('../package.json', import.meta.url);
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
 /** Runs one command and resolves with its exit status. */
@@ -83,7 +97,9 @@ async function main(argv: readonly string[]): Promise<number> {
 function explain(error: unknown): string {
   if (error instanceof CommanderError) return error.message.replace(/^error: /, '');
   if (error instanceof ApiError) return (error.details.issues ?? [error]).map((each) => each.message).join(' ');
-  if (isDatabaseDown(error)) return `The database cannot be reached (${(error as { code: string }).code})`;
+  if (isDatabaseDown(error) || (error as { code?: unknown }).code === '42501') {
+    return describeDatabaseError(error, loadCommandConfig());
+  }
   return error instanceof Error ? error.message : String(error);
 }
 

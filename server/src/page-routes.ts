@@ -82,7 +82,7 @@ export function pageRoutes<Caller>({ sql, clock, run }: PageDeps): Route<Caller>
 type Files = ReadonlyMap<string, Answer>;
 
 function refuse(): never {
-  throw notFound();
+  throw notFound('There is no such page. The pages under /demo are there as long as an app Demo is.');
 }
 
 function readFiles(dir: string, common: Readonly<Record<string, string>>, names = readdirSync(dir)): Files {

@@ -2,12 +2,18 @@
 import { ensureDeliveryPartitions } from './delivery/partitions.ts';
 import { ensureEventPartitions } from './events/partitions.ts';
 import type { Sql } from './platform/db.ts';
-import { migrate } from './platform/migrate.ts';
+import { listMigrations, migrate } from './platform/migrate.ts';
 
-/** Returns the names of the migrations that were applied. */
-export async function prepareDatabase(sql: Sql): Promise<string[]> {
+export interface Prepared {
+  /** The names of the migrations that were applied. */
+  readonly applied: readonly string[];
+  /** None had been applied before. */
+  readonly wasEmpty: boolean;
+}
+
+export async function prepareDatabase(sql: Sql): Promise<Prepared> {
   const applied = await migrate(sql);
   await ensureDeliveryPartitions(sql);
   await ensureEventPartitions(sql);
-  return applied;
+  return { applied, wasEmpty: applied.length === (await listMigrations()).length };
 }

@@ -12,7 +12,7 @@ import { GatheredMetrics, type MetricsAsked, type MetricsTold, type MetricsWante
 import { createClock } from './platform/clock.ts';
 import { describeUnsafeWay, openPool } from './platform/db.ts';
 import { type EmbeddedDatabase, startEmbeddedPostgres } from './platform/embedded-postgres.ts';
-import { checkDurability, isInstanceMade, loadInstance } from './platform/instance.ts';
+import { checkDurability, checkMasterKey, isInstanceMade, loadInstance } from './platform/instance.ts';
 import { checkListenAddress } from './platform/listen-port.ts';
 import { createLog, dieOfTheUnforeseen, type Log } from './platform/log.ts';
 import { loadMasterKey } from './platform/master-key.ts';
@@ -23,6 +23,7 @@ import { createSeal } from './platform/seal.ts';
 import { prepareDatabase } from './prepare-database.ts';
 import { loadPlans } from './quotas/plan.ts';
 import { describeOpenFile, listOpenSecretFiles } from './secret-files.ts';
+import { noteServicePlace } from './service-place.ts';
 
 export type ToProcess =
   /** `name` tells it from its siblings in metrics: `api`, `worker-1`. */
@@ -72,6 +73,7 @@ export async function runStart(config: Config, options: StartOptions): Promise<v
     config.databaseUrl === null
       ? await startEmbeddedPostgres({ dataDir: config.dataDir, log: (line) => log.info(line) })
       : undefined;
+  noteServicePlace(config);
   try {
     const databaseUrl = config.databaseUrl ?? embedded?.url ?? '';
     const notice = await prepare(config, databaseUrl, embedded, log);
@@ -121,11 +123,14 @@ async function prepare(
     const unsafeWay = describeUnsafeWay(databaseUrl);
     if (unsafeWay !== undefined) log.warn(unsafeWay);
     for (const warning of await checkDurability(sql, config.allowUnsafePostgres)) log.warn(warning);
+    // Before the schema is touched: a key that opens nothing here belongs to another service.
+    const isMade = await isInstanceMade(sql);
+    const { key, previous } = await loadMasterKey(config, isMade);
+    const seal = createSeal(key, previous);
+    if (isMade) await checkMasterKey(sql, seal);
     await bringUpToDate(databaseUrl, log);
     // Before the first app is made: it would be on a plan that stops every later start.
     const plans = loadPlans(config.plansFile, [config.defaultPlan, ...(await listPlansInUse(sql))]);
-    const { key, previous } = await loadMasterKey(config, await isInstanceMade(sql));
-    const seal = createSeal(key, previous);
     await loadInstance(sql, seal);
     // Once, here: a process that is started anew must not undo what an operator has resumed.
     const paused = config.startPaused
@@ -141,7 +146,9 @@ async function prepare(
 async function bringUpToDate(databaseUrl: string, log: Log): Promise<void> {
   const sql = openPool({ url: databaseUrl, connectionsMax: 2, name: 'carillon start', statementTimeoutMs: 0 });
   try {
-    for (const name of await prepareDatabase(sql)) log.info({ migration: name }, 'schema brought up to date');
+    const { applied, wasEmpty } = await prepareDatabase(sql);
+    if (wasEmpty) log.info({ migrations: applied.length }, 'schema made');
+    else for (const name of applied) log.info({ migration: name }, 'schema brought up to date');
   } finally {
     await sql.end({ timeout: 5 });
   }

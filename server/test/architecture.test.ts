@@ -33,6 +33,7 @@ const rows: readonly (readonly string[])[] = [
     'secret-files',
     'page-routes',
     'service',
+    'service-place',
     'databases',
     'outbound',
     'service-metrics',

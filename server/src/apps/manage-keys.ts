@@ -3,7 +3,7 @@
 // every key that was made, rotated or revoked.
 import { describeActor } from '../audit/actor.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
-import { invalid, notFound } from '../platform/api-error.ts';
+import { invalid, noSuch } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, type Tx, transaction } from '../platform/db.ts';
 import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
@@ -133,6 +133,6 @@ export function isEnded(key: KeyRecord, clock: Clock): boolean {
 
 async function getKey(tx: Tx, id: Uuid): Promise<KeyRecord> {
   const key = await findKey(tx, id);
-  if (!key) throw notFound();
+  if (!key) throw noSuch('key', encodeId('key', id));
   return key;
 }

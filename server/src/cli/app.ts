@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { createApp } from '../apps/create-app.ts';
 import { changeAttributionWindow, changePlan, changeSuspension } from '../apps/manage-app.ts';
 import { type App, findApp, listApps } from '../apps/queries.ts';
-import { type Config, loadConfig } from '../config.ts';
+import type { Config } from '../config.ts';
 import { cancelSuspended } from '../messages/cancel-message.ts';
 import { notFound } from '../platform/api-error.ts';
 import type { Sql } from '../platform/db.ts';
@@ -11,9 +11,10 @@ import { encodeId, type Uuid } from '../platform/ids.ts';
 import { programName } from '../platform/program-name.ts';
 import { describePlan } from '../quotas/describe-plan.ts';
 import { loadPlans, planNamed } from '../quotas/plan.ts';
+import { loadCommandConfig } from '../service-place.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
-import { withDatabase } from './context.ts';
+import { withDatabase, withDatabaseOrNew } from './context.ts';
 import { getApp } from './find-app.ts';
 import { wholeNumber } from './whole-number.ts';
 
@@ -43,9 +44,9 @@ export function addAppCommands(program: Command): void {
 }
 
 async function create(name: string, planName: string | undefined): Promise<Answer> {
-  const config = loadConfig();
+  const config = loadCommandConfig();
   const plan = checkPlan(config, planName ?? config.defaultPlan);
-  return withDatabase(config, async (context) => {
+  return withDatabaseOrNew(config, async (context) => {
     const made = await createApp(context, { name, plan });
     const app = await getAppById(context.sql, made.id);
     const paragraphs = [describe(app), describeKeys(made), ...describeLimits(config, app)];
@@ -74,7 +75,7 @@ export function describeKeys({ serverKey, clientKey }: { serverKey: string; clie
 }
 
 async function list(): Promise<Answer> {
-  return withDatabase(loadConfig(), async ({ sql }) => {
+  return withDatabase(loadCommandConfig(), async ({ sql }) => {
     const apps = await listApps(sql);
     const rows = apps.map((app) => [
       encodeId('app', app.id),
@@ -91,7 +92,7 @@ async function list(): Promise<Answer> {
 }
 
 async function setPlan(name: string, planName: string): Promise<Answer> {
-  const config = loadConfig();
+  const config = loadCommandConfig();
   const plan = checkPlan(config, planName);
   return withDatabase(config, async (context) => {
     const { id } = await getApp(context.sql, name);
@@ -102,7 +103,7 @@ async function setPlan(name: string, planName: string): Promise<Answer> {
 
 async function setWindow(name: string, text: string): Promise<Answer> {
   const hours = wholeNumber('HOURS', 1, 720)(text);
-  return withDatabase(loadConfig(), async (context) => {
+  return withDatabase(loadCommandConfig(), async (context) => {
     const { id } = await getApp(context.sql, name);
     await changeAttributionWindow(context, id, hours);
     return describeNow(context.sql, id);
@@ -110,7 +111,7 @@ async function setWindow(name: string, text: string): Promise<Answer> {
 }
 
 async function suspend(name: string, isSuspended: boolean): Promise<Answer> {
-  return withDatabase(loadConfig(), async (context) => {
+  return withDatabase(loadCommandConfig(), async (context) => {
     const { id } = await getApp(context.sql, name);
     await changeSuspension(context, id, isSuspended);
     if (isSuspended) await cancelSuspended(context, id);

@@ -4,8 +4,8 @@ import { listApps } from '../apps/queries.ts';
 import { describeActor } from '../audit/actor.ts';
 import type { AuditEntry } from '../audit/entry.ts';
 import { listEntries } from '../audit/queries.ts';
-import { loadConfig } from '../config.ts';
 import { encodeId, nilUuid, type Uuid } from '../platform/ids.ts';
+import { loadCommandConfig } from '../service-place.ts';
 import { type Answer, type AnswerOptions, answer, table, withJson } from './answer.ts';
 import { withDatabase } from './context.ts';
 import { getApp } from './find-app.ts';
@@ -37,7 +37,7 @@ async function list(appName: string | undefined, { from, to, limit }: AuditOptio
     beforeId: null,
     limit: limit + 1,
   };
-  return withDatabase(loadConfig(), async ({ sql }) => {
+  return withDatabase(loadCommandConfig(), async ({ sql }) => {
     const app = appName === undefined ? undefined : await getApp(sql, appName);
     const found = await listEntries(sql, { ...filter, appId: app?.id ?? null });
     const entries = found.slice(0, limit);

@@ -16,6 +16,7 @@ import { findMasterKeys, loadMasterKey } from '../platform/master-key.ts';
 import { listMigrations, missingMigrations } from '../platform/migrate.ts';
 import { programName } from '../platform/program-name.ts';
 import { type Pause, pause } from '../platform/restore-guard.ts';
+import { describeNoDatabase, loadCommandConfig } from '../service-place.ts';
 import { type Answer, type AnswerOptions, answer, note, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { commandActor } from './context.ts';
@@ -43,11 +44,11 @@ export function addBackupCommands(program: Command): void {
 }
 
 async function backup(file: string, { recipient }: BackupOptions): Promise<Answer> {
-  const config = loadEmbedded('backed up');
+  const config = embeddedConfig(loadCommandConfig(), 'backed up');
   if (recipient !== undefined && !(await isRecipient(recipient))) {
     throw new CommandError(`${recipient} is no age recipient: age-keygen prints one that begins with age1`);
   }
-  if (!(await findCluster(config.dataDir))) throw new CommandError(`There is no database in ${config.dataDir}`);
+  if (!(await findCluster(config.dataDir))) throw new CommandError(describeNoDatabase(config));
   const { key: masterKey } = await loadMasterKey(config, true);
   const place = await openBackupFile(file);
   const stopped = new AbortController();
@@ -82,7 +83,7 @@ async function copyInto(
 }
 
 async function restore(file: string, options: RestoreOptions): Promise<Answer> {
-  const config = loadEmbedded('restored');
+  const config = embeddedConfig(loadConfig(), 'restored');
   const { dataDir } = config;
   const restored = await restoreCluster(file, dataDir, {
     masterKeys: await findMasterKeys(config),
@@ -145,8 +146,7 @@ function say(line: string): void {
   if (process.stderr.isTTY) note(line);
 }
 
-function loadEmbedded(what: string): Config {
-  const config = loadConfig();
+function embeddedConfig(config: Config, what: string): Config {
   if (config.databaseUrl === null) return config;
   throw new CommandError(
     `Only the embedded database is ${what} here; for that of DATABASE_URL there are its own tools`,

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { saveCredential } from '../apps/credentials.ts';
 import { type CredentialRecord, listCredentials } from '../apps/queries.ts';
 import { type ChannelId, channelIds } from '../channels/channel.ts';
-import { loadConfig } from '../config.ts';
+import { loadCommandConfig } from '../service-place.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
 import { type CredentialOptions, describeCredential, readCredential } from './channel-credential.ts';
 import { CommandError } from './command-error.ts';
@@ -49,7 +49,7 @@ function checkChannel(name: string): ChannelId {
 
 async function set(appName: string, channelName: string, options: SetOptions): Promise<Answer> {
   const channel = checkChannel(channelName);
-  const config = loadConfig();
+  const config = loadCommandConfig();
   const given = readCredential(channel, options, config.fcmTokenUrl);
   return withDatabase(config, async (context) => {
     const app = await getApp(context.sql, appName);
@@ -73,7 +73,7 @@ async function set(appName: string, channelName: string, options: SetOptions): P
 const channelNames = { webpush: 'Web push', apns: 'Apple push', fcm: 'Android push' } as const;
 
 async function list(appName: string): Promise<Answer> {
-  return withDatabase(loadConfig(), async ({ sql }) => {
+  return withDatabase(loadCommandConfig(), async ({ sql }) => {
     const app = await getApp(sql, appName);
     const credentials = await listCredentials(sql, app.id);
     const current = credentials.filter((each) => each.replacedAt === null);

@@ -5,6 +5,7 @@ import type { Actor } from '../audit/actor.ts';
 import type { Config } from '../config.ts';
 import { type Clock, createClock } from '../platform/clock.ts';
 import { openPool, type Sql } from '../platform/db.ts';
+import { findCluster } from '../platform/embedded-postgres/cluster.ts';
 import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
 import { isInstanceMade } from '../platform/instance.ts';
 import { loadMasterKey } from '../platform/master-key.ts';
@@ -12,6 +13,8 @@ import { listMigrations, missingMigrations } from '../platform/migrate.ts';
 import { programName } from '../platform/program-name.ts';
 import { createSeal, type Seal } from '../platform/seal.ts';
 import { prepareDatabase } from '../prepare-database.ts';
+import { describeNoDatabase } from '../service-place.ts';
+import { note } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { onStop } from './stop-signals.ts';
 
@@ -46,8 +49,9 @@ const statementTimeoutMs = 60_000;
 export async function withDatabase<Result>(
   config: Config,
   work: (context: CommandContext) => Promise<Result>,
+  options: DatabaseOptions = {},
 ): Promise<Result> {
-  return withAnySchema(config, statementTimeoutMs, async (sql, databaseUrl) => {
+  return withAnySchema(config, { ...options, limitMs: statementTimeoutMs }, async (sql, databaseUrl) => {
     await checkSchema(config, sql);
     const clock = await createClock(sql);
     const loadSeal = async (): Promise<Seal> => {
@@ -58,17 +62,34 @@ export async function withDatabase<Result>(
   });
 }
 
+/** The same, for a command that may be the first: where there is no database it makes the embedded one, and says which. */
+export function withDatabaseOrNew<Result>(
+  config: Config,
+  work: (context: CommandContext) => Promise<Result>,
+): Promise<Result> {
+  return withDatabase(config, work, { mayMake: true });
+}
+
+interface DatabaseOptions {
+  /** Makes the embedded database where there is none, and says which. Any other command would make a second one by mistake. */
+  readonly mayMake?: boolean;
+}
+
 /** The same whatever the schema, for `migrate`. `limitMs` 0: a statement may take as long as it takes. */
 export async function withAnySchema<Result>(
   config: Config,
-  limitMs: number,
+  { mayMake = false, limitMs }: DatabaseOptions & { readonly limitMs: number },
   work: (sql: Sql, databaseUrl: string) => Promise<Result>,
 ): Promise<Result> {
+  if (config.databaseUrl === null && !mayMake && !(await findCluster(config.dataDir))) {
+    throw new CommandError(describeNoDatabase(config));
+  }
   // A running server is joined and outlives the command; one that the command had to start ends with it.
   const embedded =
     config.databaseUrl === null
       ? await startEmbeddedPostgres({ dataDir: config.dataDir, log: () => undefined, purpose: 'command' })
       : undefined;
+  if (embedded?.isNew) note(`Made a database in ${embedded.clusterDir}`);
   const url = embedded?.url ?? config.databaseUrl ?? '';
   const sql = openPool({ url, connectionsMax, name: 'carillon command', statementTimeoutMs: limitMs });
   const forget = onStop(async () => {

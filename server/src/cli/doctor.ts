@@ -8,12 +8,13 @@ import { createAppSizes, keysAmong, previewsMin } from '../audience/column-uses.
 import { readIndexPlan } from '../audience/follow-use.ts';
 import { listFieldsInUse, listFollowingIndexes } from '../audience/index-queries.ts';
 import { indexLimits } from '../audience/plan-indexes.ts';
-import { type Config, loadConfig } from '../config.ts';
+import type { Config } from '../config.ts';
 import { listPartitions, partitionsAround } from '../delivery/partitions.ts';
 import { listSpans, partitionedTables } from '../events/partitions.ts';
 import { monthOf, monthsAround } from '../events/spans.ts';
 import { clientAddressFinder } from '../platform/client-address.ts';
 import { describeUnsafeWay, isDatabaseDown, type Sql } from '../platform/db.ts';
+import { describeDatabaseError } from '../platform/describe-database-error.ts';
 import { encodeId } from '../platform/ids.ts';
 import { findIgnoredForwarder, isInstanceMade } from '../platform/instance.ts';
 import { loadMasterKey } from '../platform/master-key.ts';
@@ -22,6 +23,7 @@ import { findPause } from '../platform/restore-guard.ts';
 import { createSeal } from '../platform/seal.ts';
 import { slotColumn } from '../properties/slots.ts';
 import { listOpenSecretFiles } from '../secret-files.ts';
+import { loadCommandConfig } from '../service-place.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
 import { withAnySchema } from './context.ts';
 import {
@@ -62,7 +64,7 @@ export function addDoctorCommand(program: Command): void {
     .description(
       'look at database, clock, credentials, outbound reach, disk, partitions, slots, users and cluster; say what to do',
     )
-    .action((options: AnswerOptions) => answer(options, () => examine(loadConfig())));
+    .action((options: AnswerOptions) => answer(options, () => examine(loadCommandConfig())));
 }
 
 /** A statement of the doctor's ends by then: somebody waits. */
@@ -75,13 +77,12 @@ async function examine(config: Config): Promise<Answer> {
     judgeFiles(await listOpenSecretFiles(config)),
   ];
   try {
-    await withAnySchema(config, statementMsMax, async (sql) => {
+    await withAnySchema(config, { limitMs: statementMsMax }, async (sql) => {
       for (const finding of await examineDatabase(config, sql)) findings.push(finding);
     });
   } catch (error) {
     if (!isDatabaseDown(error)) throw error;
-    const code = String((error as { code?: unknown }).code);
-    const message = `The database cannot be reached (${code}): start it, or correct DATABASE_URL.`;
+    const message = `${describeDatabaseError(error, config)}.`;
     findings.push({ check: 'database', verdict: 'fail', message });
   }
   return present(findings);

@@ -2,9 +2,9 @@
 // into a pipe or into a file that is taken up again where it was interrupted.
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { loadConfig } from '../config.ts';
 import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
 import { presentProperties } from '../properties/property.ts';
+import { loadCommandConfig } from '../service-place.ts';
 import { findUserWithDevices } from '../users/find-user.ts';
 import { findPersonId } from '../users/queries.ts';
 import { answer, printable, withJson } from './answer.ts';
@@ -46,7 +46,7 @@ async function exportRows(appName: string, what: string, options: RowOptions): P
   if (options.message !== undefined && name !== 'deliveries') throw new CommandError('--message goes with deliveries.');
   const { output } = options;
   if (options.json && output === undefined) throw new CommandError('--json tells of a file: it goes with --output.');
-  await withDatabase(loadConfig(), async ({ sql, clock }) => {
+  await withDatabase(loadCommandConfig(), async ({ sql, clock }) => {
     const app = await getApp(sql, appName);
     const messageId = options.message === undefined ? null : decodeId('msg', options.message);
     if (messageId === undefined) throw new CommandError('There is no such message in this app.');
@@ -72,7 +72,7 @@ function oneOf<Name extends string>(names: readonly Name[], given: string, other
 }
 
 async function exportUser(name: string, externalId: string): Promise<void> {
-  await withDatabase(loadConfig(), async (context) => {
+  await withDatabase(loadCommandConfig(), async (context) => {
     const { sql, clock } = context;
     const app = await getApp(sql, name);
     const userId = await findPersonId(sql, app.id, externalId);

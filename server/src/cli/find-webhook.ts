@@ -1,8 +1,8 @@
 // A webhook as a command names it: by its id alone, whatever app it belongs to.
 
-import { loadConfig } from '../config.ts';
 import { decodeId } from '../platform/ids.ts';
 import { programName } from '../platform/program-name.ts';
+import { loadCommandConfig } from '../service-place.ts';
 import { findWebhook, type StoredWebhook } from '../webhooks/queries.ts';
 import { type Answer, printable } from './answer.ts';
 import { CommandError } from './command-error.ts';
@@ -13,7 +13,7 @@ export async function withWebhook(
   text: string,
   work: (context: CommandContext, webhook: StoredWebhook) => Promise<Answer>,
 ): Promise<Answer> {
-  return withDatabase(loadConfig(), async (context) => {
+  return withDatabase(loadCommandConfig(), async (context) => {
     const id = decodeId('whk', text);
     const webhook = id === undefined ? undefined : await findWebhook(context.sql, id);
     if (webhook) return work(context, webhook);

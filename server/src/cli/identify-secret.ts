@@ -10,10 +10,10 @@ import {
   rotateIdentifySecret,
 } from '../apps/identify-secrets.ts';
 import type { App } from '../apps/queries.ts';
-import { loadConfig } from '../config.ts';
 import type { Sql } from '../platform/db.ts';
 import { encodeId } from '../platform/ids.ts';
 import { programName } from '../platform/program-name.ts';
+import { loadCommandConfig } from '../service-place.ts';
 import { type Answer, type AnswerOptions, answer, printable, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { type CommandContext, withDatabase } from './context.ts';
@@ -92,7 +92,7 @@ async function requireBound(name: string, word: string): Promise<Answer> {
 }
 
 async function withApp(name: string, work: (app: App, context: CommandContext) => Promise<Answer>): Promise<Answer> {
-  return withDatabase(loadConfig(), async (context) => work(await getApp(context.sql, name), context));
+  return withDatabase(loadCommandConfig(), async (context) => work(await getApp(context.sql, name), context));
 }
 
 /** As `GET /v1/config` says it, and how many secrets are valid. */

@@ -8,7 +8,7 @@ import { type App, type CredentialRecord, listCredentials } from '../apps/querie
 import { recordAudit } from '../audit/record-audit.ts';
 import type { ChannelId } from '../channels/channel.ts';
 import { parseVapidKeys } from '../channels/webpush/vapid.ts';
-import { type Config, loadConfig } from '../config.ts';
+import type { Config } from '../config.ts';
 import { defaultVapidSubject } from '../first-start.ts';
 import { CellTypes } from '../imports/cells.ts';
 import { type Detected, detectFormat, headBytes } from '../imports/detect.ts';
@@ -20,10 +20,11 @@ import type { Uuid } from '../platform/ids.ts';
 import { loadTimeZones } from '../platform/time-zones.ts';
 import { propertiesPerAppMax } from '../properties/property.ts';
 import { listProperties } from '../properties/queries.ts';
+import { loadCommandConfig } from '../service-place.ts';
 import { type Answer, type AnswerOptions, answer, note, printable, table, withJson } from './answer.ts';
 import { describe, presentApp } from './app.ts';
 import { CommandError } from './command-error.ts';
-import { type CommandContext, withDatabase } from './context.ts';
+import { type CommandContext, withDatabaseOrNew } from './context.ts';
 import { endpointRulesOf } from './endpoint-rules.ts';
 import { getApp } from './find-app.ts';
 import { readVapidPairs, type VapidPair } from './vapid-file.ts';
@@ -49,7 +50,7 @@ export function addImportCommand(program: Command): void {
 }
 
 async function importInto(appName: string, file: string, options: ImportOptions): Promise<Answer> {
-  const config = loadConfig();
+  const config = loadCommandConfig();
   const pairs = options.vapidFile.flatMap(readVapidPairs);
   const input = await openInput(file);
   try {
@@ -57,7 +58,7 @@ async function importInto(appName: string, file: string, options: ImportOptions)
     const pieces = input.bytes[Symbol.asyncIterator]();
     const head = await readHead(pieces, headBytes);
     const format = detectFormat(head);
-    return await withDatabase(config, async (context) => {
+    return await withDatabaseOrNew(config, async (context) => {
       const app = await getApp(context.sql, appName);
       const given = await addVapidKeys(context, app.id, pairs);
       return run(context, config, { app, file, format, given, input: { ...input, bytes: chain(head, pieces) } });

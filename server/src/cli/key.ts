@@ -13,12 +13,12 @@ import {
   rotateKey,
 } from '../apps/manage-keys.ts';
 import { findKey, type KeyRecord, listKeys } from '../apps/queries.ts';
-import { loadConfig } from '../config.ts';
 import { invalid } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
 import { programName } from '../platform/program-name.ts';
+import { loadCommandConfig } from '../service-place.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { withDatabase } from './context.ts';
@@ -57,7 +57,7 @@ async function create(appName: string, scope: KeyScope, name: string | undefined
   const keyName = name ?? (scope === 'server' ? 'Server key' : 'Client key');
   const issue = findNameIssue(keyName);
   if (issue) throw invalid([issue]);
-  return withDatabase(loadConfig(), async (context) => {
+  return withDatabase(loadCommandConfig(), async (context) => {
     const app = await getApp(context.sql, appName);
     const made = await createKey(context, { appId: app.id, scope, name: keyName });
     return presentNew(await getKey(context.sql, made.id), made);
@@ -66,7 +66,7 @@ async function create(appName: string, scope: KeyScope, name: string | undefined
 
 async function rotate(text: string, overlapHours: number): Promise<Answer> {
   const id = readKeyId(text);
-  return withDatabase(loadConfig(), async (context) => {
+  return withDatabase(loadCommandConfig(), async (context) => {
     const { sql, clock } = context;
     await getKey(sql, id);
     const { key, former } = await rotateKey(context, { id, overlapHours });
@@ -81,7 +81,7 @@ async function rotate(text: string, overlapHours: number): Promise<Answer> {
 
 async function revoke(text: string): Promise<Answer> {
   const id = readKeyId(text);
-  return withDatabase(loadConfig(), async (context) => {
+  return withDatabase(loadCommandConfig(), async (context) => {
     await getKey(context.sql, id);
     const key = await revokeKey(context, id);
     const at = key.revokedAt?.toISOString() ?? '';
@@ -90,7 +90,7 @@ async function revoke(text: string): Promise<Answer> {
 }
 
 async function list(appName: string): Promise<Answer> {
-  return withDatabase(loadConfig(), async ({ sql, clock }) => {
+  return withDatabase(loadCommandConfig(), async ({ sql, clock }) => {
     const app = await getApp(sql, appName);
     const keys = await listKeys(sql, app.id);
     const rows = keys.map((key) => [

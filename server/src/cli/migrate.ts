@@ -1,10 +1,10 @@
 // `migrate`: brings the schema up to date, or says whether it is.
 
 import type { Command } from 'commander';
-import { loadConfig } from '../config.ts';
 import { missingMigrations } from '../platform/migrate.ts';
 import { programName } from '../platform/program-name.ts';
 import { prepareDatabase } from '../prepare-database.ts';
+import { loadCommandConfig } from '../service-place.ts';
 import { type Answer, type AnswerOptions, answer, withJson } from './answer.ts';
 import { withAnySchema } from './context.ts';
 
@@ -18,13 +18,18 @@ export function addMigrateCommand(program: Command): void {
 }
 
 async function migrateSchema(): Promise<Answer> {
-  const applied = await withAnySchema(loadConfig(), 0, prepareDatabase);
-  const text = applied.length === 0 ? 'The schema is up to date.' : `Applied ${applied.join(', ')}.`;
+  const { applied, wasEmpty } = await withAnySchema(
+    loadCommandConfig(),
+    { limitMs: 0, mayMake: true },
+    prepareDatabase,
+  );
+  const done = wasEmpty ? `Made the schema, with ${applied.length} migrations.` : `Applied ${applied.join(', ')}.`;
+  const text = applied.length === 0 ? 'The schema is up to date.' : done;
   return { document: { up_to_date: true, applied, missing: [] }, text };
 }
 
 async function checkSchema(): Promise<Answer> {
-  const missing = await withAnySchema(loadConfig(), 0, missingMigrations);
+  const missing = await withAnySchema(loadCommandConfig(), { limitMs: 0 }, missingMigrations);
   if (missing.length === 0) {
     return { document: { up_to_date: true, applied: [], missing }, text: 'The schema is up to date.' };
   }

@@ -3,9 +3,9 @@
 
 import type { Command } from 'commander';
 import { pauseService, resumeService } from '../audit/pause-service.ts';
-import { loadConfig } from '../config.ts';
 import { programName } from '../platform/program-name.ts';
 import { describePause, type Pause } from '../platform/restore-guard.ts';
+import { loadCommandConfig } from '../service-place.ts';
 import { type Answer, type AnswerOptions, answer, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { withDatabase } from './context.ts';
@@ -20,13 +20,13 @@ export function addPauseCommands(program: Command): void {
 }
 
 async function pauseAll(): Promise<Answer> {
-  const paused = await withDatabase(loadConfig(), (context) => pauseService(context, 'operator'));
+  const paused = await withDatabase(loadCommandConfig(), (context) => pauseService(context, 'operator'));
   if (!paused) throw new CommandError('No service has run on this database yet: start it with START_PAUSED=1');
   return { document: present(paused), text: `${describePause(paused)}. They go on with: ${programName} resume` };
 }
 
 async function resumeAll(): Promise<Answer> {
-  const ended = await withDatabase(loadConfig(), resumeService);
+  const ended = await withDatabase(loadCommandConfig(), resumeService);
   return {
     document: present(null),
     text: ended ? `Sends and webhooks go on; they were paused since ${ended.at.toISOString()}.` : 'Nothing was paused.',

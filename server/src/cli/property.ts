@@ -1,7 +1,6 @@
 // `property …`: the catalog of an app. Deleting a key or changing its type removes what it held, so both say how much that is
 // and which segments no longer fit.
 import type { Command } from 'commander';
-import { loadConfig } from '../config.ts';
 import { transaction } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import {
@@ -16,6 +15,7 @@ import { type PropertyType, propertyTypes } from '../properties/property.ts';
 import type { CatalogRow } from '../properties/queries.ts';
 import { slotColumn } from '../properties/slots.ts';
 import { listSegmentsNaming } from '../segments/queries.ts';
+import { loadCommandConfig } from '../service-place.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { type CommandContext, withDatabase } from './context.ts';
@@ -52,7 +52,7 @@ function readType(text: string): PropertyType {
 const pageRows = 1_000;
 
 async function list(name: string): Promise<Answer> {
-  return withDatabase(loadConfig(), async ({ sql }) => {
+  return withDatabase(loadCommandConfig(), async ({ sql }) => {
     const app = await getApp(sql, name);
     const { rows, indexedColumns } = await listCatalog(sql, app.id, null, pageRows);
     const shown = rows.map((row) => [
@@ -94,7 +94,7 @@ function present(row: CatalogRow, indexed: boolean): object {
 type Deps = Parameters<typeof retireProperty>[0];
 
 async function edit(name: string, work: (deps: Deps) => Promise<EditedProperty>): Promise<Answer> {
-  return withDatabase(loadConfig(), async (context) => {
+  return withDatabase(loadCommandConfig(), async (context) => {
     const app = await getApp(context.sql, name);
     const edited = await editOrSay(context, app.id, work);
     const segments = await listSegmentsNaming(context.sql, app.id, edited.key);

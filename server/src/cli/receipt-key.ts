@@ -1,7 +1,7 @@
 // `receipt-key rotate`: a new key for the tokens that receipts and click links carry. No key is ever shown.
 import type { Command } from 'commander';
-import { loadConfig } from '../config.ts';
 import { receiptKeysMax, rotateReceiptKey } from '../delivery/receipt-keys.ts';
+import { loadCommandConfig } from '../service-place.ts';
 import { type Answer, type AnswerOptions, answer, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { withDatabase } from './context.ts';
@@ -14,7 +14,7 @@ export function addReceiptKeyCommands(program: Command): void {
 }
 
 async function rotate(): Promise<Answer> {
-  return withDatabase(loadConfig(), async (context) => {
+  return withDatabase(loadCommandConfig(), async (context) => {
     const rotated = await rotateReceiptKey({ ...context, seal: await context.loadSeal() });
     if (rotated === undefined) throw new CommandError('No service has run on this database yet: there is no key.');
     if (rotated === 'full') {

@@ -1,9 +1,9 @@
 // `reports rebuild`: what reports have stored is computed anew from what is kept.
 import type { Command } from 'commander';
 import { recordAudit } from '../audit/record-audit.ts';
-import { loadConfig } from '../config.ts';
 import { rebuildEventTotals } from '../events/rebuild-event-totals.ts';
 import { rebuildAttribution } from '../reports/rebuild.ts';
+import { loadCommandConfig } from '../service-place.ts';
 import { type Answer, type AnswerOptions, answer, note, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { withDatabase } from './context.ts';
@@ -28,7 +28,7 @@ async function rebuild(name: string, options: RebuildOptions): Promise<Answer> {
   const from = options.from === undefined ? null : readTime('--from', options.from);
   const to = options.to === undefined ? null : readTime('--to', options.to);
   if (from !== null && to !== null && from >= to) throw new CommandError('--to must be later than --from');
-  return withDatabase(loadConfig(), async ({ sql, clock, by }) => {
+  return withDatabase(loadCommandConfig(), async ({ sql, clock, by }) => {
     const { id } = await getApp(sql, name);
     // A day is a transaction: the log says before the first that they are computed again.
     await recordAudit(

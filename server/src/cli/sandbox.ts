@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { loadConfig } from '../config.ts';
+import { loadCommandConfig } from '../service-place.ts';
 import { type AnswerOptions, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { wholeNumber } from './whole-number.ts';
@@ -26,7 +26,7 @@ export function addSandboxCommand(program: Command): void {
 }
 
 async function runSandbox({ port, json }: AnswerOptions & { port: number }): Promise<void> {
-  const { dataDir, publicUrl } = loadConfig();
+  const { dataDir, publicUrl } = loadCommandConfig();
   const parameters = ['--port', String(port), '--data-dir', join(dataDir, 'sandbox')];
   // Whoever lets the system choose one port wants no fixed ones beside it.
   if (port === 0) parameters.push('--push-port', '0');

@@ -1,10 +1,11 @@
 // `seal rotate`: every stored secret under the current master key, so that the former one can go (R-45).
+
 import type { Command } from 'commander';
 import { resealCredentials } from '../apps/credentials.ts';
 import { resealIdentifySecrets } from '../apps/identify-secrets.ts';
 import { recordAudit } from '../audit/record-audit.ts';
-import { loadConfig } from '../config.ts';
 import { resealReceiptKeys } from '../platform/receipt-keys.ts';
+import { loadCommandConfig } from '../service-place.ts';
 import { resealWebhookSecrets } from '../webhooks/secrets.ts';
 import { type Answer, type AnswerOptions, answer, withJson } from './answer.ts';
 import { withDatabase } from './context.ts';
@@ -17,7 +18,7 @@ export function addSealCommands(program: Command): void {
 }
 
 async function rotate(): Promise<Answer> {
-  return withDatabase(loadConfig(), async ({ config, sql, clock, by, loadSeal }) => {
+  return withDatabase(loadCommandConfig(), async ({ config, sql, clock, by, loadSeal }) => {
     const deps = { sql, seal: await loadSeal() };
     // A row is a transaction: the log says before the first that they are sealed again.
     const target = deps.seal.keyId;

@@ -5,13 +5,14 @@ import { createApp, type NewApp } from '../apps/create-app.ts';
 import { type App, findApp, listCredentials } from '../apps/queries.ts';
 import type { ChannelId } from '../channels/channel.ts';
 import type { EndpointRules } from '../channels/webpush/endpoint.ts';
-import { type Config, loadConfig } from '../config.ts';
+import type { Config } from '../config.ts';
 import { type DeviceToken, parseToken } from '../devices/token.ts';
 import { encodeId } from '../platform/ids.ts';
+import { loadCommandConfig } from '../service-place.ts';
 import { type Answer, type AnswerOptions, answer, note, printable, withJson } from './answer.ts';
 import { describe, describeKeys, presentApp } from './app.ts';
 import { CommandError } from './command-error.ts';
-import { type CommandContext, withDatabase } from './context.ts';
+import { type CommandContext, withDatabaseOrNew } from './context.ts';
 import { endpointRulesOf } from './endpoint-rules.ts';
 import { getApp } from './find-app.ts';
 import { type AppOnDevices, connectToSandbox, type SandboxDevices } from './sandbox-devices.ts';
@@ -41,9 +42,9 @@ export function addSeedCommand(program: Command): void {
 }
 
 async function seed(appName: string | undefined, options: SeedOptions): Promise<Answer> {
-  const config = loadConfig();
+  const config = loadCommandConfig();
   const sandbox = options.sandbox === undefined ? undefined : await connectToSandbox(options.sandbox);
-  return withDatabase(config, async (context) => {
+  return withDatabaseOrNew(config, async (context) => {
     const { sql } = context;
     const made = appName === undefined ? await makeApp(context, options.seed, sandbox) : undefined;
     const app = made?.app ?? (await getApp(sql, appName ?? ''));

@@ -4,7 +4,6 @@
 import type { App } from '../apps/queries.ts';
 import { describeActor } from '../audit/actor.ts';
 import { type ChannelId, channelOfPlatform } from '../channels/channel.ts';
-import { loadConfig } from '../config.ts';
 import type { Attempt } from '../delivery/delivery.ts';
 import { allDeliveries, listMessageDeliveries, presentDeliveries } from '../delivery/list-timeline.ts';
 import { listTargets } from '../delivery/targets.ts';
@@ -22,6 +21,7 @@ import { describePause, pauseWhereMoved } from '../platform/restore-guard.ts';
 import { validate } from '../platform/validate.ts';
 import { loadPlans } from '../quotas/plan.ts';
 import { createService, type Service } from '../service.ts';
+import { loadCommandConfig } from '../service-place.ts';
 import { type Answer, printable } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { type CommandContext, withDatabase } from './context.ts';
@@ -31,7 +31,7 @@ import { getApp } from './find-app.ts';
 type Delivery = Awaited<ReturnType<typeof presentDeliveries>>[number];
 
 export async function testChannel(appName: string, channel: ChannelId, deviceText: string): Promise<Answer> {
-  return withDatabase(loadConfig(), async (context) => {
+  return withDatabase(loadCommandConfig(), async (context) => {
     const app = await getApp(context.sql, appName);
     const paused = await pauseWhereMoved(context.sql);
     if (paused) throw new CommandError(`${describePause(paused)}. Nothing is sent until: ${programName} resume`);

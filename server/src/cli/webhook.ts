@@ -1,13 +1,13 @@
 // `webhook …`: webhooks, their secrets, their last attempts. A secret is printed once, by the command that makes it.
 
 import type { Command } from 'commander';
-import { loadConfig } from '../config.ts';
 import { createAddressGuard } from '../platform/address-guard.ts';
 import type { Sql } from '../platform/db.ts';
 import { encodeId, type Uuid } from '../platform/ids.ts';
 import { createOutboundHttp } from '../platform/outbound-http.ts';
 import { createOutboundSockets } from '../platform/outbound-socket.ts';
 import { programName } from '../platform/program-name.ts';
+import { loadCommandConfig } from '../service-place.ts';
 import {
   createWebhook,
   disableWebhook,
@@ -69,7 +69,7 @@ export function addWebhookCommands(program: Command): void {
 }
 
 async function create(appName: string, endpoint: string, events: readonly string[]): Promise<Answer> {
-  const config = loadConfig();
+  const config = loadCommandConfig();
   return withDatabase(config, async (context) => {
     const app = await getApp(context.sql, appName);
     const deps = { ...context, seal: await context.loadSeal() };
@@ -83,7 +83,7 @@ async function create(appName: string, endpoint: string, events: readonly string
 }
 
 async function list(appName: string): Promise<Answer> {
-  return withDatabase(loadConfig(), async ({ sql }) => {
+  return withDatabase(loadCommandConfig(), async ({ sql }) => {
     const app = await getApp(sql, appName);
     const webhooks = await listWebhooks(sql, app.id);
     const rows = webhooks.map((one) => [
@@ -146,7 +146,7 @@ async function attempts(text: string): Promise<Answer> {
 }
 
 async function test(text: string): Promise<Answer> {
-  const config = loadConfig();
+  const config = loadCommandConfig();
   return withWebhook(text, async (context, webhook) => {
     const rules = endpointRulesOf(config);
     const http = createOutboundHttp(createOutboundSockets(createAddressGuard(rules)));

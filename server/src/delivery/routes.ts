@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
 import { channelIds } from '../channels/channel.ts';
 import { errorCodes } from '../channels/error-code.ts';
-import { notFound } from '../platform/api-error.ts';
+import { noSuch } from '../platform/api-error.ts';
 import type { ApiRequest, Route } from '../platform/http-server.ts';
 import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
 import { type Cursors, limitField, toPage } from '../platform/page.ts';
@@ -56,7 +56,7 @@ async function getDeliveries(deps: DeliveryRouteDeps, { caller, params, query }:
   const scope = [caller.appId, 'deliveries', messageId ?? null, filters];
   const position = cursor === undefined ? undefined : deps.cursors.read(cursor, scope);
   const state = messageId === undefined ? undefined : await deps.findMessageState(caller.appId, messageId);
-  if (!state || messageId === undefined) throw notFound();
+  if (!state || messageId === undefined) throw noSuch('message', params['id'] ?? '');
 
   const deviceId = filters.device_id === undefined ? null : decodeId('dev', filters.device_id);
   const kind = {

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
 import { channelOfPlatform, platforms } from '../channels/channel.ts';
-import { notFound } from '../platform/api-error.ts';
+import { namingMissing, noSuch } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Route } from '../platform/http-server.ts';
@@ -45,30 +45,34 @@ export function deviceRoutes(deps: DeviceRouteDeps): Route<Caller>[] {
         validate(noQuery, query);
         const given = parseRegistration(body);
         const isServer = caller.scope === 'server';
-        const registered = await registerDevice(
-          { sql, clock },
-          {
-            appId: caller.appId,
-            platform: given.platform,
-            token: given.token,
-            facts: {
-              locale: given.locale,
-              timezone: given.timezone,
-              appVersion: given.app_version,
-              sdk: given.sdk,
-              os: given.os,
-              osVersion: given.os_version,
-              model: given.model,
+        const registered = await namingMissing(
+          'device',
+          given.device_id,
+          registerDevice(
+            { sql, clock },
+            {
+              appId: caller.appId,
+              platform: given.platform,
+              token: given.token,
+              facts: {
+                locale: given.locale,
+                timezone: given.timezone,
+                appVersion: given.app_version,
+                sdk: given.sdk,
+                os: given.os,
+                osVersion: given.os_version,
+                model: given.model,
+              },
+              environment: given.environment,
+              properties: given.properties,
+              mayAddProperties: isServer,
+              refreshes:
+                typeof given.device_id === 'string'
+                  ? { id: readDeviceId(given.device_id), proof: given.previous_token, needsProof: !isServer }
+                  : null,
+              permit: isServer ? null : addressLimits.permitNewDevice(address),
             },
-            environment: given.environment,
-            properties: given.properties,
-            mayAddProperties: isServer,
-            refreshes:
-              typeof given.device_id === 'string'
-                ? { id: readDeviceId(given.device_id), proof: given.previous_token, needsProof: !isServer }
-                : null,
-            permit: isServer ? null : addressLimits.permitNewDevice(address),
-          },
+          ),
         );
         if (registered.lacksProof) deps.noteUnprovenRefresh();
         return presentRegistered(registered, isServer);
@@ -102,7 +106,7 @@ export function deviceRoutes(deps: DeviceRouteDeps): Route<Caller>[] {
       async handle({ caller, params, query }) {
         validate(noQuery, query);
         const id = readDeviceId(params['id'] ?? '');
-        if (!(await optOutDevice({ sql, clock }, caller.appId, id))) throw notFound();
+        if (!(await optOutDevice({ sql, clock }, caller.appId, id))) throw noSuch('device', params['id'] ?? '');
         return { id: encodeId('dev', id), status: 'unsubscribed' };
       },
     },

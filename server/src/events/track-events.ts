@@ -113,7 +113,10 @@ async function trackTogether(
   for (const request of requests) {
     const { events } = request;
     if (events.some(({ deviceId }) => deviceId !== null && !owners.has(deviceId))) {
-      outcomes.set(request, { status: 'rejected', reason: notFound() });
+      outcomes.set(request, {
+        status: 'rejected',
+        reason: notFound('An event names a device that is not in this app.'),
+      });
     } else if (events.some(({ name }) => !memory.names.has(appId, name))) alone.push(request);
     else together.push(request);
   }

@@ -1,10 +1,10 @@
 // Cancels messages: one that is scheduled will not run; of one that is being sent nothing more is begun. What is on the wire ends
 // and is recorded; whatever else is open, retries included, is skipped by whoever works its batch. Never undoes an outcome.
 import { endBatches } from '../delivery/queries.ts';
-import { invalid, notFound } from '../platform/api-error.ts';
+import { invalid, noSuch } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Fragment, repeatOnDeadlock, type Sql, transaction } from '../platform/db.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { encodeId, type Uuid } from '../platform/ids.ts';
 import { findSendingState, listSendingMessages, tellCanceled, updateCanceled } from './queries.ts';
 
 export interface CancelDeps {
@@ -16,7 +16,7 @@ export interface CancelDeps {
 export async function cancelMessage(deps: CancelDeps, appId: Uuid, id: Uuid): Promise<void> {
   for (;;) {
     const state = await findSendingState(deps.sql, appId, id);
-    if (!state) throw notFound();
+    if (!state) throw noSuch('message', encodeId('msg', id));
     const { status } = state;
     if (status === 'canceled') return;
     if (status === 'sent' || status === 'failed') {

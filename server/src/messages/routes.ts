@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
 import { channelIds } from '../channels/channel.ts';
-import { type Issue, invalid, notFound } from '../platform/api-error.ts';
+import { type Issue, invalid, noSuch } from '../platform/api-error.ts';
 import type { Sql } from '../platform/db.ts';
 import { failpoint } from '../platform/failpoint.ts';
 import type { ApiRequest, Route } from '../platform/http-server.ts';
@@ -64,7 +64,7 @@ export function messageRoutes(deps: MessageRouteDeps): Route<Caller>[] {
         validate(noQuery, query);
         const id = decodeId('msg', params['id'] ?? '');
         const message = id === undefined ? undefined : await findMessage(deps.sql, caller.appId, id);
-        if (!message) throw notFound();
+        if (!message) throw noSuch('message', params['id'] ?? '');
         return presentMessage(message);
       },
     },
@@ -87,10 +87,10 @@ async function postCancel(
   validate(noQuery, query);
   validate(cancelRequestSchema, body);
   const id = decodeId('msg', params['id'] ?? '');
-  if (id === undefined) throw notFound();
+  if (id === undefined) throw noSuch('message', params['id'] ?? '');
   await cancelMessage({ sql: deps.txSql, clock: deps.clock }, caller.appId, id);
   const message = await findMessage(deps.sql, caller.appId, id);
-  if (!message) throw notFound();
+  if (!message) throw noSuch('message', params['id'] ?? '');
   return presentMessage(message);
 }
 

@@ -104,10 +104,47 @@ export class ApiError extends Error {
 
 /** A 400 that lists what is wrong. */
 export function invalid(issues: readonly Issue[]): ApiError {
-  const message = issues.length === 1 ? (issues[0]?.message ?? '') : `${issues.length} fields are invalid.`;
+  const [first, ...others] = issues;
+  const message = first && others.length === 0 ? nameField(first) : `${issues.length} fields are invalid.`;
   return new ApiError('validation_failed', { issues, message });
 }
 
-export function notFound(): ApiError {
-  return new ApiError('not_found');
+/** An issue's message with the field before it, unless it names the field itself. */
+function nameField({ path, message }: Issue): string {
+  const field = path.join('.');
+  return field === '' || message.toLowerCase().includes(field.toLowerCase()) ? message : `${field}: ${message}`;
+}
+
+/** The 404 of a path, of a link, of anything that has no id. */
+export function notFound(message?: string): ApiError {
+  return new ApiError('not_found', message === undefined ? {} : { message });
+}
+
+/**
+ * The 404 that names what was asked for, by the id as the caller wrote it: an id of another app, one of nobody and one that is
+ * malformed read alike (R-60).
+ */
+export function noSuch(kind: 'message' | 'device' | 'user' | 'segment' | 'webhook' | 'key', id: string): ApiError {
+  return notFound(`No ${kind} ${clip(id)} in this app.`);
+}
+
+/** Waits for work that throws a 404 without a name, and gives it the name of what the caller asked for. */
+export async function namingMissing<Result>(
+  kind: Parameters<typeof noSuch>[0],
+  id: string | null | undefined,
+  work: Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'not_found' && typeof id === 'string') throw noSuch(kind, id);
+    throw error;
+  }
+}
+
+/** Long enough for every id of ours and for nearly every name of a user. */
+const shownMax = 80;
+
+function clip(id: string): string {
+  return id.length <= shownMax ? id : `${id.slice(0, shownMax).toWellFormed()}…`;
 }

@@ -28,7 +28,7 @@ function answer(socket: Duplex, error: ApiError): void {
   // A client that hung up, or one that was answered already, is told nothing more.
   if (!socket.writable) return void socket.destroy();
   const id = encodeId('req', mintUuid());
-  const body = JSON.stringify(error.present(id));
+  const body = `${JSON.stringify(error.present(id))}\n`;
   const status = error.status === 404 ? '404 Not Found' : '400 Bad Request';
   socket.end(
     `HTTP/1.1 ${status}\r\nx-request-id: ${id}\r\ncontent-type: application/json; charset=utf-8\r\n` +

@@ -8,6 +8,7 @@ import { answerBrokenRequest, answerConnect } from './broken-request.ts';
 import { clientAddressFinder } from './client-address.ts';
 import { corsHeaders, isOpenRoute, openRouteFinder, preflightHeaders } from './cors.ts';
 import { isDatabaseDown, isStatementTimeout } from './db.ts';
+import { pathDescriber } from './describe-path.ts';
 import { createDoor, type DoorLimits, usualDoorLimits, type Visitor } from './door.ts';
 import { createFairShares } from './fair-shares.ts';
 import { encodeId, mintUuid } from './ids.ts';
@@ -205,7 +206,8 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
     });
   }
   server.setErrorHandler((error, request, reply) => sendError(toApiError(error), request, reply, log));
-  server.setNotFoundHandler((request, reply) => sendError(notFound(), request, reply, log));
+  const describePath = pathDescriber(routes);
+  server.setNotFoundHandler((request, reply) => sendError(notFound(describePath(request.raw)), request, reply, log));
 
   for (const route of routes) {
     const { access } = route;
@@ -272,7 +274,7 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
           bodies.give(app, bodyBytes);
         }
         if (answer instanceof Answer) return reply.code(answer.status).headers(answer.headers).send(answer.body);
-        return reply.header('content-type', 'application/json; charset=utf-8').send(JSON.stringify(answer));
+        return reply.header('content-type', 'application/json; charset=utf-8').send(jsonLine(answer));
       },
     });
   }
@@ -298,6 +300,11 @@ function readBody<Caller>(bytes: Buffer, request: FastifyRequest, route: Route<C
   // Where a method takes no body, every field of one is unknown.
   if (route.method === 'GET' || route.method === 'DELETE') validate(z.strictObject({}).nullable(), body);
   return body;
+}
+
+/** A line of its own on a terminal. */
+function jsonLine(value: object): string {
+  return `${JSON.stringify(value)}\n`;
 }
 
 function headerValues(raw: IncomingMessage, name: string): string[] {
@@ -328,5 +335,5 @@ function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply
     .code(error.status)
     .header('x-request-id', request.id)
     .header('content-type', 'application/json; charset=utf-8')
-    .send(JSON.stringify(error.present(request.id)));
+    .send(jsonLine(error.present(request.id)));
 }

@@ -11,7 +11,17 @@ export interface Instance {
 
 /** Whether a service has run on this database: then its secrets are sealed with a master key that is out there. */
 export async function isInstanceMade(sql: Sql): Promise<boolean> {
-  return (await sql`SELECT FROM instance WHERE id = 1`).length > 0;
+  const [table] = await sql<{ exists: boolean }[]>`SELECT to_regclass('instance') IS NOT NULL AS exists`;
+  return table?.exists === true && (await sql`SELECT FROM instance WHERE id = 1`).length > 0;
+}
+
+/**
+ * Throws `SealError` where a service has run on this database with another master key. Reads only what the first migration made:
+ * it is asked before the others are applied.
+ */
+export async function checkMasterKey(sql: Sql, seal: Seal): Promise<void> {
+  const [row] = await sql<{ receiptKeys: string[] }[]>`SELECT receipt_keys FROM instance WHERE id = 1`;
+  for (const record of row?.receiptKeys ?? []) seal.checkKey(record);
 }
 
 /** Reads the row, making it at the very first start. Throws when its keys cannot be opened with the master key at hand. */

@@ -1,6 +1,8 @@
 // Request bodies: bytes → JSON value, with everything refused that would hurt later: depth before parsing, bytes that are
 // not UTF-8, and strings that PostgreSQL cannot store (R-70, R-71).
+import { isUtf8 } from 'node:buffer';
 import { ApiError, type Issue, invalid } from './api-error.ts';
+import { findJsonFault } from './json-fault.ts';
 
 const depthMax = 32;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -14,7 +16,7 @@ export function parseJson(bytes: Uint8Array): unknown {
     text = utf8.decode(bytes);
     value = JSON.parse(text);
   } catch {
-    throw invalidJson('The body is not valid JSON in UTF-8.');
+    throw invalidJson(describeFault(bytes));
   }
   // Raw control characters are not JSON and unpaired surrogates are not UTF-8, so only an escape can bring either in.
   if (text.includes('\\u')) {
@@ -23,6 +25,17 @@ export function parseJson(bytes: Uint8Array): unknown {
     if (issues.length > 0) throw invalid(issues);
   }
   return value;
+}
+
+function describeFault(bytes: Uint8Array): string {
+  if (!isUtf8(bytes)) return 'The body is not UTF-8.';
+  const text = utf8.decode(bytes);
+  if (text.trim() === '') return 'The body is empty but for white space: send JSON.';
+  const fault = findJsonFault(text);
+  if (!fault) return 'The body is not valid JSON.';
+  const { line, column, found } = fault;
+  const what = found === null ? 'it ends too early' : `unexpected ${JSON.stringify(found)}`;
+  return `The body is not valid JSON: ${what}, at line ${line}, column ${column}.`;
 }
 
 export function invalidJson(message: string): ApiError {

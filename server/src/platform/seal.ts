@@ -14,6 +14,8 @@ export interface Seal {
   seal(plaintext: string | Buffer, place: SealPlace): string;
   /** Throws `SealError` for a record that is altered, moved, or sealed with a key that is not at hand. */
   open(record: string, place: SealPlace): Buffer;
+  /** Throws `SealError` for a record whose key is not at hand, without opening it. */
+  checkKey(record: string): void;
   /** Which key new records are sealed with. */
   readonly keyId: string;
   /** How records begin that are sealed with that key. */
@@ -45,7 +47,14 @@ export function createSeal(masterKey: Buffer, previousKey?: Buffer): Seal {
   const keys = new Map([[keyId, masterKey]]);
   if (previousKey) keys.set(masterKeyId(previousKey), previousKey);
   const prefix = `v1.${keyId}.`;
+  const keyOf = (id: string): Buffer => {
+    const key = keys.get(id);
+    if (!key)
+      throw new SealError(`A secret is sealed with key ${id}, which is neither MASTER_KEY nor MASTER_KEY_PREVIOUS.`);
+    return key;
+  };
   return {
+    checkKey: (record) => void keyOf(record.split('.')[1] ?? ''),
     keyId,
     prefix,
     seal(plaintext, place) {
@@ -58,9 +67,7 @@ export function createSeal(masterKey: Buffer, previousKey?: Buffer): Seal {
     open(record, place) {
       const [version, id, nonce, sealed, ...rest] = record.split('.');
       if (version !== 'v1' || !id || !nonce || !sealed || rest.length > 0) throw new SealError('not a sealed record');
-      const key = keys.get(id);
-      if (!key)
-        throw new SealError(`A secret is sealed with key ${id}, which is neither MASTER_KEY nor MASTER_KEY_PREVIOUS.`);
+      const key = keyOf(id);
       const bytes = Buffer.from(sealed, 'base64url');
       const nonceBytes = Buffer.from(nonce, 'base64url');
       if (bytes.length < tagLength || nonceBytes.length !== nonceLength) throw new SealError('not a sealed record');

@@ -31,7 +31,7 @@ describe('validate', () => {
   });
 
   it.each<[string, unknown, Partial<Issue>]>([
-    ['no body', undefined, { path: [], code: 'required', message: 'The body is required.' }],
+    ['no body', undefined, { path: [], code: 'required', message: 'The body is empty: send a JSON object.' }],
     ['a body of another type', [], { path: [], code: 'invalid_type', message: 'The body must be an object.' }],
     ['null', null, { path: [], code: 'invalid_type' }],
     ['a missing field', {}, { path: ['name'], code: 'required', message: 'name is required.' }],

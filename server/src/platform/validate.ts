@@ -47,7 +47,7 @@ function translate(
   switch (issue.code) {
     case 'invalid_type':
       return issue.input === undefined
-        ? one('required', `${name} is required.`)
+        ? one('required', path.length === 0 ? 'The body is empty: send a JSON object.' : `${name} is required.`)
         : one('invalid_type', `${name} must be ${article(issue.expected)}.`);
     case 'too_small':
       return one('too_small', `${name} is too small: at least ${issue.minimum}${unitOf(issue.origin)}.`);

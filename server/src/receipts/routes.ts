@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { MessageLedger } from '../delivery/message-ledger.ts';
 import type { ReceiptKeys } from '../delivery/receipt-keys.ts';
 import { openReceiptToken, type ReceiptSubject } from '../delivery/receipt-token.ts';
-import { notFound } from '../platform/api-error.ts';
+import { type ApiError, notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import { Answer, type Route } from '../platform/http-server.ts';
@@ -47,7 +47,7 @@ export function receiptRoutes<Caller>(deps: ReceiptRouteDeps): Route<Caller>[] {
         const receipt = validate(receiptSchema, body);
         const subject = readToken(deps, receipt.token, address);
         const recorded = await recordReceipt(deps, subject, receipt.event, receipt.action ?? null);
-        if (recorded === undefined) throw notFound();
+        if (recorded === undefined) throw unknownToken();
         return { recorded };
       },
     },
@@ -60,9 +60,10 @@ export function receiptRoutes<Caller>(deps: ReceiptRouteDeps): Route<Caller>[] {
         const subject = readToken(deps, params['token'] ?? '', address);
         const action = query['a'] ?? null;
         const target = await findTarget(deps, subject, action);
-        if (target === undefined) throw notFound();
+        if (target === undefined) throw unknownToken();
         // HEAD asks where a click would lead; only GET is one.
-        if (method === 'GET' && (await recordReceipt(deps, subject, 'clicked', action)) === undefined) throw notFound();
+        if (method === 'GET' && (await recordReceipt(deps, subject, 'clicked', action)) === undefined)
+          throw unknownToken();
         return new Answer(302, {
           location: new URL(target).href,
           'cache-control': 'no-store',
@@ -79,8 +80,12 @@ function readToken({ receiptKeys, addressLimits }: ReceiptRouteDeps, token: stri
   const subject = openReceiptToken(receiptKeys.verifying, token);
   if (!subject) {
     addressLimits.admitAnonymous(address);
-    throw notFound();
+    throw unknownToken();
   }
   addressLimits.admitToken(token);
   return subject;
+}
+
+function unknownToken(): ApiError {
+  return notFound('This token is of no delivery, or leads nowhere.');
 }

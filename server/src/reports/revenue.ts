@@ -3,11 +3,11 @@
 import { getAttributionWindowHours } from '../apps/queries.ts';
 import type { CheckedFilter } from '../audience/check-filter.ts';
 import { findKeptSince } from '../events/retention-queries.ts';
-import { notFound } from '../platform/api-error.ts';
+import { noSuch } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import { parseDecimal } from '../platform/decimal.ts';
-import type { Uuid } from '../platform/ids.ts';
+import { encodeId, type Uuid } from '../platform/ids.ts';
 import { type AttributedName, attributedNames } from './attribution.ts';
 import { type ClassedSums, createClassedSums } from './classed-sums.ts';
 import { findOpen } from './open-events.ts';
@@ -73,7 +73,8 @@ export async function reportRevenue(deps: RevenueDeps, asked: RevenueAsked): Pro
   return snapshot(deps.sql, async (tx) => {
     const appHours = await getAttributionWindowHours(tx, appId);
     const windowHours = asked.windowHours ?? appHours;
-    if (messageId !== null && !(await isKnownMessage(tx, appId, messageId))) throw notFound();
+    if (messageId !== null && !(await isKnownMessage(tx, appId, messageId)))
+      throw noSuch('message', encodeId('msg', messageId));
     const periods = periodsOf(range, asked.group, asked.zone);
     const tally = createTally();
     const context: ReadContext = {

@@ -1,7 +1,7 @@
 // GET /v1/reports/revenue, engagement, devices and events, as JSON or CSV (contract 5.21). Parses, calls one operation, shapes the
 // answer.
 import type { Caller } from '../apps/caller.ts';
-import { notFound } from '../platform/api-error.ts';
+import { noSuch } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Answer, ApiRequest, Route } from '../platform/http-server.ts';
@@ -84,7 +84,7 @@ async function getRevenue(
   await checkAskedWindow(revenueDeps, { appId, range, windowHours });
   const messageId = message === null ? null : decodeId('msg', message);
   const segment = segmentId === null ? null : await findFilter(deps.sql, appId, segmentId);
-  if (messageId === undefined) throw notFound();
+  if (messageId === undefined) throw noSuch('message', message ?? '');
   const report = await reportRevenue(revenueDeps, {
     ...{ appId, range, zone, group, windowHours, messageId, segment },
     ...{ after: after ?? null, limit: limit + 1 },

@@ -3,7 +3,7 @@
 import type { Audience } from '../audience/audience.ts';
 import { type CheckedFilter, checkFilter, propertyKeysOf } from '../audience/check-filter.ts';
 import type { ResolvedAudience } from '../audience/queries.ts';
-import { type Issue, invalid, notFound } from '../platform/api-error.ts';
+import { type Issue, invalid, noSuch } from '../platform/api-error.ts';
 import type { Tx } from '../platform/db.ts';
 import { decodeId, type Uuid } from '../platform/ids.ts';
 import type { Property } from '../properties/property.ts';
@@ -52,7 +52,8 @@ export async function resolveAudience(
   const excluded =
     excludeSegmentId === null ? undefined : await openSegment(tx, appId, excludeSegmentId, paths.exclude, issues);
   if (issues.length > 0) throw invalid(issues);
-  if (selected === 'missing' || excluded === 'missing') throw notFound();
+  if (selected === 'missing') throw noSuch('segment', 'segment_id' in audience ? audience.segment_id : '');
+  if (excluded === 'missing') throw noSuch('segment', excludeSegmentId ?? '');
   const exclude = excluded ?? null;
   if ('filter' in audience || 'segment_id' in audience) {
     if (selected === undefined) throw new Error('an audience by filter has none');

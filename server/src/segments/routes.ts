@@ -4,7 +4,7 @@ import { actorOf, type Caller } from '../apps/caller.ts';
 import { audienceSchema, filterField } from '../audience/audience.ts';
 import { fieldsOf, propertyKeysOf } from '../audience/check-filter.ts';
 import type { FieldUses } from '../audience/follow-use.ts';
-import { notFound } from '../platform/api-error.ts';
+import { namingMissing, noSuch } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import type { ApiRequest, Route } from '../platform/http-server.ts';
@@ -60,7 +60,7 @@ export function segmentRoutes(deps: SegmentRouteDeps): Route<Caller>[] {
   });
   const one = (params: Readonly<Record<string, string>>): Uuid => {
     const id = decodeId('seg', params['id'] ?? '');
-    if (id === undefined) throw notFound();
+    if (id === undefined) throw noSuch('segment', params['id'] ?? '');
     return id;
   };
   return [
@@ -99,7 +99,7 @@ export function segmentRoutes(deps: SegmentRouteDeps): Route<Caller>[] {
       async handle({ caller, params, query }) {
         validate(noQuery, query);
         const segment = await findSegment(deps.sql, caller.appId, one(params));
-        if (!segment) throw notFound();
+        if (!segment) throw noSuch('segment', params['id'] ?? '');
         return present(deps.sql, caller.appId, segment);
       },
     },
@@ -116,7 +116,11 @@ export function segmentRoutes(deps: SegmentRouteDeps): Route<Caller>[] {
         return present(
           deps.sql,
           caller.appId,
-          await replaceSegment(writesOf({ caller, address }), caller.appId, id, fields),
+          await namingMissing(
+            'segment',
+            params['id'],
+            replaceSegment(writesOf({ caller, address }), caller.appId, id, fields),
+          ),
         );
       },
     },
@@ -127,7 +131,7 @@ export function segmentRoutes(deps: SegmentRouteDeps): Route<Caller>[] {
       async handle({ caller, address, params, query }) {
         validate(noQuery, query);
         const id = one(params);
-        await removeSegment(writesOf({ caller, address }), caller.appId, id);
+        await namingMissing('segment', params['id'], removeSegment(writesOf({ caller, address }), caller.appId, id));
         return { id: encodeId('seg', id), deleted: true };
       },
     },

@@ -2,7 +2,7 @@
 import { actorOf, type Caller } from '../apps/caller.ts';
 import { loadIdentifyRules } from '../apps/identify-secrets.ts';
 import { readDeviceId } from '../devices/device.ts';
-import { ApiError, notFound } from '../platform/api-error.ts';
+import { ApiError, namingMissing, noSuch } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Route } from '../platform/http-server.ts';
@@ -39,18 +39,22 @@ export function userRoutes({ sql, clock, timeZones, seal }: UserRouteDeps): Rout
       async handle({ caller, query, body }) {
         validate(noQuery, query);
         const given = validate(userRequest, body);
-        const upserted = await upsertUser(
-          { sql, clock, numbers },
-          {
-            appId: caller.appId,
-            externalId: given.external_id,
-            firstName: given.first_name,
-            country: given.country,
-            language: given.language,
-            timezone: given.timezone,
-            properties: given.properties,
-            deviceId: typeof given.device_id === 'string' ? readDeviceId(given.device_id) : null,
-          },
+        const upserted = await namingMissing(
+          'device',
+          given.device_id,
+          upsertUser(
+            { sql, clock, numbers },
+            {
+              appId: caller.appId,
+              externalId: given.external_id,
+              firstName: given.first_name,
+              country: given.country,
+              language: given.language,
+              timezone: given.timezone,
+              properties: given.properties,
+              deviceId: typeof given.device_id === 'string' ? readDeviceId(given.device_id) : null,
+            },
+          ),
         );
         const { user, created, conflicts } = upserted;
         return present(upserted, {
@@ -67,7 +71,7 @@ export function userRoutes({ sql, clock, timeZones, seal }: UserRouteDeps): Rout
         validate(noQuery, query);
         const externalId = readExternalId(params);
         const found = await findUserWithDevices(sql, caller.appId, externalId);
-        if (!found) throw notFound();
+        if (!found) throw noSuch('user', externalId);
         return present(found);
       },
     },
@@ -80,7 +84,7 @@ export function userRoutes({ sql, clock, timeZones, seal }: UserRouteDeps): Rout
         const externalId = readExternalId(params);
         const by = actorOf(caller, address);
         const erased = await eraseUser({ sql, clock, by }, caller.appId, externalId);
-        if (!erased) throw notFound();
+        if (!erased) throw noSuch('user', externalId);
         return { external_id: externalId, deleted: true, devices_removed: erased.devicesRemoved };
       },
     },
@@ -101,7 +105,7 @@ export function userRoutes({ sql, clock, timeZones, seal }: UserRouteDeps): Rout
         }
         const deviceId = readDeviceId(device_id);
         const identified = await identifyDevice({ sql, clock, numbers }, { appId: caller.appId, deviceId, externalId });
-        if (!identified) throw notFound();
+        if (!identified) throw noSuch('device', device_id);
         return {
           device_id,
           external_id: externalId,
@@ -118,7 +122,7 @@ export function userRoutes({ sql, clock, timeZones, seal }: UserRouteDeps): Rout
 // What cannot be an external id belongs to nobody.
 function readExternalId(params: Readonly<Record<string, string>>): string {
   const externalId = params['external_id'] ?? '';
-  if (!externalIdField.safeParse(externalId).success || !isStorable(externalId)) throw notFound();
+  if (!externalIdField.safeParse(externalId).success || !isStorable(externalId)) throw noSuch('user', externalId);
   return externalId;
 }
 

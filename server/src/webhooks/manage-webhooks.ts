@@ -2,7 +2,7 @@
 // operation that makes them. The audit log has every change by hand; what the answers of an endpoint make of it is in its state.
 import type { AuditAction, AuditChange } from '../audit/entry.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
-import { type Issue, invalid, notFound } from '../platform/api-error.ts';
+import { type Issue, invalid, noSuch } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, transaction } from '../platform/db.ts';
 import { encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
@@ -149,7 +149,7 @@ export async function rotateSecret(
   const { appId, id } = webhook;
   await transaction(sql, async (tx) => {
     const stored = await lockWebhook(tx, appId, id);
-    if (!stored) throw notFound();
+    if (!stored) throw noSuch('webhook', encodeId('whk', id));
     if (hasFinished(stored, clock)) await updateSecret(tx, appId, id, stored.pendingSecret);
     await updatePendingSecret(tx, clock, appId, id, { secret: sealed, finishAt, isDual });
     const after = { finish_at: finishAt, dual: isDual };

@@ -239,14 +239,12 @@ describe('403 and 404', () => {
   it('R-60 a foreign message is a missing one, to the letter', async () => {
     const { id } = await sendTo(['foreign']);
     const other = t.clientOf((await t.newApp()).serverKey);
-    const answers = await Promise.all(
-      [id, unknownId('msg'), 'msg_nonsense'].map((message) => other.get(`/v1/messages/${message}/deliveries`)),
-    );
-    for (const { status, body } of answers) {
+    for (const message of [id, unknownId('msg'), 'msg_nonsense']) {
+      const { status, body } = await other.get(`/v1/messages/${message}/deliveries`);
       expect(status).toBe(404);
       expect({ ...body, request_id: '' }).toEqual({
         error: 'not_found',
-        message: 'There is no such resource.',
+        message: `No message ${message} in this app.`,
         request_id: '',
       });
     }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createApp } from '../../src/apps/create-app.ts';
+import { createSeal } from '../../src/platform/seal.ts';
 import { createTestDatabase, whenDone } from '../database.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
 
@@ -23,7 +24,10 @@ describe('the command line', () => {
       [],
       /Say what to do: start, migrate, pause, resume, app, key, channel, property, webhook, identify-secret, export, seed, import, sandbox, doctor, backup, restore, reports, seal/,
     ],
-    ['an unknown command', ['ap'], /There is no command 'ap': start/],
+    ['an unknown command', ['cook'], /There is no command 'cook': start, migrate/],
+    ['a misspelt command', ['ap'], /There is no command 'ap': did you mean 'app'\?/],
+    ['a misspelt verb', ['key', 'lits'], /There is no command 'lits': did you mean 'list'\?/],
+    ['a misspelt option', ['app', 'list', '--jsn'], /unknown option '--jsn' \(Did you mean --json\?\)/],
     ['a noun alone', ['key'], /Say what to do: create, list, rotate, revoke/],
     ['an unknown verb', ['app', 'remove', 'Shop'], /There is no command 'remove': create, list/],
     ['an unknown role', ['start', '--role', 'cook'], /Allowed choices are all, api, worker/],
@@ -40,6 +44,16 @@ describe('the command line', () => {
     expect(stdout).toMatch(/--overlap <HOURS>/);
   });
 
+  it('prints its version, and helps by a word, too', async () => {
+    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+    for (const option of ['--version', '-V']) {
+      expect(await cli.run(option)).toMatchObject({ status: 0, stdout: `${version}\n`, stderr: '' });
+    }
+    expect((await cli.run('help')).stdout).toMatch(/Usage: carillon .*\n[\s\S]*doctor/);
+    expect((await cli.run('help', 'key')).stdout).toMatch(/Usage: carillon key/);
+    expect((await cli.run('key', 'help', 'rotate')).stdout).toMatch(/--overlap <HOURS>/);
+  });
+
   it('names the variable that is wrong', async () => {
     const refused = await cli.runWith({ PORT: 'eighty' }, 'app', 'list');
     expect(refused).toMatchObject(refusal(/PORT must be a whole number/));
@@ -49,7 +63,9 @@ describe('the command line', () => {
     const environment = { DATABASE_URL: 'postgres://carillon:hunter2@127.0.0.1:9/carillon' };
     for (const parameters of [['app', 'list'], ['start']]) {
       const refused = await cli.runWith(environment, ...parameters);
-      expect(refused).toMatchObject(refusal(/The database cannot be reached \(ECONNREFUSED\)/));
+      expect(refused).toMatchObject(
+        refusal(/Nothing answers at 127\.0\.0\.1:9 for the database 'carillon' \(ECONNREFUSED\): start/),
+      );
       expect(refused.stderr).not.toContain('hunter2');
     }
   });
@@ -85,6 +101,44 @@ describe('start', () => {
   });
 });
 
+describe('start on a database of its operator', () => {
+  it('looks at MASTER_KEY before it touches the schema', async () => {
+    const url = await emptyDatabase();
+    const start = (key: string) => cli.runWith({ PORT: '0', DATABASE_URL: url, MASTER_KEY: key }, 'start');
+    expect(await start('')).toMatchObject(refusal(/MASTER_KEY is required with DATABASE_URL/));
+    expect(await start('abc')).toMatchObject(refusal(/MASTER_KEY must be 32 bytes in base64/));
+    const check = await cli.runWith({ DATABASE_URL: url }, 'migrate', '--check', '--json');
+    expect(check.json.missing).toContain('0001_instance.sql');
+  });
+
+  it('refuses a key that opens nothing there, and leaves the schema as it was', async () => {
+    const { url, sql } = await createTestDatabase();
+    const sealed = createSeal(Buffer.alloc(32, 7)).seal('key', {
+      table: 'instance',
+      column: 'receipt_keys',
+      rowId: '0',
+      appId: '',
+    });
+    await sql`INSERT INTO instance (id, system_identifier, receipt_keys)
+      SELECT 1, system_identifier::text, ${[sealed]}::text[] FROM pg_control_system()`;
+    // As an older version left it.
+    await sql`ALTER TABLE instance DROP COLUMN receipt_keys_made_at, DROP COLUMN receipt_keys_forgotten`;
+    const [last] = await sql<{ name: string }[]>`
+      DELETE FROM schema_migrations WHERE number = (SELECT max(number) FROM schema_migrations) RETURNING name`;
+    const refused = await cli.runWith({ PORT: '0', DATABASE_URL: url }, 'start');
+    expect(refused).toMatchObject(refusal(/sealed with key \w+, which is neither MASTER_KEY nor MASTER_KEY_PREVIOUS/));
+    const check = await cli.runWith({ DATABASE_URL: url }, 'migrate', '--check', '--json');
+    expect(check.json.missing).toEqual([last?.name]);
+  });
+
+  it('says in one line that an empty database has its schema', async () => {
+    const service = cli.start({ DATABASE_URL: await emptyDatabase() });
+    await service.document();
+    const told = service.log.filter(({ msg }) => /schema/.test(String(msg)));
+    expect(told).toEqual([expect.objectContaining({ msg: 'schema made', migrations: expect.any(Number) })]);
+  });
+});
+
 describe('migrate', () => {
   it('R-93 brings an empty database up to date; until then other commands refuse and --check ends with 1', async () => {
     const environment = { DATABASE_URL: await emptyDatabase() };
@@ -112,7 +166,9 @@ describe('migrate', () => {
 });
 
 describe('the embedded database', () => {
-  it('is made and brought up to date by a command, and stopped when the command ends', async () => {
+  it('is made and brought up to date by a command, and stopped when the command ends', {
+    timeout: 120_000,
+  }, async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'carillon-cli-data-'));
     // As root the database runs as another user, who has to reach it.
     chmodSync(dataDir, 0o755);

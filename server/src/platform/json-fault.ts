@@ -1,0 +1,98 @@
+// Where a text stops being JSON, for whoever wrote it: V8 tells a position for some texts and none for short ones. Only for text
+// that JSON.parse has refused and that is nested no deeper than a body may be.
+
+export interface JsonFault {
+  /** Both from 1; a column counts UTF-16 code units. */
+  readonly line: number;
+  readonly column: number;
+  /** The character that cannot stand there; null: the text ends too early. */
+  readonly found: string | null;
+}
+
+const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+/** Behind a backslash. */
+const escapes = /["\\/bfnrt]|u[0-9a-fA-F]{4}/y;
+const space = /[ \t\n\r]*/y;
+const literals = ['true', 'false', 'null'];
+
+/** Thrown to leave the reading where the fault is. */
+class Fault {
+  readonly at: number;
+  constructor(at: number) {
+    this.at = at;
+  }
+}
+
+/** Undefined where the text is JSON. */
+export function findJsonFault(text: string): JsonFault | undefined {
+  try {
+    const end = skip(text, readValue(text, skip(text, 0)));
+    if (end === text.length) return undefined;
+    throw new Fault(end);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const before = text.slice(0, error.at);
+    const line = before.split('\n').length;
+    const column = error.at - before.lastIndexOf('\n');
+    const code = text.codePointAt(error.at);
+    return { line, column, found: code === undefined ? null : String.fromCodePoint(code) };
+  }
+}
+
+function readValue(text: string, at: number): number {
+  const first = text[at];
+  if (first === '{') return readMembers(text, at + 1, '}', (from) => readMember(text, from));
+  if (first === '[') return readMembers(text, at + 1, ']', (from) => readValue(text, from));
+  if (first === '"') return readString(text, at);
+  const literal = literals.find((each) => each[0] === first);
+  if (literal !== undefined) return readLiteral(text, at, literal);
+  const end = match(number, text, at);
+  if (end === at) throw new Fault(text[at] === '-' ? at + 1 : at);
+  return end;
+}
+
+function readMembers(text: string, from: number, close: string, read: (from: number) => number): number {
+  let at = skip(text, from);
+  if (text[at] === close) return at + 1;
+  for (;;) {
+    at = skip(text, read(at));
+    if (text[at] === close) return at + 1;
+    if (text[at] !== ',') throw new Fault(at);
+    at = skip(text, at + 1);
+  }
+}
+
+function readMember(text: string, from: number): number {
+  if (text[from] !== '"') throw new Fault(from);
+  const at = skip(text, readString(text, from));
+  if (text[at] !== ':') throw new Fault(at);
+  return readValue(text, skip(text, at + 1));
+}
+
+function readString(text: string, from: number): number {
+  let at = from + 1;
+  for (;;) {
+    const character = text[at];
+    if (character === '"') return at + 1;
+    // Control characters must be escaped.
+    if (character === undefined || character < ' ') throw new Fault(at);
+    const end = character === '\\' ? match(escapes, text, at + 1) : at + 1;
+    if (character === '\\' && end === at + 1) throw new Fault(at);
+    at = end;
+  }
+}
+
+function readLiteral(text: string, from: number, literal: string): number {
+  for (let i = 0; i < literal.length; i++) if (text[from + i] !== literal[i]) throw new Fault(from + i);
+  return from + literal.length;
+}
+
+function skip(text: string, from: number): number {
+  return match(space, text, from);
+}
+
+/** Where a sticky pattern ends that begins here; `from` where it does not fit. */
+function match(pattern: RegExp, text: string, from: number): number {
+  pattern.lastIndex = from;
+  return pattern.test(text) ? pattern.lastIndex : from;
+}

@@ -1,0 +1,107 @@
+// Which commands may make a database, and where all of them look for the service's.
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config.ts';
+import { describeNoDatabase, loadCommandConfig, noteServicePlace } from '../../src/service-place.ts';
+import { whenDone } from '../database.ts';
+import { refusal, setupCommandLine } from './run-carillon.ts';
+
+const cli = await setupCommandLine();
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'carillon-place-'));
+  // As root the database runs as another user, who has to reach it.
+  chmodSync(folder, 0o755);
+  whenDone(async () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+const embedded = { DATABASE_URL: '', MASTER_KEY: '' };
+
+describe('where there is no database', () => {
+  it.each([
+    ['app', 'list'],
+    ['app', 'plan', 'Shop', 'pro'],
+    ['key', 'create', 'Shop', '--scope', 'server'],
+    ['channel', 'set', 'Shop', 'webpush'],
+    ['webhook', 'list', 'Shop'],
+    ['export', 'Shop', 'devices'],
+    ['migrate', '--check'],
+    ['doctor'],
+    ['pause'],
+    ['backup', 'somewhere.tgz'],
+  ])('`%s %s` makes none, and says where it looked and how it is told', async (...parameters) => {
+    const folder = newFolder();
+    const dataDir = join(folder, 'data');
+    const refused = await cli.runWith({ ...embedded, DATA_DIR: dataDir }, ...parameters);
+    expect(refused).toMatchObject(
+      refusal(new RegExp(`There is no database in ${dataDir}\\. .*DATA_DIR=… or DATABASE_URL=…`)),
+    );
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('`app create` makes one and says which; from then on the others find it', async () => {
+    const dataDir = join(newFolder(), 'data');
+    const environment = { ...embedded, DATA_DIR: dataDir };
+    const made = await cli.runWith(environment, 'app', 'create', 'Shop', '--json');
+    const recorded = readFileSync(join(dataDir, 'database'), 'utf8').trim();
+    const place = isAbsolute(recorded) ? recorded : join(dataDir, recorded);
+    whenDone(async () => rmSync(place, { recursive: true, force: true }));
+    expect(made).toMatchObject({ status: 0, stderr: `Made a database in ${place}\n` });
+    expect((await cli.runWith(environment, 'app', 'list', '--json')).json.apps).toMatchObject([{ name: 'Shop' }]);
+  });
+});
+
+describe('the place that a service of a checkout has noted', () => {
+  /** A checkout whose service was started in `startedIn` with these variables. */
+  const checkoutWith = (environment: Record<string, string>): string => {
+    const checkout = newFolder();
+    mkdirSync(join(checkout, 'docs'));
+    noteServicePlace(loadConfig(environment, checkout), checkout, checkout);
+    return checkout;
+  };
+
+  it('is found from any folder of the checkout, and from no other', () => {
+    const checkout = checkoutWith({ DATA_DIR: '/srv/bells' });
+    for (const folder of [checkout, join(checkout, 'docs')]) {
+      expect(loadCommandConfig({}, folder, checkout).dataDir).toBe('/srv/bells');
+    }
+    const elsewhere = newFolder();
+    const config = loadCommandConfig({}, elsewhere, checkout);
+    expect(config.dataDir).toBe(join(elsewhere, 'data'));
+    expect(describeNoDatabase(config, checkout)).toContain(`The service of ${checkout} has DATA_DIR=/srv/bells.`);
+  });
+
+  it('gives way to what the command is told, and to a database in its own folder', () => {
+    const checkout = checkoutWith({});
+    const docs = join(checkout, 'docs');
+    expect(loadCommandConfig({}, docs, checkout).dataDir).toBe(join(checkout, 'data'));
+    expect(loadCommandConfig({ DATA_DIR: './mine' }, docs, checkout).dataDir).toBe(join(docs, 'mine'));
+    const databaseUrl = 'postgres://db.example/carillon';
+    expect(loadCommandConfig({ DATABASE_URL: databaseUrl }, docs, checkout).databaseUrl).toBe(databaseUrl);
+    mkdirSync(join(docs, 'data'));
+    writeFileSync(join(docs, 'data/database'), 'postgres\n');
+    expect(loadCommandConfig({}, docs, checkout).dataDir).toBe(join(docs, 'data'));
+  });
+
+  it("has the .env of the service's folder read, with its relative paths; the note itself holds no secret", () => {
+    const checkout = newFolder();
+    mkdirSync(join(checkout, 'docs'));
+    const secret = 'postgres://carillon:hunter2@db.example/carillon';
+    writeFileSync(join(checkout, '.env'), `DATABASE_URL=${secret}\nPLANS_FILE=plans.json\n`);
+    noteServicePlace(loadConfig({}, checkout), checkout, checkout);
+    expect(readFileSync(join(checkout, '.carillon-service.json'), 'utf8')).not.toContain('hunter2');
+    expect(loadCommandConfig({}, join(checkout, 'docs'), checkout)).toMatchObject({
+      databaseUrl: secret,
+      plansFile: join(checkout, 'plans.json'),
+    });
+  });
+
+  it('is not noted by a service that runs elsewhere, such as a test or a demo', () => {
+    const checkout = newFolder();
+    noteServicePlace(loadConfig({}, tmpdir()), tmpdir(), checkout);
+    expect(readdirSync(checkout)).toEqual([]);
+  });
+});
