@@ -8,7 +8,7 @@ import { finished } from 'node:stream/promises';
 import { generateVapidKeys } from '../../server/src/channels/webpush/vapid.ts';
 import { personAt, type SeededDevice, type SeededUser } from '../../server/src/cli/seed-population.ts';
 import { makeToken } from '../../server/src/cli/seed-tokens.ts';
-import { writeField } from '../../server/src/imports/csv-fields.ts';
+import { writeCell } from '../../server/src/platform/csv.ts';
 import { callForJson } from './call-api.ts';
 import { carillon } from './command.ts';
 import { watchOthers } from './costs.ts';
@@ -132,7 +132,7 @@ async function writeRows(file: string, count: number, vapidPublicKey: string): P
       ...[user?.externalId, user?.firstName, user?.country, user?.language],
       ...userKeys.map((key) => user?.properties.get(key)),
     ];
-    const line = `${cells.map((cell) => writeField(String(cell ?? ''))).join(',')}\n`;
+    const line = `${cells.map((cell) => writeCell(String(cell ?? ''))).join(',')}\n`;
     if (!out.write(line)) await once(out, 'drain');
   }
   out.end();

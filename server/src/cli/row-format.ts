@@ -1,5 +1,6 @@
-// Rows as text, a record each: NDJSON, which says all, or CSV (RFC 4180) with the columns that are named. Cells are exactly what is
-// stored, so that `import` reads them back. Pure.
+// Rows as text, a record each: NDJSON, which says all, or CSV (RFC 4180) with the columns that are named. Text that would begin a
+// formula is marked as text (`platform/csv`), and `import` takes the mark away. Pure.
+import { readTextCell, textCell, writeCell } from '../platform/csv.ts';
 import type { Row, Table } from './export-tables.ts';
 
 export const formatNames = ['ndjson', 'csv'] as const;
@@ -27,7 +28,7 @@ export function rowFormat(name: FormatName, { key, columns }: Table): RowFormat 
   }
   return {
     head: `${columns.map(writeCell).join(',')}\r\n`,
-    write: (row) => `${columns.map((column) => writeCell(cellOf(row, column))).join(',')}\r\n`,
+    write: (row) => `${columns.map((column) => writeValue(cellOf(row, column))).join(',')}\r\n`,
     readKey(record) {
       // The key comes first, and of the cells before another at most one is in quotes.
       const cells: string[] = [];
@@ -35,7 +36,7 @@ export function rowFormat(name: FormatName, { key, columns }: Table): RowFormat 
       for (const _column of key) {
         const [whole, quoted, plain] = /^(?:"((?:[^"]|"")*)"|([^",\r\n]*)),/.exec(rest) ?? [];
         if (whole === undefined) return undefined;
-        cells.push(quoted?.replaceAll('""', '"') ?? plain ?? '');
+        cells.push(readTextCell(quoted?.replaceAll('""', '"') ?? plain ?? ''));
         rest = rest.slice(whole.length);
       }
       return cells;
@@ -59,8 +60,8 @@ function cellOf(row: Row, column: string): unknown {
   return Object.hasOwn(properties, key) ? properties[key] : null;
 }
 
-function writeCell(value: unknown): string {
+function writeValue(value: unknown): string {
   if (value === null || value === undefined) return '';
-  const text = value instanceof Date ? value.toISOString() : String(value);
-  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  if (value instanceof Date) return value.toISOString();
+  return writeCell(typeof value === 'string' ? textCell(value) : String(value));
 }

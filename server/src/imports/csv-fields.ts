@@ -22,8 +22,3 @@ export function readFields(text: string, delimiter: string): string[] | undefine
     at = end + 2;
   }
 }
-
-/** A field as it is written: in quotes where it needs them. */
-export function writeField(text: string): string {
-  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}

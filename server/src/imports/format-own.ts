@@ -1,5 +1,6 @@
 // Our own files: devices and users, as `carillon export` writes them and anybody can (docs/import.md). A CSV names its columns in
 // the first line; NDJSON is what the API's requests are, a line each. Pure.
+import { readTextCell } from '../platform/csv.ts';
 import { instantForm, parseInstant } from '../platform/instant.ts';
 import { keyPattern, propertyTypes } from '../properties/property.ts';
 import type { Cell } from './cells.ts';
@@ -92,9 +93,10 @@ interface Gathered {
 function gather(columns: readonly Column[], cells: readonly string[]): Gathered {
   const gathered = { device: {} as Fields, user: {} as Fields, other: {} as Record<string, string> };
   const [deviceCells, userCells]: [Cell[], Cell[]] = [[], []];
-  for (const [i, text] of cells.entries()) {
+  for (const [i, cell] of cells.entries()) {
     const column = columns[i];
-    if (!column || text === '') continue;
+    if (!column || cell === '') continue;
+    const text = readTextCell(cell);
     if ('name' in column) gathered[column.to][column.name] = text;
     else (column.to === 'deviceCells' ? deviceCells : userCells).push({ key: column.key, text, type: column.type });
   }

@@ -3,7 +3,7 @@
 // nothing, and readable for its owner alone: it holds tokens.
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { writeField } from './csv-fields.ts';
+import { writeCell } from '../platform/csv.ts';
 import type { Detected } from './detect.ts';
 import { ImportError } from './input.ts';
 import type { FileRecord } from './records.ts';
@@ -80,7 +80,7 @@ export class RejectFile {
       // What cannot be read would make the list unreadable, too.
       const kept = fault === null ? bytes : Buffer.alloc(0);
       return Buffer.concat([
-        Buffer.from(`${line}${delimiter}${writeField(sentence)}${delimiter}`),
+        Buffer.from(`${line}${delimiter}${writeCell(sentence)}${delimiter}`),
         kept,
         Buffer.from('\n'),
       ]);

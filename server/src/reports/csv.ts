@@ -1,12 +1,8 @@
-// Rows as CSV (RFC 4180): for whoever opens a report in a spreadsheet. What a caller wrote is never a formula there. Pure.
+// Reports as answers of CSV, for a spreadsheet. Names that a caller gave are made with `textCell`. Pure.
+import { writeCell } from '../platform/csv.ts';
 import { Answer } from '../platform/http-server.ts';
 
 export type Cell = string | number | null;
-
-/** A name that somebody gave: in a spreadsheet it shall stay text, whatever it begins with. */
-export function textCell(text: string): string {
-  return /^[=+\-@\t\r\n]/.test(text) ? `'${text}` : text;
-}
 
 /** An answer of status 200. `further`: headers beside the content type. */
 export function csvAnswer(
@@ -14,13 +10,12 @@ export function csvAnswer(
   rows: readonly (readonly Cell[])[],
   further: Readonly<Record<string, string>> = {},
 ): Answer {
-  const lines = [columns, ...rows].map((cells) => cells.map(writeCell).join(','));
+  const lines = [columns, ...rows].map((cells) => cells.map(write).join(','));
   return new Answer(200, { 'content-type': 'text/csv; charset=utf-8', ...further }, `${lines.join('\r\n')}\r\n`);
 }
 
-function writeCell(cell: Cell): string {
-  const text = cell === null ? '' : String(cell);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+function write(cell: Cell): string {
+  return cell === null ? '' : writeCell(String(cell));
 }
 
 /** Does the caller ask for CSV by name, and not for JSON rather? What is not asked for by name is JSON. */

@@ -1,10 +1,11 @@
 // Reports as they are answered: the same rows as JSON and as CSV. Pure.
 
+import { textCell } from '../platform/csv.ts';
 import { add, parseDecimal, writeDecimal } from '../platform/decimal.ts';
 import type { Answer } from '../platform/http-server.ts';
 import { encodeId } from '../platform/ids.ts';
 import { attributedNames } from './attribution.ts';
-import { type Cell, csvAnswer, textCell } from './csv.ts';
+import { type Cell, csvAnswer } from './csv.ts';
 import type { ChannelDevices } from './devices-report.ts';
 import type { CurrencyRevenue, EngagementReport } from './engagement.ts';
 import type { Funnel, MessageFunnel } from './engagement-queries.ts';

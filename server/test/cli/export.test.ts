@@ -157,7 +157,7 @@ describe('export of rows', () => {
   const lines = (text: string) => text.trimEnd().split('\n');
   const directory = mkdtempSync(join(tmpdir(), 'carillon-export-'));
   whenDone(async () => rmSync(directory, { recursive: true, force: true }));
-  const tricky = 'a "b", c\nd; =1+1';
+  const tricky = '=1+1 "b", c\nd';
 
   async function newShop() {
     const app = await t.newApp();
@@ -166,7 +166,7 @@ describe('export of rows', () => {
     const { body: web } = await server.post('/v1/devices', { platform: 'web', token: subscription, locale: 'de-AT' });
     const phone = { platform: 'android', token: 'phone-1', properties: { note: tricky } };
     const { body: android } = await server.post('/v1/devices', phone);
-    await server.post('/v1/users', { external_id: tricky, first_name: 'Ada', properties: { age: 31, vip: true } });
+    await server.post('/v1/users', { external_id: tricky, first_name: '-Ada', properties: { age: -31, vip: true } });
     await server.post('/v1/users', { external_id: 'bob', device_id: web.id });
     return { app, server, web: web.id as string, android: android.id as string, subscription };
   }
@@ -193,10 +193,10 @@ describe('export of rows', () => {
     expect(devices[1]).toMatchObject({ token: 'phone-1', vapid_public_key: null, properties: { note: tricky } });
     const users = await rowsOf('users');
     expect(users.map(({ external_id }) => external_id)).toEqual([tricky, 'bob']);
-    expect(users[0]).toMatchObject({ first_name: 'Ada', properties: { age: 31, vip: true } });
+    expect(users[0]).toMatchObject({ first_name: '-Ada', properties: { age: -31, vip: true } });
   });
 
-  it('writes them as CSV, exactly, with a typed column for each property', async () => {
+  it('writes them as CSV, with a typed column for each property; text begins no formula, and a negative number is one', async () => {
     const { app, android } = await newShop();
     const { stdout } = await run('export', publicId(app), 'devices', '--format', 'csv');
     const [head = '', ...rest] = stdout.split('\r\n');
@@ -207,9 +207,9 @@ describe('export of rows', () => {
       'properties.vip:boolean',
     ]);
     expect(rest[1]).toMatch(new RegExp(`^${android},android,phone-1,,`));
-    expect(stdout).toContain(',"a ""b"", c\nd; =1+1",\r\n');
+    expect(stdout).toContain(',"\'=1+1 ""b"", c\nd",\r\n');
     const { stdout: users } = await run('export', publicId(app), 'users', '--format', 'csv');
-    expect(users).toMatch(/\r\n"a ""b"", c\nd; =1\+1",usr_\w{22},Ada,.*,31,,true\r\nbob,/);
+    expect(users).toMatch(/\r\n"'=1\+1 ""b"", c\nd",usr_\w{22},'-Ada,.*,-31,,true\r\nbob,/);
   });
 
   /** Writes a file as the command does, without a process for each. */
