@@ -10,6 +10,7 @@ import { ensureEventPartitions } from './events/partitions.ts';
 import { dropOldEvents } from './events/retention.ts';
 import { removeOldMessages } from './messages/retention.ts';
 import { mintedAtMs, type Uuid } from './platform/ids.ts';
+import type { PeriodicTask } from './platform/in-turn.ts';
 import { runAlone } from './platform/run-alone.ts';
 import { deleteFullBuckets } from './quotas/queries.ts';
 import { settleDue } from './reports/settle.ts';
@@ -25,7 +26,8 @@ export interface UpkeepDeps extends RetentionDeps {
 export interface Upkeep {
   /** Does everything that is due. False: another process does. */
   runOnce(): Promise<boolean>;
-  stop(): void;
+  /** The same, once an hour. */
+  readonly task: PeriodicTask;
 }
 
 /** Any number that nothing else in this database locks. */
@@ -35,7 +37,7 @@ const everyMs = 3_600_000;
 /** A start has other things to do. */
 const firstAfterMs = 60_000;
 
-export function startUpkeep(deps: UpkeepDeps): Upkeep {
+export function createUpkeep(deps: UpkeepDeps): Upkeep {
   const { sql, clock, log } = deps;
 
   const step = async (name: string, work: () => Promise<void>): Promise<void> => {
@@ -69,17 +71,7 @@ export function startUpkeep(deps: UpkeepDeps): Upkeep {
       if (!deps.isPaused()) await step('remove what is old', remove);
     });
 
-  const run = (): void => void step('upkeep', async () => void (await runOnce()));
-  const first = setTimeout(run, firstAfterMs);
-  const timer = setInterval(run, everyMs);
-  for (const each of [first, timer]) each.unref();
-  return {
-    runOnce,
-    stop() {
-      clearTimeout(first);
-      clearInterval(timer);
-    },
-  };
+  return { runOnce, task: { what: 'upkeep', everyMs, firstAfterMs, run: runOnce } };
 }
 
 const linksAtOnce = 5_000;

@@ -10,11 +10,11 @@ import { foldTotals } from './events/fold-totals.ts';
 import { forgetPeople } from './events/forget-people.ts';
 import { type ScheduleDeps, startScheduleWorker } from './messages/worker.ts';
 import type { Sql } from './platform/db.ts';
-import type { Log } from './platform/log.ts';
+import { type PeriodicTask, runInTurn } from './platform/in-turn.ts';
 import { createStallWatch } from './platform/stalled.ts';
 import { createPropertyCounter } from './properties/worker.ts';
 import { settleAlone } from './reports/settle.ts';
-import { startUpkeep, type Upkeep } from './upkeep.ts';
+import { createUpkeep, type Upkeep } from './upkeep.ts';
 import { type Forget, finishErasures } from './users/erasures.ts';
 import { numberUsers } from './users/number-users.ts';
 import { createPropertyClearing } from './users/worker.ts';
@@ -52,9 +52,13 @@ export function startWorkers(deps: WorkersDeps): Workers {
   const send = startSendWorker(run);
   const schedule = startScheduleWorker({ ...deps, isPaused: run.isPaused, workSql: sql });
   const webhooks = startWebhookWorker(deps.webhooks);
-  const upkeep = startUpkeep({ sql, clock, log, retentionDays, eventRetentionDays, isPaused: run.isPaused });
-  // Small tasks that any number of processes may run; one that fails is tried again at its next turn.
-  const timers = periodicTasks({ sql, indexSql, txSql: deps.txSql, clock, log }).map((task) => runEvery(task, log));
+  const upkeep = createUpkeep({ sql, clock, log, retentionDays, eventRetentionDays, isPaused: run.isPaused });
+  // Any number of processes may run them; most say first that no other does.
+  const tasks = runInTurn([...periodicTasks({ sql, indexSql, clock, log }), upkeep.task], { log, random: run.random });
+  // For what is long cannot stand before it: it gives back what a process that is stopped holds.
+  const stalls = createStallWatch({ sql: deps.txSql });
+  const stallTask = { what: 'end what stands still', everyMs: 2000, run: () => stalls.look() };
+  const watch = runInTurn([stallTask], { log, random: run.random });
   return {
     get lastLookedAt() {
       return Math.min(send.lastLookedAt, schedule.lastLookedAt, webhooks.lastLookedAt);
@@ -72,34 +76,11 @@ export function startWorkers(deps: WorkersDeps): Workers {
       await webhooks.idle();
     },
     async stop() {
-      upkeep.stop();
-      for (const timer of timers) clearInterval(timer);
+      tasks.stop();
+      watch.stop();
       await Promise.all([send.stop(), schedule.stop(), webhooks.stop()]);
     },
   };
-}
-
-interface PeriodicTask {
-  readonly what: string;
-  readonly everyMs: number;
-  run(): Promise<unknown>;
-}
-
-/** Leaves out the turns at which the task still runs: it would take a second connection from what waits for one. */
-export function runEvery({ what, everyMs, run }: PeriodicTask, log: Pick<Log, 'warn'>): NodeJS.Timeout {
-  let isRunning = false;
-  const timer = setInterval(async () => {
-    if (isRunning) return;
-    isRunning = true;
-    try {
-      await run();
-    } catch (error) {
-      log.warn({ err: error, task: what }, 'a periodic task failed');
-    } finally {
-      isRunning = false;
-    }
-  }, everyMs);
-  return timer.unref();
 }
 
 /** What is cleared of erased users, the shortest first. */
@@ -114,20 +95,12 @@ export function stepsToForget(sql: Sql): Forget[] {
   ];
 }
 
-function periodicTasks({
-  sql,
-  indexSql,
-  txSql,
-  clock,
-  log,
-}: Omit<FollowUseDeps, 'sizes'> & Pick<WorkersDeps, 'txSql'>): PeriodicTask[] {
+function periodicTasks({ sql, indexSql, clock, log }: Omit<FollowUseDeps, 'sizes'>): PeriodicTask[] {
   const counter = createPropertyCounter({ sql, clock });
   const clearing = createPropertyClearing({ sql, clock });
   const forget = stepsToForget(sql);
   const sizes = createAppSizes({ sql, clock });
-  const stalls = createStallWatch({ sql: txSql });
   return [
-    { what: 'end what stands still', everyMs: 2000, run: () => stalls.look() },
     { what: 'count the values of properties', everyMs: 60_000, run: () => counter.runOnce() },
     { what: 'clear retired properties', everyMs: 60_000, run: () => clearing.runOnce() },
     { what: 'give users their numbers', everyMs: 10_000, run: () => numberUsers({ sql }) },

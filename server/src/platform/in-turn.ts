@@ -1,0 +1,55 @@
+// Periodic tasks of one process, one after another and never beside each other: together they take no more connections than one of
+// them. Their first turns are spread out, so that neither the tasks of a process nor the processes of a service begin all at once.
+import type { Log } from './log.ts';
+
+export interface PeriodicTask {
+  readonly what: string;
+  readonly everyMs: number;
+  /** The first turn comes so long after the start, or up to as long again. Default: half of `everyMs`. */
+  readonly firstAfterMs?: number;
+  run(): Promise<unknown>;
+}
+
+export interface InTurnDeps {
+  readonly log: Pick<Log, 'warn'>;
+  /** At least 0 and below 1. */
+  readonly random: () => number;
+}
+
+/** Runs each task in its time. One that fails is logged and has its next turn; turns that a long one takes up are left out. */
+export function runInTurn(tasks: readonly PeriodicTask[], { log, random }: InTurnDeps): { stop(): void } {
+  const startedAt = performance.now();
+  const planned = tasks.map((task) => {
+    const { everyMs, firstAfterMs = everyMs / 2 } = task;
+    return { task, dueAtMs: startedAt + firstAfterMs * (1 + random()) };
+  });
+  let timer: NodeJS.Timeout | undefined;
+  let isStopped = false;
+
+  const next = () => planned.reduce((one, other) => (other.dueAtMs < one.dueAtMs ? other : one));
+
+  const runNext = async (): Promise<void> => {
+    const due = next();
+    try {
+      await due.task.run();
+    } catch (error) {
+      log.warn({ err: error, task: due.task.what }, 'a periodic task failed');
+    }
+    // At its own pace, which spreads it; what was missed is not caught up.
+    const missed = Math.floor((performance.now() - due.dueAtMs) / due.task.everyMs);
+    due.dueAtMs += (missed + 1) * due.task.everyMs;
+    plan();
+  };
+  const plan = (): void => {
+    if (isStopped || planned.length === 0) return;
+    timer = setTimeout(() => void runNext(), Math.max(0, next().dueAtMs - performance.now())).unref();
+  };
+
+  plan();
+  return {
+    stop() {
+      isStopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
