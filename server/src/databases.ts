@@ -1,5 +1,5 @@
-// The connections of one process to its one database: a pool for each kind of work, by how long that may take, so that nothing long
-// stands in front of anything short (design 1).
+// The connections of one process to its one database: five pools, named for what may wait for what, so that nothing long stands in
+// front of anything short (design 1), and a budget that no process exceeds (R-98).
 import { openPool, type PoolOptions, type Sql } from './platform/db.ts';
 
 export interface DatabaseLimits extends Pick<PoolOptions, 'answers'> {
@@ -19,14 +19,14 @@ export interface DatabaseLimits extends Pick<PoolOptions, 'answers'> {
 
 const usualLimits: DatabaseLimits = { waitMs: 1000, shortMs: 7000, silenceMs: 4000 };
 
-/** For statements over an audience, in each process. */
+/** A process holds no more at once, under any load (R-98). */
+export const connectionsMaxOfProcess = 16;
+
+/** Statements over an audience that an API process has under way at once, of all apps. */
 export const audienceConnections = 3;
 
-/** Beside them, for what a worker does to itself: each such task holds one for its lock and works on another. */
-const upkeepConnections = 6;
-
-/** For counts that somebody only asks for. */
-export const countConnections = 3;
+/** Counts that somebody only asks for, likewise. */
+export const countConnections = 2;
 
 const readConnections = 4;
 
@@ -36,35 +36,48 @@ const readConnections = 4;
  */
 export const readTurnsMax = readConnections - 1;
 
-/** A bucket's row is locked for well under a millisecond: who waits for a second waits for a database that is not well. */
-const limiterPool = {
-  connectionsMax: 2,
-  name: 'carillon limits',
-  statementTimeoutMs: 1000,
-  mayLoseCommits: true,
+/** What a process does: callers are served by one kind, work is done by the other. A process of tests does both. */
+export type ProcessRole = 'api' | 'worker';
+
+interface PoolSizes {
+  readonly prompt: number;
+  readonly reads: number;
+  readonly transactions: number;
+  readonly send: number;
+  readonly long: number;
+}
+
+/**
+ * With the connection that listens, and a worker's for building an index, these come to 16. A worker starts two scheduled messages at
+ * once over whole audiences, and has one periodic task under way, with its lock.
+ */
+export const poolSizes: Readonly<Record<ProcessRole, PoolSizes>> = {
+  api: { prompt: 1, reads: readConnections, transactions: 3, send: 2, long: audienceConnections + countConnections },
+  worker: { prompt: 1, reads: 0, transactions: 4, send: 5, long: 4 },
 };
 
+/** Beside its pools: the one that listens, and in a worker the one that builds an index. */
+export const singleConnections: Readonly<Record<ProcessRole, number>> = { api: 1, worker: 2 };
+
 export interface Databases {
-  /** Reads, of which a long one keeps no other waiting while a connection is free. */
+  /**
+   * Statements that wait for nobody and take a moment, one after the other: rate limits, renewals of leases, looks at the clock and
+   * the pause. Its connection is open as long as the process: where no other can be had, a lease is kept all the same (R-02).
+   */
+  readonly promptSql: Sql;
+  /**
+   * Reads, which wait for no lock; a long one keeps no other waiting while a connection is free. In a worker, whose reads are few and
+   * short, the prompt ones.
+   */
   readonly sql: Sql;
-  /** Short transactions. */
+  /** Short transactions, which may wait for each other's rows: of callers, of webhooks, and what outcomes say of devices. */
   readonly txSql: Sql;
-  /** Statements over an audience, and a worker's upkeep. */
-  readonly workSql: Sql;
-  /** How long an index takes to build is the table's business; nothing else waits for this connection. */
-  readonly indexSql: Sql;
-  /** Counts that somebody only asks for. */
-  readonly countSql: Sql;
   /** The send's own claims, loads and flushes, which nothing may delay. */
   readonly sendSql: Sql;
-  /** Renewals stand behind none of these: where a lease runs out while its process lives, what it pushes is pushed again (R-02). */
-  readonly leaseSql: Sql;
-  /** What outcomes say of credentials is written where processes wait for each other: no flush stands behind that. */
-  readonly verdictSql: Sql;
-  /** Used by workers only: no endpoint's answers wait for a send's commits, and none of those for them. */
-  readonly webhookSql: Sql;
-  /** The rate limiter stands before every other statement of a request, and waits for none of them. */
-  readonly limitSql: Sql;
+  /** Statements over an audience, counts, and a worker's upkeep. In an API process each kind has turns of its own (`service.ts`). */
+  readonly workSql: Sql;
+  /** One connection, open while an index is built: how long that takes is the table's business, and nothing else waits for it. */
+  readonly indexSql: Sql;
   /** One connection for notifications. */
   openListener(): Sql;
   /** How long a caller waits for a connection. */
@@ -72,37 +85,45 @@ export interface Databases {
   close(): Promise<void>;
 }
 
-/** Opens nothing yet: connections are made when they are first needed. */
-export function openDatabases(url: string, limits?: Partial<DatabaseLimits>): Databases {
+/** Sooner than a minute (R-98), and later than the looks for work, each of which would else open a connection. */
+const idleMs = 20_000;
+
+/** Opens nothing yet: connections are made when they are first needed. Without a role the pools are large enough for both. */
+export function openDatabases(url: string, role?: ProcessRole, limits?: Partial<DatabaseLimits>): Databases {
   const { waitMs, shortMs, silenceMs, answers } = { ...usualLimits, ...limits };
-  const pool = { url, silenceMsMax: silenceMs, ...(answers && { answers }) };
+  const sizeOf = (pool: keyof PoolSizes): number =>
+    role ? poolSizes[role][pool] : Math.max(poolSizes.api[pool], poolSizes.worker[pool]);
+  const open = (name: string, connectionsMax: number, options: Partial<PoolOptions> = {}): Sql =>
+    openPool({
+      ...{
+        url,
+        connectionsMax,
+        name: `carillon ${name}`,
+        statementTimeoutMs: shortMs,
+        silenceMsMax: silenceMs,
+        idleMs,
+      },
+      ...(answers && { answers }),
+      ...options,
+    });
+  const openOwn = (pool: keyof PoolSizes, options?: Partial<PoolOptions>): Sql => open(pool, sizeOf(pool), options);
   // What a caller waits for is refused when it finds no connection within a second (R-85); what is sent waits.
-  const open = (
-    name: string,
-    connectionsMax: number,
-    statementTimeoutMs: number,
-    kind?: Pick<PoolOptions, 'isOverAudience' | 'isInTurn'>,
-  ): Sql => openPool({ ...pool, connectionsMax, name: `carillon ${name}`, statementTimeoutMs, waitMs, ...kind });
-  const openPatient = (name: string, connectionsMax: number, hasSteadyPlans = false): Sql =>
-    openPool({ ...pool, connectionsMax, name: `carillon ${name}`, statementTimeoutMs: shortMs, hasSteadyPlans });
+  const ofCallers = role === 'worker' ? {} : { waitMs };
+  const promptSql = openOwn('prompt', { hasSteadyPlans: true, idleMs: undefined });
   const pools = {
-    sql: open('reads', readConnections, shortMs, { isInTurn: true }),
-    txSql: open('transactions', 6, shortMs),
-    workSql: open('audience', audienceConnections + upkeepConnections, 60_000, { isOverAudience: true }),
-    indexSql: openPool({ ...pool, connectionsMax: 1, name: 'carillon indexes', statementTimeoutMs: 0 }),
-    countSql: open('counts', countConnections, 60_000, { isOverAudience: true }),
-    sendSql: openPatient('send', 5, true),
-    leaseSql: openPatient('leases', 1, true),
-    verdictSql: openPatient('verdicts', 2, true),
-    webhookSql: openPatient('webhooks', 3),
-    limitSql: openPool({ ...pool, ...limiterPool, waitMs }),
+    promptSql,
+    sql: sizeOf('reads') === 0 ? promptSql : openOwn('reads', { ...ofCallers, isInTurn: true }),
+    txSql: openOwn('transactions', ofCallers),
+    sendSql: openOwn('send', { hasSteadyPlans: true }),
+    workSql: openOwn('long', { statementTimeoutMs: 60_000, isOverAudience: true, ...ofCallers }),
+    indexSql: open('index', 1, { statementTimeoutMs: 0 }),
   };
   return {
     ...pools,
-    openListener: () => open('listen', 1, shortMs),
+    openListener: () => open('listen', 1),
     waitMs,
     async close() {
-      await Promise.all(Object.values(pools).map((each) => each.end({ timeout: 5 })));
+      await Promise.all([...new Set(Object.values(pools))].map((each) => each.end({ timeout: 5 })));
     },
   };
 }

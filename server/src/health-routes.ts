@@ -8,6 +8,8 @@ import { missingMigrations } from './platform/migrate.ts';
 
 export interface HealthDeps {
   readonly sql: Sql;
+  /** Callers need both: where one of the two cannot be had, they are told 503. */
+  readonly txSql: Sql;
   readonly clock: Clock;
   /** The process is going away: it still serves, and wants no new callers. */
   readonly isLeaving: () => boolean;
@@ -24,8 +26,8 @@ export function healthRoutes<Caller>(deps: HealthDeps): Route<Caller>[] {
   // The schema only moves forward: once complete, it need not be asked again.
   let isSchemaComplete = false;
   const askDatabase = async (): Promise<boolean> => {
-    if (isSchemaComplete) await deps.sql`SELECT 1`;
-    else isSchemaComplete = (await missingMigrations(deps.sql)).length === 0;
+    await Promise.all([deps.sql`SELECT 1`, deps.txSql`SELECT 1`]);
+    isSchemaComplete ||= (await missingMigrations(deps.sql)).length === 0;
     return isSchemaComplete;
   };
   const isDatabaseReady = askRarely(askDatabase, { everyMs: databaseAskedEveryMs, steadyMs: deps.clock.steadyMs });

@@ -31,7 +31,7 @@ async function start({ role, name, databaseUrl }: Extract<ToProcess, { type: 'st
   const log = createLog(config.logLevel, role);
   dieOfTheUnforeseen(log);
   service = await createService({
-    ...{ config, databaseUrl, masterKeys: await loadMasterKey(config), log },
+    ...{ config, role, databaseUrl, masterKeys: await loadMasterKey(config), log },
     metrics: {
       name,
       gather: () => metricsQuestions.askForSums((question) => tell({ type: 'metrics-asked', question })),

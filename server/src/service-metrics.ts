@@ -208,12 +208,11 @@ function readPause({ isPaused }: DatabaseMetricsDeps): FamilySnapshot[] {
 
 async function readDatabase(deps: DatabaseMetricsDeps): Promise<FamilySnapshot[]> {
   const { sql, clock } = deps;
-  const [outboxes, queue, scheduledCount, connections] = await Promise.all([
-    listOutboxStates(sql, clock, outboxLimits),
-    readQueueState(sql, clock),
-    countScheduled(sql),
-    listConnections(sql),
-  ]);
+  // One after the other: a scrape takes one connection from those who call.
+  const outboxes = await listOutboxStates(sql, clock, outboxLimits);
+  const queue = await readQueueState(sql, clock);
+  const scheduledCount = await countScheduled(sql);
+  const connections = await listConnections(sql);
   const metrics = createMetrics();
   const gauge = (name: string, help: string, labels: readonly string[] = []) => metrics.gauge({ name, help, labels });
 

@@ -13,6 +13,7 @@ import {
   countConnections,
   type DatabaseLimits,
   openDatabases,
+  type ProcessRole,
   readTurnsMax,
 } from './databases.ts';
 import { createAnswerForms } from './delivery/answer-forms.ts';
@@ -71,6 +72,8 @@ export interface ServiceOptions {
   readonly http?: Pick<HttpServerOptions<Caller>, 'bodyTimeoutMs' | 'doorLimits' | 'connectionLimits'>;
   /** The name of this process in metrics, and how the sums of all processes are asked for; without it there is this one alone. */
   readonly metrics?: { readonly name: string; gather(): Promise<readonly FamilySnapshot[] | undefined> };
+  /** Which pools it needs; without it, as in tests, those of both. */
+  readonly role?: ProcessRole;
   /** The same of the database. */
   readonly databaseLimits?: Partial<DatabaseLimits>;
 }
@@ -118,10 +121,10 @@ const pushSlots = { slotsMax: 6000, perFree: 1, start: 200 };
 
 export async function createService(options: ServiceOptions): Promise<Service> {
   const { config, masterKeys, log } = options;
-  const databases = openDatabases(options.databaseUrl, options.databaseLimits);
-  const { sql, txSql, workSql, indexSql, countSql, sendSql, leaseSql, verdictSql, webhookSql, limitSql } = databases;
+  const databases = openDatabases(options.databaseUrl, options.role, options.databaseLimits);
+  const { promptSql, sql, txSql, sendSql, workSql, indexSql } = databases;
   await checkDurability(sql, config.allowUnsafePostgres);
-  const clock = await createClock(sql);
+  const clock = await createClock(promptSql);
   const clockTimer = setInterval(() => clock.synchronize().catch(() => undefined), 30_000);
   clockTimer.unref();
 
@@ -144,9 +147,9 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   };
   await pauseWhereMoved(sql);
   let workers: Workers | undefined;
-  const pause = await watchPause({ sql, log, onResume: () => workers?.wake() });
+  const pause = await watchPause({ sql: promptSql, log, onResume: () => workers?.wake() });
   const outages = createOutageWatch(clock);
-  const leases = createLeases({ sql: leaseSql, clock, log, outages });
+  const leases = createLeases({ sql: promptSql, clock, log, outages });
   const pace = createFlushPace();
   const flushPace: FlushPace = {
     get waitMs() {
@@ -166,7 +169,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     flushPace,
     backlog: createOutcomeBacklog(),
     noteOutcomes: metrics.noteOutcomes,
-    verdicts: createVerdictBook({ sql: verdictSql, clock, log }),
+    verdicts: createVerdictBook({ sql: txSql, clock, log }),
     senders,
     lanes: createLanes(() => clock.nowMs()),
     random: Math.random,
@@ -183,7 +186,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   };
 
   const webhooks: WebhookDeps = {
-    sql: webhookSql,
+    sql: txSql,
     clock,
     log,
     http: http1,
@@ -203,7 +206,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   };
   const listener = await startListener({
     open: databases.openListener,
-    sql,
+    sql: promptSql,
     hear: {
       [finishedChannel]: (id) => finishes.notify(id),
       [canceledChannel]: (id) => run.watches.notify(id),
@@ -244,7 +247,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const tellOfUnproven = seldom(clock, (refreshes) =>
     log.info({ refreshes }, 'refreshes without proof: each became a device of its own'),
   );
-  const readDatabase = createDatabaseMetrics({ sql: workSql, clock, isPaused: pause.isPaused });
+  const readDatabase = createDatabaseMetrics({ sql, clock, isPaused: pause.isPaused });
   const snapshotMetrics: Service['snapshotMetrics'] = async ({ includesDatabase }) => [
     ...metrics.snapshot(),
     ...(includesDatabase ? await readDatabase() : []),
@@ -253,7 +256,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     sql,
     txSql,
     workSql,
-    countSql,
+    countSql: workSql,
     countTurns: createTurns({
       turnsMax: countConnections,
       waitMsMax: countWaitMsMax,
@@ -314,7 +317,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     routes,
     authenticate,
     appOf: ({ appId }) => appId,
-    admit: createRateLimit({ sql: limitSql, clock, plans }),
+    admit: createRateLimit({ sql: promptSql, clock, plans, waitMs: databases.waitMs }),
     delayUnauthorized: addressLimits.delayUnauthorized,
     nobody,
     log,

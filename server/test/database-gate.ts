@@ -1,5 +1,6 @@
 // A gate between the service and its database. Shut, connections end and new ones are refused, as when the database is down;
-// frozen, they stand and nothing comes through, as when the way to it is broken.
+// frozen, they stand and nothing comes through, as when the way to it is broken;
+// full, those beyond a number are told that the server has none left (53300).
 
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -16,6 +17,17 @@ export interface DatabaseGate {
   /** Frozen on one side: what the service says comes through, and no answer does. */
   freezeAnswers(): void;
   thaw(): void;
+  /** From now on the database has so many connections for the service, and those that are there keep theirs. */
+  allow(connectionsMax: number): void;
+}
+
+/** As the server says it before it hangs up (PostgreSQL protocol, 53.7: ErrorResponse). */
+function tooManyClients(): Buffer {
+  const fields = Buffer.from('SFATAL\0VFATAL\0C53300\0Msorry, too many clients already\0\0');
+  const head = Buffer.alloc(5);
+  head.write('E');
+  head.writeInt32BE(fields.length + 4, 1);
+  return Buffer.concat([head, fields]);
 }
 
 export function createDatabaseGate(): DatabaseGate {
@@ -26,9 +38,16 @@ export function createDatabaseGate(): DatabaseGate {
   let port = 0;
   let bytesSent = 0;
   let isFrozen = false;
+  let connectionsMax = Number.POSITIVE_INFINITY;
 
   const open = async (): Promise<void> => {
     server = createServer((inner) => {
+      inner.on('error', () => undefined);
+      if (answering.size >= connectionsMax) {
+        // Once it has said who it is.
+        inner.once('data', () => inner.end(tooManyClients()));
+        return;
+      }
       const outer = connectToDatabase();
       answering.add(outer);
       for (const [socket, other] of [
@@ -94,6 +113,9 @@ export function createDatabaseGate(): DatabaseGate {
     thaw() {
       isFrozen = false;
       for (const socket of sockets) socket.resume();
+    },
+    allow(most) {
+      connectionsMax = most;
     },
   };
 }

@@ -11,7 +11,7 @@ import { createTestDatabase } from './database.ts';
 const { sql } = await createTestDatabase();
 const clock = await createClock(sql);
 clock.hold(new Date('2026-11-21T10:15:30.000Z'));
-const process = (): AdmitCaller => createRateLimit({ sql, clock, plans: builtInPlans });
+const process = (): AdmitCaller => createRateLimit({ sql, clock, plans: builtInPlans, waitMs: 10_000 });
 const caller = (plan: string, scope: Caller['scope']): Caller => {
   return { appId: mintUuid(), keyId: mintUuid(), keyName: 'Backend', scope, plan };
 };

@@ -11,7 +11,7 @@ const audiences = [1, 5, 30, 60, 200];
 const audiencesQuick = [60, 200];
 const attemptsMax = 50;
 /** The pools in which messages are stored: those that are sent now, and those that are scheduled. */
-const pools = { now: 'carillon audience', later: 'carillon transactions' } as const;
+const pools = { now: 'carillon long', later: 'carillon transactions' } as const;
 const scheduledAheadMs = 45_000;
 
 interface Told {

@@ -48,7 +48,7 @@ export function startScheduleWorker(deps: ScheduleDeps): WorkLoop {
     return turn;
   });
   const alone = startLoop(deps, 'schedule late', aloneAtOnce, async (afterAppId) => {
-    const claim = await claimLateMessage(deps.workSql, deps.clock, { afterAppId, freshMs, waitMs: nextTryMs });
+    const claim = await claimLateMessage(deps.txSql, deps.clock, { afterAppId, freshMs, waitMs: nextTryMs });
     return claim && { lastAppId: claim.appId, work: () => startAlone({ ...deps, sql: deps.workSql }, claim) };
   });
   return {

@@ -8,13 +8,13 @@ import {
   beginHeld,
   endWithoutWaiting,
   type Holder,
-  limitWait,
   savepointHeld,
   startAtOnce,
   tellOfLosses,
 } from './driver-repairs.ts';
 import { splitSocket } from './embedded-postgres.ts';
 import { handTogether } from './hand-together.ts';
+import { standInLine } from './pool-line.ts';
 
 export type Sql = postgres.Sql<{ bigint: number }>;
 /** Either the pool or a transaction on it: what a query function takes. */
@@ -35,8 +35,6 @@ export interface PoolOptions {
   readonly statementTimeoutMs: number;
   /** A transaction whose process says nothing for so long is undone. Default: as long as a statement may take. */
   readonly silenceMsMax?: number;
-  /** True: a commit does not wait for the disk. For what may be lost in a crash of the database. */
-  readonly mayLoseCommits?: boolean;
   /**
    * For statements over a whole audience, each of a form of its own: none is kept prepared, where the server would keep them all and
    * plan them without their values; they may sort in memory; none is compiled, which takes longer than most of them; and a page out of
@@ -55,9 +53,20 @@ export interface PoolOptions {
   readonly isInTurn?: boolean;
   /** A statement waits this long for a connection and is then refused; without it as long as it takes. */
   readonly waitMs?: number;
+  /** A server that has no connection left (53300) is waited for so long. */
+  readonly fullMs?: number;
+  /** A statement that finds all open connections in use waits so long for one of them before another is opened. */
+  readonly growAfterMs?: number;
+  /** A connection that nothing has used for so long is closed; without it, it stays. */
+  readonly idleMs?: number | undefined;
   /** For those who cannot wait as long for a dead connection: tests. */
   readonly answers?: { readonly graceMs: number; readonly promptMs: number; readonly silentMs: number };
 }
+
+/** Within it another process has most likely given connections back, and no lease has run out. */
+const fullMs = 5000;
+/** Most statements take less. */
+const growAfterMs = 10;
 
 /** How much longer than its own limit a statement's answer may take: the way there and back. */
 const graceMs = 2000;
@@ -102,8 +111,7 @@ export function describeUnsafeWay(url: string): string | undefined {
  * statement is answered in time or rejects, with a code that `isDatabaseDown` knows.
  */
 export function openPool(options: PoolOptions): Sql {
-  const { url, connectionsMax, name, statementTimeoutMs, mayLoseCommits, isOverAudience, hasSteadyPlans, waitMs } =
-    options;
+  const { url, connectionsMax, name, statementTimeoutMs, isOverAudience, hasSteadyPlans, waitMs } = options;
   const { silenceMsMax = statementTimeoutMs } = options;
   const answers = options.answers ?? { graceMs, promptMs, silentMs };
   const { address, ...socket } = splitSocket(url);
@@ -122,6 +130,7 @@ export function openPool(options: PoolOptions): Sql {
     ssl: false,
     max: connectionsMax,
     connect_timeout: 5,
+    ...(options.idleMs !== undefined && { idle_timeout: options.idleMs / 1000 }),
     // Reconnect at once at first: a restarted database is back in well under a second.
     backoff: (attempt: number) => Math.min(2, 0.05 * 2 ** attempt),
     connection: {
@@ -129,13 +138,10 @@ export function openPool(options: PoolOptions): Sql {
       statement_timeout: statementTimeoutMs,
       idle_in_transaction_session_timeout: silenceMsMax,
       TimeZone: 'UTC',
-      ...(mayLoseCommits && { synchronous_commit: 'off' }),
       ...(isOverAudience && { work_mem: '64MB', jit: 'off', random_page_cost: 1.1 }),
       ...(hasSteadyPlans && { plan_cache_mode: 'force_generic_plan' }),
     },
     ...(isOverAudience && { prepare: false }),
-    // How many may follow the one that is being answered.
-    ...(options.isInTurn && { max_pipeline: 0 }),
     onnotice: () => undefined,
     transform: { column: { from: postgres.toCamel, to: postgres.fromCamel } },
     // int8 counts stay far below 2^53; as numbers they need no conversion at every use.
@@ -145,7 +151,10 @@ export function openPool(options: PoolOptions): Sql {
   startAtOnce(sql, statementTimeoutMs === 0 ? `${serverKeepAlive} ${noDeadline}` : serverKeepAlive);
   tellOfLosses(sql);
   endWithoutWaiting(sql, sockets);
-  if (waitMs !== undefined) limitWait(sql, waitMs, sockets);
+  standInLine(sql, {
+    ...{ connectionsMax, sockets, waitMs, isInTurn: options.isInTurn ?? false },
+    ...{ fullMs: options.fullMs ?? fullMs, growAfterMs: options.growAfterMs ?? growAfterMs },
+  });
   return sql;
 }
 

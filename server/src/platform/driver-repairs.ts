@@ -37,6 +37,9 @@ export interface Statement {
 /** One of the places of a pool, which a connection takes and leaves and another takes again. */
 interface DriverConnection {
   readonly id: number;
+  /** Which of the driver's lists it stands in. */
+  readonly queue: Queue;
+  readonly idleTimer: { start(): void };
 }
 
 type Make = (...parameters: unknown[]) => unknown;
@@ -112,7 +115,7 @@ export function endWithoutWaiting(sql: Sql, sockets: DatabaseSockets): void {
 }
 
 /** What is done in place of handing a statement to its pool or transaction. */
-type Guard = (statement: Statement, hand: Statement['handler']) => void;
+export type Guard = (statement: Statement, hand: Statement['handler']) => void;
 
 /** By what hands its statements on: each pool has one function for it, and each transaction. */
 const guards = new WeakMap<Statement['handler'], Guard>();
@@ -143,9 +146,13 @@ export interface Holder {
   isLost: boolean;
   /** What the connection was asked to describe so far, whoever had it (`handTogether`). */
   described?: Set<string>;
+  /** To be called when the transaction has ended: its connection is free. */
+  leave?: () => void;
 }
 
 const heldBy = new WeakMap<object, Holder>();
+/** By the statement that begins a transaction. */
+const begins = new WeakMap<Statement, Holder>();
 
 /** The transaction that `begin` is beginning at this moment. */
 let beginning: Holder | undefined;
@@ -157,14 +164,17 @@ export function beginHeld<Result>(
   work: (tx: TransactionSql) => Promise<Result>,
 ): ReturnType<typeof sql.begin<Result>> {
   beginning = holder;
+  const leave = (): void => holder.leave?.();
   try {
-    return sql.begin((tx) => {
+    const ended = sql.begin((tx) => {
       heldBy.set(tx, holder);
       refuseOnceLost(tx, holder);
       // Lost in the breath in which the server said that it has begun: the driver listens for a loss from here on, and has missed it.
       if (holder.isLost) throw lostError();
       return work(tx);
     });
+    ended.then(leave, leave);
+    return ended;
   } finally {
     beginning = undefined;
   }
@@ -207,6 +217,7 @@ export function tellOfLosses(sql: Sql): void {
     const holder = beginning;
     if (!holder || !isStatement(made) || !made.options.onexecute) return made;
     const { onexecute } = made.options;
+    begins.set(made, holder);
     made.options.onexecute = (connection) => {
       holders.set(connection.id, holder);
       holder.described = described.get(connection.id) ?? new Set();
@@ -238,22 +249,24 @@ function refuseOnceLost(sql: Tagged, holder: Holder): void {
   });
 }
 
-/**
- * Refuses what waits for a connection for longer than `waitMs`, and never runs it: whoever asked has been told that nothing
- * happened. Before a pool has had its first connection there is no line to wait in.
- */
-export function limitWait(sql: Sql, waitMs: number, sockets: DatabaseSockets): void {
+/** Has a guard take all that is asked of a pool: statements, and those that begin transactions. */
+export function guardPool(sql: Sql, guard: Guard): void {
   guardStatements(sql);
+  const noteConnection = createReuse();
   guards.set(handlerOf(sql), (statement, hand) => {
-    hand(statement);
-    if (statement.state === null && sockets.hadOne) setTimeout(() => giveUp(statement, waitMs), waitMs).unref();
+    noteConnection(statement);
+    guard(statement, hand);
   });
 }
 
-function giveUp(statement: Statement, waitMs: number): void {
-  if (statement.state !== null) return;
-  statement.reject(Object.assign(new Error(`no connection within ${waitMs} ms`), { code: 'CONNECTION_BUSY' }));
-  // Takes it out of the line, where it stands there.
+/** The transaction that a statement begins, which holds a connection until it has ended. */
+export function holderOf(statement: Statement): Holder | undefined {
+  return begins.get(statement);
+}
+
+/** Lets a statement go that was rejected while it waited in the driver: it is never run. */
+export function abandon(statement: Statement): void {
+  // Takes it out of the driver's line, where it stands there.
   statement.cancel();
   // Else a connection is being made for it, which is lost for good if it does not begin with a statement: let it be another.
   statement.cancelled = null;
@@ -261,6 +274,61 @@ function giveUp(statement: Statement, waitMs: number): void {
   statement.args = [];
   statement.tagged = false;
   statement.options = { simple: true };
+}
+
+/** A list of connections, as the driver keeps it. */
+interface Queue {
+  readonly length: number;
+  push(connection: DriverConnection): DriverConnection;
+  shift(): DriverConnection | undefined;
+  remove(connection: DriverConnection): DriverConnection | null;
+}
+
+/**
+ * Of several free connections the driver takes the one that was used longest ago, so that none is ever idle for long. Here it takes
+ * the one that was used last, and the others close. The list of free ones is reached through a connection that comes back to it.
+ */
+function createReuse(): (statement: Statement) => void {
+  let isDone = false;
+  const seen = new WeakSet<DriverConnection>();
+  const note = (connection: DriverConnection): void => {
+    if (isDone || seen.has(connection)) return;
+    seen.add(connection);
+    const { idleTimer } = connection;
+    const { start } = idleTimer;
+    // It is started when the connection has come to the list, and only then.
+    idleTimer.start = () => {
+      start();
+      if (!isDone) keepAsStack(connection.queue);
+      isDone = true;
+    };
+  };
+  return ({ options }) => {
+    if (isDone) return;
+    const { onexecute } = options;
+    options.onexecute = (connection) => {
+      note(connection);
+      return onexecute ? onexecute(connection) : true;
+    };
+  };
+}
+
+function keepAsStack(queue: Queue): void {
+  const free: DriverConnection[] = [];
+  while (queue.length > 0) free.push(queue.shift() as DriverConnection);
+  Object.defineProperty(queue, 'length', { get: () => free.length });
+  Object.assign(queue, {
+    push(connection: DriverConnection) {
+      free.push(connection);
+      return connection;
+    },
+    shift: () => free.pop(),
+    remove(connection: DriverConnection) {
+      const at = free.indexOf(connection);
+      if (at >= 0) free.splice(at, 1);
+      return at < 0 ? null : connection;
+    },
+  } satisfies Omit<Queue, 'length'>);
 }
 
 /**

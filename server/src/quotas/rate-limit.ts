@@ -20,7 +20,15 @@ const leaseMs = 1000;
 const bucketsMax = 10_000;
 const secondUs = 1_000_000;
 
-export function createRateLimit(deps: { sql: Sql; clock: Clock; plans: Plans }): AdmitCaller {
+export interface RateLimitDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly plans: Plans;
+  /** A bucket's row is locked for well under a millisecond: no answer by then is one of a database that is not well. */
+  readonly waitMs: number;
+}
+
+export function createRateLimit(deps: RateLimitDeps): AdmitCaller {
   const { plans } = deps;
   const buckets = new Map<string, Bucket>();
   return (caller) => {
@@ -53,7 +61,7 @@ interface Waiter {
 /** A bucket as this process sees it. Requests that come while the database is asked wait, and are then asked for together. */
 class Bucket {
   readonly rate: number;
-  readonly #deps: { readonly sql: Sql; readonly clock: Clock };
+  readonly #deps: Omit<RateLimitDeps, 'plans'>;
   readonly #key: BucketKey;
   readonly #sliceMost: number;
   #waiters: Waiter[] = [];
@@ -63,7 +71,7 @@ class Bucket {
   /** How far the bucket was emptied at a moment between these two. Others may have taken more since, never less. */
   #known = { aheadUs: 0, askedMs: 0, answeredMs: 0 };
 
-  constructor(deps: { sql: Sql; clock: Clock }, { appId, keyId }: Caller, rate: number) {
+  constructor(deps: Omit<RateLimitDeps, 'plans'>, { appId, keyId }: Caller, rate: number) {
     this.#deps = deps;
     this.#key = { appId, keyId };
     this.rate = rate;
@@ -100,7 +108,7 @@ class Bucket {
     while (this.#waiters.length > 0) {
       const group = this.#waiters.splice(0);
       try {
-        const granted = await this.#take(Math.max(group.length, this.#sliceMost));
+        const granted = await inTime(this.#take(Math.max(group.length, this.#sliceMost)), this.#deps.waitMs);
         const { aheadUs } = this.#known;
         const room = this.#roomAt(aheadUs);
         this.#leased = Math.max(0, granted - group.length);
@@ -152,5 +160,19 @@ class Bucket {
       retryAfterMs: Math.max(1, Math.ceil(this.#nextInUs(aheadUs) / 1000)),
     });
     return { headers, refusal };
+  }
+}
+
+/** What is granted later is given up, as what is not used in time. */
+async function inTime<Result>(answer: Promise<Result>, waitMs: number): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    const error = Object.assign(new Error(`no answer within ${waitMs} ms`), { code: 'CONNECTION_BUSY' });
+    timer = setTimeout(() => reject(error), waitMs);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -1,19 +1,39 @@
 import { describe, expect, it } from 'vitest';
+import { countConnections } from '../../src/databases.ts';
 import { transaction } from '../../src/platform/db.ts';
-import { setup } from '../setup.ts';
+import { setup, type TestApp } from '../setup.ts';
 
 const t = await setup({ workers: false });
 const filter = { field: 'country', op: 'eq', value: 'DE' };
 
+/** Connections of the service that wait for a table which somebody has locked. */
+async function countCounting(): Promise<number> {
+  const rows = await t.sql`
+    SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'carillon long'
+      AND wait_event_type = 'Lock'`;
+  return rows.length;
+}
+
+async function untilCounting(many: number): Promise<void> {
+  while ((await countCounting()) < many);
+}
+
 describe('a burst of previews', () => {
-  it('uses connections that no send uses', async () => {
-    await t.server.post('/v1/segments/preview', { filter });
-    await t.server.post('/v1/messages', { audience: { filter }, content: { title: 'Now' }, dry_run: true });
-    const names = await t.sql<{ name: string }[]>`
-      SELECT DISTINCT application_name AS name FROM pg_stat_activity WHERE datname = current_database()`;
-    const used = names.map(({ name }) => name);
-    expect(used).toContain('carillon counts');
-    expect(used).not.toContain('carillon audience');
+  it('leaves sends their connections: while all counts stand still, a message to an audience is accepted', async () => {
+    const bought = { event: 'bought', within: '7d' };
+    const apps = [t.app, ...(await Promise.all([t.newApp(), t.newApp()]))];
+    let asked: Promise<number[]> = Promise.resolve([]);
+    await transaction(t.sql, async (tx) => {
+      // What previews with an event read, and this message does not.
+      await tx`LOCK TABLE subject_events, events IN ACCESS EXCLUSIVE MODE`;
+      const preview = async ({ serverKey }: TestApp): Promise<number> =>
+        (await t.clientOf(serverKey).post('/v1/segments/preview', { filter: bought })).status;
+      asked = Promise.all(apps.flatMap((app) => Array.from({ length: 8 }, () => preview(app))));
+      await untilCounting(countConnections);
+      const sent = await t.server.post('/v1/messages', { audience: { filter }, content: { title: 'Now' } });
+      expect([sent.status, await countCounting()]).toEqual([200, countConnections]);
+    });
+    expect(new Set(await asked)).not.toContain(500);
   });
 
   it('ends: those that find no turn are told to come again (503), and afterwards counts and messages go on', async () => {

@@ -78,7 +78,7 @@ describe('R-86 /healthz and /readyz', () => {
         return Reflect.apply(target, self, parameters);
       },
     });
-    const deps = { sql, clock, isLeaving: () => false, lastPollAgeMs: () => 0 };
+    const deps = { sql, txSql: sql, clock, isLeaving: () => false, lastPollAgeMs: () => 0 };
     const readyz = healthRoutes<object>(deps).find(({ path }) => path === '/readyz');
     const probeMany = async () => {
       asked = 0;
@@ -89,10 +89,11 @@ describe('R-86 /healthz and /readyz', () => {
     // The first asking also reads the schema's version.
     await probeMany();
     clock.advance(answerHoldsMs);
-    expect(await probeMany()).toBe(1);
+    // Once of each pool that callers need.
+    expect(await probeMany()).toBe(2);
     expect(await probeMany()).toBe(0);
     clock.advance(answerHoldsMs);
-    expect(await probeMany()).toBe(1);
+    expect(await probeMany()).toBe(2);
   });
 
   it('a send loop that has not looked for work for more than ten seconds is not ready', async () => {
@@ -100,7 +101,7 @@ describe('R-86 /healthz and /readyz', () => {
       [10_000, 200],
       [10_001, 503],
     ] as const) {
-      const deps = { sql: t.sql, clock: t.clock, isLeaving: () => false, lastPollAgeMs: () => ageMs };
+      const deps = { sql: t.sql, txSql: t.sql, clock: t.clock, isLeaving: () => false, lastPollAgeMs: () => ageMs };
       const readyz = healthRoutes<object>(deps).find(({ path }) => path === '/readyz');
       expect(await readyz?.handle({} as never)).toMatchObject({ status });
     }
