@@ -226,13 +226,15 @@ function isSame(one: unknown, other: unknown): boolean {
 /** Where to look on, while it runs. */
 function showPlaces(stage: Stage, keys: Keys, isKept: boolean): void {
   heading('Where to look');
-  print(`Inbox    ${paint('cyan', stage.inboxUrl)}  ${paint('dim', 'every notification, and buttons to click them')}`);
-  print(`Console  ${paint('cyan', stage.serviceUrl)}`);
-  print();
   if (!isKept) {
-    print(`Both end with this demo; ${paint('bold', 'npm run demo -- --keep')} leaves them running.`);
+    print(
+      `All of it ends now; ${paint('bold', 'npm run demo -- --keep')} leaves it running, with the inbox to look at.`,
+    );
     return;
   }
+  print(`Inbox    ${paint('cyan', stage.inboxUrl)}  ${paint('dim', 'every notification, and buttons to click them')}`);
+  print(`API      ${paint('cyan', stage.serviceUrl)}`);
+  print();
   print('Ring them all again, and watch the inbox:');
   print();
   print(`curl ${stage.serviceUrl}/v1/messages -H 'content-type: application/json' \\`);

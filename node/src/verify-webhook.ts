@@ -60,10 +60,9 @@ export function verifyWebhook(
   const { t, signatures } = readHeader(header);
   if (!isNumber(t)) throw new WebhookVerificationError('invalid_timestamp', 'The signature has no time.');
   const nowMs = options.nowMs ?? Date.now();
-  const apartSeconds = Math.abs(nowMs / 1000 - Number(t));
-  if (apartSeconds > toleranceSeconds) {
-    const message = `The request was signed ${Math.round(apartSeconds)} seconds from now; ${toleranceSeconds} are tolerated.`;
-    throw new WebhookVerificationError('timestamp_out_of_tolerance', message);
+  const ageSeconds = nowMs / 1000 - Number(t);
+  if (Math.abs(ageSeconds) > toleranceSeconds) {
+    throw new WebhookVerificationError('timestamp_out_of_tolerance', describeAge(ageSeconds, toleranceSeconds));
   }
   if (signatures.length === 0)
     throw new WebhookVerificationError('missing_signature', 'The header has no signature v1.');
@@ -109,6 +108,14 @@ function readHeader(header: SignatureHeader): { t: string; signatures: string[] 
     if (pair.slice(0, at) === 'v1') signatures.push(value);
   }
   return { t, signatures };
+}
+
+/** An old request is a late or repeated one; one of the future is a clock that is wrong, mostly this one. */
+function describeAge(ageSeconds: number, toleranceSeconds: number): string {
+  const apart = `${Math.round(Math.abs(ageSeconds))} seconds`;
+  return ageSeconds > 0
+    ? `The request was signed ${apart} ago and ${toleranceSeconds} are tolerated: it came late or again, or this clock is fast.`
+    : `The request is dated ${apart} in the future and ${toleranceSeconds} are tolerated: this clock is slow.`;
 }
 
 function isNumber(t: string): boolean {

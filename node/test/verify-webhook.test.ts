@@ -56,6 +56,14 @@ describe('R-20 verifyWebhook', () => {
     ]);
   });
 
+  it.each([
+    [400, /signed 400 seconds ago .* this clock is fast/],
+    [-400, /dated 400 seconds in the future .* this clock is slow/],
+  ])('tells a request of the past from one of the future: %i seconds', (seconds, words) => {
+    const late = () => verifyWebhook(sent.body, sent.signature, secret, { nowMs: nowMs + seconds * 1000 });
+    expect(late).toThrow(words);
+  });
+
   it('reads the clock where it is told no time', () => {
     expect(verifyWebhook(sent.body, signWebhook(sent.body, secret), secret)).toEqual(JSON.parse(sent.body));
     expect(refusalOf(() => verifyWebhook(sent.body, signWebhook(sent.body, secret, { nowMs: 0 }), secret))).toBe(

@@ -38,7 +38,11 @@ export function faultPanel(panel) {
   const others = h('ul', { class: 'rules' });
   const problem = h('p', { class: 'problem', role: 'alert' });
   panel.append(
-    h('p', { class: 'note' }, 'What goes wrong, and for whom. A switch acts from the next push on.'),
+    h(
+      'p',
+      { class: 'note' },
+      'What goes wrong, and for whom. A switch acts from the next push on; where several fit a push, the one switched on last does.',
+    ),
     h('div', { class: 'pair' }, labelled('At', vendor), labelled('Hits', which)),
     list,
     others,
@@ -62,7 +66,7 @@ export function faultPanel(panel) {
         const rule = rules.find((each) => each.id === `switch-${id}`);
         const toggle = () =>
           rule === undefined
-            ? change('POST', '/faults', {
+            ? change('POST', '/faults?place=first', {
                 id: `switch-${id}`,
                 match: { ...WHICH[which.value][1], ...(vendor.value === '' ? {} : { vendor: vendor.value }) },
                 action,

@@ -142,8 +142,9 @@ function makeRoutes(options: ControlOptions, feed: Feed): Route[] {
     [
       'POST',
       /^\/faults$/,
-      async ({ request, response }) => {
-        faults.add(parseFaultRule(await readJson(request), ''));
+      async ({ request, response, url }) => {
+        const place = url.searchParams.get('place') === 'first' ? 'first' : 'last';
+        faults.add(parseFaultRule(await readJson(request), ''), place);
         faultsChanged(response);
       },
     ],

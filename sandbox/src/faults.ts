@@ -97,8 +97,10 @@ export class Faults {
     this.#running = rules.map((rule) => ({ rule, counts: new Map(), hits: 0 }));
   }
 
-  add(rule: FaultRule): void {
-    this.#running.push({ rule, counts: new Map(), hits: 0 });
+  /** Behind the others, or before them all: then it takes what they would have taken. */
+  add(rule: FaultRule, place: 'first' | 'last' = 'last'): void {
+    const running = { rule, counts: new Map(), hits: 0 };
+    this.#running = place === 'first' ? [running, ...this.#running] : [...this.#running, running];
   }
 
   remove(id: string): boolean {

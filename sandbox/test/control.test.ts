@@ -118,6 +118,21 @@ test('faults are put, added, read with their hits and removed', async () => {
   expect((await control(sandbox, 'DELETE', '/faults')).body.faults).toEqual([]);
 });
 
+test('a fault that is put first takes what an earlier one would have taken, as the switches of the page do', async () => {
+  const sandbox = await start();
+  const subscription = browser(sandbox, { vendor: 'fcm', vapid_key: server.publicKey });
+  const statusOf = async (): Promise<number> => (await new Client(sandbox, 'h2').send(server, subscription)).status;
+  await control(sandbox, 'POST', '/faults?place=first', { id: 'gone', action: { type: 'status', status: 410 } });
+  expect(await statusOf()).toBe(410);
+  await control(sandbox, 'POST', '/faults?place=first', { id: 'busy', action: { type: 'status', status: 503 } });
+  expect(await statusOf()).toBe(503);
+  const { faults } = (await control(sandbox, 'GET', '/faults')).body;
+  expect(faults).toMatchObject([
+    { id: 'busy', hits: 1 },
+    { id: 'gone', hits: 1 },
+  ]);
+});
+
 describe('the log', () => {
   test('holds each request with verdicts, token, payload and answer, and is read from any point on', async () => {
     const sandbox = await start();

@@ -19,6 +19,14 @@ describe('R-30 a URL that leads nowhere public is refused', () => {
   });
 });
 
+test.each([
+  ['https://shop.example:9000/hook', /^Port 9000 is not accepted: use 443 or 8443; .*OUTBOUND_ALLOW_PORTS/],
+  ['https://127.0.0.1/hook', /^An address is not accepted.*OUTBOUND_ALLOW_CIDRS/],
+  ['https://hooks.internal/', /^'hooks\.internal' is not a public host name.*OUTBOUND_ALLOW_CIDRS/],
+])('a refusal that a setting could lift names the setting: %s', (text, words) => {
+  expect(judgeUrl(text, { ...rules, ports: [443, 8443] })).toMatchObject({ message: expect.stringMatching(words) });
+});
+
 describe('what is accepted', () => {
   test.each([
     'https://example.com/hook',

@@ -47,7 +47,9 @@ export function judgeUrl(text: string, rules: UrlRules): OutboundUrl | UrlProble
   const port = url.port === '' ? 443 : Number(url.port);
   const isUsualPort = rules.ports.includes(port);
   if (!isUsualPort && !rules.exceptions.allowPorts.some(([from, to]) => from <= port && port <= to)) {
-    return problem('invalid_value', `Port ${port} is not accepted.`);
+    const usual = rules.ports.join(' or ');
+    const message = `Port ${port} is not accepted: use ${usual}; an operator may allow it by OUTBOUND_ALLOW_PORTS.`;
+    return problem('invalid_value', message);
   }
   return hostProblem(host, port, rules) ?? { url, host, port };
 }
@@ -59,7 +61,9 @@ function problem(code: IssueCode, message: string): UrlProblem {
 function hostProblem(host: string, port: number, { exceptions, ownHosts }: UrlRules): UrlProblem | undefined {
   if (isIP(host) !== 0) {
     if (isExempt(host, exceptions)) return undefined;
-    return problem('host_not_allowed', 'An address is not accepted: use a public host name.');
+    const message =
+      'An address is not accepted: use a public host name; an operator may exempt ranges by OUTBOUND_ALLOW_CIDRS.';
+    return problem('host_not_allowed', message);
   }
   if (exceptions.resolve.has(`${host}:${port}`)) return undefined;
   const labels = host.split('.');
@@ -69,7 +73,8 @@ function hostProblem(host: string, port: number, { exceptions, ownHosts }: UrlRu
   if (isPrivateName(host, labels)) {
     // With exempt ranges a private name may lead into them; the guard at the connection sees whether it does.
     if (exceptions.allowCidrs.length > 0) return undefined;
-    return problem('host_not_allowed', `'${host}' is not a public host name.`);
+    const message = `'${host}' is not a public host name; an operator may exempt private ranges by OUTBOUND_ALLOW_CIDRS.`;
+    return problem('host_not_allowed', message);
   }
   if (ownHosts.includes(host)) return problem('host_not_allowed', 'The service does not call itself.');
   return undefined;
