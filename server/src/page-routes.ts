@@ -1,11 +1,12 @@
-// The pages: `/` says that the service runs and where to go on; at /demo a browser subscribes and receives a real push, as long
-// as the app Demo exists. Their files are few and small: read once, served from memory, under a policy that lets in no foreign
+// The pages: `/` says that the service runs and what to ring first; at /demo a browser subscribes and receives a real push, as
+// long as the app Demo exists. Their files are few and small: read once, served from memory, under a policy that lets in no foreign
 // script.
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findAppsByName } from './apps/queries.ts';
 import { demoAppName } from './first-start.ts';
+import { fillIndex } from './index-page.ts';
 import { notFound } from './platform/api-error.ts';
 import { askRarely } from './platform/ask-rarely.ts';
 import type { Clock } from './platform/clock.ts';
@@ -58,6 +59,12 @@ export function pageRoutes<Caller>({ sql, clock, run }: PageDeps): Route<Caller>
     everyMs: appAskedEveryMs,
     steadyMs: clock.steadyMs,
   });
+  const serveIndex = async (host: string | undefined): Promise<Answer> => {
+    const { headers: given, body } = await servePage('index.html');
+    // The page says that the service runs, also while its database does not.
+    const hasDemo = await hasDemoApp().catch(() => false);
+    return new Answer(200, given, fillIndex(String(body), { address: run.publicUrl ?? addressOf(host), hasDemo }));
+  };
   const serveDemo = async (name: string): Promise<Answer> => {
     demo ??= new Map([...readFiles(demoDir, headers), ...readFiles(sdkDir, headers, sdkFiles)]);
     const answer = demo.get(name);
@@ -71,12 +78,17 @@ export function pageRoutes<Caller>({ sql, clock, run }: PageDeps): Route<Caller>
     handle: ({ params }) => serve(params['file'] ?? 'index.html'),
   });
   return [
-    route('/', servePage),
+    { ...route('/', servePage), handle: ({ header }) => serveIndex(header('host')[0]) },
     route('/base.css', () => servePage('base.css')),
     route('/index.css', () => servePage('index.css')),
     route('/demo', serveDemo),
     route('/demo/:file', serveDemo),
   ];
+}
+
+/** Where no PUBLIC_URL is set, the page was reached by this very address. */
+function addressOf(host: string | undefined): string {
+  return host !== undefined && /^[a-z0-9.:[\]-]{1,255}$/i.test(host) ? `http://${host}` : 'http://127.0.0.1:8080';
 }
 
 type Files = ReadonlyMap<string, Answer>;

@@ -32,6 +32,7 @@ const rows: readonly (readonly string[])[] = [
     'health-routes',
     'secret-files',
     'page-routes',
+    'index-page',
     'service',
     'service-place',
     'databases',

@@ -1,20 +1,26 @@
 // `sandbox`: push services and simulated browsers on this machine, as a process of its own. It shares no code with the service,
-// so that each can prove the other wrong.
-import { spawn } from 'node:child_process';
+// so that each can prove the other wrong. With a command behind `--` it runs that beside it, told how to reach it.
+import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
+import { z } from 'zod';
+import { processEnvironment } from '../config.ts';
 import { loadCommandConfig } from '../service-place.ts';
-import { type AnswerOptions, withJson } from './answer.ts';
+import { type AnswerOptions, note, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { wholeNumber } from './whole-number.ts';
 
 // In the repository it stands beside the service; installed, it is found as any package is.
+const addressesSchema = z.object({ inbox: z.string(), environment: z.record(z.string(), z.string()) });
+
 const besides = fileURLToPath(new URL('../../../sandbox/bin/sandbox.mjs', import.meta.url));
 
 export function addSandboxCommand(program: Command): void {
   withJson(program.command('sandbox'))
+    .argument('[COMMAND...]', 'behind --: what to run beside it, in an environment that leads its pushes here')
     .description('run push services with simulated browsers, and their inbox')
     .option(
       '--port <PORT>',
@@ -22,28 +28,67 @@ export function addSandboxCommand(program: Command): void {
       wholeNumber('--port', 0, 65_535),
       8090,
     )
-    .action((options: AnswerOptions & { port: number }) => runSandbox(options));
+    .action((command: string[], options: AnswerOptions & { port: number }) => runSandbox(command, options));
 }
 
-async function runSandbox({ port, json }: AnswerOptions & { port: number }): Promise<void> {
+async function runSandbox(command: readonly string[], { port, json }: AnswerOptions & { port: number }): Promise<void> {
   const { dataDir, publicUrl } = loadCommandConfig();
   const parameters = ['--port', String(port), '--data-dir', join(dataDir, 'sandbox')];
   // Whoever lets the system choose one port wants no fixed ones beside it.
   if (port === 0) parameters.push('--push-port', '0');
   // Its browsers tell this service what became of a push.
   if (publicUrl !== null) parameters.push('--receipts', publicUrl);
-  if (json) parameters.push('--json');
-  const child = spawn(process.execPath, [findProgram(), ...parameters], { stdio: 'inherit' });
-  // A terminal's Ctrl-C reaches both; a supervisor's SIGTERM only this process.
-  const pass = (signal: NodeJS.Signals): void => void child.kill(signal);
-  process.on('SIGINT', pass);
-  process.on('SIGTERM', pass);
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.on('error', reject);
-    child.on('exit', resolve);
-  });
+  const code =
+    command.length > 0
+      ? await runBeside(parameters, command)
+      : await untilEnded(
+          spawn(process.execPath, [findProgram(), ...parameters, ...(json ? ['--json'] : [])], { stdio: 'inherit' }),
+        );
   // It said itself why, in one line.
   process.exitCode = code === 0 ? 0 : 1;
+}
+
+/** Runs the sandbox for as long as the command runs, and resolves with how that ended. */
+async function runBeside(
+  parameters: readonly string[],
+  [program = '', ...rest]: readonly string[],
+): Promise<number | null> {
+  // In a group of its own: at Ctrl-C the command still sends what it has begun.
+  const sandbox = spawn(process.execPath, [findProgram(), ...parameters, '--json'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+  });
+  const ended = new Promise<null>((resolve) => sandbox.on('exit', () => resolve(null)));
+  const first = new Promise<string>((resolve) => createInterface({ input: sandbox.stdout }).once('line', resolve));
+  const line = await Promise.race([first, ended]);
+  if (line === null) return 1;
+  const { inbox, environment } = addressesSchema.parse(JSON.parse(line));
+  note(`The inbox of simulated devices is on ${inbox}; it ends with '${[program, ...rest].join(' ')}'.`);
+  try {
+    return await untilEnded(
+      spawn(program, rest, { stdio: 'inherit', env: { ...processEnvironment(), ...environment } }),
+    );
+  } finally {
+    sandbox.kill('SIGTERM');
+    await ended;
+  }
+}
+
+/** Resolves with a program's exit status. */
+async function untilEnded(child: ChildProcess): Promise<number | null> {
+  // A terminal's Ctrl-C reaches both; a supervisor's SIGTERM only this process.
+  const pass = (signal: NodeJS.Signals): void => void child.kill(signal);
+  process.on('SIGTERM', pass);
+  process.on('SIGINT', pass);
+  try {
+    return await new Promise<number | null>((resolve, reject) => {
+      child.on('error', (error) => reject(new CommandError(`${child.spawnfile} cannot be run: ${error.message}`)));
+      child.on('exit', resolve);
+    });
+  } finally {
+    process.off('SIGTERM', pass);
+    process.off('SIGINT', pass);
+  }
 }
 
 function findProgram(): string {

@@ -8,6 +8,7 @@ import type { EndpointRules } from '../channels/webpush/endpoint.ts';
 import type { Config } from '../config.ts';
 import { type DeviceToken, parseToken } from '../devices/token.ts';
 import { encodeId } from '../platform/ids.ts';
+import { programName, startCommand } from '../platform/program-name.ts';
 import { loadCommandConfig } from '../service-place.ts';
 import { type Answer, type AnswerOptions, answer, note, printable, withJson } from './answer.ts';
 import { describe, describeKeys, presentApp } from './app.ts';
@@ -107,7 +108,9 @@ function warnOfEnvironment(config: Config, { environment }: SandboxDevices): voi
   const host = environment['PUSH_HOSTS'] ?? '';
   if (config.pushHosts.includes(host) || config.pushHosts.includes('*')) return;
   const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
-  note(`Pushes reach the sandbox when Carillon runs with: ${variables.join(' ')}`);
+  note(
+    `Pushes reach the sandbox where Carillon was started by '${programName} sandbox -- ${startCommand}', or with ${variables.join(' ')}`,
+  );
 }
 
 function progressTo(total: number): (done: number) => void {

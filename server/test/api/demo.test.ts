@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/apps/create-app.ts';
 import { updateAppSuspension } from '../../src/apps/queries.ts';
+import { exchange } from '../raw-http.ts';
 import { setup } from '../setup.ts';
 
 const t = await setup({ workers: false });
@@ -50,6 +51,42 @@ describe('404 while there is no app Demo', () => {
       await createApp(t, { name, plan: 'free' });
     }
     expect((await get('/demo')).status).toBe(404);
+  });
+});
+
+describe('what / says', () => {
+  const words = (html: string): string =>
+    html
+      .replaceAll(/<[^>]+>/g, '')
+      .replaceAll('&quot;', '"')
+      .replaceAll('&amp;', '&');
+  const linksOf = (html: string): string[] => [...html.matchAll(/<a href="([^"]*)"/g)].map(([, link = '']) => link);
+
+  it('without an app Demo its links are there, and its commands make one, at its own address', async () => {
+    const html = await (await get('/')).text();
+    for (const link of linksOf(html)) expect((await get(link)).status, link).toBe(200);
+    expect(linksOf(html)).not.toContain('/demo');
+    expect(words(html)).toContain('./carillon app create Demo\n');
+    expect(words(html)).toContain('https://carillon.test.example/demo#ck_live_…');
+    expect(words(html)).toContain('curl https://carillon.test.example/v1/messages');
+    expect(html).not.toMatch(/\{\{|<!-- |127\.0\.0\.1:8080|console/i);
+  });
+
+  it('with one it leads to its page', async () => {
+    const s = await setup({ workers: false });
+    await s.newApp({ name: 'Demo' });
+    const html = await (await fetch(s.url)).text();
+    expect(linksOf(html)).toContain('/demo');
+    expect(words(html)).toContain('./carillon key create Demo --scope server');
+    expect(words(html)).not.toContain('app create');
+  });
+
+  it('without PUBLIC_URL it is the address that the page was reached by, and nothing else that a header may say', async () => {
+    const s = await setup({ workers: false, environment: { PUBLIC_URL: '' } });
+    expect(words(await (await fetch(s.url)).text())).toContain(`curl ${s.url}/v1/messages`);
+    const request = "GET / HTTP/1.1\r\nHost: <b>'$(reboot)\r\nConnection: close\r\n\r\n";
+    const { text } = await exchange(s.url, request);
+    expect(text).not.toContain('reboot');
   });
 });
 

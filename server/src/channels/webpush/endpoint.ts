@@ -98,7 +98,9 @@ function readEndpoint(endpoint: unknown, rules: EndpointRules, issues: Issue[]) 
     return undefined;
   }
   if (!isPushHost(host, rules.pushHosts)) {
-    issues.push(issue([], 'host_not_allowed', `'${host}' is not a known push service; an operator may add it by PUSH_HOSTS.`));
+    issues.push(
+      issue([], 'host_not_allowed', `'${host}' is not a known push service; an operator may add it by PUSH_HOSTS.`),
+    );
     return undefined;
   }
   return { endpoint: url.href, origin: url.origin, host, port, path: url.pathname + url.search };
