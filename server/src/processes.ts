@@ -1,12 +1,18 @@
 // The supervisor: its own database where none is given, migrations, the first start, then one API and its workers as
 // processes. It restarts one that dies, drains them in order on a stop, and does no work itself.
 import { type ChildProcess, fork } from 'node:child_process';
-import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { listPlansInUse } from './apps/queries.ts';
 import { serviceActor } from './audit/actor.ts';
 import { pauseService } from './audit/pause-service.ts';
 import { type Config, ConfigError, processEnvironment, type Role } from './config.ts';
+import {
+  embeddedConnections,
+  judgeConnections,
+  type ProcessPlan,
+  planProcesses,
+  readConnectionLimits,
+} from './connection-budget.ts';
 import { firstStart, type StartNotice } from './first-start.ts';
 import { GatheredMetrics, type MetricsAsked, type MetricsTold, type MetricsWanted } from './gather-metrics.ts';
 import { createClock } from './platform/clock.ts';
@@ -59,29 +65,30 @@ export interface StartOptions {
 
 /** Runs the service until it is told to stop. Rejects, in words for an operator, when it cannot start. */
 export async function runStart(config: Config, options: StartOptions): Promise<void> {
-  const role = options.role ?? config.role;
-  const workers = options.workers ?? config.workers ?? Math.max(1, availableParallelism() - 1);
+  const plan = planProcesses(config, options);
   const log = createLog(config.logLevel, 'supervisor');
   dieOfTheUnforeseen(log);
   const children = new Children(log);
   // From the first moment on: a signal during the start must not leave a database running.
   const stopped = untilStopped(children, log);
   // Before anything is made: a first start without its port would make an app and tell nobody.
-  if (role !== 'worker') await checkListenAddress(config);
+  if (plan.apis > 0) await checkListenAddress(config);
   const metricsServer = await openMetrics(config, children);
   const embedded =
     config.databaseUrl === null
-      ? await startEmbeddedPostgres({ dataDir: config.dataDir, log: (line) => log.info(line) })
+      ? await startEmbeddedPostgres({
+          dataDir: config.dataDir,
+          connections: embeddedConnections(plan),
+          log: (line) => log.info(line),
+        })
       : undefined;
   noteServicePlace(config);
   try {
     const databaseUrl = config.databaseUrl ?? embedded?.url ?? '';
-    const notice = await prepare(config, databaseUrl, embedded, log);
+    const notice = await prepare(config, plan, databaseUrl, embedded, log);
     const started = Promise.all([
-      ...(role === 'worker' ? [] : [children.keep('api', 'api', databaseUrl)]),
-      ...(role === 'api'
-        ? []
-        : Array.from({ length: workers }, (_, i) => children.keep('worker', `worker-${i + 1}`, databaseUrl))),
+      ...(plan.apis === 0 ? [] : [children.keep('api', 'api', databaseUrl)]),
+      ...Array.from({ length: plan.workers }, (_, i) => children.keep('worker', `worker-${i + 1}`, databaseUrl)),
     ]);
     for (const file of await listOpenSecretFiles(config)) log.warn(describeOpenFile(file));
     const addresses = await Promise.race([started, stopped]);
@@ -114,6 +121,7 @@ async function openMetrics(config: Config, children: Children): Promise<MetricsS
 /** Schema, master key, pause, and with an empty embedded database the first app. Returns what to print once the service answers. */
 async function prepare(
   config: Config,
+  plan: ProcessPlan,
   databaseUrl: string,
   embedded: EmbeddedDatabase | undefined,
   log: Log,
@@ -123,6 +131,8 @@ async function prepare(
     const unsafeWay = describeUnsafeWay(databaseUrl);
     if (unsafeWay !== undefined) log.warn(unsafeWay);
     for (const warning of await checkDurability(sql, config.allowUnsafePostgres)) log.warn(warning);
+    const tooFew = judgeConnections(plan, await readConnectionLimits(sql));
+    if (tooFew !== undefined) log.warn(tooFew);
     // Before the schema is touched: a key that opens nothing here belongs to another service.
     const isMade = await isInstanceMade(sql);
     const { key, previous } = await loadMasterKey(config, isMade);

@@ -3,6 +3,7 @@
 import { userInfo } from 'node:os';
 import type { Actor } from '../audit/actor.ts';
 import type { Config } from '../config.ts';
+import { embeddedConnections, planProcesses } from '../connection-budget.ts';
 import { type Clock, createClock } from '../platform/clock.ts';
 import { openPool, type Sql } from '../platform/db.ts';
 import { findCluster } from '../platform/embedded-postgres/cluster.ts';
@@ -87,7 +88,13 @@ export async function withAnySchema<Result>(
   // A running server is joined and outlives the command; one that the command had to start ends with it.
   const embedded =
     config.databaseUrl === null
-      ? await startEmbeddedPostgres({ dataDir: config.dataDir, log: () => undefined, purpose: 'command' })
+      ? await startEmbeddedPostgres({
+          dataDir: config.dataDir,
+          // Enough for a service that starts meanwhile and joins it.
+          connections: embeddedConnections(planProcesses(config)),
+          log: () => undefined,
+          purpose: 'command',
+        })
       : undefined;
   if (embedded?.isNew) note(`Made a database in ${embedded.clusterDir}`);
   const url = embedded?.url ?? config.databaseUrl ?? '';

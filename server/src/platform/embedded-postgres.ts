@@ -20,6 +20,8 @@ const LOCK_WAIT_MS = 2_000;
 export interface EmbeddedOptions {
   readonly dataDir: string;
   readonly log: (line: string) => void;
+  /** The server allows so many connections, or more where its configuration says so. Default: what that says. */
+  readonly connections?: number;
   /** One service at most uses a data directory. Commands join it, or are there without one. */
   readonly purpose?: 'service' | 'command';
   /** A port on 127.0.0.1 too, for tools that speak no unix sockets. */
@@ -46,11 +48,11 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   const { log, listenPort, purpose = 'service' } = options;
   const found = await findCluster(options.dataDir);
   const cluster = found ?? (await makeCluster(options.dataDir));
-  const server = new EmbeddedServer(cluster, log, listenPort);
+  const server = new EmbeddedServer(cluster, log, { listenPort, connections: options.connections });
   const password = randomBytes(24).toString('hex');
   let stopped: Promise<void> | undefined;
 
-  /** Connects, takes the locks, and starts anew what a killed service left on another port. */
+  /** Connects, takes the locks, and starts anew what was left on another port, or with fewer connections than are needed. */
   async function join(): Promise<Connection> {
     for (;;) {
       const connection = await server.start();
@@ -59,7 +61,8 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
         if (purpose === 'service') await becomeTheService(connection.sql, cluster.dataDir);
         await createDatabase(connection.sql);
         if (listenPort !== undefined) await connection.sql.unsafe(`ALTER ROLE ${CARILLON} PASSWORD '${password}'`);
-        if (purpose === 'command' || connection.tcpPort === listenPort) return connection;
+        if (purpose === 'command') return connection;
+        if (connection.tcpPort === listenPort && !(await isTooSmall(connection.sql))) return connection;
         await server.stop();
         await connection.sql.end({ timeout: 0 });
       } catch (error) {
@@ -68,6 +71,18 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
         if (!isConnectionLost(error)) throw error;
       }
     }
+  }
+
+  /** A command's work is not broken off: then the processes of the service wait for connections where they need more. */
+  async function isTooSmall(sql: postgres.Sql): Promise<boolean> {
+    const [row] = await sql<{ most: number; isShared: boolean }[]>`
+      SELECT current_setting('max_connections')::int AS most, EXISTS (SELECT FROM pg_locks
+        WHERE locktype = 'advisory' AND classid = 0 AND objid = ${LOCK.inUse} AND pid <> pg_backend_pid()) AS "isShared"`;
+    const { connections = 0 } = options;
+    if (!row || row.most >= connections) return false;
+    const what = `PostgreSQL runs with ${row.most} connections, and ${connections} are needed`;
+    log(row.isShared ? `${what}; a command uses it, so it is left as it is until the next start` : what);
+    return !row.isShared;
   }
 
   async function rejoin(): Promise<Connection | undefined> {

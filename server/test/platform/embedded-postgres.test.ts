@@ -44,6 +44,7 @@ interface Start {
   dataDir?: string;
   purpose?: 'service' | 'command';
   listenPort?: number;
+  connections?: number;
   as?: { uid: number; gid: number };
   checkout?: string;
   tmp?: string;
@@ -277,6 +278,42 @@ describe('a first start', () => {
     // The server that is left listens still, until a start that does not ask for it.
     const [row] = await query((await run().ready()).url, `SELECT current_setting('listen_addresses') AS addresses`);
     expect(row).toEqual({ addresses: '' });
+  });
+});
+
+describe('R-98 the server', () => {
+  const most = async ({ url }: Ready): Promise<number> =>
+    Number((await query(url, 'SHOW max_connections'))[0]?.['max_connections']);
+
+  it('allows as many connections as its service may need, also where a killed one left it with fewer', async () => {
+    await prepare();
+    const small = run({ connections: 120 });
+    expect(await most(await small.ready())).toBe(120);
+    await small.kill();
+    const large = run({ connections: 300 });
+    expect(await most(await large.ready())).toBe(300);
+    await large.stop();
+  });
+
+  it('keeps what an operator wrote into its configuration, where that is more', async () => {
+    await prepare();
+    await fs.appendFile(join(folder, 'data/postgres/postgresql.conf'), 'max_connections = 200\n');
+    const service = run({ connections: 120 });
+    expect(await most(await service.ready())).toBe(200);
+    await service.stop();
+  });
+
+  it('is not taken from a command that uses it: the service says what is missing, and goes on with what there is', async () => {
+    await prepare();
+    const command = run({ purpose: 'command' });
+    expect(await most(await command.ready())).toBe(100);
+    const service = run({ connections: 300 });
+    expect(await most(await service.ready())).toBe(100);
+    await service.said(/runs with 100 connections, and 300 are needed; a command uses it/);
+    await command.stop();
+    await service.stop();
+    const next = run({ connections: 300 });
+    expect(await most(await next.ready())).toBe(300);
   });
 });
 

@@ -36,11 +36,14 @@ export function runAs(user: ProgramUser | undefined) {
   return { ...user, cwd: '/', env: { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' } };
 }
 
-/** Runs a program to its end. Rejects with what it said on standard error. */
-export async function runProgram(path: string, parameters: string[], user: ProgramUser | undefined): Promise<void> {
-  await promisify(execFile)(path, parameters, runAs(user)).catch((error: Error & { stderr?: string }) => {
-    throw new Error(error.stderr?.trim().replaceAll(/\s+/g, ' ') || error.message, { cause: error });
-  });
+/** Runs a program to its end, and returns what it said. Rejects with what it said on standard error. */
+export async function runProgram(path: string, parameters: string[], user: ProgramUser | undefined): Promise<string> {
+  try {
+    return (await promisify(execFile)(path, parameters, runAs(user))).stdout.trim();
+  } catch (error) {
+    const { stderr, message } = error as Error & { stderr?: string };
+    throw new Error(stderr?.trim().replaceAll(/\s+/g, ' ') || message, { cause: error });
+  }
 }
 
 /** Whether `user` gets to `path` through all its parents: asked of the system, so that access lists count too. */

@@ -50,17 +50,26 @@ interface Child {
   lastWords(): Promise<string>;
 }
 
+export interface EmbeddedServerOptions {
+  /** On 127.0.0.1 too, by this port. */
+  readonly listenPort?: number | undefined;
+  /** At least so many; more where `postgresql.conf` says so. */
+  readonly connections?: number | undefined;
+}
+
 export class EmbeddedServer {
   readonly #cluster: Cluster;
   readonly #log: (line: string) => void;
   readonly #listenPort: number | undefined;
+  readonly #connections: number | undefined;
   /** The private directory of the socket, once it is known. */
   #socketDirectory: string | undefined;
 
-  constructor(cluster: Cluster, log: (line: string) => void, listenPort?: number) {
+  constructor(cluster: Cluster, log: (line: string) => void, options: EmbeddedServerOptions = {}) {
     this.#cluster = cluster;
     this.#log = log;
-    this.#listenPort = listenPort;
+    this.#listenPort = options.listenPort;
+    this.#connections = options.connections;
   }
 
   /** Connects to the server, and starts it where none runs. Rejects with PostgreSQL's own words where it does not start. */
@@ -164,6 +173,18 @@ export class EmbeddedServer {
     return this.#socketDirectory;
   }
 
+  /** What the operator wrote stands where it is more. */
+  async #roomFor(programs: string): Promise<{ max_connections?: number }> {
+    const { directory, user } = this.#cluster;
+    if (this.#connections === undefined) return {};
+    const configured = await runProgram(
+      join(programs, 'bin/postgres'),
+      ['-D', directory, '-C', 'max_connections'],
+      user,
+    );
+    return Number(configured) >= this.#connections ? {} : { max_connections: this.#connections };
+  }
+
   async #spawn(): Promise<Child> {
     const { dataDir, directory, user } = this.#cluster;
     const programs = await findPrograms(user, dataDir);
@@ -191,6 +212,7 @@ export class EmbeddedServer {
       listen_addresses: this.#listenPort === undefined ? '' : '127.0.0.1',
       unix_socket_directories: sockets ? `"${sockets.replaceAll('"', '""')}", .` : '.',
       unix_socket_permissions: '0700',
+      ...(await this.#roomFor(programs)),
     };
     const parameters = [
       ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
