@@ -15,9 +15,11 @@ export interface DatabaseLimits extends Pick<PoolOptions, 'answers'> {
    * must end long before a lease does (R-04).
    */
   readonly silenceMs: number;
+  /** A connection that nothing has used for so long is closed: sooner than a minute, and later than the next look for work. */
+  readonly idleMs: number;
 }
 
-const usualLimits: DatabaseLimits = { waitMs: 1000, shortMs: 7000, silenceMs: 4000 };
+const usualLimits: DatabaseLimits = { waitMs: 1000, shortMs: 7000, silenceMs: 4000, idleMs: 20_000 };
 
 /** A process holds no more at once, under any load. */
 export const connectionsMaxOfProcess = 16;
@@ -85,12 +87,9 @@ export interface Databases {
   close(): Promise<void>;
 }
 
-/** Sooner than a minute, and later than the looks for work, each of which would else open a connection. */
-const idleMs = 20_000;
-
 /** Opens nothing yet: connections are made when they are first needed. Without a role the pools are large enough for both. */
 export function openDatabases(url: string, role?: ProcessRole, limits?: Partial<DatabaseLimits>): Databases {
-  const { waitMs, shortMs, silenceMs, answers } = { ...usualLimits, ...limits };
+  const { waitMs, shortMs, silenceMs, idleMs, answers } = { ...usualLimits, ...limits };
   const sizeOf = (pool: keyof PoolSizes): number =>
     role ? poolSizes[role][pool] : Math.max(poolSizes.api[pool], poolSizes.worker[pool]);
   const open = (name: string, connectionsMax: number, options: Partial<PoolOptions> = {}): Sql =>

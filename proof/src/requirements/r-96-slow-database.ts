@@ -52,7 +52,7 @@ const troubles: readonly Trouble[] = [
     },
   },
   { code: '40P01', name: 'statements are ended in deadlocks', step: ({ database }) => makeDeadlock(database) },
-  { code: '53300', name: 'no connection is left', step: ({ database }) => takeConnections(database, 2000) },
+  { code: '53300', name: 'no connection is left', step: ({ database }) => takeConnections(database, 8000) },
 ];
 
 const quietWithinMs = 5 * 60_000;

@@ -73,7 +73,7 @@ export async function makeDeadlock({ sql }: RunDatabase): Promise<void> {
   });
 }
 
-/** 53300: takes every connection that the server has for so long, those of the nodes too. */
+/** 53300: takes every connection that the server has for so long, those of the nodes too. Pools wait out five seconds of it. */
 export async function takeConnections(database: RunDatabase, forMs: number): Promise<void> {
   const [row] = await database.sql<{ most: number }[]>`SELECT current_setting('max_connections')::int AS most`;
   const hog = openPool({
@@ -81,6 +81,8 @@ export async function takeConnections(database: RunDatabase, forMs: number): Pro
     connectionsMax: row?.most ?? 100,
     name: 'carillon proof',
     statementTimeoutMs: 60_000,
+    fullMs: 0,
+    growAfterMs: 0,
   });
   const asked = Array.from({ length: row?.most ?? 100 }, () =>
     hog`SELECT pg_sleep(${forMs / 1000})`.catch(() => undefined),

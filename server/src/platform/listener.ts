@@ -1,8 +1,10 @@
 // Hears NOTIFY on a connection of its own, and notices when it has gone deaf: a half-open connection looks alive, so a
 // heartbeat is sent through another one and must come back (R-06). What it carries only saves latency; a poll stands behind it.
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Sql } from './db.ts';
 import { mintUuid } from './ids.ts';
 import type { Log } from './log.ts';
+import { isServerFull } from './pool-line.ts';
 
 export interface ListenerOptions {
   /** Opens the connection to listen on; called again after a loss. */
@@ -22,6 +24,10 @@ export interface Listener {
 }
 
 const heartbeatChannel = 'carillon_heartbeat';
+
+/** A server without a free connection is asked again, as by the pools. */
+const fullAgainMs = 250;
+const fullTriesMax = 20;
 
 /** Resolves when it listens for the first time; rejects when it cannot. */
 export async function startListener(options: ListenerOptions): Promise<Listener> {
@@ -46,13 +52,28 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     for (const [channel, onPayload] of Object.entries(hear)) await listenTo(channel, onPayload);
   };
 
+  const openAnother = (): void => {
+    const deaf = connection;
+    connection = open();
+    void deaf.end({ timeout: 0 }).catch(() => undefined);
+  };
+  const listenFirst = async (): Promise<void> => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await listen();
+      } catch (error) {
+        if (!isServerFull(error) || tries === fullTriesMax) throw error;
+        await pause(fullAgainMs);
+        openAnother();
+      }
+    }
+  };
+
   const reconnect = async (): Promise<void> => {
     if (isReconnecting) return;
     isReconnecting = true;
     try {
-      const deaf = connection;
-      connection = open();
-      void deaf.end({ timeout: 0 }).catch(() => undefined);
+      openAnother();
       await listen();
       unheard = 0;
       log.warn('listening for notifications again');
@@ -70,7 +91,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     await sql`SELECT pg_notify(${heartbeatChannel}, ${id})`;
   };
 
-  await listen();
+  await listenFirst();
   const timer = setInterval(() => {
     beat().catch((error: unknown) => log.debug({ err: error }, 'no heartbeat'));
   }, heartbeatEveryMs);

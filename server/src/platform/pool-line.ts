@@ -107,7 +107,7 @@ class PoolLine {
 
   /** The server had no connection left for the statement, which was not sent: it goes back to the head of the line. */
   #waitsForRoom(place: Place, error: Error): boolean {
-    if (place.isOver || !place.isHanded || place.statement.state !== null || !isFull(error)) return false;
+    if (place.isOver || !place.isHanded || place.statement.state !== null || !isServerFull(error)) return false;
     const now = performance.now();
     place.refusedAtMs ??= now;
     const { fullMs, waitMs = fullMs } = this.#options;
@@ -137,6 +137,6 @@ function isUnderWay({ isHanded, statement }: Place): boolean {
 }
 
 /** Class 53300: the server, the database or the role has as many connections as it may have. */
-function isFull(error: unknown): boolean {
+export function isServerFull(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === '53300';
 }

@@ -1,0 +1,90 @@
+// A service whose database has no connection left for it (53300): nothing that it has begun is lost or repeated, callers are told to come
+// again, and probes that it is not ready. The gate refuses connections as the server does.
+import { describe, expect, it } from 'vitest';
+import { createDatabaseGate } from '../database-gate.ts';
+import { type Bundle, type SetupOptions, setup } from '../setup.ts';
+import { until } from './held.ts';
+
+const content = { title: 'Is there room?' };
+/** More than the accepting process works itself. */
+const devices = 60;
+
+async function setUpFull(limits: SetupOptions['databaseLimits'] = {}) {
+  const gate = createDatabaseGate();
+  const t = await setup({
+    workers: false,
+    environment: { SEND_WAIT_MS: '0' },
+    databaseLimits: { waitMs: 300, ...limits },
+    reachDatabase: gate.reach,
+  });
+  return { t, gate };
+}
+
+/** Ends the connections of these pools, as an operator or a proxy may. */
+async function endConnections(t: Bundle, pools: readonly string[]): Promise<void> {
+  await t.sql`
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = ANY(${pools.map((pool) => `carillon ${pool}`)})`;
+}
+
+describe('R-98 while the database has no connection left', () => {
+  it('a caller is told 503 after its wait, probes likewise, and both are answered once it has one again', async () => {
+    const { t, gate } = await setUpFull();
+    const ask = () => t.server.post('/v1/devices', { platform: 'android', token: 'one' });
+    expect((await ask()).status).toBe(200);
+    gate.allow(0);
+    await endConnections(t, ['reads', 'transactions']);
+    const refused = await ask();
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+    await until(async () => (await t.request('GET', '/readyz')).status === 503);
+    expect((await t.request('GET', '/healthz')).status).toBe(200);
+    gate.allow(Number.POSITIVE_INFINITY);
+    await until(async () => (await t.request('GET', '/readyz')).status === 200);
+    expect((await ask()).status).toBe(200);
+  });
+
+  it('leases are kept and outcomes committed on the connections that there are: each device has one push', async () => {
+    const { t, gate } = await setUpFull();
+    await t.registerMany(devices);
+    let isFull = false;
+    const held: (() => void)[] = [];
+    t.push.scriptAll((_request, response) => {
+      const answer = (): void => void response.writeHead(201, { location: 'https://push.test.example/m/1' }).end();
+      if (isFull) answer();
+      else held.push(answer);
+    });
+    const { body } = await t.server.post('/v1/messages', { audience: { all: true }, content });
+    const workers = t.service.startWorkers();
+    await t.push.waitForCount(devices);
+    // From here on no pool has another connection, and what needs one waits.
+    gate.allow(0);
+    isFull = true;
+    for (const answer of held) answer();
+    await until(async () => (await t.sql`SELECT 1 FROM messages WHERE status = 'sent'`).length === 1);
+    expect(t.push.requests).toHaveLength(devices);
+    expect(await t.sql`SELECT claims, sent FROM batches`).toEqual([{ claims: 1, sent: devices }]);
+
+    gate.allow(Number.POSITIVE_INFINITY);
+    await workers.idle();
+    expect((await t.server.get(`/v1/messages/${body.id}`)).body.report).toMatchObject({ sent: devices });
+  });
+});
+
+describe('R-98 a service at rest', () => {
+  it('holds at most six connections, each of a pool of its own and one for notifications', async () => {
+    const { t } = await setUpFull({ idleMs: 1500 });
+    t.service.startWorkers();
+    const listPools = async () => {
+      const rows = await t.sql<{ name: string; connections: number }[]>`
+        SELECT application_name AS name, count(*)::int AS connections FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name LIKE 'carillon %' GROUP BY 1`;
+      return new Map(rows.map(({ name, connections }) => [name.replace('carillon ', ''), connections]));
+    };
+    // Under load some pools have all of theirs; then the load is over, and one by one they close.
+    await Promise.all(Array.from({ length: 200 }, () => t.server.get('/v1/messages')));
+    await until(async () => [...(await listPools()).values()].reduce((sum, each) => sum + each, 0) <= 6);
+    const pools = await listPools();
+    const known = ['listen', 'prompt', 'reads', 'transactions', 'send', 'long'];
+    expect([...pools.keys()].filter((name) => !known.includes(name))).toEqual([]);
+  });
+});
