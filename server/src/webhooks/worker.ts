@@ -103,6 +103,7 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
     },
     stop() {
       isStopping = true;
+      recorder.stop();
       return loop.stop();
     },
   };
