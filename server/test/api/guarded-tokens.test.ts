@@ -39,9 +39,19 @@ describe('R-36 POST /v1/devices with a client key', () => {
   });
 
   it('the browsers’ own push services are', async () => {
-    const hosts = ['fcm.googleapis.com', 'updates.push.services.mozilla.com', 'web.push.apple.com'];
-    for (const host of [...hosts, 'wns2-par02p.notify.windows.com']) {
-      expect((await register(usual, `https://${host}/x`, true)).status).toBe(200);
+    for (const address of [
+      ...['fcm.googleapis.com/fcm/send/x', 'fcm.googleapis.com/wp/x', 'updates.push.services.mozilla.com/wpush/v2/x'],
+      ...['web.push.apple.com/x', 'wns2-par02p.notify.windows.com/w/?token=x'],
+    ]) {
+      expect((await register(usual, `https://${address}`, true)).status).toBe(200);
+    }
+  });
+
+  it('other endpoints of the browsers’ push services are not', async () => {
+    for (const address of ['fcm.googleapis.com/v1/projects/x', 'attacker.notify.windows.com/w/?token=x']) {
+      const { status, body } = await register(usual, `https://${address}`, true);
+      expect(status).toBe(400);
+      expect(body.issues).toMatchObject([{ path: ['token'], code: 'host_not_allowed' }]);
     }
   });
 });

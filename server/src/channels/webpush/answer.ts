@@ -4,7 +4,7 @@ import type { OutboundResult } from '../../platform/outbound-http.ts';
 import type { Outcome, ProviderAnswer } from '../channel.ts';
 import type { ErrorCode } from '../error-code.ts';
 import { headerText, presentProviderAnswer, presentReason, refused, unanswered } from '../provider-answer.ts';
-import { type PushVendor, vendorOf } from './endpoint.ts';
+import { type PushVendor, vendorOf } from './push-hosts.ts';
 
 /** Apple's reasons. It lists statuses and reasons without pairing them, so the reason alone is read. */
 const codeOfAppleReason: Readonly<Record<string, ErrorCode>> = {

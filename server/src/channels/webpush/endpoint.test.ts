@@ -2,7 +2,7 @@ import { createECDH, randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { refusedUrls } from '../../../test/fixtures/refused-urls.ts';
 import { noExceptions, parseOutboundExceptions } from '../../platform/address-guard.ts';
-import { checkSubscription, type EndpointRules, readSubscription, vendorOf } from './endpoint.ts';
+import { checkSubscription, type EndpointRules, readSubscription } from './endpoint.ts';
 
 const rules: EndpointRules = { pushHosts: [], exceptions: noExceptions, ownHosts: ['push.example.com'] };
 const anyHost: EndpointRules = { ...rules, pushHosts: ['*'] };
@@ -45,8 +45,8 @@ describe('a subscription as a browser gives it', () => {
   });
 
   test('spellings of one endpoint are one endpoint', () => {
-    const checked = checkSubscription({ ...token, endpoint: 'HTTPS://FCM.GoogleAPIs.com:443/a?b=C' }, rules);
-    expect('subscription' in checked && checked.subscription.endpoint).toBe('https://fcm.googleapis.com/a?b=C');
+    const checked = checkSubscription({ ...token, endpoint: 'HTTPS://FCM.GoogleAPIs.com:443/wp/a?b=C' }, rules);
+    expect('subscription' in checked && checked.subscription.endpoint).toBe('https://fcm.googleapis.com/wp/a?b=C');
   });
 });
 
@@ -157,26 +157,61 @@ describe('R-36 whatever else is refused, and says where', () => {
   });
 });
 
-describe('R-36 the hosts of the browsers, and no other', () => {
+describe('R-36 the endpoints of the browsers, in the exact form of each vendor, and no other', () => {
+  const to = (address: string) => ({ ...token, endpoint: `https://${address}` });
+  const messageOf = (value: unknown) => {
+    const checked = checkSubscription(value, rules);
+    return 'issues' in checked ? (checked.issues[0]?.message ?? '') : 'accepted';
+  };
+
   test.each([
-    'fcm.googleapis.com',
-    'android.googleapis.com',
-    'jmt17.google.com',
-    'updates.push.services.mozilla.com',
-    'web.push.apple.com',
-    'api.push.apple.com',
-    'wns2-by3p.notify.windows.com',
-    'a.b.notify.windows.com',
-  ])('%s is allowed', (host) => {
-    expect(issuesOf({ ...token, endpoint: `https://${host}/x` })).toBe('accepted');
+    ...['fcm.googleapis.com/fcm/send/a', 'fcm.googleapis.com/wp/a:b', 'android.googleapis.com/gcm/send/a'],
+    ...['jmt17.google.com/fcm/send/a', 'updates.push.services.mozilla.com/wpush/v2/a', 'web.push.apple.com/Qa'],
+    ...['api.push.apple.com/x', 'wns2-by3p.notify.windows.com/w/?token=a'],
+  ])('%s is allowed', (address) => {
+    expect(issuesOf(to(address))).toBe('accepted');
   });
 
   test.each([
     ...['push.apple.com', 'push.apple.com.evil.example', 'evilpush.apple.com', 'notify.windows.com', 'googleapis.com'],
     ...['xfcm.googleapis.com', 'fcm.googleapis.com.evil.example', 'push.services.mozilla.com', 'example.com'],
     ...['x.google.com', 'web.push.apple.com.'],
-  ])('%s is not', (host) => {
-    expect(issuesOf({ ...token, endpoint: `https://${host}/x` })).not.toBe('accepted');
+  ])('%s is not, at any path', (host) => {
+    for (const path of ['x', 'fcm/send/x', 'wpush/v2/x', 'w/?token=x']) {
+      expect(issuesOf(to(`${host}/${path}`))).not.toBe('accepted');
+    }
+  });
+
+  test.each([
+    ['fcm.googleapis.com/v1/projects/x/messages:send', '/fcm/send/'],
+    ['fcm.googleapis.com/fcm/sendx', '/fcm/send/'],
+    ['fcm.googleapis.com//fcm/send/x', '/fcm/send/'],
+    ['fcm.googleapis.com/x/../y/fcm/send/x', '/fcm/send/'],
+    ['updates.push.services.mozilla.com/x', '/wpush/'],
+    ['other.push.services.mozilla.com/wpush/v2/x', 'updates.push.services.mozilla.com'],
+    ['wns2-by3p.notify.windows.com/x', '/w/'],
+    ['wns2-a-b.notify.windows.com/w/?token=x', 'wns2-'],
+    ['a.wns2-b.notify.windows.com/w/?token=x', 'wns2-'],
+    ['a.b.notify.windows.com/w/?token=x', 'wns2-'],
+  ])("%s is a vendor's and not in its form, and the message tells the form", (address, form) => {
+    expect(issuesOf(to(address))).toEqual([['', 'host_not_allowed']]);
+    expect(messageOf(to(address))).toContain(form);
+  });
+
+  test.each(['a.b.notify.windows.com/x', 'other.push.services.mozilla.com/x', 'fcm.googleapis.com/x'])(
+    'a device that was stored with %s before is sent to still',
+    (address) => {
+      expect(readSubscription(to(address), rules)).toHaveProperty('subscription');
+      expect(readSubscription(to('example.com/x'), rules)).toHaveProperty('issues');
+    },
+  );
+
+  test("no path is judged at a host of the operator's", () => {
+    const named = { ...rules, pushHosts: ['fcm.googleapis.com', '*.notify.windows.com'] };
+    for (const address of ['fcm.googleapis.com/x', 'a.b.notify.windows.com/x']) {
+      expect(issuesOf(to(address), named)).toBe('accepted');
+      expect(issuesOf(to(address), anyHost)).toBe('accepted');
+    }
   });
 
   test('the refusal names the token as a whole', () => {
@@ -195,7 +230,7 @@ describe('R-36 the hosts of the browsers, and no other', () => {
   });
 
   test('port 443 alone, and what OUTBOUND_ALLOW_PORTS adds', () => {
-    const onPort = { ...token, endpoint: 'https://fcm.googleapis.com:8443/x' };
+    const onPort = { ...token, endpoint: 'https://fcm.googleapis.com:8443/wp/x' };
     expect(issuesOf(onPort)).toEqual([['endpoint', 'invalid_value']]);
     const exceptions = parseOutboundExceptions({ allowPorts: '8443' });
     expect(issuesOf(onPort, { ...rules, exceptions })).toBe('accepted');
@@ -206,16 +241,4 @@ describe('R-30, R-36 with every public host allowed, what is not public is still
   test.each(refusedUrls)('%j', (url) => {
     expect(issuesOf({ ...token, endpoint: url }, anyHost)).not.toBe('accepted');
   });
-});
-
-test.each([
-  ['fcm.googleapis.com', 'google'],
-  ['android.googleapis.com', 'google'],
-  ['jmt17.google.com', 'google'],
-  ['updates.push.services.mozilla.com', 'mozilla'],
-  ['web.push.apple.com', 'apple'],
-  ['wns2-x.notify.windows.com', 'microsoft'],
-  ['push.example.org', 'other'],
-])('%s belongs to %s', (host, vendor) => {
-  expect(vendorOf(host)).toBe(vendor);
 });

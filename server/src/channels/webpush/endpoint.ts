@@ -5,21 +5,12 @@ import type { OutboundExceptions } from '../../platform/address-guard.ts';
 import type { Issue, IssueCode } from '../../platform/api-error.ts';
 import { judgeUrl } from '../../platform/outbound-url.ts';
 import { decodeBase64Url } from './base64url.ts';
+import { findEndpointFault, isPushHost } from './push-hosts.ts';
 
 const tokenBytesMax = 4_096;
 const endpointLengthMax = 2_048;
 const tokenKeys = ['endpoint', 'expirationTime', 'keys'];
 const keyNames = ['p256dh', 'auth'];
-
-/** The push services of the browsers (contract 8); `*.` stands for any name beneath. */
-const knownPushHosts = [
-  'fcm.googleapis.com',
-  'android.googleapis.com',
-  'jmt17.google.com',
-  '*.push.services.mozilla.com',
-  '*.push.apple.com',
-  '*.notify.windows.com',
-];
 
 export interface EndpointRules {
   /** The operator's `PUSH_HOSTS`: names, `*.` patterns, or `*` for any public host. */
@@ -53,13 +44,24 @@ export type ParsedSubscription = { readonly subscription: Subscription } | { rea
  * a host that is not allowed is an issue of the token as a whole (contract 8).
  */
 export function checkSubscription(token: unknown, rules: EndpointRules): ParsedSubscription {
-  const parsed = readSubscription(token, rules);
+  const parsed = read(token, rules, findEndpointFault);
   if ('issues' in parsed || isOnCurve(parsed.subscription.p256dh)) return parsed;
   return { issues: [issue(['keys', 'p256dh'], 'invalid_format', 'It is not a point on the curve P-256.')] };
 }
 
-/** The same without the arithmetic on the curve, which encrypting does in any case. */
+/**
+ * The same of a device that is stored. Encrypting does the arithmetic on the curve in any case, and what a vendor's endpoints looked like
+ * when it registered is not judged again.
+ */
 export function readSubscription(token: unknown, rules: EndpointRules): ParsedSubscription {
+  return read(token, rules, (host, _path, operatorHosts) =>
+    isPushHost(host, operatorHosts) ? null : `'${host}' is not a known push service.`,
+  );
+}
+
+type FindFault = (host: string, path: string, operatorHosts: readonly string[]) => string | null;
+
+function read(token: unknown, rules: EndpointRules, findFault: FindFault): ParsedSubscription {
   // Measured before it is parsed: text in text escapes the limit on the depth of a body.
   if (typeof token === 'string' && Buffer.byteLength(token) > tokenBytesMax) return { issues: [tooLong] };
   const value = typeof token === 'string' ? parseJson(token) : token;
@@ -74,13 +76,13 @@ export function readSubscription(token: unknown, rules: EndpointRules): ParsedSu
   if (expirationTime !== undefined && expirationTime !== null && typeof expirationTime !== 'number') {
     issues.push(issue(['expirationTime'], 'invalid_type', 'It must be a number or null.'));
   }
-  const where = readEndpoint(endpoint, rules, issues);
+  const where = readEndpoint(endpoint, rules, findFault, issues);
   const { p256dh, auth } = readKeys(keys, issues);
   if (where === undefined || p256dh === undefined || auth === undefined || issues.length > 0) return { issues };
   return { subscription: { ...where, p256dh, auth } };
 }
 
-function readEndpoint(endpoint: unknown, rules: EndpointRules, issues: Issue[]) {
+function readEndpoint(endpoint: unknown, rules: EndpointRules, findFault: FindFault, issues: Issue[]) {
   if (typeof endpoint !== 'string') {
     issues.push(missingOrWrong(['endpoint'], endpoint, 'a URL'));
     return undefined;
@@ -97,10 +99,9 @@ function readEndpoint(endpoint: unknown, rules: EndpointRules, issues: Issue[]) 
     issues.push(issue(['endpoint'], 'too_big', message));
     return undefined;
   }
-  if (!isPushHost(host, rules.pushHosts)) {
-    issues.push(
-      issue([], 'host_not_allowed', `'${host}' is not a known push service; an operator may add it by PUSH_HOSTS.`),
-    );
+  const fault = findFault(host, url.pathname, rules.pushHosts);
+  if (fault !== null) {
+    issues.push(issue([], 'host_not_allowed', fault));
     return undefined;
   }
   return { endpoint: url.href, origin: url.origin, host, port, path: url.pathname + url.search };
@@ -135,29 +136,6 @@ function isOnCurve(point: Buffer): boolean {
   } catch {
     return false;
   }
-}
-
-function isPushHost(host: string, operatorHosts: readonly string[]): boolean {
-  return matchesAny(host, knownPushHosts) || matchesAny(host, operatorHosts);
-}
-
-function matchesAny(host: string, patterns: readonly string[]): boolean {
-  return patterns.some((pattern) => {
-    if (pattern === '*' || pattern.toLowerCase() === host) return true;
-    return pattern.startsWith('*.') && host.endsWith(pattern.slice(1).toLowerCase());
-  });
-}
-
-export type PushVendor = 'google' | 'mozilla' | 'apple' | 'microsoft' | 'other';
-
-/** Whose push service a host is: they differ in what they accept and in how they refuse. */
-export function vendorOf(host: string): PushVendor {
-  if (host === 'fcm.googleapis.com' || host === 'android.googleapis.com' || host === 'jmt17.google.com')
-    return 'google';
-  if (host.endsWith('.push.services.mozilla.com')) return 'mozilla';
-  if (host.endsWith('.push.apple.com')) return 'apple';
-  if (host.endsWith('.notify.windows.com')) return 'microsoft';
-  return 'other';
 }
 
 function parseJson(text: string): unknown {

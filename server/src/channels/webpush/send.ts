@@ -11,8 +11,9 @@ import { headerText, refuseLocally } from '../provider-answer.ts';
 import { readAnswer } from './answer.ts';
 import { plaintextBytesMax } from './encrypt.ts';
 import { type Encryptor, inlineEncryptor } from './encryptor.ts';
-import { type EndpointRules, readSubscription, type Subscription, vendorOf } from './endpoint.ts';
+import { type EndpointRules, readSubscription, type Subscription } from './endpoint.ts';
 import { buildPayload } from './payload.ts';
+import { vendorOf } from './push-hosts.ts';
 import { createVapidHeaders, type WebPushCredential } from './vapid.ts';
 
 export interface WebPushOptions {

@@ -1,0 +1,81 @@
+// The push services of the browsers: whose a host is, and the form of endpoint that its browsers get (contract 8). Client keys are held
+// by strangers, so a registration is judged by host and path; devices that were stored before are sent to wherever their vendor is.
+// A new form of a vendor is one line here. Pure.
+
+export type PushVendor = 'google' | 'mozilla' | 'apple' | 'microsoft' | 'other';
+
+interface VendorForm {
+  readonly vendor: PushVendor;
+  /** The host as subscriptions name it. */
+  readonly host: RegExp;
+  /** What the path begins with; none: any path. */
+  readonly paths: readonly string[];
+  /** For people. */
+  readonly form: string;
+}
+
+const vendorForms: readonly VendorForm[] = [
+  {
+    vendor: 'google',
+    host: /^fcm\.googleapis\.com$/,
+    paths: ['/fcm/send/', '/wp/'],
+    form: 'https://fcm.googleapis.com/fcm/send/… or https://fcm.googleapis.com/wp/…',
+  },
+  { vendor: 'google', host: /^android\.googleapis\.com$/, paths: [], form: 'https://android.googleapis.com/…' },
+  { vendor: 'google', host: /^jmt17\.google\.com$/, paths: [], form: 'https://jmt17.google.com/…' },
+  {
+    vendor: 'mozilla',
+    host: /^updates\.push\.services\.mozilla\.com$/,
+    paths: ['/wpush/'],
+    form: 'https://updates.push.services.mozilla.com/wpush/…',
+  },
+  { vendor: 'apple', host: /\.push\.apple\.com$/, paths: [], form: 'https://….push.apple.com/…' },
+  {
+    vendor: 'microsoft',
+    host: /^wns2-[a-z0-9]+\.notify\.windows\.com$/,
+    paths: ['/w/'],
+    form: 'https://wns2-….notify.windows.com/w/…, with letters and digits after wns2-',
+  },
+];
+
+/** Names that belong to a vendor, whatever form its endpoints have or had. */
+const vendorDomains: readonly (readonly [domain: string, vendor: PushVendor])[] = [
+  ['fcm.googleapis.com', 'google'],
+  ['android.googleapis.com', 'google'],
+  ['jmt17.google.com', 'google'],
+  ['.push.services.mozilla.com', 'mozilla'],
+  ['.push.apple.com', 'apple'],
+  ['.notify.windows.com', 'microsoft'],
+];
+
+/** Whose push service a host is: vendors differ in what they accept and in how they refuse. */
+export function vendorOf(host: string): PushVendor {
+  const found = vendorDomains.find(([domain]) => (domain.startsWith('.') ? host.endsWith(domain) : host === domain));
+  return found?.[1] ?? 'other';
+}
+
+/** A device that is stored may be sent to there. */
+export function isPushHost(host: string, operatorHosts: readonly string[]): boolean {
+  return vendorOf(host) !== 'other' || isOperatorHost(host, operatorHosts);
+}
+
+/** Why a subscription there is not registered, in words; null: it is. No path is judged at a host that the operator allowed. */
+export function findEndpointFault(host: string, path: string, operatorHosts: readonly string[]): string | null {
+  if (isOperatorHost(host, operatorHosts)) return null;
+  const vendor = vendorOf(host);
+  if (vendor === 'other') return `'${host}' is not a known push service; an operator may add it by PUSH_HOSTS.`;
+  const fits = vendorForms.some(
+    (form) => form.host.test(host) && (form.paths.length === 0 || form.paths.some((start) => path.startsWith(start))),
+  );
+  if (fits) return null;
+  const forms = vendorForms.filter((form) => form.vendor === vendor).map(({ form }) => form);
+  return `'${host}' gives no such endpoint. The form is ${forms.join(' or ')}.`;
+}
+
+/** `PUSH_HOSTS`: names, `*.` for any name beneath, `*` for any. */
+function isOperatorHost(host: string, patterns: readonly string[]): boolean {
+  return patterns.some((pattern) => {
+    if (pattern === '*' || pattern.toLowerCase() === host) return true;
+    return pattern.startsWith('*.') && host.endsWith(pattern.slice(1).toLowerCase());
+  });
+}
