@@ -72,5 +72,12 @@ it('R-93 a migration outside a transaction is noted when it is done, and is repe
   const mended = { ...draft, text: `CREATE ${statement} (name)` };
   expect(await migrate(sql, [...migrations, mended])).toEqual(['9002_draft.sql']);
   expect(await migrate(sql, [...migrations, mended])).toEqual([]);
+  // As after a process that ended while the index was built: the index is there, and serves nobody.
+  await sql`DELETE FROM schema_migrations WHERE number = 9002`;
+  await sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'apps_by_draft'::regclass`;
+  expect(await migrate(sql, [...migrations, mended])).toEqual(['9002_draft.sql']);
+  expect(await sql`SELECT indisvalid FROM pg_index WHERE indexrelid = 'apps_by_draft'::regclass`).toEqual([
+    { indisvalid: true },
+  ]);
   await sql`DROP INDEX apps_by_draft`;
 });

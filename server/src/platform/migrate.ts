@@ -45,7 +45,7 @@ export async function migrate(sql: Sql, migrations?: readonly Migration[]): Prom
   const wanted = migrations ?? (await listMigrations());
   const connection = await sql.reserve();
   try {
-    await connection`SELECT pg_advisory_lock(${advisoryLock})`;
+    await takeTurn(connection);
     await connection`SET lock_timeout = '3s'`;
     await connection`
       CREATE TABLE IF NOT EXISTS schema_migrations (
@@ -75,6 +75,18 @@ export async function migrate(sql: Sql, migrations?: readonly Migration[]): Prom
   }
 }
 
+const turnEveryMs = 200;
+
+// Asked again and again instead of waited for: who waits in a statement holds a snapshot, and an index that is built concurrently
+// waits for every snapshot, so that the two would wait for each other.
+async function takeTurn(connection: Connection): Promise<void> {
+  for (;;) {
+    const [row] = await connection<{ isMine: boolean }[]>`SELECT pg_try_advisory_lock(${advisoryLock}) AS is_mine`;
+    if (row?.isMine) return;
+    await new Promise((resolve) => setTimeout(resolve, turnEveryMs));
+  }
+}
+
 /** The names of migrations that have not been applied. */
 export async function missingMigrations(sql: Sql): Promise<string[]> {
   const wanted = await listMigrations();
@@ -98,6 +110,7 @@ async function apply(connection: Connection, migration: Migration): Promise<void
         await connection.unsafe(migration.text).simple();
         await connection`COMMIT`;
       } else {
+        await dropBrokenIndex(connection, migration);
         await connection.unsafe(migration.text).simple();
         await failpoint('migrate.mid');
         await note(connection, migration);
@@ -111,6 +124,15 @@ async function apply(connection: Connection, migration: Migration): Promise<void
       await new Promise((resolve) => setTimeout(resolve, 250 * attempt));
     }
   }
+}
+
+// An index that a killed process left half built is there and serves nobody: IF NOT EXISTS would keep it for good.
+async function dropBrokenIndex(connection: Connection, { text }: Migration): Promise<void> {
+  const [, index] = /INDEX CONCURRENTLY IF NOT EXISTS ([a-z0-9_]+)/.exec(text) ?? [];
+  if (index === undefined) return;
+  const broken = await connection`
+    SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(${index}) AND NOT indisvalid`;
+  if (broken.length > 0) await connection.unsafe(`DROP INDEX CONCURRENTLY IF EXISTS ${index}`).simple();
 }
 
 async function note(connection: Connection, { number, name, checksum }: Migration): Promise<void> {
