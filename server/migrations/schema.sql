@@ -24,6 +24,9 @@ CREATE TABLE apps (
   identify_secret text COLLATE "C",
   identify_secret_next text COLLATE "C",
   identify_bound_required boolean NOT NULL DEFAULT false,
+  client_new_names boolean NOT NULL DEFAULT true,
+  client_purchases boolean NOT NULL DEFAULT true,
+  deleted_names integer NOT NULL DEFAULT 0,
   CONSTRAINT apps_pkey PRIMARY KEY (id),
   CONSTRAINT apps_attribution_window_hours_check CHECK (((attribution_window_hours >= 1) AND (attribution_window_hours <= 720))),
   CONSTRAINT apps_check CHECK (((identify_secret IS NOT NULL) OR ((identify_secret_next IS NULL) AND (NOT identify_bound_required))))
@@ -224,6 +227,12 @@ CREATE INDEX batches_claimed ON public.batches USING btree (claim_id) WHERE (sta
 CREATE INDEX batches_open ON public.batches USING btree (app_id, available_at, id) WHERE ((state <> 'done'::text) AND (per_second IS NULL));
 CREATE INDEX batches_paced ON public.batches USING btree (app_id, message_id, id) WHERE ((state <> 'done'::text) AND (per_second IS NOT NULL));
 
+CREATE TABLE client_names (
+  app_id uuid NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  CONSTRAINT client_names_pkey PRIMARY KEY (app_id, name)
+);
+
 CREATE TABLE credential_minutes (
   app_id uuid NOT NULL,
   credential_id smallint NOT NULL,
@@ -340,6 +349,10 @@ CREATE TABLE devices (
   mismatches smallint NOT NULL DEFAULT 0,
   registered_at timestamp with time zone NOT NULL,
   identified_at timestamp with time zone,
+  by_client boolean NOT NULL DEFAULT false,
+  is_reached boolean NOT NULL DEFAULT false,
+  unresolved_messages smallint NOT NULL DEFAULT 0,
+  unresolved_since timestamp with time zone,
   CONSTRAINT devices_pkey PRIMARY KEY (app_id, id),
   CONSTRAINT devices_check CHECK (((status = 'invalid'::text) = (status_reason IS NOT NULL))),
   CONSTRAINT devices_check1 CHECK (((status <> 'active'::text) OR (token IS NOT NULL))),
@@ -351,8 +364,10 @@ CREATE TABLE devices (
   CONSTRAINT devices_platform_check CHECK ((platform = ANY (ARRAY['web'::text, 'ios'::text, 'android'::text]))),
   CONSTRAINT devices_status_check CHECK ((status = ANY (ARRAY['active'::text, 'invalid'::text, 'unsubscribed'::text]))),
   CONSTRAINT devices_status_reason_check CHECK ((status_reason = ANY (ARRAY['unregistered'::text, 'invalid_token'::text, 'credential_mismatch'::text, 'replaced'::text]))),
-  CONSTRAINT devices_token_hash_check CHECK ((octet_length(token_hash) = 32))
+  CONSTRAINT devices_token_hash_check CHECK ((octet_length(token_hash) = 32)),
+  CONSTRAINT devices_unresolved CHECK (((unresolved_messages = 0) = (unresolved_since IS NULL))) NOT VALID
 );
+CREATE INDEX devices_unreached ON public.devices USING btree (app_id, id) WHERE (by_client AND (NOT is_reached));
 
 CREATE TABLE early_receipts (
   batch_id uuid NOT NULL,
@@ -403,6 +418,8 @@ CREATE TABLE event_properties (
   key text COLLATE "C" NOT NULL,
   type text COLLATE "C" NOT NULL,
   samples jsonb NOT NULL DEFAULT '[]'::jsonb,
+  by_client boolean NOT NULL DEFAULT false,
+  sample_subjects jsonb NOT NULL DEFAULT '{}'::jsonb,
   CONSTRAINT event_properties_pkey PRIMARY KEY (app_id, name, key, type),
   CONSTRAINT event_properties_samples_check CHECK ((jsonb_array_length(samples) <= 5)),
   CONSTRAINT event_properties_type_check CHECK ((type = ANY (ARRAY['string'::text, 'number'::text, 'boolean'::text, 'object'::text, 'array'::text, 'null'::text])))
@@ -788,7 +805,6 @@ CREATE TABLE webhook_attempts (
   status_code smallint,
   error text COLLATE "C",
   duration_ms integer NOT NULL,
-  number bigint NOT NULL DEFAULT 0,
   CONSTRAINT webhook_attempts_pkey PRIMARY KEY (app_id, webhook_id, id),
   CONSTRAINT webhook_attempts_error_check CHECK ((error = ANY (ARRAY['timeout'::text, 'dns_error'::text, 'connect_error'::text, 'tls_error'::text, 'reset'::text, 'blocked_address'::text, 'http_status'::text, 'redirect'::text])))
 );
@@ -846,7 +862,6 @@ CREATE TABLE webhooks (
   last_test json,
   created_at timestamp with time zone NOT NULL,
   disabled_at timestamp with time zone,
-  attempts_recorded bigint NOT NULL DEFAULT 0,
   CONSTRAINT webhooks_pkey PRIMARY KEY (app_id, id),
   CONSTRAINT webhooks_check CHECK (((state = 'disabled'::text) = (disabled_at IS NOT NULL))),
   CONSTRAINT webhooks_check1 CHECK (((pending_secret IS NULL) = (pending_since IS NULL))),

@@ -8,6 +8,7 @@ import { addBackupCommands } from './cli/backup.ts';
 import { addChannelCommands } from './cli/channel.ts';
 import { closest } from './cli/closest.ts';
 import { CommandError } from './cli/command-error.ts';
+import { addDeviceCommands } from './cli/device.ts';
 import { addDoctorCommand } from './cli/doctor.ts';
 import { addExportCommands } from './cli/export.ts';
 import { addIdentifySecretCommands } from './cli/identify-secret.ts';
@@ -43,6 +44,7 @@ function buildProgram(): Command {
   addAppCommands(program);
   addKeyCommands(program);
   addChannelCommands(program);
+  addDeviceCommands(program);
   addPropertyCommands(program);
   addWebhookCommands(program);
   addIdentifySecretCommands(program);

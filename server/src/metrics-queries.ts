@@ -75,3 +75,10 @@ export async function listConnections(sql: Sql): Promise<PoolState[]> {
     FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'carillon %'
     GROUP BY 1, 2 ORDER BY 1, 2`;
 }
+
+/** About how many devices are there? As the planner knows; null: it does not yet. */
+export async function estimateDevices(sql: Sql): Promise<number | null> {
+  const [row] = await sql<{ devices: number }[]>`
+    SELECT reltuples::float8 AS devices FROM pg_class WHERE oid = 'audience'::regclass`;
+  return row && row.devices >= 0 ? row.devices : null;
+}

@@ -2,8 +2,15 @@
 // it. No label has values that grow without bound, but for the webhook's id; none tells a secret, an address or a person.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { OutcomeCounts } from './delivery/message-ledger.ts';
+import { countUnreachedUpTo } from './devices/reach-queries.ts';
 import type { AcceptMessage } from './messages/accept-message.ts';
-import { countScheduled, listConnections, listOutboxStates, readQueueState } from './metrics-queries.ts';
+import {
+  countScheduled,
+  estimateDevices,
+  listConnections,
+  listOutboxStates,
+  readQueueState,
+} from './metrics-queries.ts';
 import type { Clock } from './platform/clock.ts';
 import type { Sql } from './platform/db.ts';
 import { encodeId, type Uuid } from './platform/ids.ts';
@@ -167,6 +174,7 @@ function processMetrics(name: string): () => FamilySnapshot[] {
 }
 
 /** Beyond these a scrape would be a load of its own. */
+const unreachedCountMax = 100_000;
 const outboxLimits = { webhooksMax: 1_000, countMax: 100_000 };
 const databaseWithinMs = 3_000;
 /** Who asks more often is told what was read last. */
@@ -213,6 +221,8 @@ async function readDatabase(deps: DatabaseMetricsDeps): Promise<FamilySnapshot[]
   const queue = await readQueueState(sql, clock);
   const scheduledCount = await countScheduled(sql);
   const connections = await listConnections(sql);
+  const unreachedCount = await countUnreachedUpTo(sql, unreachedCountMax);
+  const devicesCount = await estimateDevices(sql);
   const metrics = createMetrics();
   const gauge = (name: string, help: string, labels: readonly string[] = []) => metrics.gauge({ name, help, labels });
 
@@ -223,6 +233,15 @@ async function readDatabase(deps: DatabaseMetricsDeps): Promise<FamilySnapshot[]
   gauge('carillon_messages_scheduled', 'Messages whose time is still to come.')([], scheduledCount);
   const pools = gauge('carillon_database_connections', 'Of all processes on all nodes.', ['pool', 'state']);
   for (const { pool, state, connections: count } of connections) pools([pool, state], count);
+
+  gauge(
+    'carillon_devices_never_reached',
+    'Devices registered by client key that no push and no receipt ever reached, counted up to 100,000.',
+  )([], unreachedCount);
+  gauge('carillon_devices', 'Devices of all apps, as the planner of the database estimates them.')(
+    [],
+    devicesCount ?? 0,
+  );
 
   const webhook = ['webhook'];
   const enabled = gauge('carillon_webhook_enabled', '0: disabled, and its events are held.', webhook);

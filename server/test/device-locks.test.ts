@@ -41,6 +41,9 @@ const verdictOf = (deviceId: Uuid, fields: Partial<Verdict> = {}): Verdict => ({
   environmentFound: null,
   registeredAtMs: t.clock.nowMs(),
   isLocal: false,
+  reaches: false,
+  isDoubtful: false,
+  isUnresolved: false,
   ...fields,
 });
 

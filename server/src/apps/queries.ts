@@ -342,6 +342,13 @@ export async function markCredentialOk(
   return row === undefined || row.former === 'ok' ? undefined : row.former;
 }
 
+/** Has the credential had a success, however long ago? */
+export async function hasEverSucceeded(sql: Sql, appId: Uuid, credentialId: number): Promise<boolean> {
+  const rows = await sql`
+    SELECT 1 FROM credentials WHERE app_id = ${appId} AND id = ${credentialId} AND last_success_at IS NOT NULL`;
+  return rows.length === 1;
+}
+
 /** True: it was not suspect before. */
 export async function markCredentialSuspect(tx: Tx, clock: Clock, appId: Uuid, credentialId: number): Promise<boolean> {
   const result = await tx`

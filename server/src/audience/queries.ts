@@ -114,6 +114,19 @@ export async function listDeviceIdsOfUser(tx: Tx, appId: Uuid, externalId: strin
   return rows.map((row) => row.deviceId);
 }
 
+/** Which of these devices belong to somebody now? */
+export async function listLinkedIds(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[]): Promise<Uuid[]> {
+  const rows = await tx<{ deviceId: Uuid }[]>`
+    SELECT device_id FROM audience
+    WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[]) AND user_id IS NOT NULL`;
+  return rows.map((row) => row.deviceId);
+}
+
+/** Removes the rows of devices that are deleted in this transaction. */
+export async function deleteAudienceRows(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[]): Promise<void> {
+  await tx`DELETE FROM audience WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
+}
+
 /** Which devices belong to any of these users now? */
 export async function listDeviceIdsOfUsers(tx: Tx, appId: Uuid, externalIds: readonly string[]): Promise<Uuid[]> {
   const rows = await tx<{ deviceId: Uuid }[]>`

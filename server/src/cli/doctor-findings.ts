@@ -284,6 +284,57 @@ export function judgePublicUrl(publicUrl: string | null): Finding {
   return { check, verdict: 'ok', message: `Devices are sent to ${publicUrl}.` };
 }
 
+export interface StrangerFacts {
+  /** As callers name it. */
+  readonly app_id: string;
+  /** Registered by client key and never reached by a push or a receipt; and those of them that are older than a week. */
+  readonly unreached: number;
+  readonly old: number;
+  /** All devices of the app. */
+  readonly devices: number;
+}
+
+/** So many may be browsers that nobody has sent anything to yet. */
+const strangersFew = 100;
+const strangersShareMost = 0.1;
+
+/** Devices that may be made up: a client key is public, and anybody can register with it. */
+export function judgeStrangers(apps: readonly StrangerFacts[]): Finding {
+  const check = 'devices';
+  const details = { apps };
+  const share = ({ unreached, devices }: StrangerFacts): string =>
+    `${((100 * unreached) / Math.max(1, devices)).toFixed(0)} % of its devices`;
+  const many = apps.filter(({ old, devices }) => old >= strangersFew && old >= strangersShareMost * devices);
+  if (many.length > 0) {
+    const named = some(many.map((app) => `${app.app_id}: ${app.unreached}, ${share(app)}`));
+    const message = `Devices registered by client key were never reached, and may be made up (${named}): see how many would go with: carillon device purge APP --never-reached --older-than 7 --dry-run`;
+    return { check, verdict: 'warn', details, message };
+  }
+  const unreached = apps.reduce((sum, app) => sum + app.unreached, 0);
+  const devices = apps.reduce((sum, app) => sum + app.devices, 0);
+  const message =
+    unreached === 0
+      ? 'Every device that was registered by client key has been reached.'
+      : `${unreached} of ${devices} devices were registered by client key and have not been reached yet.`;
+  return { check, verdict: 'ok', details, message };
+}
+
+/** Apps whose users anybody can claim to be: those without an identify secret that have users. */
+export function judgeIdentity(apps: readonly { readonly name: string; readonly users: boolean }[]): Finding {
+  const check = 'identity';
+  const open = apps.filter(({ users }) => users).map(({ name }) => name);
+  const details = { without_secret: apps.map(({ name }) => name) };
+  if (open.length > 0) {
+    const message = `Apps have users and no identify secret (${some(open)}): any visitor who guesses an external_id can link a browser to it and receive that user's pushes. Set one with: carillon identify-secret rotate APP`;
+    return { check, verdict: 'warn', details, message };
+  }
+  const message =
+    apps.length === 0
+      ? 'Every app has an identify secret.'
+      : `${apps.length} apps have no identify secret and no users yet: set one with: carillon identify-secret rotate APP`;
+  return { check, verdict: 'ok', details, message };
+}
+
 export interface CredentialFacts {
   /** `webpush of Shop`. */
   readonly name: string;

@@ -80,13 +80,6 @@ export async function listPrepared(sql: Sql): Promise<{ gid: string; ageSeconds:
     SELECT gid, extract(epoch FROM now() - prepared)::float8 AS age_seconds FROM pg_prepared_xacts ORDER BY prepared`;
 }
 
-/** About how many devices are there? As the planner knows; null: it does not yet. */
-export async function estimateDevices(sql: Sql): Promise<number | null> {
-  const [row] = await sql<{ devices: number }[]>`
-    SELECT reltuples::float8 AS devices FROM pg_class WHERE oid = 'audience'::regclass`;
-  return row && row.devices >= 0 ? row.devices : null;
-}
-
 /** What is wrong with the numbers of an app's users, among the rows that were looked at. */
 export interface NumberFaults {
   readonly appId: Uuid;
@@ -125,4 +118,17 @@ export async function checkUserNumbers(sql: Sql, percent: number): Promise<Numbe
     SELECT app_id, sum(devices)::bigint AS devices, sum(split)::bigint AS split, sum(shared)::bigint AS shared,
       sum(early)::bigint AS early
     FROM faults GROUP BY app_id ORDER BY app_id`;
+}
+
+/** Apps without an identify secret, and whether each has users. */
+export async function listAppsWithoutSecret(sql: Sql): Promise<{ name: string; users: boolean }[]> {
+  return sql<{ name: string; users: boolean }[]>`
+    SELECT a.name, EXISTS (SELECT 1 FROM users u WHERE u.app_id = a.id) AS users FROM apps a
+    WHERE a.identify_secret IS NULL ORDER BY a.created_at, a.id`;
+}
+
+/** How many devices has an app? */
+export async function countDevicesOfApp(sql: Sql, appId: Uuid): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`SELECT count(*) FROM audience WHERE app_id = ${appId}`;
+  return row?.count ?? 0;
 }

@@ -10,12 +10,14 @@ import { listFieldsInUse, listFollowingIndexes } from '../audience/index-queries
 import { indexLimits } from '../audience/plan-indexes.ts';
 import type { Config } from '../config.ts';
 import { listPartitions, partitionsAround } from '../delivery/partitions.ts';
+import { countUnreached } from '../devices/reach-queries.ts';
 import { listSpans, partitionedTables } from '../events/partitions.ts';
 import { monthOf, monthsAround } from '../events/spans.ts';
+import { estimateDevices } from '../metrics-queries.ts';
 import { clientAddressFinder } from '../platform/client-address.ts';
 import { describeUnsafeWay, isDatabaseDown, type Sql } from '../platform/db.ts';
 import { describeDatabaseError } from '../platform/describe-database-error.ts';
-import { encodeId } from '../platform/ids.ts';
+import { encodeId, uuidFloorOf } from '../platform/ids.ts';
 import { findIgnoredForwarder, isInstanceMade } from '../platform/instance.ts';
 import { loadMasterKey } from '../platform/master-key.ts';
 import { missingMigrations } from '../platform/migrate.ts';
@@ -35,6 +37,7 @@ import {
   judgeDisk,
   judgeFiles,
   judgeForwarding,
+  judgeIdentity,
   judgePartitions,
   judgePause,
   judgePublicUrl,
@@ -42,14 +45,16 @@ import {
   judgeSchema,
   judgeSettings,
   judgeSlots,
+  judgeStrangers,
   judgeUserNumbers,
   judgeWay,
 } from './doctor-findings.ts';
 import {
   checkUserNumbers,
   countConnections,
-  estimateDevices,
+  countDevicesOfApp,
   isIndexBeingBuilt,
+  listAppsWithoutSecret,
   listAssignedKeys,
   listPrepared,
   readDataDirectory,
@@ -62,7 +67,7 @@ import { reachHosts } from './doctor-reach.ts';
 export function addDoctorCommand(program: Command): void {
   withJson(program.command('doctor'))
     .description(
-      'look at database, clock, credentials, outbound reach, disk, partitions, slots, users and cluster; say what to do',
+      'look at database, clock, credentials, outbound reach, disk, partitions, slots, devices, users and cluster; say what to do',
     )
     .action((options: AnswerOptions) => answer(options, () => examine(loadCommandConfig())));
 }
@@ -113,6 +118,11 @@ async function examineDatabase(config: Config, sql: Sql): Promise<Finding[]> {
   await look('pause', async () => judgePause(await findPause(sql)));
   await look('slots', () => checkSlots(sql));
   await look('user numbers', () => checkNumbers(sql));
+  await look('devices', () => checkStrangers(sql));
+  await look('identity', async () => {
+    const apps = await listAppsWithoutSecret(sql);
+    return judgeIdentity(apps.map(({ name, users }) => ({ name: printable(name), users })));
+  });
   await look('proxies', () => checkForwarding(config, sql));
   await look('credentials', () => checkCredentials(config, sql));
   await look('outbound', async () => judgeReach(await reachHosts(config, sql)));
@@ -196,6 +206,18 @@ async function checkNumbers(sql: Sql): Promise<Finding> {
     isSample: percent < 100,
     apps: apps.map(({ appId, ...faults }) => ({ app_id: encodeId('app', appId), ...faults })),
   });
+}
+
+const weekMs = 7 * 24 * 3_600_000;
+
+async function checkStrangers(sql: Sql): Promise<Finding> {
+  const nowMs = await readServerMs(sql);
+  const counted = await countUnreached(sql, uuidFloorOf(new Date(nowMs - weekMs)));
+  const facts = [];
+  for (const { appId, unreached, old } of counted) {
+    facts.push({ app_id: encodeId('app', appId), unreached, old, devices: await countDevicesOfApp(sql, appId) });
+  }
+  return judgeStrangers(facts);
 }
 
 async function checkForwarding({ trustedProxies }: Config, sql: Sql): Promise<Finding> {

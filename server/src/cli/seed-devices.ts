@@ -227,6 +227,8 @@ function prepareDevice(
     createdAt,
     registeredAt: new Date(Math.max(createdMs, daysBefore(nowMs, idleDays))),
     identifiedAt: user && createdAt,
+    // An app in the middle of its life: its devices have been pushed to.
+    isReached: true,
   };
   return { device, add, user };
 }

@@ -2,7 +2,7 @@
 import { copyBytes } from '../platform/copy-rows.ts';
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
-import type { Attempt, Mark } from './delivery.ts';
+import { type Attempt, type Mark, statusNumber } from './delivery.ts';
 import { type DeliveryRow, encodeDeliveries } from './delivery-row.ts';
 
 export interface RecordedDelivery {
@@ -100,20 +100,27 @@ export async function takeEarlyReceipts(tx: Tx, batchId: Uuid, deviceIds: readon
     RETURNING device_id, mark, at, action`;
 }
 
-/** Sets one mark of one delivery, unless it is set; says whether it was set now, and undefined when there is no such row. */
-export async function markDelivery(tx: Tx, batchId: Uuid, receipt: EarlyReceipt): Promise<boolean | undefined> {
+export interface MarkedDelivery {
+  /** The mark was set now. */
+  readonly isNew: boolean;
+  /** The push service had said that it took the push. */
+  readonly wasSent: boolean;
+}
+
+/** Sets one mark of one delivery, unless it is set; undefined when there is no such row. */
+export async function markDelivery(tx: Tx, batchId: Uuid, receipt: EarlyReceipt): Promise<MarkedDelivery | undefined> {
   const column = tx(`${receipt.mark}_at`);
-  const [row] = await tx<{ isNew: boolean }[]>`
+  const [row] = await tx<MarkedDelivery[]>`
     WITH found AS (
-      SELECT ${column} IS NULL AS is_new FROM deliveries
+      SELECT ${column} IS NULL AS is_new, status = ${statusNumber('sent')} AS was_sent FROM deliveries
       WHERE batch_id = ${batchId} AND device_id = ${receipt.deviceId} FOR UPDATE
     ), marked AS (
       UPDATE deliveries SET ${column} = ${receipt.at},
         action = ${receipt.mark === 'clicked' ? tx`${receipt.action}` : tx`action`}
       WHERE batch_id = ${batchId} AND device_id = ${receipt.deviceId} AND (SELECT is_new FROM found)
     )
-    SELECT is_new FROM found`;
-  return row?.isNew;
+    SELECT is_new, was_sent FROM found`;
+  return row;
 }
 
 /** Keeps a receipt until its outcome is committed; false when the same mark waits already. */

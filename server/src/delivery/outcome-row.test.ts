@@ -18,6 +18,8 @@ const target = {
   registeredAtMs: 5,
   credentialId: 3,
   hasMismatches: false,
+  isReached: true,
+  isStranger: false,
   person,
 } as Target;
 

@@ -130,12 +130,19 @@ function attemptedItem(
   const { externalId } = target.person;
   if (outcome.kind === 'sent') {
     const environmentFound = outcome.environmentFound ?? null;
-    const saysMore = target.hasMismatches || environmentFound !== null;
-    const verdict = saysMore ? { ...verdictOf(target, credentialId, null), environmentFound } : null;
+    const reaches = !target.isReached;
+    const saysMore = target.hasMismatches || environmentFound !== null || reaches;
+    const verdict = saysMore ? { ...verdictOf(target, credentialId, null), environmentFound, reaches } : null;
     return { row, isNew, channel, final, code: null, verdict, externalId, providerReason: null };
   }
-  const { reason, goneAtMs = null } = outcome;
-  const verdict = { ...verdictOf(target, credentialId, errorCode), reason, goneAtMs };
+  const { reason, goneAtMs = null, provider } = outcome;
+  const verdict = {
+    ...verdictOf(target, credentialId, errorCode),
+    ...{ reason, goneAtMs },
+    isDoubtful: target.isStranger && (provider?.httpStatus === 401 || provider?.httpStatus === 403),
+    isUnresolved:
+      final === 'failed' && !target.isReached && provider?.transportError === 'dns_error' && !outcome.isUntried,
+  };
   return { row, isNew, channel, final, code: errorCode, verdict, externalId, providerReason: reason };
 }
 
@@ -149,6 +156,9 @@ function verdictOf({ deviceId, registeredAtMs }: Target, credentialId: number, e
     goneAtMs: null,
     environmentFound: null,
     isLocal: false,
+    reaches: false,
+    isDoubtful: false,
+    isUnresolved: false,
   };
 }
 

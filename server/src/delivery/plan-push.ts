@@ -28,6 +28,10 @@ export interface Target {
   readonly environment: Environment | null;
   /** Pushes to it failed as another credential's, the last ones in a row. */
   readonly hasMismatches: boolean;
+  /** A push or a receipt reached it once. */
+  readonly isReached: boolean;
+  /** A client key registered it, and nothing ever reached it: anybody may have made it up. */
+  readonly isStranger: boolean;
   readonly locale: string | null;
   readonly person: Person;
 }

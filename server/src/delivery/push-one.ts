@@ -98,7 +98,9 @@ export async function pushOne(
 
   const urls = content.literalUrls(channel) === null ? JSON.stringify(targetUrlsOf(rendered.content)) : null;
   const retryAt =
-    outcome.kind === 'sent' ? null : retryOf(deps, context, planned.route, { outcome, before, startedAtMs });
+    outcome.kind === 'sent' || isInvented(target, outcome)
+      ? null
+      : retryOf(deps, context, planned.route, { outcome, before, startedAtMs });
   return { kind: 'attempted', outcome, atMs: startedAtMs, retryAtMs: retryAt, credentialId: credential.id, urls };
 }
 
@@ -106,6 +108,11 @@ function withDefaultUrl(channel: ChannelId, content: ChannelContent, defaultUrl:
   return channel === 'webpush' && content.url === undefined && defaultUrl !== null
     ? { ...content, url: defaultUrl }
     : content;
+}
+
+/** A stranger's device on a host without an address: four more attempts would keep a caller waiting who waits for all outcomes. */
+function isInvented({ isStranger }: Target, { provider, isUntried }: RefusedOutcome): boolean {
+  return isStranger && provider?.transportError === 'dns_error' && !isUntried;
 }
 
 function retryOf(

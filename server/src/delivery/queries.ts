@@ -281,6 +281,9 @@ export interface TargetColumns {
   readonly registeredAts: readonly number[] | null;
   readonly environments: readonly (Environment | null)[] | null;
   readonly mismatches: readonly boolean[] | null;
+  /** Of the devices that nothing ever reached; and of these, the ones that a client key registered. */
+  readonly unreachedIds: readonly Uuid[] | null;
+  readonly strangerIds: readonly Uuid[] | null;
   readonly locales: readonly (string | null)[] | null;
   readonly languages: readonly (string | null)[] | null;
   readonly externalIds: readonly (string | null)[] | null;
@@ -311,6 +314,8 @@ export async function selectTargets(
       json_agg(d.status = 'active') AS actives, json_agg(d.token) AS tokens, json_agg(d.credential_id) AS credential_ids,
       json_agg(round(date_part('epoch', d.registered_at) * 1000)) AS registered_ats,
       json_agg(coalesce(d.environment, d.environment_found)) AS environments, json_agg(d.mismatches > 0) AS mismatches,
+      json_agg(d.id) FILTER (WHERE NOT d.is_reached) AS unreached_ids,
+      json_agg(d.id) FILTER (WHERE NOT d.is_reached AND d.by_client) AS stranger_ids,
       json_agg(a.locale) AS locales, json_agg(a.language) AS languages, json_agg(a.external_id) AS external_ids
       ${firstNames} ${countries} ${timezones} ${properties}
     FROM devices d JOIN audience a ON a.app_id = d.app_id AND a.device_id = d.id

@@ -317,7 +317,7 @@ async function applyEarlyReceipts(
   const marks: Record<Mark, number> = { displayed: 0, clicked: 0, dismissed: 0 };
   const { appId, messageId, id: batchId } = batch;
   for (const receipt of receipts) {
-    if (!(await markDelivery(tx, batchId, receipt))) continue;
+    if (!(await markDelivery(tx, batchId, receipt))?.isNew) continue;
     marks[receipt.mark]++;
     if (receipt.mark === 'clicked') await emitClick({ tx, clock, ledger }, { appId, messageId, batchId, ...receipt });
   }

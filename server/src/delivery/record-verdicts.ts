@@ -4,6 +4,7 @@
 import {
   addCredentialRefusals,
   getCredentialHour,
+  hasEverSucceeded,
   markCredentialOk,
   markCredentialSuspect,
   updateCredentialError,
@@ -19,11 +20,13 @@ import {
   updateEnvironmentFound,
 } from '../devices/history-queries.ts';
 import { lockDevicesById } from '../devices/queries.ts';
+import { markReached } from '../devices/reach-queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
 import { isSuspect } from './credential-health.ts';
+import { retireUnresolved } from './retire-unresolved.ts';
 
 /**
  * What one attempt showed of its device and credential; `errorCode` null: a success, which has a verdict only where it changes
@@ -42,6 +45,12 @@ export interface Verdict {
   readonly environmentFound: Environment | null;
   /** Found here, without asking the provider: says nothing of the credential. */
   readonly isLocal: boolean;
+  /** The first push that reached the device. */
+  readonly reaches: boolean;
+  /** Refused as our credential's fault, for a device that a stranger may have made up: the push service may mean the device. */
+  readonly isDoubtful: boolean;
+  /** Failed for good because the host has no address; the device was never reached. */
+  readonly isUnresolved: boolean;
 }
 
 /** What one process heard of one credential within some time. */
@@ -86,7 +95,11 @@ export async function recordVerdicts(
   const { appId, credentialId, verdicts } = hearing;
   const ids = { app_id: appId, credential_id: credentialId };
   const successes = verdicts.filter((verdict) => verdict.errorCode === null);
-  const refusals = verdicts.filter((verdict) => verdict.errorCode !== null && !verdict.isLocal);
+  const refusals = await believedOf(
+    deps,
+    hearing,
+    verdicts.filter((verdict) => verdict.errorCode !== null && !verdict.isLocal),
+  );
 
   // The common case, nothing but successes, costs a statement that writes at most once a minute.
   if (hearing.hasWorked || successes.length > 0) {
@@ -101,6 +114,7 @@ export async function recordVerdicts(
   }
   if (!progress.areDevicesJudged) {
     if (successes.length > 0) await rememberSuccesses(sql, appId, successes);
+    await retireUnresolved(deps, appId, verdicts);
     const retiring = verdicts.filter(({ errorCode }) => errorCode !== null && codesOfDevices.has(errorCode));
     if (progress.mayBeAtFault) await repeatOnDeadlock(() => judgeSuspicious(deps, hearing, retiring, refusals.at(-1)));
     else if (retiring.length > 0) await repeatOnDeadlock(() => retireAll(deps, hearing, retiring));
@@ -109,6 +123,17 @@ export async function recordVerdicts(
   // Last, since it may wait for the credential's row, and no device should.
   const latest = refusals.at(-1);
   if (latest?.errorCode) await keepError(deps, hearing, { code: latest.errorCode, reason: latest.reason });
+}
+
+/** What a stranger's device was refused says nothing of a credential that has ever had a success. */
+async function believedOf(
+  { sql }: JudgeDeps,
+  { appId, credentialId, hasWorked }: Hearing,
+  refusals: readonly Verdict[],
+): Promise<readonly Verdict[]> {
+  if (!refusals.some(({ isDoubtful }) => isDoubtful)) return refusals;
+  const isProven = hasWorked || (await hasEverSucceeded(sql, appId, credentialId));
+  return isProven ? refusals.filter(({ isDoubtful }) => !isDoubtful) : refusals;
 }
 
 async function keepError(
@@ -224,6 +249,8 @@ function refusedBy<Reason extends string>(reason: Reason, verdicts: readonly Ver
 
 /** A success ends a row of mismatches, and may have found where an iOS token belongs. Few devices have either. */
 async function rememberSuccesses(sql: Sql, appId: Uuid, successes: readonly Verdict[]): Promise<void> {
+  const reached = successes.filter(({ reaches }) => reaches);
+  if (reached.length > 0) await markReached(sql, appId, idsOf(reached));
   const mismatched = await listMismatched(sql, appId, idsOf(successes));
   if (mismatched.length > 0) {
     await repeatOnDeadlock(() =>

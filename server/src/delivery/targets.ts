@@ -2,6 +2,7 @@
 // beside it, and of these only those the message reads.
 import { propertyLists, readProperties } from '../audience/property-columns.ts';
 import type { Attribute } from '../content/template-grammar.ts';
+import { listFormerPlatforms } from '../devices/purge-queries.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { findPropertiesByKeys } from '../properties/queries.ts';
@@ -19,6 +20,8 @@ export async function listTargets(
   const lists = propertyLists(sql, properties);
   const of = await selectTargets(sql, appId, deviceIds, attributes, lists);
   const targets: Target[] = [];
+  const unreached = new Set(of.unreachedIds);
+  const strangers = new Set(of.strangerIds);
   for (const [i, deviceId] of (of.deviceIds ?? []).entries()) {
     targets.push({
       deviceId,
@@ -30,6 +33,8 @@ export async function listTargets(
       registeredAtMs: of.registeredAts?.[i] ?? 0,
       environment: of.environments?.[i] ?? null,
       hasMismatches: of.mismatches?.[i] ?? false,
+      isReached: !unreached.has(deviceId),
+      isStranger: strangers.has(deviceId),
       locale: of.locales?.[i] ?? null,
       person: {
         firstName: of.firstNames?.[i] ?? null,
@@ -44,8 +49,43 @@ export async function listTargets(
       },
     });
   }
-  return targets;
+  return targets.length === deviceIds.length
+    ? targets
+    : [...targets, ...(await listGone(sql, appId, deviceIds, targets))];
 }
+
+/** Devices that were deleted since the batch was made: nothing is sent to them, and their deliveries end as any. */
+async function listGone(
+  sql: Sql,
+  appId: Uuid,
+  deviceIds: readonly Uuid[],
+  found: readonly Target[],
+): Promise<Target[]> {
+  const known = new Set(found.map(({ deviceId }) => deviceId));
+  const goneIds = deviceIds.filter((id) => !known.has(id));
+  const platforms = await listFormerPlatforms(sql, appId, goneIds);
+  return goneIds.flatMap((deviceId): Target[] => {
+    const platform = platforms.get(deviceId);
+    return platform === undefined ? [] : [{ ...nothing, deviceId, platform }];
+  });
+}
+
+const nothing: Omit<Target, 'deviceId' | 'platform'> = {
+  userId: null,
+  isActive: false,
+  token: null,
+  credentialId: null,
+  registeredAtMs: 0,
+  environment: null,
+  hasMismatches: false,
+  isReached: true,
+  isStranger: false,
+  locale: null,
+  person: {
+    ...{ firstName: null, externalId: null, country: null, language: null, timezone: null },
+    properties: new Map(),
+  },
+};
 
 const noAttributes: ReadonlySet<Attribute> = new Set();
 const noProperties: ReadonlyMap<string, string | number | boolean> = new Map();

@@ -17,6 +17,9 @@ import { type DeviceToken, parseToken, proofLengthMax, proofOf, tokenForms } fro
 export const deviceStatuses = ['active', 'invalid', 'unsubscribed'] as const;
 export type DeviceStatus = (typeof deviceStatuses)[number];
 
+/** Active devices of one user, and inactive ones: each change of a profile is written on the rows of all of them. */
+export const devicesPerUserMax = 100;
+
 /** Why a device is invalid. */
 export type InvalidReason = 'unregistered' | 'invalid_token' | 'credential_mismatch' | 'replaced';
 

@@ -18,6 +18,8 @@ export interface DeviceToAdd {
   readonly identifiedAt: Date | null;
   /** Of an iOS device that says so itself. */
   readonly environment?: Environment | null;
+  /** It has been pushed to before. Default: nobody knows. */
+  readonly isReached?: boolean;
 }
 
 /** Claims the tokens of new devices. Returns the ids of those that got theirs; the others' tokens have a device already. */
@@ -44,11 +46,15 @@ export async function insertDevices(tx: Tx, appId: Uuid, devices: readonly Devic
   await copyRows(
     tx`
       COPY devices (app_id, id, platform, token, token_hash, token_hint, credential_id, environment, properties, status,
-        registered_at, identified_at) FROM STDIN`,
-    devices.map(({ id, platform, token, credentialId, environment = null, properties, registeredAt, identifiedAt }) => [
-      ...[appId, id, platform, token.text, token.hash, token.hint, credentialId, environment, properties, 'active'],
-      ...[registeredAt, identifiedAt],
-    ]),
+        registered_at, identified_at, is_reached) FROM STDIN`,
+    devices.map((device) => {
+      const { id, platform, token, credentialId, properties, registeredAt, identifiedAt } = device;
+      const { environment = null, isReached = false } = device;
+      return [
+        ...[appId, id, platform, token.text, token.hash, token.hint, credentialId, environment, properties, 'active'],
+        ...[registeredAt, identifiedAt, isReached],
+      ];
+    }),
   );
   await copyRows(
     tx`COPY device_changes (app_id, device_id, id, at, platform, status) FROM STDIN`,

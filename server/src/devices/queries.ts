@@ -101,14 +101,14 @@ export interface DeviceWrite {
 export async function insertDevice(
   tx: Tx,
   clock: Clock,
-  device: DeviceWrite & { readonly platform: Platform },
+  device: DeviceWrite & { readonly platform: Platform; readonly byClient: boolean },
 ): Promise<void> {
-  const { appId, id, platform, token, credentialId, environment, properties } = device;
+  const { appId, id, platform, token, credentialId, environment, properties, byClient } = device;
   await tx`
     INSERT INTO devices (app_id, id, platform, token, token_hash, token_hint, credential_id, environment, properties, status,
-      registered_at)
+      registered_at, by_client)
     VALUES (${appId}, ${id}, ${platform}, ${token.text}, ${token.hash}, ${token.hint}, ${credentialId}, ${environment},
-      ${tx.json(properties)}, 'active', ${nowOf(tx, clock)})`;
+      ${tx.json(properties)}, 'active', ${nowOf(tx, clock)}, ${byClient})`;
 }
 
 /** A locked device registers again. What was learned of its former token or environment is forgotten when they change. */
@@ -123,7 +123,7 @@ export async function updateRegistration(
       token = ${token.text}, token_hash = ${token.hash}, token_hint = ${token.hint}, credential_id = ${credentialId},
       environment = ${environment}, properties = ${tx.json(properties)},
       status = 'active', status_reason = NULL, registered_at = ${nowOf(tx, clock)}
-      ${startsAnew ? tx`, environment_found = NULL, mismatches = 0` : tx``}
+      ${startsAnew ? tx`, environment_found = NULL, mismatches = 0, unresolved_messages = 0, unresolved_since = NULL` : tx``}
     WHERE app_id = ${appId} AND id = ${id}`;
 }
 
@@ -180,9 +180,10 @@ export async function updateIdentified(tx: Tx, clock: Clock, appId: Uuid, id: Uu
   return row.identifiedAt;
 }
 
-/** A locked device belongs to nobody from now on. */
-export async function updateUnidentified(tx: Tx, appId: Uuid, id: Uuid): Promise<void> {
-  await tx`UPDATE devices SET identified_at = NULL WHERE app_id = ${appId} AND id = ${id}`;
+/** Locked devices belong to nobody from now on. */
+export async function updateUnidentified(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
+  await tx`
+    UPDATE devices SET identified_at = NULL WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])`;
 }
 
 /** Whose a device is. */

@@ -25,7 +25,7 @@ import {
   type StoredProperties,
 } from '../properties/property.ts';
 import type { NewDevicePermit } from '../quotas/address-limit.ts';
-import type { Device } from './device.ts';
+import { type Device, devicesPerUserMax } from './device.ts';
 import { appendChanges } from './device-history.ts';
 import {
   deleteToken,
@@ -39,7 +39,9 @@ import {
   updateReplaced,
   updateTokenDevice,
 } from './queries.ts';
+import { countDevicesOfUser } from './room-queries.ts';
 import { type DeviceToken, provesToken } from './token.ts';
+import { unlinkDevices } from './unlink-devices.ts';
 
 /** Absent: keep what is stored. Null: clear it. */
 export interface RegisterDevice {
@@ -49,8 +51,8 @@ export interface RegisterDevice {
   readonly facts: FactsGiven;
   readonly environment: Environment | null | undefined;
   readonly properties: PropertyChanges | null | undefined;
-  /** A client key may use only properties that the catalog has, and leaves fewer traces there (`learnProperties`). */
-  readonly mayAddProperties: boolean;
+  /** A stranger may have asked: a client key uses only properties that the catalog has, and leaves fewer traces (`learnProperties`). */
+  readonly byClient: boolean;
   /** The device that gets this token in place of its own; null: none is named. */
   readonly refreshes: Refresh | null;
   /** Taken before a new device is made; null: as many as there come. */
@@ -108,9 +110,9 @@ async function registerRepeatedly(sql: Sql, clock: Clock, request: RegisterDevic
 }
 
 async function registerIn(tx: Tx, clock: Clock, request: RegisterDevice): Promise<RegisteredDevice> {
-  const { appId, properties, mayAddProperties } = request;
+  const { appId, properties, byClient } = request;
   const given = properties ?? noChanges;
-  const learned = await learnProperties(tx, clock, { appId, given, mayAdd: mayAddProperties });
+  const learned = await learnProperties(tx, clock, { appId, given, mayAdd: !byClient });
   const { refreshes } = request;
   const settled =
     refreshes === null
@@ -231,6 +233,7 @@ async function registerNew(
     credentialId,
     environment,
     properties: properties.stored,
+    byClient: request.byClient,
   });
   const row = await insertAudienceRow(tx, clock, {
     appId,
@@ -269,12 +272,25 @@ async function registerAgain(
     startsAnew,
   });
   const former = await getAudienceRow(tx, appId, id);
+  if (
+    device.status !== 'active' &&
+    former.externalId !== null &&
+    (await hasFullUser(tx, appId, id, former.externalId))
+  ) {
+    await unlinkDevices(tx, clock, appId, [{ id, properties: device.properties }]);
+  }
   const row = await updateSeenDevice(tx, clock, { appId, deviceId: id, facts: mergeFacts(former, facts) });
   if (changesProperties(request, learned)) await copyToAudience(tx, appId, row, properties);
   if (device.status !== 'active') {
     await appendChanges(tx, appId, row.lastSeenAt, [{ deviceId: id, platform, status: 'active', reason: null }]);
   }
   return { platform, row, environment, properties, conflicts: learned.conflicts, created: false };
+}
+
+/** A device that comes back to a user who has as many as a user may have comes back as nobody's. */
+async function hasFullUser(tx: Tx, appId: Uuid, id: Uuid, externalId: string): Promise<boolean> {
+  const counting = { exceptId: id, countMax: devicesPerUserMax };
+  return (await countDevicesOfUser(tx, appId, externalId, counting)).active >= devicesPerUserMax;
 }
 
 function changesProperties(request: RegisterDevice, learned: LearnedProperties): boolean {

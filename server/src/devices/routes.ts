@@ -65,7 +65,7 @@ export function deviceRoutes(deps: DeviceRouteDeps): Route<Caller>[] {
               },
               environment: given.environment,
               properties: given.properties,
-              mayAddProperties: isServer,
+              byClient: !isServer,
               refreshes:
                 typeof given.device_id === 'string'
                   ? { id: readDeviceId(given.device_id), proof: given.previous_token, needsProof: !isServer }

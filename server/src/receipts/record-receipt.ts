@@ -6,6 +6,7 @@ import type { MessageLedger } from '../delivery/message-ledger.ts';
 import { type EarlyReceipt, insertEarlyReceipt, markDelivery } from '../delivery/outcome-queries.ts';
 import { addBatchMarks, lockBatchForReceipt } from '../delivery/queries.ts';
 import type { ReceiptSubject } from '../delivery/receipt-token.ts';
+import { markReached } from '../devices/reach-queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, type Tx, transaction } from '../platform/db.ts';
 
@@ -22,14 +23,16 @@ export async function recordReceipt(
     if (!batch || batch.deviceId === null) return undefined;
     const { deviceId } = batch;
     const receipt: EarlyReceipt = { deviceId, mark, at: clock.date(), action };
-    const isNew = await markDelivery(tx, batchId, receipt);
-    if (isNew) await addBatchMarks(tx, batchId, { displayed: 0, clicked: 0, dismissed: 0, [mark]: 1 });
-    if (isNew && mark === 'clicked') {
-      const { appId, messageId } = batch;
-      await emitClick({ tx, clock, ledger }, { appId, messageId, batchId, deviceId, at: receipt.at, action });
-    }
-    if (isNew !== undefined) return isNew;
+    const { appId, messageId } = batch;
+    const marked = await markDelivery(tx, batchId, receipt);
     // No row: not yet, and then it waits; or no longer.
-    return batch.awaitsDevice ? insertEarlyReceipt(tx, batchId, receipt) : undefined;
+    if (!marked && !batch.awaitsDevice) return undefined;
+    // What answers is there, whatever the push service said (contract 8).
+    if (!marked?.wasSent) await markReached(tx, appId, [deviceId]);
+    if (!marked) return insertEarlyReceipt(tx, batchId, receipt);
+    if (marked.isNew) await addBatchMarks(tx, batchId, { displayed: 0, clicked: 0, dismissed: 0, [mark]: 1 });
+    if (marked.isNew && mark === 'clicked')
+      await emitClick({ tx, clock, ledger }, { appId, messageId, batchId, deviceId, at: receipt.at, action });
+    return marked.isNew;
   });
 }

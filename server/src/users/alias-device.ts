@@ -4,12 +4,14 @@ import { listAudienceRows, listDeviceIdsOfUser } from '../audience/queries.ts';
 import { writeCopies } from '../audience/write-copies.ts';
 import type { Device } from '../devices/device.ts';
 import { insertFormerLinks } from '../devices/link-queries.ts';
-import { findLink, lockDevice, updateIdentified, updateUnidentified } from '../devices/queries.ts';
+import { findLink, lockDevice, lockDevicesById, updateIdentified } from '../devices/queries.ts';
+import { unlinkDevices } from '../devices/unlink-devices.ts';
 import { notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { listSlottedAndNumbered } from '../properties/queries.ts';
+import { listDevicesToUnlink } from './make-room.ts';
 import type { User } from './user.ts';
 
 /**
@@ -23,16 +25,21 @@ export async function copyToDevices(
   copied: { readonly user: User; readonly aliasedId: Uuid | null },
 ): Promise<void> {
   const { user, aliasedId } = copied;
-  const locked = await lockDevicesOfUser(tx, appId, user.externalId, aliasedId);
+  const { externalId } = user;
+  let locked = await lockDevicesOfUser(tx, appId, externalId, aliasedId);
   if (aliasedId !== null) {
     const aliased = locked.find(({ device }) => device.id === aliasedId);
     if (!aliased) throw notFound();
-    if (aliased.externalId !== user.externalId) {
+    if (aliased.externalId !== externalId) {
+      const link = { externalId, deviceId: aliasedId, byClient: false };
+      const leaving = new Set(await listDevicesToUnlink(tx, appId, link));
+      await unlinkDevices(tx, clock, appId, devicesOf(locked.filter(({ device }) => leaving.has(device.id))));
+      locked = locked.filter(({ device }) => !leaving.has(device.id));
       await insertFormerLinks(tx, clock, appId, [aliasedId]);
       await updateIdentified(tx, clock, appId, aliasedId);
     }
   }
-  const devices = locked.map(({ device }) => device);
+  const devices = devicesOf(locked);
   // Only now: until the devices were locked, others could give slots to keys that these devices hold.
   const slotted = await listSlottedAndNumbered(tx, appId, []);
   await writeCopies(tx, appId, { profile: { ...user, userId: user.id }, devices, slotted });
@@ -46,27 +53,58 @@ export interface ChangedLink {
 
 /**
  * The device belongs to `user` from now on, or to nobody; whoever it belonged to before has it no longer. The user's other
- * devices are left alone. Throws the 404 for a device that does not exist.
+ * devices are left alone, but for one that makes room. Throws the 404 for a device that does not exist, and the 400 where a client key
+ * finds no room.
  */
 export async function linkDevice(
   tx: Tx,
   clock: Clock,
   appId: Uuid,
-  { deviceId, user }: { readonly deviceId: Uuid; readonly user: User | null },
+  { deviceId, user, byClient }: { readonly deviceId: Uuid; readonly user: User | null; readonly byClient: boolean },
 ): Promise<ChangedLink> {
+  const wanted = user?.externalId ?? null;
+  const before = await findLink(tx, appId, deviceId);
+  if (!before) throw notFound();
+  const isLink = user !== null && before.externalId !== wanted;
+  const leavingIds = isLink
+    ? await listDevicesToUnlink(tx, appId, { externalId: user.externalId, deviceId, byClient })
+    : [];
+  await lockDevicesById(tx, appId, [deviceId, ...leavingIds]);
   const device = await lockDevice(tx, appId, deviceId);
   const link = device && (await findLink(tx, appId, deviceId));
   if (!device || !link) throw notFound();
   const { externalId, identifiedAt } = link;
-  if (externalId === (user?.externalId ?? null)) return { formerExternalId: undefined, identifiedAt };
+  if (externalId === wanted) return { formerExternalId: undefined, identifiedAt };
+  await unlinkDevices(tx, clock, appId, await listStillLinked(tx, appId, leavingIds, wanted));
+  if (user === null) {
+    await unlinkDevices(tx, clock, appId, [device]);
+    return { formerExternalId: externalId, identifiedAt: null };
+  }
   await insertFormerLinks(tx, clock, appId, [deviceId]);
-  const since = user === null ? null : await updateIdentified(tx, clock, appId, deviceId);
-  if (user === null) await updateUnidentified(tx, appId, deviceId);
+  const since = await updateIdentified(tx, clock, appId, deviceId);
   // Only now: until the device was locked, others could give slots to keys that it holds.
   const slotted = await listSlottedAndNumbered(tx, appId, []);
-  const profile = user && { ...user, userId: user.id };
-  await writeCopies(tx, appId, { profile, devices: [device], slotted });
+  await writeCopies(tx, appId, { profile: { ...user, userId: user.id }, devices: [device], slotted });
   return { formerExternalId: externalId, identifiedAt: since };
+}
+
+/** Those of these locked devices that are the user's still: one may have gone to another user before it was locked. */
+async function listStillLinked(
+  tx: Tx,
+  appId: Uuid,
+  ids: readonly Uuid[],
+  externalId: string | null,
+): Promise<Device[]> {
+  const found: Device[] = [];
+  for (const id of ids) {
+    const device = await lockDevice(tx, appId, id);
+    if (device && (await findLink(tx, appId, id))?.externalId === externalId) found.push(device);
+  }
+  return found;
+}
+
+function devicesOf(locked: readonly LockedDevice[]): Device[] {
+  return locked.map(({ device }) => device);
 }
 
 export interface LockedDevice {

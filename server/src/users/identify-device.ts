@@ -10,6 +10,14 @@ import type { NumbersAtHand } from './numbers-at-hand.ts';
 import { findUser, insertUser } from './queries.ts';
 import type { User } from './user.ts';
 
+export interface Identify {
+  readonly appId: Uuid;
+  readonly deviceId: Uuid;
+  /** Null: it is nobody's any more. */
+  readonly externalId: string | null;
+  readonly byClient: boolean;
+}
+
 export interface IdentifiedDevice {
   readonly userId: Uuid | null;
   /** Whose it was until now; null when nobody's, or when nothing changed. */
@@ -19,11 +27,11 @@ export interface IdentifiedDevice {
 
 /**
  * Links a device, in one transaction; a user that is not there yet gets an empty profile. Undefined: there is no such device, and
- * nothing is written.
+ * nothing is written. Throws the 400 where a client key finds no room among the devices of the user.
  */
 export async function identifyDevice(
   { sql, clock, numbers }: { sql: Sql; clock: Clock; numbers: NumbersAtHand },
-  { appId, deviceId, externalId }: { appId: Uuid; deviceId: Uuid; externalId: string | null },
+  { appId, deviceId, externalId, byClient }: Identify,
 ): Promise<IdentifiedDevice | undefined> {
   // An app says the same at each start: that locks nothing.
   const link = await findLink(sql, appId, deviceId);
@@ -34,7 +42,7 @@ export async function identifyDevice(
   return repeatOnDeadlock(() =>
     transaction(sql, async (tx) => {
       const user = externalId === null ? null : await claimUser(tx, clock, numbers, appId, externalId);
-      const { formerExternalId, identifiedAt } = await linkDevice(tx, clock, appId, { deviceId, user });
+      const { formerExternalId, identifiedAt } = await linkDevice(tx, clock, appId, { deviceId, user, byClient });
       return { userId: user?.id ?? null, previousExternalId: formerExternalId ?? null, identifiedAt };
     }),
   );

@@ -104,7 +104,9 @@ export function userRoutes({ sql, clock, timeZones, seal }: UserRouteDeps): Rout
           if (!isAllowed) throw new ApiError('identity_check_failed');
         }
         const deviceId = readDeviceId(device_id);
-        const identified = await identifyDevice({ sql, clock, numbers }, { appId: caller.appId, deviceId, externalId });
+        const byClient = caller.scope === 'client';
+        const identify = { appId: caller.appId, deviceId, externalId, byClient };
+        const identified = await identifyDevice({ sql, clock, numbers }, identify);
         if (!identified) throw noSuch('device', device_id);
         return {
           device_id,

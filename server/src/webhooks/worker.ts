@@ -103,7 +103,6 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
     },
     stop() {
       isStopping = true;
-      recorder.stop();
       return loop.stop();
     },
   };

@@ -126,9 +126,14 @@ describe('200', () => {
     const ids: string[] = [];
     for (let i = 0; i < 103; i++) {
       const { body } = await t.server.post('/v1/devices', { platform: 'android', token: `crowd-${i}` });
-      await t.server.post('/v1/users', { external_id: 'crowd', device_id: body.id });
       ids.push(body.id);
     }
+    await t.server.post('/v1/users', { external_id: 'crowd', device_id: ids[0] });
+    // Linked before a user had a limit.
+    await t.sql`
+      UPDATE audience a SET user_id = o.user_id, external_id = o.external_id, user_created_at = o.user_created_at,
+        user_block = o.user_block, user_bit = o.user_bit
+      FROM audience o WHERE o.external_id = 'crowd' AND a.device_id = ANY(${ids.map((id) => decodeId('dev', id) ?? '')}::uuid[])`;
     await t.server.delete(`/v1/devices/${ids[102]}`);
     const { body } = await t.server.post('/v1/users', { external_id: 'crowd' });
     expect(body.devices).toEqual(ids.slice(2, 102).toReversed());

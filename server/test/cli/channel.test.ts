@@ -65,7 +65,7 @@ async function newDevice(appId: Uuid, token: string, platform: 'web' | 'ios' | '
     facts: {},
     environment: undefined,
     properties: undefined,
-    mayAddProperties: true,
+    byClient: false,
     refreshes: null,
     permit: null,
   });

@@ -1,0 +1,39 @@
+// Devices that nothing ever reached and whose host has no address: somebody made them up, or their push service is gone. After three
+// messages over a day they are retired (contract 8).
+import { invalidateDevices } from '../devices/device-history.ts';
+import { lockDevicesById } from '../devices/queries.ts';
+import { countUnresolved } from '../devices/reach-queries.ts';
+import { repeatOnDeadlock, transaction } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { JudgeDeps, Verdict } from './record-verdicts.ts';
+
+const rule = { messagesMost: 3, hoursLeast: 24 };
+
+export async function retireUnresolved(
+  { sql, clock }: JudgeDeps,
+  appId: Uuid,
+  verdicts: readonly Verdict[],
+): Promise<void> {
+  const unresolved = verdicts.filter(({ isUnresolved }) => isUnresolved);
+  if (unresolved.length === 0) return;
+  await repeatOnDeadlock(() =>
+    transaction(sql, async (tx) => {
+      await lockDevicesById(
+        tx,
+        appId,
+        unresolved.map(({ deviceId }) => deviceId),
+      );
+      // Two messages that failed at the same time count as two.
+      for (let left = unresolved; left.length > 0; ) {
+        const once = new Map(left.map((verdict) => [verdict.deviceId, verdict]));
+        const at = clock.date();
+        const gone = await countUnresolved(tx, appId, [...once.keys()], { at, ...rule });
+        const items = [...once.values()]
+          .filter(({ deviceId }) => gone.has(deviceId))
+          .map(({ deviceId, registeredAtMs }) => ({ deviceId, reason: 'unregistered' as const, registeredAtMs }));
+        await invalidateDevices(tx, { appId, credentialId: null, at, items });
+        left = left.filter((verdict) => once.get(verdict.deviceId) !== verdict);
+      }
+    }),
+  );
+}

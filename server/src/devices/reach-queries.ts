@@ -1,0 +1,56 @@
+// SQL: whether anything ever reached a device. Until then nobody knows that it is one: strangers can register what they like.
+import type { Sql, Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+
+/**
+ * A push or a receipt reached these devices. Those that somebody holds are left out: no lock is waited for, and the next push says
+ * the same.
+ */
+export async function markReached(sql: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
+  await sql`
+    UPDATE devices SET is_reached = true, unresolved_messages = 0, unresolved_since = NULL
+    WHERE app_id = ${appId} AND id = ANY(ARRAY(
+      SELECT id FROM devices WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND NOT is_reached
+      ORDER BY id FOR UPDATE SKIP LOCKED))`;
+}
+
+/**
+ * A message to each of these locked devices failed, because their hosts have no address. Answers those that have failed so in
+ * `messagesMost` messages, the last of them `hoursLeast` after the first.
+ */
+export async function countUnresolved(
+  tx: Tx,
+  appId: Uuid,
+  ids: readonly Uuid[],
+  { at, messagesMost, hoursLeast }: { readonly at: Date; readonly messagesMost: number; readonly hoursLeast: number },
+): Promise<Set<Uuid>> {
+  const rows = await tx<{ id: Uuid; isGone: boolean }[]>`
+    UPDATE devices SET unresolved_messages = least(unresolved_messages + 1, ${messagesMost}::int),
+      unresolved_since = coalesce(unresolved_since, ${at}::timestamptz)
+    WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND status = 'active' AND NOT is_reached
+    RETURNING id, unresolved_messages >= ${messagesMost}
+      AND unresolved_since <= ${at}::timestamptz - make_interval(hours => ${hoursLeast}) AS is_gone`;
+  return new Set(rows.filter(({ isGone }) => isGone).map(({ id }) => id));
+}
+
+export interface UnreachedCount {
+  readonly appId: Uuid;
+  /** Registered by client key, and never reached. */
+  readonly unreached: number;
+  /** Those of them that were made before the instant asked about. */
+  readonly old: number;
+}
+
+/** Of each app that has any: devices that were registered by client key and never reached. */
+export async function countUnreached(sql: Sql, beforeId: Uuid): Promise<UnreachedCount[]> {
+  return sql<UnreachedCount[]>`
+    SELECT app_id, count(*) AS unreached, count(*) FILTER (WHERE id < ${beforeId}) AS old FROM devices
+    WHERE by_client AND NOT is_reached GROUP BY app_id ORDER BY app_id`;
+}
+
+/** How many there are in all apps, counted no further than `countMax`. */
+export async function countUnreachedUpTo(sql: Sql, countMax: number): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    SELECT count(*) FROM (SELECT 1 FROM devices WHERE by_client AND NOT is_reached LIMIT ${countMax}) AS counted`;
+  return row?.count ?? 0;
+}

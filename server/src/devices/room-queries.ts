@@ -1,0 +1,48 @@
+// SQL: how many devices a user has, and which of them make room for another.
+import type { Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+
+/** How many devices of a user are active, and how many are not? Counted no further than `countMax`, and without `exceptId`. */
+export async function countDevicesOfUser(
+  tx: Tx,
+  appId: Uuid,
+  externalId: string,
+  { exceptId, countMax }: { readonly exceptId: Uuid; readonly countMax: number },
+): Promise<{ active: number; inactive: number }> {
+  const of = (active: boolean) => tx`
+    SELECT count(*) FROM (
+      SELECT 1 FROM audience WHERE app_id = ${appId} AND external_id = ${externalId} AND active = ${active}
+        AND device_id <> ${exceptId} LIMIT ${countMax}) AS counted`;
+  const [row] = await tx<{ active: number; inactive: number }[]>`
+    SELECT (${of(true)}) AS active, (${of(false)}) AS inactive`;
+  return row ?? { active: 0, inactive: 0 };
+}
+
+/** The oldest active device of a user that nothing ever reached. */
+export async function findOldestUnreached(
+  tx: Tx,
+  appId: Uuid,
+  externalId: string,
+  exceptId: Uuid,
+): Promise<Uuid | undefined> {
+  const [row] = await tx<{ deviceId: Uuid }[]>`
+    SELECT a.device_id FROM audience a JOIN devices d ON d.app_id = a.app_id AND d.id = a.device_id
+    WHERE a.app_id = ${appId} AND a.external_id = ${externalId} AND a.active AND a.device_id <> ${exceptId}
+      AND NOT d.is_reached
+    ORDER BY a.created_at, a.device_id LIMIT 1`;
+  return row?.deviceId;
+}
+
+/** The device of a user that was seen longest ago, of those that are active or of those that are not. */
+export async function findLongestUnseen(
+  tx: Tx,
+  appId: Uuid,
+  externalId: string,
+  { exceptId, isActive }: { readonly exceptId: Uuid; readonly isActive: boolean },
+): Promise<Uuid | undefined> {
+  const [row] = await tx<{ deviceId: Uuid }[]>`
+    SELECT device_id FROM audience
+    WHERE app_id = ${appId} AND external_id = ${externalId} AND active = ${isActive} AND device_id <> ${exceptId}
+    ORDER BY last_seen_at, device_id LIMIT 1`;
+  return row?.deviceId;
+}
