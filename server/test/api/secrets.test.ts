@@ -3,12 +3,17 @@ import { describe, expect, it } from 'vitest';
 import { rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
 import { revokeKey, rotateKey } from '../../src/apps/manage-keys.ts';
 import { updateAppSuspension } from '../../src/apps/queries.ts';
+import { receiptTokensOf } from '../../src/delivery/receipt-token.ts';
 import { createSeal } from '../../src/platform/seal.ts';
 import { type RequestOptions, type Response, setup } from '../setup.ts';
 
 const lines: string[] = [];
+/** A token of a delivery of the send below, as the push carried it. */
+let receiptToken = '';
+let metrics = '';
+const metricsToken = `metrics-${randomBytes(18).toString('hex')}`;
 const t = await setup({
-  environment: { LOG_LEVEL: 'trace', SEND_WAIT_MS: '2000' },
+  environment: { LOG_LEVEL: 'trace', SEND_WAIT_MS: '2000', METRICS_TOKEN: metricsToken },
   logTo: { write: (line) => void lines.push(line) },
 });
 const app = await t.newApp({ name: 'Canaries' });
@@ -40,6 +45,7 @@ const secrets: Readonly<Record<string, string>> = {
   'master key, hex': t.masterKey.toString('hex'),
   'identify secret': identifySecret,
   'identify secret of a rotation': nextIdentifySecret,
+  'metrics token': metricsToken,
   'receipt key': t.receiptKey.toString('base64'),
   'receipt key, hex': t.receiptKey.toString('hex'),
 };
@@ -53,7 +59,10 @@ const personal: Readonly<Record<string, { readonly text: string; readonly column
   'refused endpoint': { text: tokenOf(refusedSubscription), columns: [] },
   'iOS token': { text: iosToken, columns: ['devices.token'] },
   'Android token': { text: androidToken, columns: ['devices.token'] },
-  'property value': { text: propertyValue, columns: ['audience.text_01', 'properties.samples', 'users.properties'] },
+  'property value': {
+    text: propertyValue,
+    columns: ['audience.text_01', 'properties.samples', 'segments.filter', 'users.properties'],
+  },
   "a device's own property": {
     text: deviceValue,
     columns: ['audience.text_02', 'devices.properties', 'properties.samples'],
@@ -133,6 +142,20 @@ async function live(): Promise<void> {
     await ask(serverKey, 'GET', path);
   }
 
+  // Changes that the audit log keeps.
+  const filter = { field: 'properties.plan', op: 'eq', value: propertyValue };
+  const { body: segment } = await ask(serverKey, 'POST', '/v1/segments', { body: { name: 'Of one plan', filter } });
+  await ask(serverKey, 'PUT', `/v1/segments/${segment.id}`, { body: { name: 'Of a plan', filter } });
+  await ask(serverKey, 'POST', '/v1/users', { body: { external_id: 'eve@shop.example', first_name: 'Eve' } });
+  await ask(serverKey, 'DELETE', '/v1/users/eve%40shop.example');
+
+  // What a notification carries, where strangers see it: in a body, and in an address.
+  const [batch] = await t.sql<{ id: string }[]>`SELECT id FROM batches LIMIT 1`;
+  receiptToken = receiptTokensOf(t.receiptKey, batch?.id ?? '')(0);
+  await ask(null, 'POST', '/v1/receipts', { body: { token: receiptToken, event: 'displayed' } });
+  await ask(null, 'GET', `/v1/r/${receiptToken}`);
+  metrics = String((await ask(metricsToken, 'GET', '/metrics')).body);
+
   // Faults of ours: the database quotes the row that it refuses.
   await t.sql`ALTER TABLE devices ADD CONSTRAINT never CHECK (platform <> 'web') NOT VALID`;
   await t.sql`ALTER TABLE users ADD CONSTRAINT never CHECK (external_id <> 'bob') NOT VALID`;
@@ -191,6 +214,29 @@ describe('R-80 canaries', () => {
     expect(lines.filter((line) => line.includes(text) || line.includes(Buffer.from(text).toString('base64')))).toEqual(
       [],
     );
+  });
+
+  it('the log names no receipt token, which is a credential in an address', () => {
+    expect(receiptToken).toHaveLength(47);
+    expect(answers.filter(({ asked, status }) => asked.includes(receiptToken) && status < 500)).toHaveLength(1);
+    expect(lines.filter((line) => line.includes(receiptToken))).toEqual([]);
+  });
+
+  it('metrics name no secret, no token and no person', () => {
+    expect(metrics).toMatch(/^carillon_/m);
+    expect(Object.entries(everything).filter(([, text]) => metrics.includes(text))).toEqual([]);
+    for (const text of [receiptToken, 'eve@', app.id]) expect(metrics).not.toContain(text);
+  });
+
+  it('the audit log tells of keys, credentials, secrets, segments and erasures, and holds none of them', async () => {
+    const rows = await t.sql<{ action: string; text: string }[]>`SELECT action, a::text AS text FROM audit_entries a`;
+    expect([...new Set(rows.map(({ action }) => action))].sort()).toEqual([
+      ...['app.create', 'channel.set', 'identify_secret.rotate', 'key.create', 'key.revoke', 'key.rotate'],
+      ...['segment.create', 'segment.replace', 'user.erase'],
+    ]);
+    const all = rows.map(({ text }) => text).join('\n');
+    expect(Object.entries(everything).filter(([, text]) => all.includes(text))).toEqual([]);
+    expect(all).not.toContain('eve@');
   });
 
   it.each(Object.entries(secrets))('no table holds the %s', async (_name, text) => {
