@@ -1,5 +1,5 @@
 // Builds what is not built: the compiler for every package, then the browser SDK's bundles. Run as a program it always builds;
-// `ensureBuilt` does so only when something is newer than the last build.
+// `ensureBuilt`, and `--if-stale`, do so only when something is newer than the last build.
 import { spawn } from 'node:child_process';
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -60,7 +60,8 @@ function newestIn(path) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
-    await build();
+    if (process.argv[2] === '--if-stale') await ensureBuilt({ log: (line) => process.stderr.write(`${line}\n`) });
+    else await build();
   } catch (error) {
     process.stderr.write(`${error.message}\n`);
     process.exitCode = 1;

@@ -22,7 +22,9 @@ let packed: Packed;
 beforeAll(async () => {
   await run(process.execPath, [compiler, '-b', join(root, 'node')]);
   folder = await mkdtemp(join(tmpdir(), 'carillon-node-'));
-  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: join(root, 'node') });
+  const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
+    cwd: join(root, 'node'),
+  });
   [packed] = JSON.parse(stdout);
   await writeFile(join(folder, 'package.json'), '{ "name": "shop", "private": true }\n');
   await run('npm', ['install', '--offline', '--no-audit', '--no-fund', join(folder, packed.filename)], { cwd: folder });
@@ -38,12 +40,19 @@ const inFolder = async (name: string, text: string): Promise<unknown> => {
 const kinds = 'JSON.stringify([typeof it.verifyWebhook, typeof it.userHash, Object.keys(it).includes("signWebhook")])';
 
 describe('the packed SDK', () => {
-  it('holds the compiled files, their types, a page and the licence, and nothing else', async () => {
+  it('holds the compiled files, their types, a page, its examples and the licence, and nothing else', async () => {
     const paths = packed.files.map(({ path }) => path);
     const modules = paths.filter((path) => path.endsWith('.js')).map((path) => path.replace(/\.js$/, ''));
     expect(modules).toContain('dist/index');
+    const examples = ['express', 'fastify', 'hono', 'next'].map((name) => `examples/${name}.ts`);
     expect(paths.sort()).toEqual(
-      ['LICENSE', 'README.md', 'package.json', ...modules.flatMap((path) => [`${path}.js`, `${path}.d.ts`])].sort(),
+      [
+        'LICENSE',
+        'README.md',
+        'package.json',
+        ...examples,
+        ...modules.flatMap((path) => [`${path}.js`, `${path}.d.ts`]),
+      ].sort(),
     );
     expect(await readFile(join(root, 'node/LICENSE'), 'utf8')).toBe(await readFile(join(root, 'LICENSE'), 'utf8'));
   });

@@ -31,7 +31,9 @@ beforeAll(async () => {
   const compiler = join(modules, 'typescript/bin/tsc');
   const output = ['--outDir', join(built, 'dist'), '--tsBuildInfoFile', join(folder, '.tsbuildinfo')];
   await run(process.execPath, [compiler, '-p', source, ...output]);
-  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: built });
+  const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
+    cwd: built,
+  });
   const [{ filename }] = JSON.parse(stdout);
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), '{"type": "module"}');
@@ -41,16 +43,14 @@ beforeAll(async () => {
     symlinkSync(join(modules, library), join(project, 'node_modules', library));
   }
 
-  const parameters = ['--no', 'carillon-sandbox', '--port', '0', '--push-port', '0', '--json'];
-  const child = spawn('npx', ['--offline', ...parameters], {
+  const parameters = ['--port', '0', '--push-port', '0', '--json'];
+  const child = spawn(join(project, 'node_modules/.bin/carillon-sandbox'), parameters, {
     cwd: project,
     stdio: ['ignore', 'pipe', 'inherit'],
-    // npx is a parent of its own making: all of it is ended together.
-    detached: true,
   });
   const ended = once(child, 'exit');
   closing.push(async () => {
-    process.kill(-(child.pid ?? 0), 'SIGTERM');
+    child.kill('SIGTERM');
     await ended;
   });
   const [line] = await once(createInterface({ input: child.stdout }), 'line');

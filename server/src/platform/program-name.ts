@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** The folder of the checkout that this program runs from; null where it is installed. */
-export const checkoutDir: string | null = existsSync(`${root}tools/build.mjs`) ? root.replace(/\/$/, '') : null;
+/** The folder of the checkout, or of the unpacked release, that this program runs from; null where npm installed it. */
+export const checkoutDir: string | null = existsSync(`${root}carillon`) ? root.replace(/\/$/, '') : null;
 
 /** Stands before the name of a command: `./carillon app list`. */
 export const programName = checkoutDir === null ? 'carillon' : './carillon';
