@@ -1,4 +1,6 @@
 // The service as processes: what it refuses to start on, and how it stops.
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createTestDatabase } from '../database.ts';
 import { refusal, setupCommandLine } from './run-carillon.ts';
@@ -40,6 +42,28 @@ describe('R-19 durable settings', () => {
     expect(await readyz((await service.document()).address)).toBe(200);
     expect(service.log).toContainEqual(
       expect.objectContaining({ level: 40, msg: expect.stringMatching(/^synchronous_commit is off/) }),
+    );
+  });
+});
+
+describe('a start warns of doors that stand open', () => {
+  it('to a database that is reached over a network without a verified server, and never names the password', async () => {
+    const service = cli.start({ DATABASE_URL: 'postgres://carillon:a-canary@db.invalid/carillon?sslmode=require' });
+    await service.ended;
+    expect(service.log).toContainEqual(
+      expect.objectContaining({ level: 40, msg: expect.stringMatching(/db\.invalid is encrypted.*not verified/) }),
+    );
+    expect(JSON.stringify(service.log)).not.toContain('a-canary');
+  });
+
+  it('to files with secrets', async () => {
+    const file = join(cli.directory, '.env');
+    writeFileSync(file, `METRICS_TOKEN=${'m'.repeat(32)}\n`, { mode: 0o640 });
+    const service = cli.start();
+    await service.document();
+    rmSync(file);
+    expect(service.log).toContainEqual(
+      expect.objectContaining({ level: 40, msg: expect.stringMatching(/\.env holds secrets.*mode 0640.*chmod 600/) }),
     );
   });
 });
