@@ -29,7 +29,8 @@ export async function listOrphanedOutboxes(sql: Sql): Promise<{ appId: Uuid; id:
 
 /**
  * Removes the oldest events of an outbox, whose ids lie between two, and says the last that went; undefined: there are none that
- * nobody else holds. Whoever writes a further event waits for nothing here.
+ * nobody else holds. Whoever writes a further event waits for nothing here. First and last id bound what is read: of a list of ids
+ * PostgreSQL up to 16 may compare each event of the outbox with it.
  */
 export async function deleteEventsOf(
   sql: Sql,
@@ -37,11 +38,13 @@ export async function deleteEventsOf(
   { after, before, limit }: { after: Uuid; before: Uuid; limit: number },
 ): Promise<Uuid | undefined> {
   const [row] = await sql<{ last: Uuid | null }[]>`
-    WITH gone AS (
-      DELETE FROM webhook_events WHERE app_id = ${appId} AND webhook_id = ${id} AND id = ANY(ARRAY(
-        SELECT e.id FROM webhook_events e
-        WHERE e.app_id = ${appId} AND e.webhook_id = ${id} AND e.id > ${after} AND e.id < ${before}
-        ORDER BY e.id LIMIT ${limit} FOR UPDATE SKIP LOCKED))
+    WITH next AS MATERIALIZED (
+      SELECT e.id FROM webhook_events e
+      WHERE e.app_id = ${appId} AND e.webhook_id = ${id} AND e.id > ${after} AND e.id < ${before}
+      ORDER BY e.id LIMIT ${limit} FOR UPDATE SKIP LOCKED
+    ), gone AS (
+      DELETE FROM webhook_events WHERE app_id = ${appId} AND webhook_id = ${id} AND id = ANY(ARRAY(SELECT id FROM next))
+        AND id >= (SELECT id FROM next ORDER BY id LIMIT 1) AND id <= (SELECT id FROM next ORDER BY id DESC LIMIT 1)
       RETURNING id
     )
     SELECT id AS last FROM gone ORDER BY id DESC LIMIT 1`;

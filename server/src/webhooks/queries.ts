@@ -231,7 +231,8 @@ export interface ClaimedEvent {
  * Claims due events of a webhook whose row is held, as many as its window has room for and up to a limit: those that have just happened first, oldest
  * first, and replays in the room that they leave, in half of the window at the most, so that what happens meanwhile always finds
  * some. What is under way is counted by this statement, which began when the row was held already: no claim of another process can
- * have come in between (R-24). An event whose holder died is due like any other.
+ * have come in between (R-24). An event whose holder died is due like any other. Each is looked up by its whole key: of a list of ids
+ * PostgreSQL up to 16 may compare each event of the outbox with it.
  */
 export async function claimEvents(
   tx: Tx,
@@ -246,22 +247,24 @@ export async function claimEvents(
     WHERE c.app_id = ${appId} AND c.webhook_id = ${id} AND c.claim_id IS NOT NULL AND c.due_at > ${clock.now} AND ${kind})`;
   // The 64 are the largest window, said as a number: of a limit that it does not know a planner expects a tenth of a million.
   const next = (isReplay: boolean, kind: Fragment): Fragment => tx`
-    SELECT d.id, d.due_at, ${isReplay}::boolean AS is_replay FROM webhook_events d
+    SELECT d.app_id, d.webhook_id, d.id, d.due_at, ${isReplay}::boolean AS is_replay FROM webhook_events d
     WHERE d.app_id = ${appId} AND d.webhook_id = ${id} AND d.due_at <= ${clock.now} AND ${kind}
     ORDER BY d.due_at, d.id LIMIT 64`;
   return tx<ClaimedEvent[]>`
     WITH taken AS (
       UPDATE webhook_events e SET claim_id = ${claim.id},
         due_at = ${clock.now} + ${claim.leaseMs}::float8 * interval '1 millisecond'
-      WHERE e.app_id = ${webhook.appId} AND e.webhook_id = ${webhook.id} AND e.id = ANY(ARRAY(
-        SELECT due.id FROM (
+      FROM (
+        SELECT due.app_id, due.webhook_id, due.id FROM (
           (${next(false, tx`NOT d.is_replay`)})
           UNION ALL
-          (SELECT r.id, r.due_at, r.is_replay FROM (${next(true, tx`d.is_replay`)}) AS r
+          (SELECT r.* FROM (${next(true, tx`d.is_replay`)}) AS r
           ORDER BY r.due_at, r.id LIMIT greatest(0, ${replaysMax}::int - ${underWay(tx`c.is_replay`)}))
         ) AS due
         ORDER BY due.is_replay, due.due_at, due.id
-        LIMIT least(${claim.limit}::int, greatest(0, ${inFlightMax}::int - ${underWay(tx`true`)}))))
+        LIMIT least(${claim.limit}::int, greatest(0, ${inFlightMax}::int - ${underWay(tx`true`)}))
+      ) AS next
+      WHERE e.app_id = next.app_id AND e.webhook_id = next.webhook_id AND e.id = next.id
       RETURNING e.id, e.kind, e.message_id, e.device_id, e.channel, e.at, e.error_code, e.details, e.attempts, e.is_replay
     )
     SELECT t.*, m.metadata FROM taken t LEFT JOIN messages m ON m.app_id = ${webhook.appId} AND m.id = t.message_id

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { createClock } from '../../src/platform/clock.ts';
 import { openPool, type Sql } from '../../src/platform/db.ts';
+import { mintUuid } from '../../src/platform/ids.ts';
 import { createSeal } from '../../src/platform/seal.ts';
 import { clearOrphanedOutboxes, dropHeldTooLong } from '../../src/webhooks/clear-outbox.ts';
 import { disableWebhook, enableWebhook, removeWebhook } from '../../src/webhooks/manage-webhooks.ts';
+import { claimEvents } from '../../src/webhooks/queries.ts';
 import { createTestDatabase } from '../database.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
 import type { Bundle, TestApp } from '../setup.ts';
@@ -87,6 +89,23 @@ describe('R-27 hundreds of thousands of held events', () => {
     expect(withoutThem).toBeGreaterThan(41);
     expect(Math.max(uncounted, counted)).toBeLessThan(withoutThem + heldMany / 20);
     for (const one of held) expect(await one.waiting()).toBeGreaterThanOrEqual(heldMany);
+  });
+
+  it('are not read by a claim that takes a few of them, before anybody has counted them and after', async () => {
+    const t = await setupWebhooks({ database });
+    const shop = await openShop(t);
+    await sql`UPDATE apps SET suspended_at = now() WHERE id = ${shop.app.id}`;
+    const webhook = await shop.hook();
+    await t.close();
+    await hold(shop);
+    const claim = async (own: Sql): Promise<void> => {
+      const clock = await createClock(own);
+      const taken = await claimEvents(own, clock, webhook, { id: mintUuid(), leaseMs: 60_000, limit: 4 });
+      expect(taken).toHaveLength(4);
+    };
+    expect(await readBy(() => apart(claim))).toBeLessThan(1000);
+    await sql`VACUUM (ANALYZE) webhook_events`;
+    expect(await readBy(() => apart(claim))).toBeLessThan(1000);
   });
 
   it('are not read either when their webhook is enabled again: only those that wait for a later time are', async () => {
