@@ -22,9 +22,7 @@ export function sentenceOf(error: unknown): string {
   const said = issues
     .slice(0, 5)
     // The API speaks of a body; here it is a line, or an object of a list.
-    .map(({ path, message }) =>
-      path.length === 0 ? message.replace(/^The body\b/, 'It') : `${path.join('.')}: ${message}`,
-    );
+    .map(({ path, message }) => (path.length === 0 ? ofARecord(message) : `${path.join('.')}: ${message}`));
   return said.length === 0 ? error.message : said.join(' ');
 }
 
@@ -73,4 +71,9 @@ function codeOf(error: unknown): string {
 // Values of a form that a type does not have, that a constraint forbids, or that are too large.
 function isAboutData(error: unknown): boolean {
   return /^(22|23|54)...$/.test(codeOf(error));
+}
+
+/** A file's line is one record, and its number is told beside the reason. */
+function ofARecord(message: string): string {
+  return message.replace(/^The body\b/, 'It').replace(' at line 1, column ', ' at column ');
 }

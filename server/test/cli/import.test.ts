@@ -300,7 +300,7 @@ describe('import', () => {
     expect(document).toMatchObject({ lines: 13, rejected: 9 });
     for (const { reason } of document.reasons) expect(reason.length).toBeLessThan(510);
     const reasons = document.reasons.map(({ reason }: { reason: string }) => reason);
-    expect(reasons).toContain('It is not valid JSON in UTF-8.');
+    expect(reasons).toContain('It is not valid JSON: it ends too early, at column 21.');
     expect(reasons.join()).not.toContain('body');
     const users = await usersOf(id);
     expect(users.map((user) => user['externalId'])).toEqual([
