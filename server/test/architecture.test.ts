@@ -36,6 +36,7 @@ const rows: readonly (readonly string[])[] = [
     'service',
     'service-place',
     'databases',
+    'connection-budget',
     'outbound',
     'service-metrics',
     'metrics-queries',
