@@ -3,6 +3,7 @@ import type { Part } from './profile.ts';
 import type {
   AudienceMeasured,
   Http2Measured,
+  IdleMeasured,
   ImportMeasured,
   LatencyMeasured,
   ReportsMeasured,
@@ -50,6 +51,11 @@ export function describeSend(result: Result<SendMeasured>, workerParts: readonly
     ]),
     '',
     `Carillon does ${result.ratio_best_peer} × the best peer; the thriftiest takes ${result.ratio_best_peer_cpu} × its CPU time a push. ${result.ratio_limit} × the bare loop.`,
+    ...(result.refusals === undefined
+      ? []
+      : [
+          `With ${result.refusals.refused} dead tokens it does ${result.refusals.ratio} × the ${result.refusals.per_second_without} a second that it does without any.`,
+        ]),
     ...(result.ratio_latency === undefined ? [] : [`It does ${result.ratio_latency} × what it does without latency.`]),
     ...(result.beside === undefined
       ? []
@@ -84,6 +90,23 @@ export function describeLatency(result: Result<LatencyMeasured>): string {
     ...(ours.foreign_cores > busyCores
       ? [`Other programs kept ${ours.foreign_cores} cores busy: it was not idle.`]
       : []),
+    describeMachine(result),
+  ].join('\n');
+}
+
+export function describeIdle(result: Result<IdleMeasured>): string {
+  const { ours, params } = result;
+  return [
+    `At rest: ${params['processes']} processes, ${params['apps']} apps with ${params['webhooks_each']} webhooks each, ${params['seconds']} s`,
+    '',
+    table([
+      ['commits a second', ours.commits_per_second],
+      ["PostgreSQL's CPU, percent of a core", ours.postgres_cpu_percent],
+      ['NOTIFYs a second, all processes', ours.notifies_per_second],
+      ['connections', ours.connections],
+      ['others, in cores', ours.foreign_cores],
+    ]),
+    '',
     describeMachine(result),
   ].join('\n');
 }

@@ -9,6 +9,7 @@ import { isWay, ways } from './channels.ts';
 import {
   describeAudience,
   describeHttp2,
+  describeIdle,
   describeImport,
   describeLatency,
   describeReports,
@@ -20,6 +21,7 @@ import { describeApi } from './describe-api.ts';
 import { describeEvents } from './describe-events.ts';
 import { measureEvents } from './events.ts';
 import { measureHttp2 } from './http2.ts';
+import { idleName, idleUsual, measureIdle } from './idle.ts';
 import { measureImport } from './import.ts';
 import { measureLatency } from './latency.ts';
 import { measureReports } from './reports.ts';
@@ -39,6 +41,8 @@ const usage = `npm run bench -- WORK [options]
                                     the way it goes; mixed: a third of the devices each
               --devices N           how many (default 100000)
               --latency MS          push services answer so much later (default 0)
+              --refuse SHARE        so many of the tokens are gone, such as 0.01; sent without any before, to compare
+              --workers N           worker processes (default: one less than cores)
               --profile DIR         keeps CPU profiles there, and prints where the worker's time goes
   latency   one device, idle service
   audience  previews over JSONB's, upserts and a snapshot, and how they grow with the audience
@@ -52,6 +56,9 @@ const usage = `npm run bench -- WORK [options]
               --rows N              how many (default 1000000)
   webhooks  one healthy endpoint, and sends beside endpoints that never answer
               --profile DIR         as above
+  idle      what many apps with nothing to do cost the database
+              --apps N              with ten webhooks each (default 1000)
+              --processes N         one API and workers (default 4)
   reports   reports of ninety days over ten million events
   start     launch to ready
 
@@ -65,6 +72,10 @@ interface Invocation {
   readonly devices: number | undefined;
   readonly rows: number | undefined;
   readonly latencyMs: number | undefined;
+  readonly refuse: number;
+  readonly workers: number | undefined;
+  readonly apps: number | undefined;
+  readonly processes: number | undefined;
   readonly profileDir: string | undefined;
   readonly isQuick: boolean;
   readonly isJson: boolean;
@@ -86,6 +97,10 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
       devices: { type: 'string' },
       rows: { type: 'string' },
       latency: { type: 'string' },
+      refuse: { type: 'string' },
+      workers: { type: 'string' },
+      apps: { type: 'string' },
+      processes: { type: 'string' },
       profile: { type: 'string' },
       quick: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
@@ -95,8 +110,11 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
   if (values.help) return 'help';
   const [work, ...more] = positionals;
   if (work === undefined || more.length > 0) throw new BenchError(`Name one work.\n\n${usage}`);
-  if (work !== 'send' && (values.channel ?? values.latency) !== undefined) {
-    throw new BenchError(`--channel and --latency are options of 'send'.`);
+  if (work !== 'send' && (values.channel ?? values.latency ?? values.refuse ?? values.workers) !== undefined) {
+    throw new BenchError(`--channel, --latency, --refuse and --workers are options of 'send'.`);
+  }
+  if (work !== 'idle' && (values.apps ?? values.processes) !== undefined) {
+    throw new BenchError(`--apps and --processes are options of 'idle'.`);
   }
   if (!['send', 'audience'].includes(work) && values.devices !== undefined) {
     throw new BenchError(`--devices is an option of 'send' and 'audience'.`);
@@ -111,6 +129,10 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
     devices: parseWhole('devices', values.devices, 1, 10_000_000),
     rows: parseWhole('rows', values.rows, 1, 100_000_000),
     latencyMs: parseWhole('latency', values.latency, 0, 5_000),
+    refuse: parseShare(values.refuse),
+    workers: parseWhole('workers', values.workers, 1, 64),
+    apps: parseWhole('apps', values.apps, 1, 100_000),
+    processes: parseWhole('processes', values.processes, 2, 64),
     profileDir: values.profile === undefined ? undefined : resolve(values.profile),
     isQuick: values.quick,
     isJson: values.json,
@@ -124,16 +146,34 @@ function parseWhole(name: string, text: string | undefined, least: number, most:
   throw new BenchError(`--${name} must be a whole number from ${least} to ${most}, not '${text}'.`);
 }
 
+function parseShare(text: string | undefined): number {
+  if (text === undefined) return 0;
+  const share = Number(text);
+  if (share > 0 && share <= 0.5) return share;
+  throw new BenchError(`--refuse must be a share above 0, up to 0.5, not '${text}'.`);
+}
+
 async function run(
   workbench: Workbench,
-  { work, channel, devices, rows, latencyMs = 0, profileDir, isQuick }: Invocation,
+  { work, channel, devices, rows, latencyMs = 0, refuse, workers, apps, processes, profileDir, isQuick }: Invocation,
 ): Promise<Outcome> {
   switch (work) {
     case 'send': {
       if (channel === undefined || !isWay(channel)) throw new BenchError(`Say which way: --channel ${ways.join('|')}.`);
-      const options = { way: channel, devices: devices ?? (isQuick ? 2_000 : devicesUsual), latencyMs };
+      const options = {
+        way: channel,
+        devices: devices ?? (isQuick ? 2_000 : devicesUsual),
+        latencyMs,
+        refuse,
+        workers,
+      };
       const { result, workerParts } = await measureSend(workbench, { ...options, isQuick, profileDir });
       return { name: sendName(options), result, text: describeSend(result, workerParts) };
+    }
+    case 'idle': {
+      const size = { apps: apps ?? idleUsual.apps, processes: processes ?? idleUsual.processes };
+      const result = await measureIdle(workbench, { ...size, isQuick });
+      return { name: idleName(size), result, text: describeIdle(result) };
     }
     case 'latency': {
       const result = await measureLatency(workbench, { isQuick });

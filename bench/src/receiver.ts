@@ -20,10 +20,19 @@ export interface Receiver {
   readonly address: ReceiverAddress;
   /** The variables by which the service reaches it. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Forgets what it counted. Until the next reset each request is answered so many milliseconds after it came. */
-  reset(options?: { readonly latencyMs?: number; readonly notesArrivals?: boolean }): Promise<void>;
+  /**
+   * Forgets what it counted. Until the next reset each request is answered so many milliseconds after it came, and one of each
+   * `refuseEvery` as one to a token that is gone.
+   */
+  reset(options?: {
+    readonly latencyMs?: number;
+    readonly refuseEvery?: number;
+    readonly notesArrivals?: boolean;
+  }): Promise<void>;
   /** Rejects when it did not count exactly so many requests by each channel since the last reset. */
   expectPushes(counts: ByChannel): Promise<void>;
+  /** How many requests since the last reset were told that their token is gone. */
+  refused(): Promise<number>;
   /** When each request since the last reset was there, in milliseconds since the epoch, where that was asked for. */
   arrivals(): Promise<readonly number[]>;
 }
@@ -50,7 +59,9 @@ export async function startReceiver(workbench: Workbench): Promise<Receiver> {
       OUTBOUND_ALLOW_PORTS: Object.values(ports).join(','),
       OUTBOUND_CA_FILE: certificateFile,
     },
-    reset: ({ latencyMs = 0, notesArrivals = false } = {}) => child.ask({ type: 'reset', latencyMs, notesArrivals }),
+    reset: ({ latencyMs = 0, refuseEvery = 0, notesArrivals = false } = {}) =>
+      child.ask({ type: 'reset', latencyMs, refuseEvery, notesArrivals }),
+    refused: async () => (await child.ask<Counts>({ type: 'counts' })).refused,
     async expectPushes(counts) {
       const { pushes } = await child.ask<Counts>({ type: 'counts' });
       for (const channel of channelIds) {

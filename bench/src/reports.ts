@@ -98,7 +98,7 @@ async function fill(workbench: Workbench, dataDir: string, sizes: Omit<typeof fu
     const countOthers = await watchOthers();
     const rebuildSeconds = await secondsOf(() => rebuildEventTotals(sql, { appId: app.id, from: null, to: null }));
     progress(`summed up in ${rebuildSeconds.toFixed(1)} s`);
-    const settled = await secondsOf(() => settleDue({ sql, clock }, ['purchase']));
+    const settled = await secondsOf(() => settleDue({ sql, clock }, undefined, ['purchase']));
     const [row] = await sql<{ count: number }[]>`SELECT count(*) AS count FROM attributions`;
     if (!row || row.count === 0) throw new BenchError('no purchase was settled');
     progress(

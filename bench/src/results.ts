@@ -74,6 +74,13 @@ export interface SendMeasured extends Measured<'send', SendFigures> {
   readonly ratio_limit: number;
   /** With a latency: our rate by what it is without. */
   readonly ratio_latency?: number;
+  /** With refusals: the rate of the same run without them, and ours by it. */
+  readonly refusals?: {
+    readonly share: number;
+    readonly refused: number;
+    readonly per_second_without: number;
+    readonly ratio: number;
+  };
   /** With another number of devices than usual: the kept result of the usual number, and our rate by its. */
   readonly beside?: {
     readonly devices: number;
@@ -82,6 +89,17 @@ export interface SendMeasured extends Measured<'send', SendFigures> {
     readonly ratio: number;
   };
 }
+interface IdleFigures {
+  /** Of the service's database, reads included. */
+  readonly commits_per_second: number;
+  /** Of one core. */
+  readonly postgres_cpu_percent: number;
+  readonly notifies_per_second: number;
+  readonly connections: number;
+  readonly foreign_cores: number;
+}
+
+export type IdleMeasured = Measured<'idle', IdleFigures>;
 export type LatencyMeasured = Measured<'latency', LatencyFigures>;
 export type StartMeasured = Measured<'start', StartFigures>;
 
@@ -288,6 +306,7 @@ export interface ImportMeasured {
 /** What a work hands over; the name of the database is the one thing of the machine that only it knows. */
 export type AnyMeasured =
   | ApiMeasured
+  | IdleMeasured
   | ImportMeasured
   | SendMeasured
   | LatencyMeasured

@@ -30,6 +30,10 @@ export interface OurPlan {
   /** Of the push services. With more than none the same message is sent at none before, to compare. */
   readonly latencyMs: number;
   readonly warmUpPushes: number;
+  /** One of so many tokens is gone; 0: none. With some, the same message is sent without before, to compare. */
+  readonly refuseEvery: number;
+  /** Worker processes; undefined: as many as the service has by itself. */
+  readonly workers: number | undefined;
   /** Where to keep CPU profiles; taking them makes it slower. */
   readonly profileDir: string | undefined;
 }
@@ -38,6 +42,8 @@ export interface OurRun {
   readonly ours: SendFigures;
   /** The rate at the latency by the rate at none, where there is one. */
   readonly ratioLatency: number | undefined;
+  /** The rate without refusals, and how many there were in the run with them, where there is one. */
+  readonly withoutRefusals: { readonly perSecond: number; readonly refused: number } | undefined;
   readonly postgres: string;
   /** Where the time of the worker goes, where a profile was asked for. */
   readonly workerParts: readonly Part[];
@@ -47,10 +53,14 @@ const pollMs = 200;
 const sendWithinMs = 60 * 60_000;
 
 export async function sendWithCarillon(workbench: Workbench, receiver: Receiver, plan: OurPlan): Promise<OurRun> {
-  const { way, devices, credentials, latencyMs, warmUpPushes, profileDir } = plan;
+  const { way, devices, credentials, latencyMs, warmUpPushes, refuseEvery, workers, profileDir } = plan;
   const service = await startService(workbench, await workbench.makeDirectory('data'), {
     // Nobody waits for the end of a send by keeping its request open: the answer says when the message was accepted.
-    environment: { ...receiver.environment, SEND_WAIT_MS: '0' },
+    environment: {
+      ...receiver.environment,
+      SEND_WAIT_MS: '0',
+      ...(workers !== undefined && { WORKERS: String(workers) }),
+    },
     nodeOptions: profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`],
   });
   const app = await makeApp(workbench, service, { way, credentials });
@@ -62,7 +72,10 @@ export async function sendWithCarillon(workbench: Workbench, receiver: Receiver,
 
   const bench: Bench = { service, app, sql, receiver, processes, way, devices };
   const atNone = latencyMs === 0 ? undefined : await sendToAll(bench, 0);
-  const { span, cpuOfWorkerUs, ours } = await sendToAll(bench, latencyMs);
+  // Before: those that are refused are not sent to again.
+  const accepted = refuseEvery === 0 ? undefined : await sendToAll(bench, latencyMs);
+  const { span, cpuOfWorkerUs, ours, refused } = await sendToAll(bench, latencyMs, refuseEvery);
+  if (refuseEvery > 0) await expectRetired(sql, refused);
   const postgres = await readPostgresVersion(sql);
   // Profiles are written by processes as they end.
   await service.stop();
@@ -70,6 +83,7 @@ export async function sendWithCarillon(workbench: Workbench, receiver: Receiver,
     profileDir === undefined ? [] : processes.worker.map((pid) => readParts(profileDir, pid, span, cpuOfWorkerUs));
   return {
     ours,
+    withoutRefusals: accepted && { perSecond: accepted.ours.per_second, refused },
     ratioLatency: atNone && ours.per_second / atNone.ours.per_second,
     postgres,
     workerParts: (await Promise.all(profiles)).flat(),
@@ -93,12 +107,13 @@ interface SendToAll {
   readonly span: Span;
   /** Of one push. */
   readonly cpuOfWorkerUs: number;
+  readonly refused: number;
 }
 
-/** One message to everybody. Rejects unless each device was pushed to exactly once, and accepted. */
-async function sendToAll(bench: Bench, latencyMs: number): Promise<SendToAll> {
+/** One message to everybody. Rejects unless each device was pushed to exactly once, and accepted but for those that were refused. */
+async function sendToAll(bench: Bench, latencyMs: number, refuseEvery = 0): Promise<SendToAll> {
   const { service, app, sql, receiver, processes, way, devices } = bench;
-  await receiver.reset({ latencyMs });
+  await receiver.reset({ latencyMs, refuseEvery });
   const fromUs = profileClockUs();
   const countOthers = await watchOthers();
   const before = { ...(await readCpuSeconds(processes)), receiver: await cpuSecondsOf(receiver.pid) };
@@ -107,8 +122,9 @@ async function sendToAll(bench: Bench, latencyMs: number): Promise<SendToAll> {
   const foreignCores = await countOthers();
   const span = { fromUs, toUs: profileClockUs() };
   await receiver.expectPushes(sharesOf(way, devices));
-  expectAllSent(message, devices);
-  const rate = `${Math.round(devices / seconds)} pushes a second at a latency of ${latencyMs} ms`;
+  const refused = await receiver.refused();
+  expectAllSent(message, devices, refused);
+  const rate = `${Math.round(devices / seconds)} pushes a second at a latency of ${latencyMs} ms, ${refused} refused`;
   progress(`carillon: ${rate}, others on ${foreignCores} cores`);
 
   const per1000 = (name: keyof typeof before): number => ((after[name] - before[name]) / devices) * 1000;
@@ -130,7 +146,7 @@ async function sendToAll(bench: Bench, latencyMs: number): Promise<SendToAll> {
     accept_ms: rounded(acceptMs),
     seconds: rounded(seconds),
   };
-  return { ours, span, cpuOfWorkerUs: cpu.worker * 1000 };
+  return { ours, span, cpuOfWorkerUs: cpu.worker * 1000, refused };
 }
 
 function roundEach({ api, worker, supervisor, postgres }: ByProcess): ByProcess {
@@ -192,9 +208,25 @@ async function sendTo(
   }
 }
 
-function expectAllSent({ report }: SentMessage, devices: number): void {
-  if (report.accepted === devices && report.sent === devices) return;
-  throw new BenchError(`not all ${devices} were sent: ${JSON.stringify(report)}`);
+function expectAllSent({ report }: SentMessage, devices: number, refused: number): void {
+  if (report.accepted === devices && report.sent === devices - refused && report.failed === refused) return;
+  throw new BenchError(`not all ${devices - refused} were sent: ${JSON.stringify(report)}`);
+}
+
+const retiredWithinMs = 30_000;
+
+/** What was refused counts only where it was also acted upon. */
+async function expectRetired(sql: Sql, refused: number): Promise<void> {
+  const deadline = performance.now() + retiredWithinMs;
+  for (;;) {
+    const [row] = await sql<
+      { retired: number }[]
+    >`SELECT count(*)::int AS retired FROM devices WHERE status = 'invalid'`;
+    if (row?.retired === refused) return;
+    if (performance.now() > deadline)
+      throw new BenchError(`${row?.retired} devices are retired where ${refused} were refused`);
+    await pause(pollMs);
+  }
 }
 
 /** The pages of all partitions as they lie on disk, free space included, by the rows in them. */

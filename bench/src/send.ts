@@ -18,6 +18,9 @@ export interface SendOptions {
   readonly devices: number;
   /** Of the push services: from a request to its answer. */
   readonly latencyMs: number;
+  /** The share of tokens that are gone; 0: none. */
+  readonly refuse: number;
+  readonly workers: number | undefined;
   readonly isQuick: boolean;
   readonly profileDir: string | undefined;
 }
@@ -36,13 +39,26 @@ const warmUpPushes = { full: 3_000, quick: 300 };
 export const devicesUsual = 100_000;
 
 /** Of the file that a result is kept in. */
-export function sendName({ way, devices, latencyMs }: Pick<SendOptions, 'way' | 'devices' | 'latencyMs'>): string {
-  return `send-${way}${devices === devicesUsual ? '' : `-${devices}`}${latencyMs === 0 ? '' : `-latency-${latencyMs}`}`;
+export function sendName({
+  way,
+  devices,
+  latencyMs,
+  refuse = 0,
+  workers,
+}: Pick<SendOptions, 'way' | 'devices' | 'latencyMs'> & Partial<Pick<SendOptions, 'refuse' | 'workers'>>): string {
+  const parts = [
+    `send-${way}`,
+    ...(devices === devicesUsual ? [] : [devices]),
+    ...(latencyMs === 0 ? [] : [`latency-${latencyMs}`]),
+    ...(refuse === 0 ? [] : [`refuse-${refuse}`]),
+    ...(workers === undefined ? [] : [`workers-${workers}`]),
+  ];
+  return parts.join('-');
 }
 
 export async function measureSend(
   workbench: Workbench,
-  { way, devices, latencyMs, isQuick, profileDir }: SendOptions,
+  { way, devices, latencyMs, refuse, workers, isQuick, profileDir }: SendOptions,
 ): Promise<{ result: Result<SendMeasured>; workerParts: readonly Part[] }> {
   await requireProc();
   const size = isQuick ? 'quick' : 'full';
@@ -63,12 +79,14 @@ export async function measureSend(
   }
   const bare = barePlanOf(way);
   const limit = { name: bare.name, ...presentPeer(await runPeer(workbench, receiver, bare, plan)) };
-  const { ours, ratioLatency, postgres, workerParts } = await sendWithCarillon(workbench, receiver, {
+  const { ours, ratioLatency, withoutRefusals, postgres, workerParts } = await sendWithCarillon(workbench, receiver, {
     way,
     devices,
     credentials,
     latencyMs,
     warmUpPushes: warmUpPushes[size],
+    refuseEvery: refuse === 0 ? 0 : Math.round(1 / refuse),
+    workers,
     profileDir,
   });
 
@@ -92,6 +110,14 @@ export async function measureSend(
     ),
     ratio_limit: rounded(ours.per_second / limit.per_second),
     ...(ratioLatency !== undefined && { ratio_latency: rounded(ratioLatency) }),
+    ...(withoutRefusals && {
+      refusals: {
+        share: refuse,
+        refused: withoutRefusals.refused,
+        per_second_without: withoutRefusals.perSecond,
+        ratio: rounded(ours.per_second / withoutRefusals.perSecond),
+      },
+    }),
     ...(usual?.work === 'send' && {
       beside: {
         devices: devicesUsual,

@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Sql } from '../../server/src/platform/db.ts';
 import { encodeId, type Uuid } from '../../server/src/platform/ids.ts';
-import { webhooksChannel } from '../../server/src/webhooks/queries.ts';
+import { bringForgottenForward } from '../../server/src/webhooks/work-queries.ts';
 import { callForJson } from './call-api.ts';
 import { startChild } from './child.ts';
 import { content } from './content.ts';
@@ -197,7 +197,7 @@ async function tellAll({ sql, endpoints, processes }: Bench, apps: readonly Told
   const before = await readCpuSeconds(processes);
   const receiverBefore = await cpuSecondsOf(endpoints.pid);
   for (const app of apps) await setEnabled(sql, app, true);
-  await sql`SELECT pg_notify(${webhooksChannel}, '')`;
+  await bringForgottenForward(sql);
   const { firstAtMs, lastAtMs } = await untilTold(endpoints, all);
   await untilEmpty(sql);
   const after = await readCpuSeconds(processes);

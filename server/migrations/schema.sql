@@ -32,6 +32,12 @@ CREATE TABLE apps (
   CONSTRAINT apps_check CHECK (((identify_secret IS NOT NULL) OR ((identify_secret_next IS NULL) AND (NOT identify_bound_required))))
 );
 
+CREATE TABLE attribution_checks (
+  app_id uuid NOT NULL,
+  checked_at timestamp with time zone NOT NULL,
+  CONSTRAINT attribution_checks_pkey PRIMARY KEY (app_id)
+);
+
 CREATE TABLE attribution_progress (
   app_id uuid NOT NULL,
   name text COLLATE "C" NOT NULL,
@@ -408,6 +414,7 @@ CREATE TABLE event_names (
   name text COLLATE "C" NOT NULL,
   count bigint NOT NULL,
   last_at timestamp with time zone NOT NULL,
+  counted_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT event_names_pkey PRIMARY KEY (app_id, name),
   CONSTRAINT event_names_count_check CHECK ((count > 0))
 );
@@ -519,6 +526,14 @@ CREATE TABLE keys (
   CONSTRAINT keys_app_id_fkey FOREIGN KEY (app_id) REFERENCES apps(id),
   CONSTRAINT keys_hash_check CHECK ((octet_length(hash) = 32)),
   CONSTRAINT keys_scope_check CHECK ((scope = ANY (ARRAY['server'::text, 'client'::text])))
+);
+
+CREATE UNLOGGED TABLE lookouts (
+  id smallint NOT NULL,
+  holder uuid NOT NULL,
+  held_until timestamp with time zone NOT NULL,
+  CONSTRAINT lookouts_pkey PRIMARY KEY (id),
+  CONSTRAINT lookouts_id_check CHECK ((id = 1))
 );
 
 CREATE UNLOGGED TABLE message_paces (
@@ -683,6 +698,13 @@ CREATE TABLE property_catalogs (
   CONSTRAINT property_catalogs_pkey PRIMARY KEY (app_id)
 );
 
+CREATE UNLOGGED TABLE provider_paces (
+  name text COLLATE "C" NOT NULL,
+  started_at timestamp with time zone NOT NULL,
+  next_at timestamp with time zone NOT NULL,
+  CONSTRAINT provider_paces_pkey PRIMARY KEY (name)
+);
+
 CREATE UNLOGGED TABLE rate_limits (
   app_id uuid NOT NULL,
   key_id uuid NOT NULL,
@@ -843,6 +865,14 @@ CREATE TABLE webhook_replays (
   moved_at timestamp with time zone NOT NULL,
   CONSTRAINT webhook_replays_pkey PRIMARY KEY (app_id, webhook_id, from_at, to_at, kinds)
 );
+
+CREATE TABLE webhook_work (
+  app_id uuid NOT NULL,
+  webhook_id uuid NOT NULL,
+  next_at timestamp with time zone NOT NULL,
+  CONSTRAINT webhook_work_pkey PRIMARY KEY (app_id, webhook_id)
+);
+CREATE INDEX webhook_work_next ON public.webhook_work USING btree (next_at);
 
 CREATE TABLE webhooks (
   app_id uuid NOT NULL,

@@ -7,9 +7,11 @@ import { createThreadedEncryptor } from './channels/webpush/encryptor.ts';
 import type { EndpointRules } from './channels/webpush/endpoint.ts';
 import { createWebPush, transportSettings as webPushSettings } from './channels/webpush/send.ts';
 import { type Config, variables } from './config.ts';
+import { takeProviderSlice } from './delivery/pace-queries.ts';
 import { createSenders, type Senders } from './delivery/senders.ts';
 import { createAddressGuard, parseOutboundExceptions } from './platform/address-guard.ts';
 import type { Clock } from './platform/clock.ts';
+import type { Sql } from './platform/db.ts';
 import { nodeEngine } from './platform/http2/node-session.ts';
 import { ownEngine } from './platform/http2/own-session.ts';
 import type { Log } from './platform/log.ts';
@@ -26,7 +28,7 @@ export interface Outbound {
 }
 
 /** Reads the certificates that the configuration names, and says in the log what it allows beyond the usual. Connects to nobody yet. */
-export function openOutbound(config: Config, { clock, log }: { clock: Clock; log: Log }): Outbound {
+export function openOutbound(config: Config, { sql, clock, log }: { sql: Sql; clock: Clock; log: Log }): Outbound {
   const exceptions = parseOutboundExceptions({
     allowCidrs: config.outboundAllowCidrs,
     allowPorts: config.outboundAllowPorts,
@@ -62,7 +64,10 @@ export function openOutbound(config: Config, { clock, log }: { clock: Clock; log
       tokenEndpoint: { ...originOfUrl(config.fcmTokenUrl), path: new URL(config.fcmTokenUrl).pathname },
       clock,
       // The quota is Google's: nobody else asks for it.
-      pace: config.fcmUrl === variables.FCM_URL ? googlePace : null,
+      pace:
+        config.fcmUrl === variables.FCM_URL
+          ? { ...googlePace, takeSlice: (name, pace) => takeProviderSlice(sql, name, pace) }
+          : null,
     }),
     fcmTokenUrl: config.fcmTokenUrl,
   });

@@ -22,29 +22,31 @@ import { channelOfNumber } from './delivery/delivery.ts';
 import { createFlushPace, type FlushPace } from './delivery/flush-pace.ts';
 import { createLanes } from './delivery/lanes.ts';
 import { createLeases } from './delivery/leases.ts';
-import type { MessageLedger } from './delivery/message-ledger.ts';
+import { finishedTopic, type MessageLedger } from './delivery/message-ledger.ts';
 import { createMessageWatches } from './delivery/message-watch.ts';
 import { createOutageWatch } from './delivery/outage-watch.ts';
 import { createOutcomeBacklog } from './delivery/outcome-backlog.ts';
-import { batchesChannel } from './delivery/queries.ts';
+import { batchesTopic } from './delivery/queries.ts';
 import { watchReceiptKeys } from './delivery/receipt-keys.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
 import { createVerdictBook } from './delivery/verdict-book.ts';
+import { type Due, findDue } from './due-queries.ts';
 import { createTrack } from './events/track-events.ts';
 import { type HttpDeps, routesOf } from './http.ts';
 import { createFinishes } from './messages/await-outcomes.ts';
 import { isStillSending } from './messages/cancel-message.ts';
 import { createLocalInstants, type LocalInstants } from './messages/local-time.ts';
-import { advanceMessage, canceledChannel, findMessageToSend, finishedChannel } from './messages/queries.ts';
+import { advanceMessage, canceledTopic, findMessageToSend } from './messages/queries.ts';
 import { openOutbound } from './outbound.ts';
 import { ApiError } from './platform/api-error.ts';
 import { createClock, type SettableClock } from './platform/clock.ts';
-import type { Sql } from './platform/db.ts';
+import { isDatabaseState, type Sql } from './platform/db.ts';
 import { createFairSlots } from './platform/fair-slots.ts';
 import { createHttpServer, type HttpServerOptions, type Route } from './platform/http-server.ts';
 import { checkDurability, cursorKeyOf, loadInstance, noteIgnoredForwarder } from './platform/instance.ts';
 import { startListener } from './platform/listener.ts';
 import type { Log } from './platform/log.ts';
+import { type Lookout, startLookout } from './platform/lookout.ts';
 import type { MasterKeys } from './platform/master-key.ts';
 import { type FamilySnapshot, renderMetrics } from './platform/metrics.ts';
 import { createCursors } from './platform/page.ts';
@@ -52,13 +54,14 @@ import { type PauseWatch, pauseChannel, pauseWhereMoved, watchPause } from './pl
 import { createSeal } from './platform/seal.ts';
 import { seldom } from './platform/seldom.ts';
 import { createSpareTime } from './platform/spare-time.ts';
+import { createTeller, readWords, toldChannel } from './platform/teller.ts';
 import { loadTimeZones } from './platform/time-zones.ts';
 import { createTurns } from './platform/turns.ts';
 import { createAddressLimits } from './quotas/address-limit.ts';
 import { loadPlans } from './quotas/plan.ts';
 import { createRateLimit } from './quotas/rate-limit.ts';
 import { createDatabaseMetrics, createServiceMetrics } from './service-metrics.ts';
-import { webhooksChannel } from './webhooks/queries.ts';
+import { createOutboxTeller, webhooksTopic } from './webhooks/tell-outbox.ts';
 import type { WebhookDeps } from './webhooks/worker.ts';
 import { startWorkers, type Workers } from './workers.ts';
 
@@ -87,6 +90,8 @@ export interface Service {
   /** What batches are worked with. */
   readonly run: RunDeps;
   readonly pause: PauseWatch;
+  /** Says what falls due. */
+  readonly lookout: Lookout<Due>;
   /** What a time on the wall comes to in every time zone. */
   readonly localInstants: LocalInstants;
   /** What webhooks are called with. */
@@ -104,6 +109,10 @@ export interface Service {
   /** Closes pools and connections. */
   close(): Promise<void>;
 }
+
+/** What falls due before the next look is told with this one. */
+const dueAheadMs = 1_500;
+const lookoutTopic = 'lookout';
 
 /** A count that somebody only asks for may wait this long for its turn. */
 const countWaitMsMax = 2_000;
@@ -137,11 +146,13 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const timeZones = await loadTimeZones(sql);
   const localInstants = createLocalInstants(timeZones.names);
 
-  const { endpointRules, http1, senders } = openOutbound(config, { clock, log });
+  const { endpointRules, http1, senders } = openOutbound(config, { sql: sendSql, clock, log });
 
+  const teller = createTeller({ sql: promptSql, log });
+  const outbox = createOutboxTeller({ sql: txSql, clock, log, teller });
   const ledger: MessageLedger = {
     find: findMessageToSend,
-    isSending: (ofSql, appId, messageId) => isStillSending({ sql: ofSql, clock }, appId, messageId),
+    isSending: (ofSql, appId, messageId) => isStillSending({ sql: ofSql, clock, teller }, appId, messageId),
     advance: (tx, appId, messageId, counts, endsBatch) =>
       advanceMessage(tx, clock, appId, messageId, counts, endsBatch),
   };
@@ -168,6 +179,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     ledger,
     flushPace,
     backlog: createOutcomeBacklog(),
+    outbox,
+    teller,
     noteOutcomes: metrics.noteOutcomes,
     verdicts: createVerdictBook({ sql: txSql, clock, log }),
     senders,
@@ -204,14 +217,38 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const lookForPause = (): void => {
     pause.look().catch((error: unknown) => log.debug({ err: error }, 'cannot see whether sends are paused'));
   };
+  const lookout: Lookout<Due> = startLookout({
+    ...{ sql: promptSql, log },
+    // At rest no claim finds out that the database is away: this look does (R-97).
+    async look() {
+      try {
+        const due = await findDue(promptSql, clock, dueAheadMs);
+        outages.noteAnswered();
+        return due;
+      } catch (error) {
+        if (isDatabaseState(error)) outages.noteAway();
+        throw error;
+      }
+    },
+    tell: (word) => teller.tell(lookoutTopic, word),
+  });
+  lookout.onDue((due) => {
+    if (due.isPaused !== pause.isPaused()) lookForPause();
+  });
+  const hear: Readonly<Record<string, (word: string) => void>> = {
+    [finishedTopic]: (id) => finishes.notify(id),
+    [canceledTopic]: (id) => run.watches.notify(id),
+    [batchesTopic]: () => workers?.wake(),
+    [webhooksTopic]: () => workers?.wakeWebhooks(),
+    [lookoutTopic]: (word) => lookout.hear(word),
+  };
   const listener = await startListener({
     open: databases.openListener,
     sql: promptSql,
     hear: {
-      [finishedChannel]: (id) => finishes.notify(id),
-      [canceledChannel]: (id) => run.watches.notify(id),
-      [batchesChannel]: () => workers?.wake(),
-      [webhooksChannel]: () => workers?.wakeWebhooks(),
+      [toldChannel]: (payload) => {
+        for (const [topic, words] of readWords(payload)) for (const word of words) hear[topic]?.(word);
+      },
       [pauseChannel]: lookForPause,
     },
     onGap() {
@@ -278,6 +315,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     localInstants,
     endpointRules,
     ledger,
+    teller,
+    outbox,
     receiptKeys,
     trackEvents: createTrack({ sql, txSql, clock, waitMs: databases.waitMs }),
     retentionDays: config.retentionDays,
@@ -336,12 +375,14 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     run,
     webhooks,
     pause,
+    lookout,
     localInstants,
     snapshotMetrics,
     startWorkers() {
       const { retentionDays, eventRetentionDays } = config;
       const rules = { plans, localInstants, retentionDays, eventRetentionDays };
-      workers ??= startWorkers({ run, sql: workSql, indexSql, txSql, clock, log, ...rules, webhooks });
+      lookout.stand();
+      workers ??= startWorkers({ run, lookout, teller, sql: workSql, indexSql, txSql, clock, log, ...rules, webhooks });
       return workers;
     },
     noteWorkers(pollAgeMs) {
@@ -353,6 +394,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     async drain() {
       isStopping = true;
       finishes.notify('');
+      // Others look from now on.
+      await lookout.stop();
       await workers?.stop();
       await Promise.allSettled(underWay);
       await run.verdicts.close();
@@ -362,7 +405,9 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       clearInterval(clockTimer);
       leases.stop();
       receiptKeys.stop();
-      pause.stop();
+      await outbox.settle();
+      await lookout.stop();
+      await teller.close();
       await listener.stop();
       await Promise.all(Object.values(senders).map((sender) => sender.close()));
       await databases.close();

@@ -6,6 +6,7 @@ import { ensureDeliveryPartitions, listPartitions } from './delivery/partitions.
 import { forgetReceiptKeys } from './delivery/receipt-keys.ts';
 import { dropOldDeliveries, keepDaysOf, type RetentionDeps } from './delivery/retention.ts';
 import { deleteFormerLinksBefore } from './devices/link-queries.ts';
+import { foldTotals } from './events/fold-totals.ts';
 import { ensureEventPartitions } from './events/partitions.ts';
 import { dropOldEvents } from './events/retention.ts';
 import { removeOldMessages } from './messages/retention.ts';
@@ -13,6 +14,7 @@ import { mintedAtMs, type Uuid } from './platform/ids.ts';
 import type { PeriodicTask } from './platform/in-turn.ts';
 import { runAlone } from './platform/run-alone.ts';
 import { deleteFullBuckets } from './quotas/queries.ts';
+import { listAppsToSettle } from './reports/due-apps-queries.ts';
 import { settleDue } from './reports/settle.ts';
 
 export interface UpkeepDeps extends RetentionDeps {
@@ -51,7 +53,8 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
     const keepDays = keepDaysOf(deps.retentionDays, await findLargestAttributionWindowHours(sql));
     await step('drop deliveries', async () => {
       // First whom purchases are owed to: what that rests on is about to go. Where it cannot be stored, nothing goes.
-      await settleDue(deps);
+      await foldTotals(deps);
+      await settleDue(deps, (await listAppsToSettle(sql, clock)).apps);
       await dropOldDeliveries(deps, keepDays);
     });
     const appIds = (await listApps(sql)).map(({ id }) => id);

@@ -6,11 +6,13 @@ import { moveSlots } from './audience/move-slots.ts';
 import { forgetUrls } from './delivery/forget-urls.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
 import { startSendWorker } from './delivery/worker.ts';
+import type { Due } from './due-queries.ts';
 import { foldTotals } from './events/fold-totals.ts';
 import { forgetPeople } from './events/forget-people.ts';
 import { type ScheduleDeps, startScheduleWorker } from './messages/worker.ts';
 import type { Sql } from './platform/db.ts';
 import { type PeriodicTask, runInTurn } from './platform/in-turn.ts';
+import type { Lookout } from './platform/lookout.ts';
 import { createStallWatch } from './platform/stalled.ts';
 import { createPropertyCounter } from './properties/worker.ts';
 import { settleAlone } from './reports/settle.ts';
@@ -21,6 +23,7 @@ import { createPropertyClearing } from './users/worker.ts';
 import { clearOrphanedOutboxes, dropHeldTooLong } from './webhooks/clear-outbox.ts';
 import { forgetInOutboxes } from './webhooks/forget-people.ts';
 import { finishDueRotations } from './webhooks/manage-webhooks.ts';
+import { bringForgottenForward } from './webhooks/work-queries.ts';
 import { startWebhookWorker, type WebhookDeps } from './webhooks/worker.ts';
 
 export interface Workers {
@@ -38,6 +41,8 @@ export interface Workers {
 
 export interface WorkersDeps extends Omit<ScheduleDeps, 'workSql' | 'isPaused'> {
   readonly run: RunDeps;
+  /** Says what falls due. Small tasks are run by the process that is elected. */
+  readonly lookout: Pick<Lookout<Due>, 'isElected' | 'lastLookedAt' | 'onDue'>;
   /** The pool for long statements. */
   readonly sql: Sql;
   /** The connection that builds indexes, without deadlines. */
@@ -48,20 +53,34 @@ export interface WorkersDeps extends Omit<ScheduleDeps, 'workSql' | 'isPaused'> 
 }
 
 export function startWorkers(deps: WorkersDeps): Workers {
-  const { run, sql, indexSql, clock, log, retentionDays, eventRetentionDays } = deps;
+  const { run, lookout, sql, indexSql, clock, log, retentionDays, eventRetentionDays } = deps;
   const send = startSendWorker(run);
   const schedule = startScheduleWorker({ ...deps, isPaused: run.isPaused, workSql: sql });
   const webhooks = startWebhookWorker(deps.webhooks);
+  lookout.onDue((due) => {
+    if (due.schedules) schedule.wake();
+    if (due.batches) send.wake();
+    if (due.webhooks) webhooks.wake();
+  });
   const upkeep = createUpkeep({ sql, clock, log, retentionDays, eventRetentionDays, isPaused: run.isPaused });
-  // Any number of processes may run them; most say first that no other does.
-  const tasks = runInTurn([...periodicTasks({ sql, indexSql, clock, log }), upkeep.task], { log, random: run.random });
-  // For what is long cannot stand before it: it gives back what a process that is stopped holds.
+  // By the elected process alone, so that others cost nothing at rest; most say all the same first that no other runs them.
+  const ifElected = (task: PeriodicTask): PeriodicTask => ({
+    ...task,
+    run: async () => (lookout.isElected ? task.run() : undefined),
+  });
+  const some = [...periodicTasks({ sql, indexSql, clock, log }), upkeep.task];
+  const tasks = runInTurn(some.map(ifElected), { log, random: run.random });
+  // For what is long cannot stand before it: it gives back what a process that is stopped holds, and tells what a killed one
+  // had no time to tell.
   const stalls = createStallWatch({ sql: deps.txSql });
-  const stallTask = { what: 'end what stands still', everyMs: 2000, run: () => stalls.look() };
-  const watch = runInTurn([stallTask], { log, random: run.random });
+  const prompt = [
+    { what: 'end what stands still', everyMs: 2000, run: () => stalls.look() },
+    { what: 'tell webhooks what nobody has told', everyMs: 10_000, run: () => bringForgottenForward(deps.txSql) },
+  ];
+  const watch = runInTurn(prompt.map(ifElected), { log, random: run.random });
   return {
     get lastLookedAt() {
-      return Math.min(send.lastLookedAt, schedule.lastLookedAt, webhooks.lastLookedAt);
+      return Math.min(send.lastLookedAt, schedule.lastLookedAt, webhooks.lastLookedAt, lookout.lastLookedAt);
     },
     upkeep,
     wake() {
@@ -73,6 +92,7 @@ export function startWorkers(deps: WorkersDeps): Workers {
       await schedule.idle();
       await send.idle();
       await run.verdicts.settle();
+      await run.outbox.settle();
       await webhooks.idle();
     },
     async stop() {

@@ -37,6 +37,7 @@ const rows: readonly (readonly string[])[] = [
     'service-place',
     'databases',
     'connection-budget',
+    'due-queries',
     'outbound',
     'service-metrics',
     'metrics-queries',

@@ -239,7 +239,16 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
       const { run, clock, localInstants } = service;
       const pools = { sql: database.sql, indexSql: database.sql, txSql: database.sql };
       const rules = { plans: builtInPlans, localInstants, retentionDays, eventRetentionDays };
-      const started = startWorkers({ run, ...pools, clock, log: run.log, ...rules, webhooks: service.webhooks });
+      const started = startWorkers({
+        run,
+        lookout: service.lookout,
+        teller: run.teller,
+        ...pools,
+        clock,
+        log: run.log,
+        ...rules,
+        webhooks: service.webhooks,
+      });
       whenDone(() => started.stop());
       return started;
     },

@@ -1,5 +1,5 @@
 // The receiving end of one HTTP/2 connection, at frame level, because a server on `node:http2` would be what is measured. It
-// reads no header, refuses nothing and holds nobody back beyond what it is told to wait, so that clients are what differs.
+// reads no header, refuses nobody but by number and holds nobody back beyond what it is told to wait, so that clients are what differs.
 import type { TLSSocket } from 'node:tls';
 import { ByteWriter } from '../../../server/src/platform/http2/byte-writer.ts';
 import {
@@ -19,6 +19,8 @@ export interface Desk {
   count(requests: number): number;
   /** How long after its request an answer goes out. */
   latencyMs(): number;
+  /** Whether the request of this number is told that its token is gone. */
+  isRefused(number: number): boolean;
 }
 
 const prefaceBytes = 24;
@@ -74,7 +76,10 @@ export function serveConnection(socket: TLSSocket, desk: Desk): void {
     for (; group.answered < group.streamIds.length; group.answered += 1) {
       if (windowLeft < form.dataBytes) return false;
       windowLeft -= form.dataBytes;
-      form.write(out, group.streamIds[group.answered] ?? 0, group.number + group.answered);
+      const number = group.number + group.answered;
+      const streamId = group.streamIds[group.answered] ?? 0;
+      if (desk.isRefused(number)) form.refuse(out, streamId);
+      else form.write(out, streamId, number);
     }
     return true;
   };

@@ -17,6 +17,8 @@ const identity = { cert: readFileSync(certificateFile), key: readFileSync(keyFil
 const pushes: Record<ChannelId, number> = { webpush: 0, apns: 0, fcm: 0 };
 let arrivedAtMs: number[] = [];
 let latencyMs = 0;
+let refuseEvery = 0;
+let refused = 0;
 let notesArrivals = false;
 let numbered = 0;
 
@@ -29,6 +31,13 @@ function count(channel: ChannelId, requests: number): number {
   const first = numbered;
   numbered += requests;
   return first;
+}
+
+/** Numbers come one after the other, whatever connection they are of: refusals are spread evenly over all batches. */
+function isRefused(number: number): boolean {
+  if (refuseEvery === 0 || number % refuseEvery !== 0) return false;
+  refused += 1;
+  return true;
 }
 
 async function listen(server: Server): Promise<number> {
@@ -44,6 +53,7 @@ function openService(channel: ChannelId, http1?: Server): Promise<number> {
         form: forms[channel],
         count: (requests: number) => count(channel, requests),
         latencyMs: () => latencyMs,
+        isRefused,
       };
       serveConnection(socket, desk);
     } else if (http1 === undefined) socket.destroy();
@@ -84,9 +94,10 @@ const forms: Readonly<Record<ChannelId, AnswerForm>> = answerForms(origin);
 
 serveParent((question: ToReceiver): Ports | Counts | undefined => {
   if (question.type === 'where') return ports;
-  if (question.type === 'counts') return { pushes, arrivedAtMs };
+  if (question.type === 'counts') return { pushes, refused, arrivedAtMs };
   for (const channel of channelIds) pushes[channel] = 0;
   arrivedAtMs = [];
-  ({ latencyMs, notesArrivals } = question);
+  refused = 0;
+  ({ latencyMs, refuseEvery, notesArrivals } = question);
   return undefined;
 });

@@ -95,10 +95,11 @@ export interface Channel<Credential> {
   /** Sends one push. Never rejects. */
   send(push: Push<Credential>): Promise<Outcome>;
   /**
-   * How long the next push with this credential has to wait, in milliseconds; it takes its place in the row. Absent: never.
+   * How long the next push with this credential has to wait, in milliseconds; it takes its place in the row. A promise where the
+   * place has to be asked for. Absent: never.
    * `send` itself does not wait: whoever waits must hold nothing that others need.
    */
-  waitMs?(credential: Credential): number;
+  waitMs?(credential: Credential): number | Promise<number>;
   /** Ends warm connections; pushes under way end first. */
   close(): Promise<void>;
 }

@@ -8,10 +8,13 @@ import { cancelSuspended } from '../messages/cancel-message.ts';
 import { notFound } from '../platform/api-error.ts';
 import type { Sql } from '../platform/db.ts';
 import { encodeId, type Uuid } from '../platform/ids.ts';
+import { createLog } from '../platform/log.ts';
 import { programName } from '../platform/program-name.ts';
+import { createTeller } from '../platform/teller.ts';
 import { describePlan } from '../quotas/describe-plan.ts';
 import { loadPlans, planNamed } from '../quotas/plan.ts';
 import { loadCommandConfig } from '../service-place.ts';
+import { bringForgottenForward } from '../webhooks/work-queries.ts';
 import { type Answer, type AnswerOptions, answer, printable, table, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { withDatabase, withDatabaseOrNew } from './context.ts';
@@ -112,10 +115,15 @@ async function setWindow(name: string, text: string): Promise<Answer> {
 
 async function suspend(name: string, isSuspended: boolean): Promise<Answer> {
   return withDatabase(loadCommandConfig(), async (context) => {
-    const { id } = await getApp(context.sql, name);
+    const { sql } = context;
+    const { id } = await getApp(sql, name);
     await changeSuspension(context, id, isSuspended);
-    if (isSuspended) await cancelSuspended(context, id);
-    return describeNow(context.sql, id);
+    if (isSuspended) {
+      const teller = createTeller({ sql, log: createLog('silent', 'command') });
+      await cancelSuspended({ ...context, teller }, id);
+      await teller.close();
+    } else await bringForgottenForward(sql);
+    return describeNow(sql, id);
   });
 }
 

@@ -82,7 +82,7 @@ async function send(
   try {
     const { run, localInstants } = service;
     const pools = { sql, txSql: sql, workSql: sql, audienceSlots: createFairSlots({ slotsMax: 1, perFree: 1 }) };
-    const accept = createAcceptMessage({ ...pools, clock, isPaused: run.isPaused, localInstants });
+    const accept = createAcceptMessage({ ...pools, clock, isPaused: run.isPaused, localInstants, teller: run.teller });
     const accepted = await accept(caller, plan, request, null);
     const wait = {
       sql,

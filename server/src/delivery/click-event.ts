@@ -39,12 +39,12 @@ export interface Click {
   readonly action: string | null;
 }
 
-/** To be called in the transaction that sets the mark, when it was not set before. */
+/** To be called in the transaction that sets the mark, when it was not set before. Answers the webhooks that are to be told. */
 export async function emitClick(
   { tx, clock, ledger }: { tx: Tx; clock: Clock; ledger: MessageLedger },
   { appId, messageId, batchId, deviceId, at, action }: Click,
-): Promise<void> {
-  await emit(tx, clock, appId, async () => {
+): Promise<readonly Uuid[]> {
+  return emit(tx, clock, appId, async () => {
     const delivery = await findDeliveryUrls(tx, batchId, deviceId);
     if (!delivery) return [];
     const message = await ledger.find(tx as Sql, appId, messageId);

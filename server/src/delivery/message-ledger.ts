@@ -11,6 +11,9 @@ export interface MessageToSend {
   readonly defaultUrl: string | null;
 }
 
+/** What processes tell each other: the id of each message whose last delivery has become final. */
+export const finishedTopic = 'finished';
+
 /** Newly final deliveries, to be added to the message's counters. */
 export interface OutcomeCounts {
   readonly byChannel: ReadonlyMap<ChannelId, { sent: number; failed: number; skipped: number }>;

@@ -47,6 +47,43 @@ export async function findNextPlace(sql: Sql, { appId, messageId }: MessageRate)
 /** Forgets the rows of messages that have not been sent for long: a row that is missing is one whose next place has passed. */
 export async function deletePastPaces(sql: Sql, clock: Clock): Promise<void> {
   await sql`DELETE FROM message_paces WHERE next_at < ${clock.now} - interval '1 hour'`;
+  await sql`DELETE FROM provider_paces WHERE next_at < now() - interval '1 hour'`;
+}
+
+/** Of the rate that grows from the least to the most while a credential is used: its worth of so much time is one slice. */
+const sliceSeconds = 0.1;
+
+/**
+ * Takes the next slice of a credential's places (`fcm/pace`), by the server's clock. After a rest as long as the ramp the rate is the
+ * least again, and a second's worth of it lies in the past: as much goes at once.
+ */
+export async function takeProviderSlice(
+  sql: Sql,
+  name: string,
+  { perSecondMax, perSecondLeast, rampMs }: { perSecondMax: number; perSecondLeast: number; rampMs: number },
+): Promise<{ count: number; startInMs: number; apartMs: number }> {
+  const ramp = ms(sql, rampMs);
+  // How far the ramp has come decides the rate; the slice is a whole number of places.
+  const rateSince = (startedAt: Fragment): Fragment => sql`
+    (${perSecondLeast}::float8 + ${perSecondMax - perSecondLeast}::float8
+      * least(1, greatest(0, extract(epoch FROM now() - ${startedAt}) * 1000 / ${rampMs}::float8)))::float8`;
+  const countAt = (rate: Fragment): Fragment => sql`greatest(1, ceil(${rate} * ${sliceSeconds}::float8))`;
+  const seconds = (value: Fragment): Fragment => sql`${value} * interval '1 second'`;
+  const startedAt = sql`CASE WHEN now() - p.next_at >= ${ramp} THEN now() ELSE p.started_at END`;
+  const rate = rateSince(startedAt);
+  const first = rateSince(sql`now()`);
+  const [row] = await sql<{ count: number; startInMs: number; apartMs: number }[]>`
+    INSERT INTO provider_paces AS p (name, started_at, next_at)
+    VALUES (${name}, now(), now() - interval '1 second' + ${seconds(sql`(${countAt(first)} / ${first})`)})
+    ON CONFLICT (name) DO UPDATE SET started_at = ${startedAt},
+      next_at = greatest(p.next_at, now() - ${seconds(sql`(${perSecondLeast}::float8 / ${rate})`)})
+        + ${seconds(sql`(${countAt(rate)} / ${rate})`)}
+    RETURNING ${countAt(rateSince(sql`p.started_at`))}::int AS count,
+      (extract(epoch FROM next_at - now()) * 1000
+        - ${countAt(rateSince(sql`p.started_at`))} / ${rateSince(sql`p.started_at`)} * 1000)::float8 AS start_in_ms,
+      (1000 / ${rateSince(sql`p.started_at`)})::float8 AS apart_ms`;
+  if (!row) throw new Error('a slice was not taken');
+  return row;
 }
 
 /**

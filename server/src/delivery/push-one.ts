@@ -10,7 +10,7 @@ import { unknownPushesOf } from './batch.ts';
 import type { Attempt } from './delivery.ts';
 import type { Lanes } from './lanes.ts';
 import type { BatchContext, PlannedPush, Route, Target, Unpushed } from './plan-push.ts';
-import { retryAtMs } from './retry.ts';
+import { lanePauseMs, retryAtMs } from './retry.ts';
 import { ttlLeftSeconds } from './send-window.ts';
 import type { Senders } from './senders.ts';
 
@@ -127,7 +127,9 @@ function retryOf(
 ): number | null {
   const { outcome, before, startedAtMs } = given;
   const nowMs = deps.clock.nowMs();
-  if (outcome.retryAfterMs !== null && outcome.retryable) deps.lanes.pause(lane, nowMs + outcome.retryAfterMs);
+  const random = deps.random();
+  const pausedMs = lanePauseMs(outcome, random);
+  if (pausedMs > 0) deps.lanes.pause(lane, nowMs + pausedMs);
   const atMs = retryAtMs({
     channel,
     outcome,
@@ -137,7 +139,7 @@ function retryOf(
     nowMs,
     windowEndsAtMs,
     ttlSeconds,
-    random: deps.random(),
+    random,
   });
   // Whole milliseconds, as it is stored and read again.
   return atMs === undefined ? null : Math.trunc(atMs);

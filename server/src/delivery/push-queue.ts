@@ -173,6 +173,8 @@ class Door {
       this.#isInRow = true;
       const { sender, credential } = decided.route;
       const waitMs = sender.waitMs(credential);
+      if (typeof waitMs !== 'number')
+        return { kind: 'wait', until: waitMs.then((askedMs) => rest(askedMs, isStopping)) };
       if (waitMs > 0) return { kind: 'wait', until: rest(waitMs, isStopping) };
     }
     if (isLate) return this.#takePlace(pace);

@@ -9,15 +9,8 @@ import { type ClaimedBatch, flushRenewsAfterMs, leaseMs } from './batch.ts';
 import type { Mark } from './delivery.ts';
 import type { ReceiptSubject } from './receipt-token.ts';
 
-/** The channel that a process with new batches notifies. */
-export const batchesChannel = 'carillon_batches';
-
-const tellOfBatches = (tx: Tx): Fragment => tx`SELECT pg_notify(${batchesChannel}, '')`;
-
-/** Tells all workers at the commit that there are batches. */
-export async function notifyBatches(tx: Tx): Promise<void> {
-  await tellOfBatches(tx);
-}
+/** What processes tell each other: there are batches. */
+export const batchesTopic = 'batches';
 
 /** When a lease ends that is so long from now on. */
 const leaseEnd = (tx: Tx, clock: Clock, ms = leaseMs): Fragment => tx`
@@ -223,16 +216,15 @@ export async function addBatchMarks(tx: Tx, batchId: Uuid, marks: Readonly<Recor
  * Ends the open batches of a message: what of them is not final yet is to be skipped as canceled. One that waits is due now; one
  * that is being worked, when it is handed back. Not asked yet.
  */
-export function endBatches(tx: Tx, clock: Clock, appId: Uuid, messageId: Uuid): Fragment[] {
+export function endBatches(tx: Tx, clock: Clock, appId: Uuid, messageId: Uuid): Fragment {
   // Locked in one order, so that two who end them do not wait for each other.
-  const ended = tx`
+  return tx`
     WITH open AS (
       SELECT id FROM batches WHERE app_id = ${appId} AND message_id = ${messageId} AND state <> 'done' ORDER BY id FOR UPDATE
     )
     UPDATE batches b SET skip_reason = coalesce(b.skip_reason, 'canceled'),
       available_at = CASE WHEN b.state = 'waiting' THEN ${clock.now} ELSE b.available_at END
     FROM open WHERE b.id = open.id`;
-  return [ended, tellOfBatches(tx)];
 }
 
 export interface BatchOfReceipt {

@@ -8,7 +8,9 @@ import { failpoint } from '../platform/failpoint.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
 import { repeatUntilAnswered } from '../platform/repeat-until-answered.ts';
+import type { Teller } from '../platform/teller.ts';
 import { emit, type Happening } from '../webhooks/emit.ts';
+import type { OutboxTeller } from '../webhooks/tell-outbox.ts';
 import type { AnswerForms } from './answer-forms.ts';
 import type { ClaimedBatch } from './batch.ts';
 import { emitClick } from './click-event.ts';
@@ -17,7 +19,7 @@ import { kindsOf } from './delivery-kinds.ts';
 import type { DeliveryRow } from './delivery-row.ts';
 import type { FlushPace } from './flush-pace.ts';
 import type { Lease } from './leases.ts';
-import type { MessageAdvance, MessageLedger, OutcomeCounts } from './message-ledger.ts';
+import { finishedTopic, type MessageAdvance, type MessageLedger, type OutcomeCounts } from './message-ledger.ts';
 import type { OutcomeBacklog } from './outcome-backlog.ts';
 import {
   copyDeliveries,
@@ -45,6 +47,10 @@ export interface RecorderDeps {
   readonly backlog: OutcomeBacklog;
   /** Takes what committed outcomes say of devices and credentials. */
   readonly verdicts: VerdictBook;
+  /** Webhooks are told of what was committed. */
+  readonly outbox: OutboxTeller;
+  /** Those who wait for the end of a message hear of it. */
+  readonly teller: Pick<Teller, 'tell'>;
   /** Hears what was committed; `hasEnded`: with it the last of the message's deliveries. */
   readonly noteOutcomes: (counts: OutcomeCounts, hasEnded: boolean) => void;
 }
@@ -191,6 +197,7 @@ async function commit(
   const begunAtMs = clock.steadyMs();
   let isRenewed = false;
   let advance: MessageAdvance | undefined;
+  const toTell = new Set<Uuid>();
   const isCommitted = await transaction<boolean>(sql, async (tx, rollback, atEnd) => {
     // On a repeat the fence comes first: it waits for the commit before, whose answer was lost, and then sees what it wrote.
     if (isRepeat && !(await lockClaimedBatch(tx, batch))) return rollback(false);
@@ -202,11 +209,14 @@ async function commit(
     isRenewed = progress.isRenewed;
     if (items.length === 0) return true;
     await writeDeliveries(tx, batch.id, items);
-    const marked = await applyEarlyReceipts(deps, tx, batch, items);
+    const marked = await applyEarlyReceipts(deps, tx, batch, items, toTell);
     const late = findLate(items, marked, clock.nowMs() - onTimeMs);
     if (late.length > 0) await insertPeopleChange(tx, clock, batch.appId, late);
     if (counts.sent + counts.failed + counts.skipped === 0) return true;
-    if (counts.sent + counts.failed > 0) await emit(tx, clock, batch.appId, () => happeningsOf(batch, items));
+    if (counts.sent + counts.failed > 0) {
+      const told = await emit(tx, clock, batch.appId, () => happeningsOf(batch, items));
+      for (const id of told) toTell.add(id);
+    }
     await failpoint('outcomes.before_commit');
     // The rows that other processes write, too, with the commit: were this one stopped here, nobody else's outcomes would wait.
     advance = ledger.advance(tx, batch.appId, batch.messageId, countOutcomes(items), progress.isDone);
@@ -214,9 +224,13 @@ async function commit(
     return true;
   });
   if (isCommitted && isRenewed) lease.noteRenewed(begunAtMs);
+  if (isCommitted && toTell.size > 0) deps.outbox.note(batch.appId, [...toTell]);
+  if (!isCommitted) return false;
+  const hasEnded = (await advance?.hasEnded()) ?? false;
+  if (hasEnded) deps.teller.tell(finishedTopic, batch.messageId);
   // On a repeat also what the commit before had written, whose answer was lost.
-  if (isCommitted) noteOutcomes(countOutcomes(given), (await advance?.hasEnded()) ?? false);
-  return isCommitted;
+  noteOutcomes(countOutcomes(given), hasEnded);
+  return true;
 }
 
 /** From so many on, COPY and its one answer more cost less than an INSERT. */
@@ -308,6 +322,7 @@ async function applyEarlyReceipts(
   tx: Tx,
   batch: ClaimedBatch,
   items: readonly OutcomeItem[],
+  toTell: Set<Uuid>,
 ): Promise<readonly EarlyReceipt[]> {
   const early = new Set(await listEarlyDevices(tx, batch.id));
   if (early.size === 0) return [];
@@ -319,7 +334,9 @@ async function applyEarlyReceipts(
   for (const receipt of receipts) {
     if (!(await markDelivery(tx, batchId, receipt))?.isNew) continue;
     marks[receipt.mark]++;
-    if (receipt.mark === 'clicked') await emitClick({ tx, clock, ledger }, { appId, messageId, batchId, ...receipt });
+    if (receipt.mark !== 'clicked') continue;
+    const told = await emitClick({ tx, clock, ledger }, { appId, messageId, batchId, ...receipt });
+    for (const id of told) toTell.add(id);
   }
   await addBatchMarks(tx, batchId, marks);
   return receipts;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ChannelId, RefusedOutcome } from '../channels/channel.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
-import { type PastAttempt, type RetryQuestion, retryAtMs } from './retry.ts';
+import { lanePauseMs, type PastAttempt, type RetryQuestion, retryAtMs } from './retry.ts';
 
 function refusal(
   errorCode: ErrorCode,
@@ -77,5 +77,21 @@ describe('there is no retry', () => {
     ],
   ])('%s', (_what, question) => {
     expect(wait(question)).toBeUndefined();
+  });
+});
+
+describe('a lane stands still', () => {
+  it.each([
+    ['as long as the provider asks', refusal('provider_unavailable', 30_000), 30_000],
+    [
+      'as long as a first retry waits, where it refuses the rate and names no time',
+      refusal('rate_limited', null, 429),
+      30_000,
+    ],
+    ['for the named time also where the rate is refused', refusal('rate_limited', 5_000, 429), 5_000],
+    ['not for a refusal that says nothing of the lane', refusal('provider_unavailable'), 0],
+    ['not for what is not tried again', { ...refusal('rate_limited', 5_000, 429), retryable: false }, 0],
+  ])('%s', (_name, outcome, expectedMs) => {
+    expect(lanePauseMs(outcome, 0.5)).toBe(expectedMs);
   });
 });

@@ -52,6 +52,16 @@ export function retryAtMs(question: RetryQuestion): number | undefined {
   return isTooLate ? undefined : atMs;
 }
 
+/**
+ * How long a refusal stops its whole lane: as long as the provider asks, and after a refusal for the rate that names no time as long as a first
+ * retry waits. 0: not at all.
+ */
+export function lanePauseMs(outcome: RefusedOutcome, random: number): number {
+  if (!outcome.retryable) return 0;
+  if (outcome.retryAfterMs !== null) return outcome.retryAfterMs;
+  return outcome.errorCode === 'rate_limited' ? rateLimitedWaitMs * random : 0;
+}
+
 function waitMs({ channel, outcome, before, random }: RetryQuestion): number {
   if (outcome.retryAfterMs !== null) return outcome.retryAfterMs;
   const doubled = (firstMs: number): number => firstMs * 2 ** before.length;

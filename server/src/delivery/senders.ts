@@ -17,7 +17,7 @@ export interface Sender {
   /** Never rejects. Undefined, at once: this credential cannot be read. */
   send(request: SendRequest): Promise<Outcome> | undefined;
   /** How long the next push with this credential waits for its provider's sake; takes its place in the row. */
-  waitMs(credential: OpenCredential): number;
+  waitMs(credential: OpenCredential): number | Promise<number>;
   /** The host a token's pushes go to, where one credential serves many hosts; else null. */
   hostOf(token: string): string | null;
   close(): Promise<void>;

@@ -1,5 +1,5 @@
 // The send worker: claims batches and runs a few at once; those of paced messages apart, so that neither kind waits for a turn of
-// the other. Woken by NOTIFY, with a one-second poll behind it: losing LISTEN costs latency and nothing else.
+// the other. Woken by NOTIFY, and by whoever looks for what is due: losing LISTEN costs latency and nothing else.
 import type { Uuid } from '../platform/ids.ts';
 import { startWorkLoop, type WorkLoop } from '../platform/work-loop.ts';
 import type { ClaimedBatch } from './batch.ts';
@@ -17,7 +17,8 @@ const batchesOfPacedMessageMax = 2;
 const pacedBatchesMax = 64;
 /** Under way in one loop: memory is bounded by it, and many batches have a turn at once where they are small. */
 const devicesMax = 16_000;
-const pollMs = 1000;
+/** What is due later is looked for in time by the elected process. */
+const lookEveryMs = 1000;
 
 /**
  * Whether an app with so many batches under way may have another: as slots are shared, by what is left, so that whoever comes finds a
@@ -108,15 +109,14 @@ function startBatchLoop(deps: RunDeps, { name, turnsMax, mayHave, shareOf, ask }
       else shares.delete(share);
     }
   };
-  // What is due before the next poll is not left to it.
+  // What is due before the next look is not left to it.
   const wakeAt = (dueAtMs: number): void => {
     const waitMs = dueAtMs - deps.clock.nowMs();
-    if (waitMs < pollMs) setTimeout(() => loop.wake(), Math.max(0, Math.ceil(waitMs))).unref();
+    if (waitMs < lookEveryMs) setTimeout(() => loop.wake(), Math.max(0, Math.ceil(waitMs))).unref();
   };
   const loop = startWorkLoop({
     name,
     turnsMax,
-    pollMs,
     log: deps.log,
     isPaused: () => devices >= devicesMax || deps.isPaused(),
     async claim() {

@@ -12,7 +12,8 @@ export async function foldDeltas(sql: Sql, limit: number): Promise<number> {
       INSERT INTO event_names (app_id, name, count, last_at)
       SELECT app_id, name, sum(count), max(last_at) FROM taken GROUP BY app_id, name ORDER BY app_id, name
       ON CONFLICT (app_id, name) DO UPDATE SET
-        count = event_names.count + excluded.count, last_at = greatest(event_names.last_at, excluded.last_at)
+        count = event_names.count + excluded.count, last_at = greatest(event_names.last_at, excluded.last_at),
+        counted_at = now()
     ), folded AS (
       INSERT INTO rollups (app_id, name, bucket, currency, count, amount, last_at)
       SELECT app_id, name, bucket, currency, sum(count), sum(amount), max(last_at) FROM taken
@@ -87,7 +88,7 @@ export async function upsertEventNames(tx: Tx, appId: Uuid): Promise<void> {
   await tx`
     INSERT INTO event_names (app_id, name, count, last_at)
     SELECT ${appId}, name, sum(count), max(last_at) FROM rollups WHERE app_id = ${appId} GROUP BY name ORDER BY name
-    ON CONFLICT (app_id, name) DO UPDATE SET count = excluded.count, last_at = excluded.last_at`;
+    ON CONFLICT (app_id, name) DO UPDATE SET count = excluded.count, last_at = excluded.last_at, counted_at = now()`;
 }
 
 /** Forgets the names of an app that have no sums. */

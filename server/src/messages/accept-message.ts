@@ -3,7 +3,7 @@
 import type { Caller } from '../apps/caller.ts';
 import { countAudience } from '../audience/queries.ts';
 import { compileContent } from '../content/compile-content.ts';
-import { notifyBatches } from '../delivery/queries.ts';
+import { batchesTopic } from '../delivery/queries.ts';
 import { sendWindowMs } from '../delivery/send-window.ts';
 import { invalid } from '../platform/api-error.ts';
 import { type Clock, readNowMs } from '../platform/clock.ts';
@@ -11,6 +11,7 @@ import { type Sql, type Tx, transaction } from '../platform/db.ts';
 import { failpoint, failpointAfterCommitSent } from '../platform/failpoint.ts';
 import { type FairSlots, withSlot } from '../platform/fair-slots.ts';
 import { decodeId, encodeId, mintUuid, type Uuid } from '../platform/ids.ts';
+import type { Teller } from '../platform/teller.ts';
 import { chargeQuota, refuseWhenUsedUp } from '../quotas/monthly-quota.ts';
 import type { Plan } from '../quotas/plan.ts';
 import { keepSegmentsOf, resolveAudience } from '../segments/resolve-audience.ts';
@@ -51,6 +52,8 @@ export interface AcceptDeps extends DueDeliveriesDeps {
   readonly clock: Clock;
   /** While paused nothing is worked here, however small: its batches wait like all others. */
   readonly isPaused: () => boolean;
+  /** Workers hear of batches that are theirs. */
+  readonly teller: Pick<Teller, 'tell'>;
 }
 
 export type AcceptMessage = (
@@ -163,33 +166,40 @@ async function store(
     const due = await countDueDeliveries(deps, caller.appId, request, deps.clock.nowMs());
     refuseLowRate(perSecond, due, windowMsOf(request));
   }
-  return inPool<Accepted | 'busy' | 'taken'>(deps, caller.appId, request, async (tx, rollback, begunAtMs) => {
-    if (idempotencyKey !== null && !(await tryLockIdempotencyKey(tx, caller.appId, idempotencyKey)))
-      return rollback('busy');
-    const message: NewMessage = {
-      appId: caller.appId,
-      id: mintUuid(deps.clock.nowMs()),
-      idempotencyKey,
-      fingerprint: fingerprintOf(request),
-      name: request.name ?? null,
-      metadata: request.metadata ?? null,
-      createdBy: createdBy(caller),
-      audience: request.audience,
-      // A malformed id is that of no segment: the audience is refused before anything of this is kept.
-      excludeSegmentId: decodeId('seg', request.exclude_segment_id ?? '') ?? null,
-      content: request.content,
-      title: request.content.title ?? null,
-      perSecond,
-    };
-    const accepted =
-      sendAt === null
-        ? await sendNow({ tx, ...deps }, plan, request, message, begunAtMs)
-        : await sendLater({ tx, ...deps }, plan, { ...request, send_at: sendAt }, message);
-    if (!accepted) return rollback('taken');
-    await failpoint('message.before_commit');
-    failpointAfterCommitSent('message.after_commit_sent');
-    return accepted;
-  });
+  const stored = await inPool<Accepted | 'busy' | 'taken'>(
+    deps,
+    caller.appId,
+    request,
+    async (tx, rollback, begunAtMs) => {
+      if (idempotencyKey !== null && !(await tryLockIdempotencyKey(tx, caller.appId, idempotencyKey)))
+        return rollback('busy');
+      const message: NewMessage = {
+        appId: caller.appId,
+        id: mintUuid(deps.clock.nowMs()),
+        idempotencyKey,
+        fingerprint: fingerprintOf(request),
+        name: request.name ?? null,
+        metadata: request.metadata ?? null,
+        createdBy: createdBy(caller),
+        audience: request.audience,
+        // A malformed id is that of no segment: the audience is refused before anything of this is kept.
+        excludeSegmentId: decodeId('seg', request.exclude_segment_id ?? '') ?? null,
+        content: request.content,
+        title: request.content.title ?? null,
+        perSecond,
+      };
+      const accepted =
+        sendAt === null
+          ? await sendNow({ tx, ...deps }, plan, request, message, begunAtMs)
+          : await sendLater({ tx, ...deps }, plan, { ...request, send_at: sendAt }, message);
+      if (!accepted) return rollback('taken');
+      await failpoint('message.before_commit');
+      failpointAfterCommitSent('message.after_commit_sent');
+      return accepted;
+    },
+  );
+  if (typeof stored !== 'string' && stored.runAt === null && stored.claim === null) deps.teller.tell(batchesTopic);
+  return stored;
 }
 
 async function sendNow(
@@ -212,7 +222,6 @@ async function sendNow(
     },
   );
   refuseLowRate(perSecond, [{ dueAtMs: 0, deliveries: started.accepted }], windowMs);
-  if (started.accepted > 0 && !started.isOwn) await notifyBatches(tx);
   // Last: from here to the commit everybody waits who sends for this app.
   await chargeQuota({ sql: tx, clock }, appId, plan, started.accepted, started.charge);
   return { id, isReplay: false, runAt: null, claim: started.isOwn && started.accepted > 0 ? claim : null };

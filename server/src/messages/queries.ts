@@ -166,13 +166,8 @@ export function updateCanceled(
     WHERE app_id = ${appId} AND id = ${id} AND status = ${from}`;
 }
 
-/** Tells those who send it at the commit; they look for themselves. Not asked yet. */
-export function tellCanceled(tx: Tx, id: Uuid): Fragment {
-  return tx`SELECT pg_notify(${canceledChannel}, ${id})`;
-}
-
-/** The NOTIFY channel that carries the id of every message as it is canceled. */
-export const canceledChannel = 'carillon_canceled';
+/** What processes tell each other: the id of each message as it is canceled. Those who send it look for themselves. */
+export const canceledTopic = 'canceled';
 
 const doneSum = (tx: Tx): Fragment => tx`
   webpush_sent + webpush_failed + webpush_skipped + apns_sent + apns_failed + apns_skipped + fcm_sent + fcm_failed + fcm_skipped`;
@@ -182,7 +177,7 @@ const failedSum = (tx: Tx): Fragment => tx`webpush_failed + apns_failed + fcm_fa
 
 /**
  * Counts newly final deliveries, gives back what was charged for those that are skipped, and ends the message with the last of them.
- * Those who wait for its end are told at the commit. In that order, so that nobody who shares the message waits for those who share
+ * In that order, so that nobody who shares the message waits for those who share
  * the app's usage.
  */
 export function advanceMessage(
@@ -199,14 +194,14 @@ export function advanceMessage(
     skipped += of.skipped;
     tried += of.sent + of.failed;
   }
-  const told = endsBatch ? tellFinished(tx, appId, id) : undefined;
+  const ended = endsBatch ? selectEnded(tx, appId, id) : undefined;
   const statements = [
     ...(skipped > 0 ? [refundUsage(tx, appId, owedForSkipped(tx, appId, id, skipped))] : []),
     countOutcomes(tx, appId, id, counts),
-    ...(told ? [endMessage(tx, clock, appId, id), told] : []),
-    ...(told && skipped > 0 && tried === 0 ? [refundUsage(tx, appId, owedForUntried(tx, appId, id))] : []),
+    ...(ended ? [endMessage(tx, clock, appId, id), ended] : []),
+    ...(ended && skipped > 0 && tried === 0 ? [refundUsage(tx, appId, owedForUntried(tx, appId, id))] : []),
   ];
-  return { statements, hasEnded: async () => told !== undefined && (await told).length > 0 };
+  return { statements, hasEnded: async () => ended !== undefined && (await ended).length > 0 };
 }
 
 /** What is owed where each delivery was charged; what a message was charged never changes once it is being sent. */
@@ -247,15 +242,12 @@ function endMessage(tx: Tx, clock: Clock, appId: Uuid, id: Uuid): Fragment {
     WHERE app_id = ${appId} AND id = ${id} AND status = 'sending' AND ${doneSum(tx)} = ${acceptedSum(tx)}`;
 }
 
-/** Tells at the commit that a message's last delivery has become final: one row where it has, also of a canceled message. */
-function tellFinished(tx: Tx, appId: Uuid, id: Uuid): Fragment {
+/** Has a message's last delivery become final? One row where it has, also of a canceled message. */
+function selectEnded(tx: Tx, appId: Uuid, id: Uuid): Fragment {
   return tx`
-    SELECT pg_notify(${finishedChannel}, ${id}) FROM messages
+    SELECT 1 FROM messages
     WHERE app_id = ${appId} AND id = ${id} AND ${doneSum(tx)} = ${acceptedSum(tx)}`;
 }
-
-/** The NOTIFY channel that carries the id of every message whose last delivery has become final. */
-export const finishedChannel = 'carillon_finished';
 
 export interface ChannelCounts {
   readonly accepted: number;

@@ -13,14 +13,14 @@ import { noQuery, validate } from '../platform/validate.ts';
 import { type Plans, planNamed } from '../quotas/plan.ts';
 import type { Accepted, AcceptMessage } from './accept-message.ts';
 import { type AwaitDeps, awaitOutcomes } from './await-outcomes.ts';
-import { cancelMessage } from './cancel-message.ts';
+import { type CancelDeps, cancelMessage } from './cancel-message.ts';
 import { type DryRunDeps, dryRun } from './dry-run.ts';
 import { type MessageRequest, messageRequestSchema, messageStatuses, reportOf } from './message.ts';
 import type { MessageCounts } from './queries.ts';
 import { findMessage, listMessages, type StoredMessage } from './stored-queries.ts';
 import { sendWarnings } from './warnings.ts';
 
-export interface MessageRouteDeps extends Omit<DryRunDeps, 'workSql'> {
+export interface MessageRouteDeps extends Omit<DryRunDeps, 'workSql'>, Pick<CancelDeps, 'teller'> {
   readonly sql: Sql;
   /** The pool of counts, and turns at it. */
   readonly countSql: Sql;
@@ -88,7 +88,7 @@ async function postCancel(
   validate(cancelRequestSchema, body);
   const id = decodeId('msg', params['id'] ?? '');
   if (id === undefined) throw noSuch('message', params['id'] ?? '');
-  await cancelMessage({ sql: deps.txSql, clock: deps.clock }, caller.appId, id);
+  await cancelMessage({ sql: deps.txSql, clock: deps.clock, teller: deps.teller }, caller.appId, id);
   const message = await findMessage(deps.sql, caller.appId, id);
   if (!message) throw noSuch('message', params['id'] ?? '');
   return presentMessage(message);

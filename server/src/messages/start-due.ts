@@ -2,7 +2,7 @@
 // them comes to never touches another.
 import { compileContent } from '../content/compile-content.ts';
 import type { SendWindow } from '../delivery/fan-out-queries.ts';
-import { notifyBatches } from '../delivery/queries.ts';
+import { batchesTopic } from '../delivery/queries.ts';
 import { sendWindowMs } from '../delivery/send-window.ts';
 import { ApiError } from '../platform/api-error.ts';
 import { type Clock, readNowMs } from '../platform/clock.ts';
@@ -11,6 +11,7 @@ import { failpoint } from '../platform/failpoint.ts';
 import { encodeId, type Uuid } from '../platform/ids.ts';
 import { parseInstant } from '../platform/instant.ts';
 import type { Log } from '../platform/log.ts';
+import type { Teller } from '../platform/teller.ts';
 import { type Charge, tryCharge } from '../quotas/monthly-quota.ts';
 import { type Plan, type Plans, planNamed } from '../quotas/plan.ts';
 import { type LocalInstants, wallMsOf, zonesDue } from './local-time.ts';
@@ -22,6 +23,8 @@ export interface StartDeps {
   readonly plans: Plans;
   readonly log: Log;
   readonly localInstants: LocalInstants;
+  /** Workers hear of what there is to send. */
+  readonly teller: Pick<Teller, 'tell'>;
 }
 
 /** Tries of one message before it counts as one that cannot be started. */
@@ -81,11 +84,11 @@ export async function startAlone(
       if (!message) return undefined;
       const nowMs = await readNowMs(tx, clock);
       if (claim.starts > startsMax) return refuse(deps, tx, message, nowMs, 'internal_error');
-      const started = await judgeWithin(deps, tx, message, nowMs);
-      await notifyBatches(tx);
-      return started;
+      return judgeWithin(deps, tx, message, nowMs);
     });
-    if (line) log[line.level](line.fields, line.text);
+    if (!line) return;
+    log[line.level](line.fields, line.text);
+    deps.teller.tell(batchesTopic);
   } catch (error) {
     // The claim has put the next try off already.
     log.error({ ...known, err: error }, notStarted);

@@ -1,10 +1,11 @@
 // Wakes scheduled messages when they are due. Two loops: one takes those that are due for the first time, several in a
 // transaction; the other takes what did not start there, one by one, so that nothing slow or broken stands before anybody.
-import { notifyBatches } from '../delivery/queries.ts';
+import { batchesTopic } from '../delivery/queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { limitStatements, type Sql, transaction } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
+import type { Teller } from '../platform/teller.ts';
 import { startWorkLoop, type WorkLoop } from '../platform/work-loop.ts';
 import type { Plans } from '../quotas/plan.ts';
 import type { LocalInstants } from './local-time.ts';
@@ -17,6 +18,7 @@ export interface ScheduleDeps {
   readonly log: Log;
   readonly isPaused: () => boolean;
   readonly localInstants: LocalInstants;
+  readonly teller: Pick<Teller, 'tell'>;
   /** For short transactions. */
   readonly txSql: Sql;
   /** For statements over a whole audience. */
@@ -32,7 +34,8 @@ const transactionsAtOnce = 2;
 const aloneAtOnce = 2;
 /** Later than this, a message has had its turns among others; it may be what ends them. */
 const freshMs = 60_000;
-const pollMs = 1000;
+/** What is due later is told by the elected process. */
+const aheadMsMax = 2_000;
 /** A stop does not wait for an audience: its transaction is undone, and another process starts the message. */
 const stopMs = 5000;
 
@@ -43,7 +46,7 @@ export function startScheduleWorker(deps: ScheduleDeps): WorkLoop {
   let isUntold = false;
   const together = startLoop(deps, 'schedule', transactionsAtOnce, async (afterAppId) => {
     const turn = await lockTogether(deps, afterAppId);
-    if (!turn && isUntold) await notifyBatches(deps.txSql);
+    if (!turn && isUntold) deps.teller.tell(batchesTopic);
     isUntold = turn?.isFull ?? false;
     return turn;
   });
@@ -82,7 +85,7 @@ interface Turn {
   readonly work: () => Promise<void>;
 }
 
-/** A loop that looks when something is due, to the millisecond, and every second in any case. */
+/** A loop that looks when something is due, to the millisecond, once it was told that this is soon. */
 function startLoop(
   { txSql, clock, log, isPaused }: ScheduleDeps,
   name: string,
@@ -94,7 +97,6 @@ function startLoop(
   const loop = startWorkLoop({
     name,
     turnsMax,
-    pollMs,
     log,
     isPaused,
     async claim() {
@@ -102,7 +104,7 @@ function startLoop(
       if (aheadMs === undefined) return undefined;
       if (aheadMs > 0) {
         clearTimeout(timer);
-        if (aheadMs < pollMs) timer = setTimeout(() => loop.wake(), Math.ceil(aheadMs));
+        if (aheadMs < aheadMsMax) timer = setTimeout(() => loop.wake(), Math.ceil(aheadMs));
         return undefined;
       }
       const turn = await take(lastAppId);
@@ -139,14 +141,18 @@ async function lockTogether(
     if (due.length === 0) return;
     await limitStatements(tx, statementMs);
     await startTogether(deps, tx, due, togetherMs);
-    if (due.length < togetherMax) await notifyBatches(tx);
   });
   const due = await Promise.race([locked, ended.then(() => [])]);
   if (due.length === 0) {
     await ended;
     return undefined;
   }
-  return { lastAppId: lastInCircle(due, afterAppId), work: () => ended, isFull: due.length === togetherMax };
+  const isFull = due.length === togetherMax;
+  const work = async (): Promise<void> => {
+    await ended;
+    if (!isFull) deps.teller.tell(batchesTopic);
+  };
+  return { lastAppId: lastInCircle(due, afterAppId), work, isFull };
 }
 
 function lastInCircle(due: readonly DueMessage[], afterAppId: Uuid): Uuid {

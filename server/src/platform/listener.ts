@@ -1,5 +1,5 @@
-// Hears NOTIFY on a connection of its own, and notices when it has gone deaf: a half-open connection looks alive, so a
-// heartbeat is sent through another one and must come back (R-06). What it carries only saves latency; a poll stands behind it.
+// Hears NOTIFY on a connection of its own, and notices when it has gone deaf: a half-open connection looks alive, so where nothing
+// is heard a heartbeat is sent through another one and must come back (R-06). What it carries only saves latency.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Sql } from './db.ts';
 import { mintUuid } from './ids.ts';
@@ -35,11 +35,16 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   const id = mintUuid();
   let connection = open();
   let unheard = 0;
+  let hasHeard = false;
   let isReconnecting = false;
 
   const listenTo = async (channel: string, onPayload: (payload: string) => void): Promise<void> => {
     let isFirst = true;
-    await connection.listen(channel, onPayload, () => {
+    const hearPayload = (payload: string): void => {
+      hasHeard = true;
+      onPayload(payload);
+    };
+    await connection.listen(channel, hearPayload, () => {
       // The driver listens again by itself, once, after a connection that closed: what was said meanwhile is lost.
       if (!isFirst) onGap();
       isFirst = false;
@@ -86,6 +91,13 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   };
 
   const beat = async (): Promise<void> => {
+    // Somebody else's word is as good as a heartbeat.
+    const isHearing = hasHeard;
+    hasHeard = false;
+    if (isHearing) {
+      unheard = 0;
+      return;
+    }
     if (unheard >= 2) return reconnect();
     unheard++;
     await sql`SELECT pg_notify(${heartbeatChannel}, ${id})`;

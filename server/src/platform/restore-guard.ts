@@ -82,11 +82,10 @@ const reasons: Readonly<Record<PauseReason, string>> = {
 };
 
 export interface PauseWatch {
-  /** As last heard or looked: at most a second old while the database answers. */
+  /** As last looked. */
   isPaused(): boolean;
   /** Looks now; resolves when it knows. Rejects where the database cannot be asked. */
   look(): Promise<void>;
-  stop(): void;
 }
 
 export interface PauseWatchOptions {
@@ -96,14 +95,13 @@ export interface PauseWatchOptions {
   readonly onResume: () => void;
 }
 
-/** A process has two seconds to follow (operating: `pause`); NOTIFY makes it an instant. */
-const lookEveryMs = 1000;
-
-/** Knows already whether it is paused when it resolves: nothing may be sent before. */
+/**
+ * Knows already whether it is paused when it resolves: nothing may be sent before. Later it looks when it is told to: by NOTIFY at once,
+ * and by the lookout within the two seconds that a process has to follow (operating: `pause`).
+ */
 export async function watchPause({ sql, log, onResume }: PauseWatchOptions): Promise<PauseWatch> {
   let isPaused = false;
   let looks = Promise.resolve();
-  let waiting = 0;
 
   const read = async (): Promise<void> => {
     const found = await findPause(sql);
@@ -116,17 +114,11 @@ export async function watchPause({ sql, log, onResume }: PauseWatchOptions): Pro
   };
   // One after the other: of two answers under way the older could arrive last.
   const look = (): Promise<void> => {
-    waiting++;
-    const looked = looks.then(read).finally(() => waiting--);
+    const looked = looks.then(read);
     looks = looked.catch(() => undefined);
     return looked;
   };
 
   await look();
-  const timer = setInterval(() => {
-    if (waiting > 0) return;
-    look().catch((error: unknown) => log.debug({ err: error }, 'cannot see whether sends are paused'));
-  }, lookEveryMs);
-  timer.unref();
-  return { isPaused: () => isPaused, look, stop: () => clearInterval(timer) };
+  return { isPaused: () => isPaused, look };
 }

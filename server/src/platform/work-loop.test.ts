@@ -24,10 +24,9 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   return settled;
 }
 
-/** A loop whose own poll never comes: it looks when it starts, when it is woken and when a turn ends. */
 function start(claim: () => Promise<Work>, turnsMax = 1, isPaused = () => false) {
   const log = createLog('silent', 'test');
-  const loop = startWorkLoop({ name: 'test', turnsMax, pollMs: 3_600_000, log, isPaused, claim });
+  const loop = startWorkLoop({ name: 'test', turnsMax, log, isPaused, claim });
   whenDone(() => loop.stop());
   return loop;
 }

@@ -1,4 +1,4 @@
-// A loop that claims work, works, and claims again: several turns at once, woken by a notification or by its own poll, and
+// A loop that claims work, works, and claims again: several turns at once, woken by whoever knows that there is some, and
 // drained on stop. It claims nothing while paused. A turn that throws is logged and the loop goes on: it survives any job.
 import type { Log } from './log.ts';
 
@@ -9,22 +9,24 @@ export interface WorkLoop {
   stop(): Promise<void>;
   /** Resolves when there is nothing to do and nothing under way: what tests wait for. */
   idle(): Promise<void>;
-  /** When the loop last looked for work, by `performance.now()`. */
+  /** When the loop last looked for work, or was ready to, by `performance.now()`: old where a claim never ends. */
   readonly lastLookedAt: number;
 }
 
 export interface WorkLoopOptions {
   readonly name: string;
   readonly turnsMax: number;
-  readonly pollMs: number;
   readonly log: Log;
-  /** While it says so the loop looks on, so that it is not taken for stuck, and claims nothing. */
+  /** While it says so the loop claims nothing. */
   isPaused(): boolean;
   /** Claims one piece of work and returns how to do it; undefined: there is none. */
   claim(): Promise<(() => Promise<void>) | undefined>;
 }
 
-export function startWorkLoop({ name, turnsMax, pollMs, log, isPaused, claim }: WorkLoopOptions): WorkLoop {
+/** At rest the loop says so often that it is ready. */
+const readyEveryMs = 1000;
+
+export function startWorkLoop({ name, turnsMax, log, isPaused, claim }: WorkLoopOptions): WorkLoop {
   const underWay = new Set<Promise<void>>();
   let isStopped = false;
   let looking: Promise<void> | undefined;
@@ -75,7 +77,9 @@ export function startWorkLoop({ name, turnsMax, pollMs, log, isPaused, claim }: 
     }
   };
 
-  const timer = setInterval(look, pollMs);
+  const timer = setInterval(() => {
+    if (!looking) lastLookedAt = performance.now();
+  }, readyEveryMs);
   timer.unref();
   look();
   return {

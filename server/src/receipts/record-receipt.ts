@@ -9,16 +9,19 @@ import type { ReceiptSubject } from '../delivery/receipt-token.ts';
 import { markReached } from '../devices/reach-queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, type Tx, transaction } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { OutboxTeller } from '../webhooks/tell-outbox.ts';
 
 /** True: the mark was set now. False: it was set before. Undefined: there is no such delivery any more. */
 export async function recordReceipt(
-  { sql, clock, ledger }: { sql: Sql; clock: Clock; ledger: MessageLedger },
+  { sql, clock, ledger, outbox }: { sql: Sql; clock: Clock; ledger: MessageLedger; outbox: OutboxTeller },
   subject: ReceiptSubject,
   mark: Mark,
   action: string | null,
 ): Promise<boolean | undefined> {
   const { batchId } = subject;
-  return transaction(sql, async (tx: Tx) => {
+  let told: { readonly appId: Uuid; readonly webhookIds: readonly Uuid[] } | undefined;
+  const recorded = await transaction(sql, async (tx: Tx) => {
     const batch = await lockBatchForReceipt(tx, subject);
     if (!batch || batch.deviceId === null) return undefined;
     const { deviceId } = batch;
@@ -31,8 +34,12 @@ export async function recordReceipt(
     if (!marked?.wasSent) await markReached(tx, appId, [deviceId]);
     if (!marked) return insertEarlyReceipt(tx, batchId, receipt);
     if (marked.isNew) await addBatchMarks(tx, batchId, { displayed: 0, clicked: 0, dismissed: 0, [mark]: 1 });
-    if (marked.isNew && mark === 'clicked')
-      await emitClick({ tx, clock, ledger }, { appId, messageId, batchId, deviceId, at: receipt.at, action });
+    if (marked.isNew && mark === 'clicked') {
+      const click = { appId, messageId, batchId, deviceId, at: receipt.at, action };
+      told = { appId, webhookIds: await emitClick({ tx, clock, ledger }, click) };
+    }
     return marked.isNew;
   });
+  if (told) outbox.note(told.appId, told.webhookIds);
+  return recorded;
 }

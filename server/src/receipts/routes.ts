@@ -10,6 +10,7 @@ import type { Sql } from '../platform/db.ts';
 import { Answer, type Route } from '../platform/http-server.ts';
 import { noQuery, validate } from '../platform/validate.ts';
 import type { AddressLimits } from '../quotas/address-limit.ts';
+import type { OutboxTeller } from '../webhooks/tell-outbox.ts';
 import { findTarget } from './find-target.ts';
 import { recordReceipt } from './record-receipt.ts';
 
@@ -17,6 +18,7 @@ export interface ReceiptRouteDeps {
   readonly sql: Sql;
   readonly clock: Clock;
   readonly ledger: MessageLedger;
+  readonly outbox: OutboxTeller;
   /** Every key that tokens may be signed with, newest first. */
   readonly receiptKeys: Pick<ReceiptKeys, 'verifying'>;
   readonly addressLimits: AddressLimits;

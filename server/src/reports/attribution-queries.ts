@@ -55,6 +55,16 @@ export async function listEvents(tx: Tx, asked: EventsAsked): Promise<Attributab
     ORDER BY at, id LIMIT ${limit}`;
 }
 
+/** When the first event of an app that is classed occurs in a range, to the millisecond below; undefined: there is none. */
+export async function findNextEventMs(tx: Tx, appId: Uuid, { fromMs, toMs }: Range): Promise<number | undefined> {
+  const firstOf = (name: AttributedName): Fragment => tx`
+    (SELECT at FROM events WHERE app_id = ${appId} AND name = ${name} AND at >= ${new Date(fromMs)} AND at < ${new Date(toMs)}
+    ORDER BY at LIMIT 1)`;
+  const [row] = await tx<{ at: Date | null }[]>`
+    SELECT least(${firstOf('purchase')}, ${firstOf('install')}, ${firstOf('session_start')}) AS at`;
+  return row?.at?.getTime();
+}
+
 /** Events up to a place that were received later than what is settled of them, by id, of a range where one is given. */
 export async function listLateEvents(
   tx: Tx,

@@ -8,6 +8,7 @@ import { type Uuid, uuidFloorOf } from '../platform/ids.ts';
 import { type AttributedName, attributedNames } from './attribution.ts';
 import {
   type AttributableEvent,
+  findNextEventMs,
   listEvents,
   lockProgressOfApp,
   type Place,
@@ -15,6 +16,7 @@ import {
 } from './attribution-queries.ts';
 import { chunkEvents } from './chunk.ts';
 import { classifyEvents } from './classify-events.ts';
+import type { DueApp } from './due-apps-queries.ts';
 import { findSubjects, readLate, readOpenOf } from './open-events.ts';
 import {
   deleteAllOpenCredits,
@@ -49,11 +51,11 @@ const changesAtOnce = 100;
 
 const everything: Range = { fromMs: 0, toMs: Date.UTC(2200, 0, 1) };
 
-/** Classes what is due of every app. What is settled meanwhile is left out: to be run after settling, by one process at a time. */
-export async function classAhead({ sql, clock }: ClassAheadDeps): Promise<void> {
+/** Classes what is due of every app, or of these. What is settled meanwhile is left out: to be run after settling, by one process at a time. */
+export async function classAhead({ sql, clock }: ClassAheadDeps, apps?: readonly DueApp[]): Promise<void> {
   // One present for all of it: else it would never be done.
   const nowMs = clock.nowMs();
-  for (const { id } of await listAttributionWindows(sql)) {
+  for (const { id } of apps ?? (await listAttributionWindows(sql))) {
     while (await transaction(sql, (tx) => classSome(tx, id, nowMs)));
   }
 }
@@ -101,8 +103,10 @@ async function classSome(tx: Tx, appId: Uuid, nowMs: number): Promise<boolean> {
   const receivedTo = floor > known.receivedTo ? floor : known.receivedTo;
   if (receivedTo > known.receivedTo) await classLate(classing, known, receivedTo);
   const open = { ...known, receivedTo };
-  const fromMs = open.classedTo.getTime();
   const dueMs = nowMs - ageMsMin;
+  // An app that has rested is not gone through quarter by quarter: what comes into that time later is late.
+  const nextMs = await findNextEventMs(tx, appId, { fromMs: open.classedTo.getTime(), toMs: dueMs });
+  const fromMs = nextMs ?? Math.max(dueMs, open.classedTo.getTime());
   const toMs = Math.min(dueMs, fromMs + quarterMs);
   if (toMs > fromMs) await classRange(classing, open, { fromMs, toMs });
   await upsertOpenProgress(tx, appId, { ...open, classedTo: new Date(Math.max(fromMs, toMs)) });

@@ -23,6 +23,7 @@ import {
 import { chunkEvents, nextChunk } from './chunk.ts';
 import { classAhead } from './class-ahead.ts';
 import { type Classified, classifyEvents } from './classify-events.ts';
+import { type DueApp, listAppsToSettle, noteChecked } from './due-apps-queries.ts';
 import { deleteOpenCredits } from './open-queries.ts';
 import { quarterMs } from './periods.ts';
 import { nothingSettled } from './settled.ts';
@@ -47,19 +48,23 @@ const settleLock = 4_271_960_142;
 /** Settles all that is due, and classes ahead what is not, unless another process is at it. */
 export async function settleAlone(deps: SettleDeps): Promise<boolean> {
   return runAlone(deps.sql, settleLock, async () => {
-    await settleDue(deps);
-    await classAhead(deps);
+    const { apps, at } = await listAppsToSettle(deps.sql, deps.clock);
+    if (apps.length === 0) return;
+    await settleDue(deps, apps);
+    await classAhead(deps, apps);
+    await noteChecked(deps.sql, apps, at);
   });
 }
 
-/** Settles all that is due, of every app; afterwards no delivery older than twice an app's window is needed for it. */
+/** Settles all that is due, of every app or of these; afterwards no delivery older than twice an app's window is needed for it. */
 export async function settleDue(
   { sql, clock }: SettleDeps,
+  apps?: readonly DueApp[],
   names: readonly AttributedName[] = attributedNames,
 ): Promise<void> {
   // One present for all of it: else it would never be done.
   const nowMs = clock.nowMs();
-  for (const { id, windowHours } of await listAttributionWindows(sql)) {
+  for (const { id, windowHours } of apps ?? (await listAttributionWindows(sql))) {
     for (const name of names) {
       const what = { nowMs, appId: id, name, windowHours };
       for (let limit: number | undefined = chunkEvents; limit !== undefined; ) {

@@ -9,6 +9,7 @@ import { type Happening, outboxEventOf } from './emit.ts';
 import { findWebhook, insertEvents } from './queries.ts';
 import { deleteOldReplays, deleteReplay, insertReplay, moveReplay } from './replay-queries.ts';
 import { type EventKind, eventKinds, kindNumber } from './webhook.ts';
+import { bringForward } from './work-queries.ts';
 
 /** As long as events are held at the most: what was broken off earlier is begun anew. */
 const rememberedMs = 72 * 3_600_000;
@@ -65,6 +66,8 @@ export async function beginReplay(
       });
       if (end === 'refused') return end;
       if (end === 'not moved') return whyNotMoved();
+      // After the commit, so that no claim that is under way misses it.
+      await bringForward(sql, clock, [webhook]);
       at = batchId;
       await failpoint('replay.after_commit');
       return undefined;

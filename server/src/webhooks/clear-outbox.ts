@@ -4,6 +4,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import { type Uuid, uuidFloorOf } from '../platform/ids.ts';
 import { deleteEventsOf, listHoldingWebhooks, listOrphanedOutboxes } from './clearing-queries.ts';
+import { deleteOrphanedWork } from './work-queries.ts';
 
 /** Of a disabled webhook, or of one whose app is suspended (contract 13.4). */
 const heldMsMax = 72 * 3_600_000;
@@ -30,4 +31,5 @@ export async function dropHeldTooLong({ sql, clock }: { sql: Sql; clock: Clock }
 /** Finishes deletions that were interrupted, and what was written for a webhook while it was being deleted. */
 export async function clearOrphanedOutboxes(sql: Sql): Promise<void> {
   for (const webhook of await listOrphanedOutboxes(sql)) await clearOutbox(sql, webhook);
+  await deleteOrphanedWork(sql);
 }

@@ -18,15 +18,18 @@ export interface Happening {
   readonly details: EventDetails | null;
 }
 
-/** `happenings` are made only where somebody listens: most apps have no webhook. */
+/**
+ * `happenings` are made only where somebody listens: most apps have no webhook. Answers the webhooks that have something to tell, which
+ * the caller passes on after the commit (`tell-outbox`).
+ */
 export async function emit(
   tx: Tx,
   clock: Clock,
   appId: Uuid,
   happenings: () => readonly Happening[] | Promise<readonly Happening[]>,
-): Promise<void> {
+): Promise<readonly Uuid[]> {
   const subscribers = await listSubscribers(tx, appId);
-  if (subscribers.length === 0) return;
+  if (subscribers.length === 0) return [];
   const happened = await happenings();
   const nowMs = clock.nowMs();
   const events = subscribers.flatMap(({ id: webhookId, events: kinds }) =>
@@ -35,6 +38,7 @@ export async function emit(
       .map((happening) => outboxEventOf(happening, webhookId, mintUuid(nowMs))),
   );
   if (events.length > 0) await insertEvents(tx, clock, appId, events);
+  return [...new Set(events.map(({ webhookId }) => webhookId))];
 }
 
 /** As the outbox has it, for one webhook. */

@@ -27,6 +27,7 @@ import {
 import { openSecrets, sealSecret } from './secrets.ts';
 import { isRotationOver, makeSecret, signingSecrets } from './signature.ts';
 import { type EventKind, eventKinds, probingHealth, webhooksMax } from './webhook.ts';
+import { bringForward } from './work-queries.ts';
 
 export interface ManageDeps extends Audited {
   readonly sql: Sql;
@@ -97,6 +98,7 @@ export async function enableWebhook(deps: ManageDeps, { appId, id }: Named): Pro
     await updateHealth(tx, clock, appId, id, probingHealth, 0);
     await makeEventsDue(tx, clock, appId, id);
     await recordAudit({ ...deps, tx }, about({ appId, id }, 'webhook.enable'));
+    await bringForward(tx, clock, [{ appId, id }]);
   });
 }
 

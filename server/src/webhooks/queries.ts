@@ -5,9 +5,6 @@ import type { Uuid } from '../platform/ids.ts';
 import type { EventDetails } from './event-body.ts';
 import type { Health } from './webhook.ts';
 
-/** The NOTIFY channel that says: there are events to tell. */
-export const webhooksChannel = 'carillon_webhooks';
-
 export interface StoredWebhook extends Health {
   readonly appId: Uuid;
   readonly id: Uuid;
@@ -96,6 +93,7 @@ export async function makeEventsDue(tx: Tx, clock: Clock, appId: Uuid, id: Uuid)
 export async function deleteWebhook(tx: Tx, appId: Uuid, id: Uuid): Promise<void> {
   await tx`DELETE FROM webhook_attempts WHERE app_id = ${appId} AND webhook_id = ${id}`;
   await tx`DELETE FROM webhook_replays WHERE app_id = ${appId} AND webhook_id = ${id}`;
+  await tx`DELETE FROM webhook_work WHERE app_id = ${appId} AND webhook_id = ${id}`;
   await tx`DELETE FROM webhooks WHERE app_id = ${appId} AND id = ${id}`;
 }
 
@@ -154,7 +152,7 @@ export interface NewEvent {
 }
 
 /**
- * Puts events in the outbox, due at once, and says so at the commit. Replays are written for webhooks that are there and enabled
+ * Puts events in the outbox, due at once. The caller brings their webhooks' work forward after the commit. Replays are written for webhooks that are there and enabled
  * alone, so the number of rows may be smaller than that of the events; the others' subscribers were read in the same transaction.
  */
 export async function insertEvents(
@@ -178,37 +176,35 @@ export async function insertEvents(
       ${column((event) => (event.details === null ? null : JSON.stringify(event.details)))}::text[]
     ) AS e (webhook_id, id, kind, message_id, device_id, channel, at_ms, error_code, details)
     ${isReplay ? tx`JOIN webhooks w ON w.app_id = ${appId} AND w.id = e.webhook_id AND w.state = 'enabled'` : tx``}`;
-  await tx`SELECT pg_notify(${webhooksChannel}, '')`;
   return result.count;
 }
 
+export interface WebhookWithWork extends StoredWebhook {
+  /** Enabled, not paused after a failure, and of an app that is not suspended. */
+  readonly isCallable: boolean;
+}
+
 /**
- * Takes webhooks that may be called and have something to tell, after `afterId` in a circle: one with a million events delays no
- * other's one. Holds their rows, which others skip. Whether there is room is looked at as it was when the statement began: how
- * much there is, `claimEvents` finds out once the row is held. What is under way is counted only where something is due: of
- * thousands of webhooks most have nothing to tell. `without`: those that the caller has no room for.
+ * Takes the webhooks whose work is due, those that have waited longest first: one with a million events delays no other's one. Holds
+ * them and the rows of their work, which others skip: what is in an outbox is looked at by later statements, so that nothing is written
+ * between the two unseen. `without`: those that the caller has no room for.
  */
 export async function lockNextWebhooks(
   tx: Tx,
   clock: Clock,
-  { afterId, without, limit }: { afterId: Uuid; without: readonly Uuid[]; limit: number },
-): Promise<StoredWebhook[]> {
-  const nextOf = (kind: Fragment): Fragment => tx`
-    LATERAL (SELECT e.due_at FROM webhook_events e
-      WHERE e.app_id = w.app_id AND e.webhook_id = w.id AND ${kind} ORDER BY e.due_at, e.id LIMIT 1)`;
-  return tx<StoredWebhook[]>`
-    SELECT ${webhookColumns(tx)}
-    FROM webhooks w JOIN apps a ON a.id = w.app_id
-      LEFT JOIN ${nextOf(tx`NOT e.is_replay`)} AS fresh ON true
-      LEFT JOIN ${nextOf(tx`e.is_replay`)} AS replayed ON true
-      CROSS JOIN LATERAL (SELECT count(*) AS requests, count(*) FILTER (WHERE e.is_replay) AS replays FROM webhook_events e
-        WHERE e.app_id = w.app_id AND e.webhook_id = w.id AND e.claim_id IS NOT NULL AND e.due_at > ${clock.now}
-          AND (fresh.due_at <= ${clock.now} OR replayed.due_at <= ${clock.now})) AS under_way
-    WHERE w.state = 'enabled' AND a.suspended_at IS NULL AND (w.paused_until IS NULL OR w.paused_until <= ${clock.now})
-      AND w.id <> ALL(${without as Uuid[]}::uuid[]) AND w.in_flight_max > under_way.requests
-      AND (fresh.due_at <= ${clock.now}
-        OR (replayed.due_at <= ${clock.now} AND greatest(w.in_flight_max / 2, 1) > under_way.replays))
-    ORDER BY (w.id <= ${afterId}::uuid), w.id LIMIT ${limit} FOR UPDATE OF w SKIP LOCKED`;
+  { without, limit }: { without: readonly Uuid[]; limit: number },
+): Promise<WebhookWithWork[]> {
+  return tx<WebhookWithWork[]>`
+    WITH due AS MATERIALIZED (
+      SELECT k.app_id, k.webhook_id FROM webhook_work k
+      WHERE k.next_at <= ${clock.now} AND k.webhook_id <> ALL(${without as Uuid[]}::uuid[])
+      ORDER BY k.next_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
+    )
+    SELECT ${webhookColumns(tx)}, w.state = 'enabled' AND (w.paused_until IS NULL OR w.paused_until <= ${clock.now})
+      AND (SELECT a.suspended_at IS NULL FROM apps a WHERE a.id = w.app_id) AS is_callable
+    -- One by one through the key, whatever a planner believes of a table that is nearly always empty.
+    FROM due CROSS JOIN LATERAL (
+      SELECT * FROM webhooks h WHERE h.app_id = due.app_id AND h.id = due.webhook_id FOR UPDATE SKIP LOCKED) AS w`;
 }
 
 export interface ClaimedEvent {

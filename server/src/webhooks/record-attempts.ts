@@ -20,6 +20,7 @@ import {
 } from './queries.ts';
 import { retryInMs } from './retry.ts';
 import { afterFailure, afterSuccess, type Health, kindOfNumber, pauseMs } from './webhook.ts';
+import { bringForward } from './work-queries.ts';
 
 export interface RecordDeps {
   readonly sql: Sql;
@@ -136,6 +137,8 @@ async function write(
             updateHealth(tx, clock, webhook.appId, webhook.id, health, restMs),
           ]
         : []),
+      // There is room now. When there is something for it, the next claim finds out.
+      bringForward(tx, clock, [webhook], restMs),
     ]);
     await failpoint('webhook.before_ack_commit');
     if (health.state === 'disabled' && stored.state === 'enabled') {

@@ -16,6 +16,7 @@ import { RequestPlaces } from './request-places.ts';
 import { openSecrets } from './secrets.ts';
 import { type StoredSecrets, signingSecrets } from './signature.ts';
 import { kindOfNumber } from './webhook.ts';
+import { findNextWorkMs, putOff } from './work-queries.ts';
 
 export interface WebhookDeps extends RecordDeps, PostDeps {
   readonly sql: Sql;
@@ -27,19 +28,16 @@ export interface WebhookDeps extends RecordDeps, PostDeps {
   readonly channelOfNumber: (channel: number) => string;
 }
 
-/** A claim looks at all webhooks, so it takes more than one. */
+/** A commit costs the same for several. */
 const webhooksPerClaim = 16;
-const pollMs = 250;
+/** What is due later is told by the elected process. */
+const aheadMsMax = 2_000;
 /** Longer than an attempt can take and be recorded; what a killed process held is due again after it. */
 const leaseMs = 20_000;
 /** Places that become free within it are filled together: a claim costs the database about the same for one event as for many. */
 const gatherMs = 5;
 /** A claim of fewer has left nothing that could not wait for company. */
 const fewEvents = 32;
-/** The shortest pause after a failure, and a little more. */
-const firstPauseOverMs = 110;
-
-const firstId: Uuid = '00000000-0000-0000-0000-000000000000';
 
 interface Claim {
   readonly id: Uuid;
@@ -49,7 +47,7 @@ interface Claim {
 
 export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
   const recorder = createAttemptRecorder(deps);
-  let lastId = firstId;
+  let timer: NodeJS.Timeout | undefined;
   let isStopping = false;
   const places = new RequestPlaces();
   let hadFew = false;
@@ -60,7 +58,6 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
       const result = await attempt(deps, claim.webhook, secrets, event);
       await failpoint('webhook.after_response');
       await recorder.record(claim.webhook, { event, claimId: claim.id, at: deps.clock.date(), result });
-      if (result.error !== null) setTimeout(() => loop.wake(), firstPauseOverMs).unref();
     } catch (error) {
       // The event is due again when the claim's lease has run out.
       deps.log.error({ err: error, webhook_id: claim.webhook.id }, 'webhook attempt not recorded');
@@ -71,20 +68,27 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
     }
   };
 
+  // To the millisecond, where it is soon: a pause after a failure, a first retry.
+  const waitForNext = async (): Promise<undefined> => {
+    const aheadMs = await findNextWorkMs(deps.sql, deps.clock, places.full());
+    clearTimeout(timer);
+    if (aheadMs !== undefined && aheadMs > 0 && aheadMs < aheadMsMax)
+      timer = setTimeout(() => loop.wake(), Math.ceil(aheadMs)).unref();
+    return undefined;
+  };
+
   const loop = startWorkLoop({
     name: 'webhooks',
     // What bounds them is the number of requests.
     turnsMax: Number.POSITIVE_INFINITY,
-    pollMs,
     log: deps.log,
     isPaused: () => isStopping || places.areTaken || deps.isPaused(),
     async claim() {
       if (hadFew) await pause(gatherMs);
-      const { claims, nextId } = await claimNext(deps, places, lastId);
+      const claims = await claimNext(deps, places);
       const many = claims.reduce((sum, { events }) => sum + events.length, 0);
       hadFew = many > 0 && many < fewEvents;
-      lastId = nextId;
-      if (claims.length === 0) return undefined;
+      if (claims.length === 0) return waitForNext();
       return async () => {
         await Promise.all(
           claims.map(async (claim) => {
@@ -103,19 +107,18 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
     },
     stop() {
       isStopping = true;
+      clearTimeout(timer);
       return loop.stop();
     },
   };
 }
 
-async function claimNext(
-  { sql, clock }: WebhookDeps,
-  places: RequestPlaces,
-  afterId: Uuid,
-): Promise<{ claims: Claim[]; nextId: Uuid }> {
+async function claimNext({ sql, clock }: WebhookDeps, places: RequestPlaces): Promise<Claim[]> {
   const id = mintUuid(clock.nowMs());
-  return transaction(sql, async (tx) => {
-    const webhooks = await lockNextWebhooks(tx, clock, { afterId, without: places.full(), limit: webhooksPerClaim });
+  return transaction(sql, async (tx, _rollback, atEnd) => {
+    const taken = await lockNextWebhooks(tx, clock, { without: places.full(), limit: webhooksPerClaim });
+    if (taken.length === 0) return [];
+    const webhooks = taken.filter(({ isCallable }) => isCallable);
     const haveCompany = webhooks.length === webhooksPerClaim;
     const free = places.free(
       webhooks.map((webhook) => webhook.id),
@@ -128,7 +131,8 @@ async function claimNext(
         events: await claimEvents(tx, clock, webhook, { id, leaseMs, limit: free[i] ?? 0 }),
       })),
     );
-    return { claims: claims.filter(({ events }) => events.length > 0), nextId: webhooks.at(-1)?.id ?? afterId };
+    atEnd([putOff(tx, clock, taken)]);
+    return claims.filter(({ events }) => events.length > 0);
   });
 }
 

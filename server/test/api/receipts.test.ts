@@ -58,7 +58,7 @@ describe('POST /v1/receipts', () => {
     if (!subject) throw new Error('the token does not open');
     const recorded = await Promise.all(
       Array.from({ length: 100 }, () =>
-        recordReceipt({ ...t, ledger: t.service.run.ledger }, subject, 'clicked', null),
+        recordReceipt({ ...t, ledger: t.service.run.ledger, outbox: t.service.run.outbox }, subject, 'clicked', null),
       ),
     );
     expect(recorded.filter((isNew) => isNew === true)).toHaveLength(1);

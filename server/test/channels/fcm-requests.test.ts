@@ -89,12 +89,13 @@ describe('a request', () => {
 
   test('a project that is paced says how long its next push waits, and another project waits for nothing', async () => {
     const t = await setup({ pace: { perSecondMax: 20, perSecondLeast: 20, rampMs: 60_000 } });
-    const waits = Array.from({ length: 40 }, () => t.channel.waitMs?.(credential) ?? 0);
+    const waits: number[] = [];
+    for (let push = 0; push < 40; push++) waits.push((await t.channel.waitMs?.(credential)) ?? 0);
     expect(waits.slice(0, 20)).toEqual(new Array(20).fill(0));
     expect(waits.at(-1)).toBeGreaterThan(500);
-    expect(t.channel.waitMs?.({ ...credential, projectId: 'another' })).toBe(0);
+    expect(await t.channel.waitMs?.({ ...credential, projectId: 'another' })).toBe(0);
     // Nor does one who only writes that project into a file of their own.
-    expect(t.channel.waitMs?.({ ...credential, fingerprint: 'of another key' })).toBe(0);
+    expect(await t.channel.waitMs?.({ ...credential, fingerprint: 'of another key' })).toBe(0);
   });
 
   test('one that nobody asks to pace waits for nothing', async () => {

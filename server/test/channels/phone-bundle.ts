@@ -5,7 +5,7 @@ import { type ApnsCredential, parseApnsCredential } from '../../src/channels/apn
 import { transportSettings as apnsSettings, createApns } from '../../src/channels/apns/send.ts';
 import type { Channel, Push } from '../../src/channels/channel.ts';
 import { type FcmCredential, parseServiceAccount } from '../../src/channels/fcm/credential.ts';
-import type { PaceOptions } from '../../src/channels/fcm/pace.ts';
+import type { PaceOptions, TakeSlice } from '../../src/channels/fcm/pace.ts';
 import { createFcm, transportSettings as fcmSettings } from '../../src/channels/fcm/send.ts';
 import type { ChannelContent } from '../../src/content/content.ts';
 import { createAddressGuard, parseOutboundExceptions } from '../../src/platform/address-guard.ts';
@@ -143,11 +143,24 @@ export function createTestFcm(
   tokenPort: number,
   options: TestChannelOptions & { readonly pace?: PaceOptions } = {},
 ): Channel<FcmCredential> {
-  const { timeoutMs = 10_000, clock = wallClock, pace = null, engine = ownEngine, ca = certificate } = options;
+  const { timeoutMs = 10_000, clock = wallClock, pace, engine = ownEngine, ca = certificate } = options;
   const transport = transportTo(fcmSettings, { sandboxPort: port, timeoutMs, engine, ca });
   const tokenEndpoint = { host: '127.0.0.1', port: tokenPort, path: '/token' };
   const origin = { host: '127.0.0.1', port };
-  return createFcm({ transport, origin, tokenEndpoint, clock, pace, timeoutMs, random: () => 0.5 });
+  const paced = pace === undefined ? null : { ...pace, takeSlice: createSlices() };
+  return createFcm({ transport, origin, tokenEndpoint, clock, pace: paced, timeoutMs, random: () => 0.5 });
+}
+
+/** Places of each name behind each other, a second's worth of which is at hand at first. */
+function createSlices(): TakeSlice {
+  const taken = new Map<string, number>();
+  return async (name, { perSecondLeast }) => {
+    const apartMs = 1000 / perSecondLeast;
+    const before = taken.get(name) ?? 0;
+    const count = Math.ceil(perSecondLeast / 10);
+    taken.set(name, before + count);
+    return { count, startInMs: (before + 1) * apartMs - 1000, apartMs };
+  };
 }
 
 /** What Google answers to an assertion it accepts. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { foldTotals } from '../../src/events/fold-totals.ts';
 import { forgetPeople } from '../../src/events/forget-people.ts';
 import { rebuildAttribution } from '../../src/reports/rebuild.ts';
 import { settleAlone, settleDue } from '../../src/reports/settle.ts';
@@ -12,8 +13,11 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const spring = 'from=2027-03-01T00:00:00Z&to=2027-05-01T00:00:00Z';
 
-/** What a worker does every minute. */
-const work = (t: Bundle) => settleAlone({ sql: t.sql, clock: t.clock });
+/** What a worker does every minute, and sooner. */
+async function work(t: Bundle): Promise<void> {
+  await foldTotals({ sql: t.sql });
+  await settleAlone({ sql: t.sql, clock: t.clock });
+}
 
 const paths = [
   `revenue?${spring}&limit=100`,

@@ -329,6 +329,7 @@ describe('a scheduled message that cannot be started', () => {
       log,
       isPaused,
       localInstants,
+      teller: run.teller,
       txSql: pool,
       workSql: pool,
     });
@@ -360,7 +361,7 @@ describe('a stop', () => {
     const pool = openPool({ url: t.databaseUrl, connectionsMax: 3, name: 'stopped', statementTimeoutMs: 60_000 });
     const { clock, run, localInstants } = t.service;
     const { log, isPaused } = run;
-    const rules = { plans: builtInPlans, log, isPaused, localInstants };
+    const rules = { plans: builtInPlans, log, isPaused, localInstants, teller: run.teller };
     await transaction(t.sql, async (tx) => {
       await tx`LOCK TABLE audience IN ACCESS EXCLUSIVE MODE`;
       t.clock.advance(3 * minuteMs);

@@ -29,7 +29,7 @@ async function setUp() {
 // As `carillon app suspend` and `app resume` do.
 async function suspend(t: Bundle): Promise<void> {
   await updateAppSuspension(t.sql, t.clock, t.app.id, true);
-  await cancelSuspended(t, t.app.id);
+  await cancelSuspended({ ...t, teller: t.service.run.teller }, t.app.id);
 }
 const resume = (t: Bundle) => updateAppSuspension(t.sql, t.clock, t.app.id, false);
 

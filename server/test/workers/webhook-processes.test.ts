@@ -15,6 +15,7 @@ import {
   lockWebhook,
   type StoredWebhook,
 } from '../../src/webhooks/queries.ts';
+import { bringForgottenForward } from '../../src/webhooks/work-queries.ts';
 import { setup } from '../setup.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../webhook-receiver.ts';
 
@@ -53,6 +54,7 @@ async function newHook(at = t): Promise<Hook> {
         ...{ ...common, id: mintUuid(clock.nowMs()), messageId: mintUuid(), deviceId: mintUuid() },
       }));
       await insertEvents(sql, clock, appId, events);
+      await bringForgottenForward(sql);
     },
     left: async () =>
       (await sql<{ count: number }[]>`SELECT count(*) FROM webhook_events WHERE webhook_id = ${id}`)[0]?.count ?? 0,
@@ -100,6 +102,7 @@ describe('R-24 several sets of loops, as several processes have them', () => {
     await t.sql`
       UPDATE webhooks SET state = 'enabled', disabled_at = NULL, failures = 0, in_flight_max = 64, is_probing = false
       WHERE id = ${hook.id}`;
+    await bringForgottenForward(t.sql);
     for (const workers of all) workers.wakeWebhooks();
     await hook.receiver.count(64);
     hook.receiver.answer = (_request, response) => response.writeHead(500).end();

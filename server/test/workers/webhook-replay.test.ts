@@ -9,6 +9,7 @@ import { encodeId } from '../../src/platform/ids.ts';
 import { createSeal } from '../../src/platform/seal.ts';
 import { disableWebhook, enableWebhook, removeWebhook } from '../../src/webhooks/manage-webhooks.ts';
 import type { EventKind } from '../../src/webhooks/webhook.ts';
+import { bringForgottenForward } from '../../src/webhooks/work-queries.ts';
 import { programArguments } from '../cli/run-carillon.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
 import type { Received } from '../webhook-receiver.ts';
@@ -366,6 +367,7 @@ describe('R-27 events that are told again', () => {
       FROM webhook_events WHERE webhook_id = ${shop.id}`;
     await t.sql`
       UPDATE webhooks SET state = 'enabled', disabled_at = NULL, in_flight_max = 1, failures = 0 WHERE id = ${shop.id}`;
+    await bringForgottenForward(t.sql);
     t.workers.wakeWebhooks();
     await shop.receiver.count(80);
     await t.workers.idle();

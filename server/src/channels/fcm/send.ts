@@ -9,7 +9,7 @@ import { refuseLocally } from '../provider-answer.ts';
 import { createAccessTokens } from './access-token.ts';
 import { isTokenRefused, readAnswer } from './answer.ts';
 import type { FcmCredential } from './credential.ts';
-import { createPace, type Pace, type PaceOptions } from './pace.ts';
+import { createBucket, createPace, type Pace, type PaceOptions, type TakeSlice } from './pace.ts';
 import { buildMessage, payloadBytesOf } from './payload.ts';
 
 export interface FcmOptions {
@@ -19,8 +19,8 @@ export interface FcmOptions {
   /** Where access tokens are had, whatever a service account says. */
   readonly tokenEndpoint: OutboundOrigin & { readonly path: string };
   readonly clock: { nowMs(): number };
-  /** Of each credential; null where nobody asks for one. */
-  readonly pace: PaceOptions | null;
+  /** Of each credential, with how its places are taken over all processes; null where nobody asks for a pace. */
+  readonly pace: (PaceOptions & { readonly takeSlice: TakeSlice }) | null;
   /** Default 10 s (contract 7.5). */
   readonly timeoutMs?: number;
   readonly random?: () => number;
@@ -52,12 +52,19 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
     return last.authorization;
   };
 
-  const paceOf = (name: string, pace: PaceOptions): Pace => {
+  const paceOf = (name: string, pace: PaceOptions & { readonly takeSlice: TakeSlice }): Pace => {
     let known = paces.get(name);
     if (known === undefined) {
       const oldest = paces.size >= pacesMax ? paces.keys().next().value : undefined;
       if (oldest !== undefined) paces.delete(oldest);
-      known = createPace(pace);
+      const bucket = createBucket(pace);
+      // By a clock that nobody sets: the database's may be corrected in between.
+      const nowMs = (): number => performance.now();
+      known = createPace(
+        () => pace.takeSlice(name, pace),
+        () => bucket(nowMs()),
+        nowMs,
+      );
       paces.set(name, known);
     }
     return known;
@@ -103,9 +110,7 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
         return refuseLocally('unknown_error', String(error));
       }
     },
-    // By a clock that nobody sets: the database's may be corrected in between.
-    waitMs: (credential) =>
-      options.pace === null ? 0 : paceOf(addressOf(credential).pool, options.pace).waitMs(performance.now()),
+    waitMs: (credential) => (options.pace === null ? 0 : paceOf(addressOf(credential).pool, options.pace).waitMs()),
     close: () => transport.close(),
   };
 }

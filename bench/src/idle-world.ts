@@ -1,0 +1,60 @@
+// A service at rest: apps with webhooks and nothing to do, and what its database does all the same.
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Sql } from '../../server/src/platform/db.ts';
+import { toldChannel } from '../../server/src/platform/teller.ts';
+import { cpuSecondsOfTree } from './measure.ts';
+
+/** In each app: as many as one may have. */
+export const webhooksEach = 10;
+
+/** Makes apps that have webhooks and were never sent for; rows alone, since no request makes a thousand apps. */
+export async function fillApps(sql: Sql, apps: number): Promise<void> {
+  await sql`
+    INSERT INTO apps (id, name, plan)
+    SELECT md5('idle ' || a)::uuid, 'Idle ' || a, 'free' FROM generate_series(1, ${apps}::int) AS a`;
+  await sql`
+    INSERT INTO webhooks (app_id, id, endpoint, secret, created_at)
+    SELECT md5('idle ' || a)::uuid, md5('idle ' || a || ' ' || h)::uuid, 'https://idle.example/', 'sealed', now()
+    FROM generate_series(1, ${apps}::int) AS a, generate_series(1, ${webhooksEach}::int) AS h`;
+  await sql`VACUUM (ANALYZE) apps, webhooks`;
+}
+
+export interface AtRest {
+  readonly commitsPerSecond: number;
+  /** Of one core, with all of the server's connections and helpers. */
+  readonly postgresPercent: number;
+  /** NOTIFYs of all processes together. */
+  readonly notifiesPerSecond: number;
+  readonly connections: number;
+}
+
+/** Watches a database for so long; `postgres` is the server's first process. */
+export async function watchAtRest(
+  sql: Sql,
+  { postgres, seconds }: { readonly postgres: number; readonly seconds: number },
+): Promise<AtRest> {
+  let notifies = 0;
+  const ear = await sql.listen(toldChannel, () => {
+    notifies++;
+  });
+  const read = async () => {
+    const [row] = await sql<{ commits: number; connections: number }[]>`
+      SELECT xact_commit::float8 AS commits, (SELECT count(*)::int FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name LIKE 'carillon %'
+          AND application_name NOT IN ('carillon bench', 'carillon proof')) AS connections
+      FROM pg_stat_database WHERE datname = current_database()`;
+    return { at: performance.now(), cpu: await cpuSecondsOfTree(postgres), notifies, ...row };
+  };
+  const before = await read();
+  await pause(seconds * 1000);
+  const after = await read();
+  await ear.unlisten();
+  const spanSeconds = (after.at - before.at) / 1000;
+  return {
+    // The reading before is a commit of our own.
+    commitsPerSecond: ((after.commits ?? 0) - (before.commits ?? 0) - 1) / spanSeconds,
+    postgresPercent: ((after.cpu - before.cpu) / spanSeconds) * 100,
+    notifiesPerSecond: (after.notifies - before.notifies) / spanSeconds,
+    connections: after.connections ?? 0,
+  };
+}

@@ -1,0 +1,52 @@
+// `idle`: what a service with many apps costs its database while there is nothing to do (R-99).
+import { setTimeout as pause } from 'node:timers/promises';
+import { watchOthers } from './costs.ts';
+import { fillApps, watchAtRest, webhooksEach } from './idle-world.ts';
+import { requireProc, rounded } from './measure.ts';
+import { completeResult, type IdleMeasured, type Result } from './results.ts';
+import { findProcesses, openDatabase, readPostgresVersion, startService } from './service.ts';
+import { progress, type Workbench } from './workbench.ts';
+
+export const idleUsual = { apps: 1_000, processes: 4 };
+
+/** A start has other things to do, and its first upkeep comes after a minute. */
+const settleSeconds = { full: 75, quick: 5 };
+const watchedSeconds = { full: 60, quick: 12 };
+
+/** Of the file that a result is kept in. */
+export function idleName({ apps, processes }: { readonly apps: number; readonly processes: number }): string {
+  return `idle-${apps}-${processes}`;
+}
+
+/** `processes`: one API, and workers. */
+export async function measureIdle(
+  workbench: Workbench,
+  { apps, processes, isQuick }: { readonly apps: number; readonly processes: number; readonly isQuick: boolean },
+): Promise<Result<IdleMeasured>> {
+  await requireProc();
+  const size = isQuick ? 'quick' : 'full';
+  const service = await startService(workbench, await workbench.makeDirectory('data'), {
+    environment: { WORKERS: String(processes - 1) },
+  });
+  const sql = await openDatabase(workbench, service);
+  progress(`filling ${apps} apps with ${webhooksEach} webhooks each`);
+  await fillApps(sql, apps);
+  const { postgres } = await findProcesses(service, sql);
+  await pause(settleSeconds[size] * 1000);
+  const seconds = watchedSeconds[size];
+  progress(`watching ${processes} processes for ${seconds} s`);
+  const countOthers = await watchOthers();
+  const rest = await watchAtRest(sql, { postgres: postgres[0] ?? 0, seconds });
+  const measured: IdleMeasured = {
+    work: 'idle',
+    params: { apps, webhooks_each: webhooksEach, processes, seconds, quick: isQuick },
+    ours: {
+      commits_per_second: rounded(rest.commitsPerSecond),
+      postgres_cpu_percent: rounded(rest.postgresPercent),
+      notifies_per_second: rounded(rest.notifiesPerSecond),
+      connections: rest.connections,
+      foreign_cores: await countOthers(),
+    },
+  };
+  return completeResult(measured, await readPostgresVersion(sql));
+}

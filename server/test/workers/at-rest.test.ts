@@ -1,0 +1,121 @@
+// What a service costs its database while there is nothing to do, and how little it reads to find the one thing there is.
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import type { Sql } from '../../src/platform/db.ts';
+import { mintUuid } from '../../src/platform/ids.ts';
+import { bringForgottenForward } from '../../src/webhooks/work-queries.ts';
+import { type Bundle, setup } from '../setup.ts';
+import { openShop, setupWebhooks } from './webhook-shop.ts';
+
+const apps = 300;
+const webhooksEach = 10;
+
+/** Apps that have webhooks and nothing to tell them. */
+async function fillAtRest(sql: Sql): Promise<void> {
+  await sql`
+    INSERT INTO apps (id, name, plan) SELECT md5('app ' || a)::uuid, 'At rest ' || a, 'free' FROM generate_series(1, ${apps}::int) AS a`;
+  await sql`
+    INSERT INTO webhooks (app_id, id, endpoint, secret, created_at)
+    SELECT md5('app ' || a)::uuid, md5(a || ' hook ' || h)::uuid, 'https://shop.example/', 'sealed', now()
+    FROM generate_series(1, ${apps}::int) AS a, generate_series(1, ${webhooksEach}::int) AS h`;
+  await sql`VACUUM (ANALYZE) webhooks, apps`;
+}
+
+/** Resolves when the elected process has looked so often. */
+function looks(t: Bundle, count: number): Promise<void> {
+  return new Promise((resolve) => {
+    let left = count;
+    t.service.lookout.onDue(() => {
+      if (--left === 0) resolve();
+    });
+  });
+}
+
+async function commitsOf(sql: Sql): Promise<number> {
+  const [row] = await sql<{ commits: number }[]>`
+    SELECT xact_commit::int AS commits FROM pg_stat_database WHERE datname = current_database()`;
+  return row?.commits ?? Number.NaN;
+}
+
+/** Rows of a table that statements have read so far; a connection says so a second after them at the latest. */
+async function readOf(sql: Sql, table: string): Promise<number> {
+  const [row] = await sql<{ read: number }[]>`
+    SELECT (seq_tup_read + coalesce(idx_tup_fetch, 0))::int AS read FROM pg_stat_user_tables WHERE relname = ${table}`;
+  return row?.read ?? Number.NaN;
+}
+
+describe('R-99 while three thousand webhooks of three hundred apps have nothing to do', () => {
+  it('two processes make few commits a look, and read no webhook', async () => {
+    const t = await setup();
+    await setup({ database: { url: t.databaseUrl, sql: t.sql } });
+    await fillAtRest(t.sql);
+    await looks(t, 3);
+    const [commitsBefore, readBefore] = [await commitsOf(t.sql), await readOf(t.sql, 'webhooks')];
+    await looks(t, 8);
+    const commits = (await commitsOf(t.sql)) - commitsBefore;
+    expect(commits).toBeGreaterThan(0);
+    // A look and its word, the place of the one that looks; and in these eight seconds the tasks of ten.
+    expect(commits / 8).toBeLessThanOrEqual(10);
+    expect((await readOf(t.sql, 'webhooks')) - readBefore).toBe(0);
+  });
+
+  it('the one that has an event is found without reading the others', async () => {
+    const t = await setupWebhooks();
+    await fillAtRest(t.sql);
+    const shop = await openShop(t);
+    await t.workers.idle();
+    await looks(t, 2);
+    const before = await readOf(t.sql, 'webhooks');
+    await shop.send(3);
+    await shop.receiver.count(3);
+    await t.workers.idle();
+    await looks(t, 3);
+    expect(await readOf(t.sql, 'webhooks')).toBeGreaterThan(before);
+    expect((await readOf(t.sql, 'webhooks')) - before).toBeLessThan(apps);
+    expect(await t.sql`SELECT 1 FROM webhook_work`).toEqual([]);
+  });
+});
+
+describe('R-26 events that a killed process had no time to pass on', () => {
+  it('are found by the process that looks for all, and told once', async () => {
+    const t = await setupWebhooks();
+    const shop = await openShop(t);
+    const id = mintUuid(t.clock.nowMs());
+    await t.sql`
+      INSERT INTO webhook_events (app_id, webhook_id, id, kind, message_id, device_id, channel, at, due_at)
+      VALUES (${shop.app.id}, ${shop.id}, ${id}, 0, ${id}, ${id}, 0, now(), now())`;
+    await t.workers.idle();
+    expect(shop.receiver.received).toHaveLength(0);
+    expect(await bringForgottenForward(t.sql)).toBe(1);
+    await shop.receiver.count(1);
+    await t.workers.idle();
+    expect(await bringForgottenForward(t.sql)).toBe(0);
+    expect(await shop.waiting()).toBe(0);
+  });
+
+  it('are found also where the webhook waits for the retry of another', async () => {
+    const t = await setupWebhooks();
+    const shop = await openShop(t);
+    shop.receiver.answer = (_request, response) => response.writeHead(500).end();
+    await shop.send(1);
+    await shop.receiver.count(1);
+    await t.workers.idle();
+    shop.receiver.answer = (_request, response) => response.writeHead(200).end();
+    const id = mintUuid(t.clock.nowMs());
+    await t.sql`
+      INSERT INTO webhook_events (app_id, webhook_id, id, kind, message_id, device_id, channel, at, due_at)
+      VALUES (${shop.app.id}, ${shop.id}, ${id}, 0, ${id}, ${id}, 0, now(), now())`;
+    expect(await bringForgottenForward(t.sql)).toBe(1);
+    await shop.receiver.count(2);
+  });
+});
+
+it('R-99 NOTIFY stands alone: with the teller, the heartbeat and the pause of an operator, and in no transaction of a send', () => {
+  const src = fileURLToPath(new URL('../../src', import.meta.url));
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => /(?<!\.test)\.ts$/.test(file));
+  const notifying = files.filter((file) =>
+    /SELECT pg_notify|\bNOTIFY \$\{/.test(readFileSync(`${src}/${file}`, 'utf8')),
+  );
+  expect(notifying.sort()).toEqual(['platform/listener.ts', 'platform/restore-guard.ts', 'platform/teller.ts']);
+});
