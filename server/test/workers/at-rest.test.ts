@@ -55,8 +55,8 @@ describe('R-99 while three thousand webhooks of three hundred apps have nothing 
     await looks(t, 8);
     const commits = (await commitsOf(t.sql)) - commitsBefore;
     expect(commits).toBeGreaterThan(0);
-    // A look and its word, the place of the one that looks; and in these eight seconds the tasks of ten.
-    expect(commits / 8).toBeLessThanOrEqual(10);
+    // Some four, and what connections that are idle by now report of the start: they do so ten seconds late.
+    expect(commits / 8).toBeLessThanOrEqual(20);
     expect((await readOf(t.sql, 'webhooks')) - readBefore).toBe(0);
   });
 
