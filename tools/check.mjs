@@ -1,4 +1,4 @@
-// What every change must pass before it lands: types, format and lint, regular expressions, dead code, and engines that Node 20
+// What every change must pass before it lands: types, format and lint, regular expressions, secrets, dead code, and engines that Node 20
 // satisfies.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -15,6 +15,7 @@ check('format and lint', ['node_modules/@biomejs/biome/bin/biome', 'check', '--e
 check('openapi.json is up to date', ['node_modules/tsx/dist/cli.mjs', 'tools/openapi.ts']);
 check('types of the API are up to date', ['node_modules/tsx/dist/cli.mjs', 'tools/api-types.ts']);
 check('regular expressions are linear', ['node_modules/tsx/dist/cli.mjs', 'tools/regexes.ts']);
+check('no secret is tracked', ['node_modules/tsx/dist/cli.mjs', 'tools/scan-secrets.ts']);
 check('dead code', ['node_modules/knip/bin/knip.js']);
 checkEngines();
 checkLock();

