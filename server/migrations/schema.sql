@@ -827,6 +827,7 @@ CREATE TABLE webhook_attempts (
   status_code smallint,
   error text COLLATE "C",
   duration_ms integer NOT NULL,
+  number bigint NOT NULL DEFAULT 0,
   CONSTRAINT webhook_attempts_pkey PRIMARY KEY (app_id, webhook_id, id),
   CONSTRAINT webhook_attempts_error_check CHECK ((error = ANY (ARRAY['timeout'::text, 'dns_error'::text, 'connect_error'::text, 'tls_error'::text, 'reset'::text, 'blocked_address'::text, 'http_status'::text, 'redirect'::text])))
 );
@@ -892,6 +893,7 @@ CREATE TABLE webhooks (
   last_test json,
   created_at timestamp with time zone NOT NULL,
   disabled_at timestamp with time zone,
+  attempts_recorded bigint NOT NULL DEFAULT 0,
   CONSTRAINT webhooks_pkey PRIMARY KEY (app_id, id),
   CONSTRAINT webhooks_check CHECK (((state = 'disabled'::text) = (disabled_at IS NOT NULL))),
   CONSTRAINT webhooks_check1 CHECK (((pending_secret IS NULL) = (pending_since IS NULL))),

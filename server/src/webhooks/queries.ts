@@ -65,7 +65,34 @@ export async function lockWebhook(tx: Tx, appId: Uuid, id: Uuid): Promise<Stored
   return row;
 }
 
-/** What the answers of its endpoint have made of a webhook. */
+/** A webhook whose attempts are about to be recorded. */
+export interface RecordedWebhook extends StoredWebhook {
+  /** Attempts that were ever recorded: the number of the last one. */
+  readonly attemptsRecorded: number;
+  /** The present transaction, to be asked about later. */
+  readonly transactionId: string;
+}
+
+/** Holds a webhook as `lockWebhook` does. */
+export async function lockRecordedWebhook(tx: Tx, appId: Uuid, id: Uuid): Promise<RecordedWebhook | undefined> {
+  const [row] = await tx<RecordedWebhook[]>`
+    SELECT ${webhookColumns(tx)}, w.attempts_recorded, pg_current_xact_id()::text AS transaction_id
+    FROM webhooks w WHERE w.app_id = ${appId} AND w.id = ${id} FOR UPDATE`;
+  return row;
+}
+
+/**
+ * Was one of these transactions committed, whose ends nobody heard of? They held a row that is held now, so they have ended. One that
+ * this server never had, as after a standby took over, was not.
+ */
+export async function wasCommitted(tx: Tx, transactionIds: readonly string[]): Promise<boolean> {
+  const [row] = await tx<{ wasCommitted: boolean }[]>`
+    SELECT coalesce(bool_or(pg_xact_status(t.id::xid8) = 'committed'), false) AS was_committed
+    FROM unnest(${transactionIds as string[]}::text[]) AS t (id) WHERE t.id::xid8 < pg_current_xact_id()`;
+  return row?.wasCommitted ?? false;
+}
+
+/** What the answers of its endpoint have made of a webhook. `attempts`: how many of them are recorded with it. */
 export async function updateHealth(
   tx: Tx,
   clock: Clock,
@@ -73,9 +100,10 @@ export async function updateHealth(
   id: Uuid,
   { state, failures, inFlightMax, isProbing }: Health,
   pauseMs: number,
+  attempts = 0,
 ): Promise<void> {
   await tx`
-    UPDATE webhooks SET state = ${state}, failures = ${failures}, in_flight_max = ${inFlightMax}, is_probing = ${isProbing},
+    UPDATE webhooks SET attempts_recorded = attempts_recorded + ${attempts}, state = ${state}, failures = ${failures}, in_flight_max = ${inFlightMax}, is_probing = ${isProbing},
       paused_until = CASE WHEN ${pauseMs}::float8 > 0 THEN ${clock.now} + ${pauseMs}::float8 * interval '1 millisecond' END,
       disabled_at = CASE WHEN ${state === 'disabled'} THEN coalesce(disabled_at, ${clock.now}) END
     WHERE app_id = ${appId} AND id = ${id}`;
@@ -267,19 +295,6 @@ export async function claimEvents(
     ORDER BY t.id`;
 }
 
-/** Which of these events are still held by one of these claims. */
-export async function listHeld(
-  tx: Tx,
-  webhook: { appId: Uuid; id: Uuid },
-  claimIds: readonly Uuid[],
-  ids: readonly Uuid[],
-): Promise<{ id: Uuid }[]> {
-  return tx<{ id: Uuid }[]>`
-    SELECT id FROM webhook_events
-    WHERE app_id = ${webhook.appId} AND webhook_id = ${webhook.id} AND id = ANY(${ids as Uuid[]}::uuid[])
-      AND claim_id = ANY(${claimIds as Uuid[]}::uuid[])`;
-}
-
 /** Acknowledged, or given up: gone, if this claim still holds it. */
 export async function deleteEvents(
   tx: Tx,
@@ -313,6 +328,8 @@ export async function postponeEvents(
 export interface AttemptRow {
   readonly id: Uuid;
   readonly at: Date;
+  /** Within one millisecond the order of the log. */
+  readonly number: number;
   readonly kind: number;
   readonly eventId: Uuid;
   readonly messageId: Uuid;
@@ -323,7 +340,7 @@ export interface AttemptRow {
   readonly durationMs: number;
 }
 
-/** Adds attempts, oldest first. */
+/** Adds attempts. */
 export async function insertAttempts(
   tx: Tx,
   webhook: { appId: Uuid; id: Uuid },
@@ -331,30 +348,31 @@ export async function insertAttempts(
 ): Promise<void> {
   const column = <Value>(pick: (attempt: AttemptRow) => Value): Value[] => attempts.map(pick);
   await tx`
-    INSERT INTO webhook_attempts (app_id, webhook_id, id, at, kind, event_id, message_id, device_id, attempt, status_code,
+    INSERT INTO webhook_attempts (app_id, webhook_id, id, at, number, kind, event_id, message_id, device_id, attempt, status_code,
       error, duration_ms)
-    SELECT ${webhook.appId}, ${webhook.id}, a.id, to_timestamp(a.at_ms / 1000), a.kind, a.event_id, a.message_id, a.device_id,
+    SELECT ${webhook.appId}, ${webhook.id}, a.id, to_timestamp(a.at_ms / 1000), a.number, a.kind, a.event_id, a.message_id, a.device_id,
       a.attempt, a.status_code, a.error, a.duration_ms
     FROM unnest(
-      ${column(({ id }) => id)}::uuid[], ${column(({ at }) => at.getTime())}::float8[], ${column(({ kind }) => kind)}::smallint[],
+      ${column(({ id }) => id)}::uuid[], ${column(({ at }) => at.getTime())}::float8[], ${column(({ number }) => number)}::bigint[],
+      ${column(({ kind }) => kind)}::smallint[],
       ${column(({ eventId }) => eventId)}::uuid[], ${column(({ messageId }) => messageId)}::uuid[],
       ${column(({ deviceId }) => deviceId)}::uuid[], ${column(({ attempt }) => attempt)}::smallint[],
       ${column(({ statusCode }) => statusCode)}::smallint[], ${column(({ error }) => error)}::text[],
       ${column(({ durationMs }) => durationMs)}::int[]
-    ) AS a (id, at_ms, kind, event_id, message_id, device_id, attempt, status_code, error, duration_ms)`;
+    ) AS a (id, at_ms, number, kind, event_id, message_id, device_id, attempt, status_code, error, duration_ms)`;
 }
 
 /** Keeps the newest attempts alone. The caller holds the webhook's row, so the number is exact. */
 export async function deleteOldAttempts(tx: Tx, webhook: { appId: Uuid; id: Uuid }, keptMax: number): Promise<void> {
   await tx`
-    DELETE FROM webhook_attempts WHERE app_id = ${webhook.appId} AND webhook_id = ${webhook.id} AND id < (
-      SELECT id FROM webhook_attempts WHERE app_id = ${webhook.appId} AND webhook_id = ${webhook.id}
-      ORDER BY id DESC OFFSET ${keptMax - 1} LIMIT 1)`;
+    DELETE FROM webhook_attempts WHERE app_id = ${webhook.appId} AND webhook_id = ${webhook.id} AND (at, number, id) < (
+      SELECT at, number, id FROM webhook_attempts WHERE app_id = ${webhook.appId} AND webhook_id = ${webhook.id}
+      ORDER BY at DESC, number DESC, id DESC OFFSET ${keptMax - 1} LIMIT 1)`;
 }
 
 /** The last attempts of a webhook, newest first. */
 export async function listAttempts(sql: Sql, appId: Uuid, id: Uuid): Promise<AttemptRow[]> {
   return sql<AttemptRow[]>`
-    SELECT id, at, kind, event_id, message_id, device_id, attempt, status_code, error, duration_ms FROM webhook_attempts
-    WHERE app_id = ${appId} AND webhook_id = ${id} ORDER BY id DESC`;
+    SELECT id, at, number, kind, event_id, message_id, device_id, attempt, status_code, error, duration_ms FROM webhook_attempts
+    WHERE app_id = ${appId} AND webhook_id = ${id} ORDER BY at DESC, number DESC, id DESC`;
 }

@@ -1,11 +1,11 @@
 // Writes what attempts came to: the webhook's health in order of completion, the events that are done or wait, the log. One
 // transaction at a time for each webhook, over all processes, with whatever has completed since the last one (R-24).
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../platform/clock.ts';
-import { isDatabaseDown, type Sql, transaction } from '../platform/db.ts';
+import { type Sql, transaction } from '../platform/db.ts';
 import { failpoint } from '../platform/failpoint.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
+import { repeatUntilAnswered } from '../platform/repeat-until-answered.ts';
 import type { PostResult } from './post-event.ts';
 import {
   type AttemptRow,
@@ -13,10 +13,10 @@ import {
   deleteEvents,
   deleteOldAttempts,
   insertAttempts,
-  listHeld,
-  lockWebhook,
+  lockRecordedWebhook,
   postponeEvents,
   updateHealth,
+  wasCommitted,
 } from './queries.ts';
 import { retryInMs } from './retry.ts';
 import { afterFailure, afterSuccess, type Health, kindOfNumber, pauseMs } from './webhook.ts';
@@ -49,15 +49,27 @@ interface Webhook {
 }
 
 export interface AttemptRecorder {
-  /** Resolves when the attempt is written. */
+  /**
+   * Resolves when the attempt is written. A database that is away or slow is waited for, up to ten minutes: an attempt that was
+   * answered is counted once, whatever became of its event meanwhile. How many may wait is the caller's to bound.
+   */
   record(webhook: Webhook, completed: Completed): Promise<void>;
+  /** From now on the database is waited for five more seconds. */
+  stop(): void;
 }
+
+const waitMsMax = 600_000;
+const waitMsAfterStop = 5_000;
 
 export function createAttemptRecorder(deps: RecordDeps): AttemptRecorder {
   const waiting = new Map<Uuid, { completed: Completed[]; written: Promise<void> }>();
   const writing = new Map<Uuid, Promise<void>>();
-  const order = createCompletionOrder();
+  let stoppedAt = Number.POSITIVE_INFINITY;
+  const giveUpAt = (beganAt: number): number => Math.min(beganAt + waitMsMax, stoppedAt + waitMsAfterStop);
   return {
+    stop() {
+      stoppedAt = performance.now();
+    },
     record(webhook, completed) {
       const queue = waiting.get(webhook.id);
       if (queue) {
@@ -71,7 +83,7 @@ export function createAttemptRecorder(deps: RecordDeps): AttemptRecorder {
         if (waiting.get(webhook.id) === first) waiting.delete(webhook.id);
         return first.completed;
       };
-      first.written = previous.then(() => writeInTime(deps, webhook, take, order)).finally(take);
+      first.written = previous.then(() => writeInTime(deps, webhook, take, giveUpAt)).finally(take);
       waiting.set(webhook.id, first);
       const settled = first.written.catch(() => undefined);
       writing.set(webhook.id, settled);
@@ -83,47 +95,50 @@ export function createAttemptRecorder(deps: RecordDeps): AttemptRecorder {
   };
 }
 
-/** A database that is away for a moment costs no attempt its place in the count. Shorter than what is left of the lease. */
-const writeWithinMs = 10_000;
-const writeAgainMs = 200;
-
 async function writeInTime(
   deps: RecordDeps,
   webhook: Webhook,
   take: () => readonly Completed[],
-  order: CompletionOrder,
+  giveUpAt: (beganAt: number) => number,
 ): Promise<void> {
-  const deadline = performance.now() + writeWithinMs;
-  for (let isRepeated = false; ; isRepeated = true) {
-    try {
-      return await write(deps, webhook, take, order, isRepeated);
-    } catch (error) {
-      if (!isDatabaseDown(error) || performance.now() > deadline) throw error;
-      await pause(writeAgainMs);
-    }
+  const beganAt = performance.now();
+  const before: string[] = [];
+  let recorded: readonly Completed[] = [];
+  await repeatUntilAnswered(
+    async () => {
+      recorded = await write(deps, webhook, take, before);
+    },
+    (error, tries) => {
+      if (performance.now() > giveUpAt(beganAt)) throw error;
+      deps.log.warn({ err: error, webhook_id: webhook.id, tries }, 'webhook attempts not written, trying again');
+    },
+  );
+  for (const one of recorded) {
+    deps.noteAttempt(webhook.id, one.result);
+    logAttempt(deps.log, webhook, one, deps.retrySeconds.length);
   }
 }
 
-/** `isRepeated`: it may have been committed without a word, and what is no longer held has been counted. */
+/**
+ * Writes what has completed, and returns the attempts that are recorded with it. `before`: the transactions of earlier tries, to which
+ * this one adds its own. One of them may have been committed without a word.
+ */
 async function write(
   deps: RecordDeps,
   webhook: Webhook,
   take: () => readonly Completed[],
-  order: CompletionOrder,
-  isRepeated: boolean,
-): Promise<void> {
+  before: string[],
+): Promise<readonly Completed[]> {
   const { sql, clock, log } = deps;
-  const counted = await transaction(sql, async (tx) => {
-    const stored = await lockWebhook(tx, webhook.appId, webhook.id);
-    const completed = take();
+  return transaction(sql, async (tx) => {
+    const stored = await lockRecordedWebhook(tx, webhook.appId, webhook.id);
+    const attempts = take();
     // Deleted meanwhile, with its events.
     if (!stored) return [];
-    const claimIds = [...new Set(completed.map(({ claimId }) => claimId))];
-    const ids = completed.map(({ event }) => event.id);
-    const held = isRepeated ? new Set((await listHeld(tx, webhook, claimIds, ids)).map(({ id }) => id)) : undefined;
-    const attempts = held ? completed.filter(({ event }) => held.has(event.id)) : completed;
-    if (attempts.length === 0) return [];
     const tried = attempts.filter(({ result }) => !result.isUntried);
+    if (before.length > 0 && (await wasCommitted(tx, before))) return tried;
+    before.push(stored.transactionId);
+    const claimIds = [...new Set(attempts.map(({ claimId }) => claimId))];
     const { health, done, later } = judge(deps, stored, attempts);
     const restMs = pauseMs(health.failures, deps.failurePauseMsMax);
     // Pipelined: the row is held for one way to the database and back.
@@ -132,9 +147,13 @@ async function write(
       later.length > 0 && postponeEvents(tx, clock, webhook, claimIds, later),
       ...(tried.length > 0
         ? [
-            insertAttempts(tx, webhook, toRows(webhook, tried.slice(-attemptsKept), order)),
+            insertAttempts(
+              tx,
+              webhook,
+              tried.map((one, i) => toRow(one, stored.attemptsRecorded + i + 1)).slice(-attemptsKept),
+            ),
             deleteOldAttempts(tx, webhook, attemptsKept),
-            updateHealth(tx, clock, webhook.appId, webhook.id, health, restMs),
+            updateHealth(tx, clock, webhook.appId, webhook.id, health, restMs, tried.length),
           ]
         : []),
       // There is room now. When there is something for it, the next claim finds out.
@@ -149,10 +168,6 @@ async function write(
     }
     return tried;
   });
-  for (const one of counted) {
-    deps.noteAttempt(webhook.id, one.result);
-    logAttempt(log, webhook, one, deps.retrySeconds.length);
-  }
 }
 
 /** An event whose attempt could not be begun is neither counted nor logged; it is only later. */
@@ -184,49 +199,11 @@ function judge({ retrySeconds, random }: RecordDeps, before: Health, attempts: r
   return { health, done, later };
 }
 
-/** In which millisecond the last attempt of a webhook counts as completed. */
-interface CompletionOrder {
-  /** The milliseconds at which attempts count as completed that were in this order, behind all that were asked about before. */
-  behindLast(webhookId: Uuid, atMs: readonly number[]): readonly number[];
-}
-
-/** So many webhooks are remembered, and more only while they were told something in this very moment. */
-const orderedMax = 1_000;
-
-function createCompletionOrder(): CompletionOrder {
-  const lastMs = new Map<Uuid, number>();
+function toRow({ event, at, result }: Completed, number: number): AttemptRow {
   return {
-    behindLast(webhookId, atMs) {
-      const leastMs = (lastMs.get(webhookId) ?? 0) + 1;
-      const counted = atMs.map((ms) => Math.max(ms, leastMs));
-      const newestMs = Math.max(...counted);
-      if (lastMs.size >= orderedMax) {
-        for (const [id, ms] of lastMs) if (ms < newestMs) lastMs.delete(id);
-      }
-      lastMs.set(webhookId, newestMs);
-      return counted;
-    },
-  };
-}
-
-// Ids sort by the millisecond of completion, and within one as they are given out here: in order of completion. What was written
-// before, and be it in the same millisecond, comes first.
-function toRows({ id: webhookId }: Webhook, completed: readonly Completed[], order: CompletionOrder): AttemptRow[] {
-  const atMs = order.behindLast(
-    webhookId,
-    completed.map(({ at }) => at.getTime()),
-  );
-  const ids = atMs.map((ms) => mintUuid(ms)).sort();
-  return ids.flatMap((id, i) => {
-    const one = completed[i];
-    return one ? [toRow(id, one)] : [];
-  });
-}
-
-function toRow(id: Uuid, { event, at, result }: Completed): AttemptRow {
-  return {
-    id,
+    id: mintUuid(at.getTime()),
     at,
+    number,
     kind: event.kind,
     eventId: event.id,
     messageId: event.messageId,

@@ -107,6 +107,7 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
     },
     stop() {
       isStopping = true;
+      recorder.stop();
       clearTimeout(timer);
       return loop.stop();
     },

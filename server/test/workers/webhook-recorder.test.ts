@@ -1,5 +1,6 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { transaction } from '../../src/platform/db.ts';
+import { armFailpoints } from '../../src/platform/failpoint.ts';
 import { mintUuid } from '../../src/platform/ids.ts';
 import { claimEvents, insertEvents, listAttempts } from '../../src/webhooks/queries.ts';
 import { createAttemptRecorder } from '../../src/webhooks/record-attempts.ts';
@@ -10,11 +11,29 @@ const t = await setup({ workers: false, environment: { OUTBOUND_ALLOW_PORTS: '10
 
 type Result = Parameters<ReturnType<typeof createAttemptRecorder>['record']>[1]['result'];
 
-function openRecorder(noteAttempt: (result: Result) => void = () => undefined) {
+const acknowledged: Result = { statusCode: 200, error: null, durationMs: 1, retryAfterMs: null };
+
+function openRecorder(noteAttempt: (result: Result) => void = () => undefined, sql = t.sql) {
   return createAttemptRecorder({
-    ...{ sql: t.sql, clock: t.clock, log: t.service.run.log, random: () => 0.5 },
+    ...{ sql, clock: t.clock, log: t.service.run.log, random: () => 0.5 },
     ...{ retrySeconds: [5], failurePauseMsMax: 0, noteAttempt: (_id: string, result: Result) => noteAttempt(result) },
   });
+}
+
+/** A pool whose first transaction is committed without a word. */
+function loseAnswerOfFirstCommit() {
+  const lost = { commits: 0, sql: t.sql };
+  lost.sql = new Proxy(t.sql, {
+    get(target, key) {
+      if (key !== 'begin') return Reflect.get(target, key);
+      return async (work: Parameters<typeof t.sql.begin>[1]) => {
+        const result = await target.begin(work as never);
+        if (++lost.commits === 1) throw Object.assign(new Error('no answer'), { code: '08006' });
+        return result;
+      };
+    },
+  });
+  return lost;
 }
 
 async function openHook(events: number) {
@@ -56,6 +75,73 @@ it('R-27 an attempt whose lookup was never begun is no failure: the event waits,
   expect(await log()).toMatchObject([{ attempt: 1, error: 'dns_error' }]);
 });
 
+it('R-28 attempts of two processes that complete in one millisecond are in the order in which they were written', async () => {
+  const recorders = [openRecorder(), openRecorder(), openRecorder()];
+  const { before, claimDue, log } = await openHook(30);
+  const at = t.clock.date();
+  const told: string[] = [];
+  for (let round = 0; round < 3; round++) {
+    for (const [i, one] of (await claimDue()).entries()) {
+      await recorders[(i * 7) % 3]?.record(before, { ...one, at, result: acknowledged });
+      told.push(one.event.id);
+    }
+  }
+  expect(told).toHaveLength(30);
+  expect((await log()).map(({ eventId }) => eventId)).toEqual(told.reverse());
+});
+
+describe('R-22 an attempt that the endpoint answered', () => {
+  const failing = { statusCode: 500, error: 'http_status', durationMs: 1, retryAfterMs: null } as const;
+  const refuseCommits = (codes: readonly string[]) => {
+    let refused = 0;
+    onTestFinished(
+      armFailpoints((name) => {
+        const code = name === 'webhook.before_ack_commit' ? codes[refused] : undefined;
+        if (code === undefined) return;
+        refused++;
+        throw Object.assign(new Error('not now'), { code });
+      }),
+    );
+  };
+
+  it("is recorded once the database allows it, whatever the database's state was: 57014, 55P03, 53300, 40P01, 08006", async () => {
+    refuseCommits(['57014', '55P03', '53300', '40P01', '08006']);
+    const { shop, before, claimDue, log } = await openHook(1);
+    for (const one of await claimDue())
+      await openRecorder().record(before, { ...one, at: t.clock.date(), result: failing });
+    expect(await shop.hook()).toMatchObject({ failures: 1 });
+    expect(await log()).toMatchObject([{ attempt: 1, error: 'http_status' }]);
+  });
+
+  it('is counted once where the commit went through and its answer was lost', async () => {
+    const lost = loseAnswerOfFirstCommit();
+    const { shop, before, claimDue, log } = await openHook(2);
+    const noted: unknown[] = [];
+    const recorder = openRecorder((result) => noted.push(result), lost.sql);
+    const due = await claimDue();
+    await Promise.all(due.map((one) => recorder.record(before, { ...one, at: t.clock.date(), result: failing })));
+    expect(lost.commits).toBeGreaterThan(1);
+    expect(await shop.hook()).toMatchObject({ failures: 2 });
+    expect(await log()).toHaveLength(2);
+    expect(noted).toHaveLength(2);
+  });
+
+  it('is recorded also when another process has claimed its event meanwhile, and leaves that claim alone', async () => {
+    const { shop, before, claimDue, log } = await openHook(1);
+    const [first] = await claimDue();
+    if (!first) throw new Error('nothing is due');
+    // As after an outage that is longer than the lease.
+    t.clock.advance(30_000);
+    const [second] = await claimDue();
+    refuseCommits(['57014']);
+    await openRecorder().record(before, { ...first, at: t.clock.date(), result: failing });
+    expect(await shop.hook()).toMatchObject({ failures: 1 });
+    expect(await log()).toHaveLength(1);
+    const [stored] = await t.sql`SELECT claim_id, attempts FROM webhook_events WHERE webhook_id = ${shop.id}`;
+    expect(stored).toMatchObject({ claimId: second?.claimId, attempts: 0 });
+  });
+});
+
 it('R-28 attempts that complete in one millisecond and are written one after the other are in the order of completion', async () => {
   const recorder = openRecorder();
   const { before, claimDue, log } = await openHook(10);
@@ -64,7 +150,7 @@ it('R-28 attempts that complete in one millisecond and are written one after the
   for (const one of due) {
     await recorder.record(before, {
       ...{ ...one, at },
-      result: { statusCode: 200, error: null, durationMs: 1, retryAfterMs: null },
+      result: acknowledged,
     });
   }
   expect(due).toHaveLength(10);
