@@ -1,6 +1,12 @@
 // What an HTTP/2 session engine promises, against servers on `node:http2` and below it. Every engine is held to it.
 import { once } from 'node:events';
-import { createSecureServer, type Http2SecureServer, type ServerHttp2Stream, type Settings } from 'node:http2';
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  type ServerHttp2Stream,
+  type Settings,
+  sensitiveHeaders,
+} from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -180,6 +186,22 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
       ttl: '60',
       'content-length': '4',
     });
+  });
+
+  test('the authorization is never to be indexed by anybody on the way, also where it repeats', async () => {
+    const server = createSecureServer(tls);
+    server.on('session', (session) => session.on('error', () => {}));
+    const seen: [string | undefined, boolean][] = [];
+    server.on('stream', (stream, headers) => {
+      // node:http2 tells which fields came as never to be indexed (RFC 7541 6.2.3).
+      const secret = (headers as Record<symbol, unknown>)[sensitiveHeaders] as string[];
+      seen.push([headers.authorization, secret.includes('authorization')]);
+      accept(stream);
+    });
+    const { session } = await open(engine, await listen(server));
+    const secrets = ['bearer one', 'bearer one', `bearer ${'two~'.repeat(300)}`, 'bearer one'];
+    for (const authorization of secrets) await ask(session, request({ headers: { authorization, ttl: '60' } }));
+    expect(seen).toEqual(secrets.map((secret) => [secret, true]));
   });
 
   test('headers larger than a frame arrive whole, and trailers end an answer without being in it', async () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ByteWriter } from './byte-writer.ts';
 import { fieldOverheadBytes, HpackDecoder, HpackEncoder, type Indexing } from './hpack.ts';
-import { codeLengths, decodeHuffman } from './huffman.ts';
+import { codeLengths, decodeHuffman, encodeHuffman } from './huffman.ts';
 import { ProtocolError } from './protocol-error.ts';
 
 type Pair = readonly [name: string, value: string];
@@ -196,6 +196,39 @@ test('a field that repeats takes one byte, and what may not be indexed is never 
   expect(encode('indexed')).toBe('570b766170696420743d616263');
   expect(encode('indexed')).toBe('be');
   expect(encode('plain')).toBe(`0f${literal}`);
+});
+
+test.each([
+  // RFC 7541 C.4 and C.6.
+  ['www.example.com', 'f1e3c2e5f23a6ba0ab90f4ff'],
+  ['no-cache', 'a8eb10649cbf'],
+  ['custom-key', '25a849e95ba97d7f'],
+  ['Mon, 21 Oct 2013 20:13:21 GMT', 'd07abe941054d444a8200595040b8166e082a62d1bff'],
+  ['', ''],
+])('%j is in the Huffman code as the RFC has it', (text, coded) => {
+  expect(encodeHuffman(text).toString('hex')).toBe(coded);
+});
+
+test('a secret that repeats is written whole each time, never to be indexed, and reads the same', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.oneof(name, fc.constant('authorization')), value), { maxLength: 12 }),
+      (secrets) => {
+        const encoder = new HpackEncoder();
+        const decoder = new HpackDecoder({ tableSizeMax: 4_096, listSizeMax: 1_000_000 });
+        for (const [secretName, secret] of secrets.flatMap((one) => [one, one])) {
+          const out = new ByteWriter();
+          out.reserve(secretName.length + secret.length + fieldOverheadBytes);
+          encoder.writeSecret(out, secretName, secret);
+          // 0001 in its first bits: a literal that nobody on the way may index (RFC 7541 6.2.3).
+          expect((out.bytes[0] ?? 0) >> 4).toBe(1);
+          expect(out.length).toBeLessThanOrEqual(secretName.length + secret.length + fieldOverheadBytes);
+          const decoded = decoder.decode(out.bytes, 0, out.length);
+          expect(decoded.map((each) => [each.name, each.value])).toEqual([[secretName, secret]]);
+        }
+      },
+    ),
+  );
 });
 
 test('any bytes at all are decoded or refused as a broken protocol', () => {

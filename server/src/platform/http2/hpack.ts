@@ -1,8 +1,8 @@
 // Header compression (RFC 7541). The encoder knows that most of our fields are the same in every request and the rest are
 // unique; the decoder takes whatever a peer may send, within bounds, and throws a `ProtocolError` for all else.
-import type { ByteWriter } from './byte-writer.ts';
+import { ByteWriter } from './byte-writer.ts';
 import { DynamicTable, type HeaderField, sizeOf, staticFields, tableSizeDefault } from './hpack-table.ts';
-import { decodeHuffman } from './huffman.ts';
+import { decodeHuffman, encodeHuffman } from './huffman.ts';
 import { errorCodes, ProtocolError } from './protocol-error.ts';
 
 /** How a field is written (RFC 7541 6.2): kept in the table; not kept; never to be kept by anyone on the way. */
@@ -27,6 +27,8 @@ interface Remembered extends HeaderField {
 export class HpackEncoder {
   readonly #byName = new Map<string, Remembered[]>();
   readonly #table = new DynamicTable<Remembered>((field) => this.#forget(field));
+  /** The last one that was written, as it is written. */
+  #secret: (HeaderField & { readonly bytes: Uint8Array }) | undefined;
   /** Sizes that the peer asked for and was not told of: the smallest on the way, and the last. */
   #leastSize: number | undefined;
   #lastSize = tableSizeDefault;
@@ -73,6 +75,17 @@ export class HpackEncoder {
     else known.push(field);
   }
 
+  /**
+   * A secret that is the same in most requests, such as a provider token: never indexed (RFC 7541 7.1.3), so it is written whole each
+   * time. It is put into the Huffman code once and then copied. Needs the same room.
+   */
+  writeSecret(out: ByteWriter, name: string, value: string): void {
+    if (this.#secret?.value !== value || this.#secret.name !== name)
+      this.#secret = { name, value, bytes: neverIndexed(name, value) };
+    const { bytes } = this.#secret;
+    out.writeBytes(bytes, 0, bytes.length);
+  }
+
   #find(name: string, value: string): number {
     const known = this.#byName.get(name);
     if (known !== undefined) {
@@ -102,6 +115,24 @@ export class HpackEncoder {
     if (index === 0) writeString(out, name);
     writeString(out, value);
   }
+}
+
+/** A literal that stands for itself: by a static name or none, so that it is the same on whatever connection and whenever. */
+function neverIndexed(name: string, value: string): Uint8Array {
+  const out = new ByteWriter();
+  const coded = encodeHuffman(value);
+  const index = staticNameIndexes.get(name) ?? 0;
+  writeInteger(out, 0x10, 4, index);
+  if (index === 0) writeString(out, name);
+  if (coded.length < value.length) {
+    out.reserve(coded.length + fieldOverheadBytes);
+    writeInteger(out, 0x80, 7, coded.length);
+    out.writeBytes(coded, 0, coded.length);
+  } else {
+    out.reserve(value.length + fieldOverheadBytes);
+    writeString(out, value);
+  }
+  return new Uint8Array(out.bytes.subarray(0, out.length));
 }
 
 /** RFC 7541 5.1. */

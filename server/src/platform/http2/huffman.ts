@@ -1,5 +1,5 @@
-// The Huffman code of HPACK, for reading only: what we write is short or unique, where it would save little. Never believes
-// the padding or the end of a string.
+// The Huffman code of HPACK. Of what we write only secrets that repeat are in it, since a request's other fields are indexed, short or
+// unique. Reading never believes the padding or the end of a string.
 
 /** Bits of the code of each symbol, 0 to 255 and then EOS (RFC 7541 Appendix B). The code is canonical: lengths say it all. */
 export const codeLengths: readonly number[] = [
@@ -16,18 +16,31 @@ export const codeLengths: readonly number[] = [
 
 const endOfString = 256;
 
-/** Inner nodes of the code's tree: each has two of these, and the root is 0. A symbol is written as `-1 - symbol`. */
-function buildTree(): Int32Array {
-  const tree = new Int32Array(2 * endOfString);
+/** The code of each symbol, to be read with its length. */
+function buildCodes(): Int32Array {
+  const codes = new Int32Array(endOfString + 1);
   const symbols = codeLengths.map((_, symbol) => symbol);
   const length = (symbol: number) => codeLengths[symbol] ?? 0;
   symbols.sort((a, b) => length(a) - length(b) || a - b);
-  let nodes = 1;
   let code = 0;
   let bits = 0;
   for (const symbol of symbols) {
     code <<= length(symbol) - bits;
     bits = length(symbol);
+    codes[symbol] = code;
+    code += 1;
+  }
+  return codes;
+}
+
+const codes = buildCodes();
+
+/** Inner nodes of the code's tree: each has two of these, and the root is 0. A symbol is written as `-1 - symbol`. */
+function buildTree(): Int32Array {
+  const tree = new Int32Array(2 * endOfString);
+  let nodes = 1;
+  for (const [symbol, bits] of codeLengths.entries()) {
+    const code = codes[symbol] ?? 0;
     let node = 0;
     for (let bit = bits - 1; bit > 0; bit -= 1) {
       const branch = 2 * node + ((code >> bit) & 1);
@@ -35,9 +48,23 @@ function buildTree(): Int32Array {
       node = tree[branch] ?? 0;
     }
     tree[2 * node + (code & 1)] = -1 - symbol;
-    code += 1;
   }
   return tree;
+}
+
+/** A text of one character a byte in the code, padded with ones (RFC 7541 5.2). */
+export function encodeHuffman(text: string): Buffer {
+  const bytes: number[] = [];
+  let open = 0n;
+  let bits = 0n;
+  for (const byte of Buffer.from(text, 'latin1')) {
+    const length = BigInt(codeLengths[byte] ?? 0);
+    open = (open << length) | BigInt(codes[byte] ?? 0);
+    for (bits += length; bits >= 8n; bits -= 8n) bytes.push(Number((open >> (bits - 8n)) & 0xffn));
+    open &= (1n << bits) - 1n;
+  }
+  if (bits > 0n) bytes.push(Number(((open << (8n - bits)) | ((1n << (8n - bits)) - 1n)) & 0xffn));
+  return Buffer.from(bytes);
 }
 
 /** What a state and four bits lead to: the next state, and the symbol that ended on the way plus one (0: none). */

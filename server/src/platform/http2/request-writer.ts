@@ -1,6 +1,7 @@
 // Requests as frames: HEADERS, with CONTINUATIONs where a block is too large for one frame, and DATA as far as both windows
 // allow. What the windows hold back waits here until the peer opens them. The one who knows what is indexed: fields that
-// repeat are; a path is a secret (the device's token, the capability of a subscription) and unique, so it never is.
+// repeat are; a path is a secret (the device's token, the capability of a subscription) and unique, so it never is; and neither is
+// the authorization, which is a secret and repeats.
 import type { Exchange } from './exchange.ts';
 import { frameFlags, frameHeaderBytes, frameTypes, payloadBytesMax, streamIdMax, writeFrameHeader } from './frames.ts';
 import { fieldOverheadBytes, HpackEncoder } from './hpack.ts';
@@ -49,7 +50,9 @@ export class RequestWriter {
     encoder.write(out, ':path', path, 'never');
     for (const name in headers) {
       const value = headers[name];
-      if (value !== undefined) encoder.write(out, name, value, unindexed.includes(name) ? 'never' : 'indexed');
+      if (value === undefined) continue;
+      if (name === 'authorization') encoder.writeSecret(out, name, value);
+      else encoder.write(out, name, value, unindexed.includes(name) ? 'never' : 'indexed');
     }
     encoder.write(out, 'content-length', String(body.length), 'plain');
     const end = out.length;
