@@ -10,6 +10,7 @@ import type {
   Result,
   SendMeasured,
   StartMeasured,
+  TimelineMeasured,
   WebhooksMeasured,
 } from './results.ts';
 
@@ -140,6 +141,34 @@ export function describeReports(result: Result<ReportsMeasured>): string {
     '',
     `From stored sums a report takes ${result.ratio_raw} × less time than from the events.`,
     `100,000 purchases are classed in ${ours.seconds_per_100000_purchases} s; all sums are made anew in ${ours.rebuild_seconds} s.`,
+    '',
+    describeMachine(result),
+  ].join('\n');
+}
+
+export function describeTimeline(result: Result<TimelineMeasured>): string {
+  const { filters, neighbour, params } = result;
+  return [
+    `The timeline of a message to ${params['devices']} devices, in milliseconds (wanted: 50 at most where nothing matches)`,
+    '',
+    table([
+      ['', 'P50', 'P95', 'MATCHES', 'PAGES'],
+      ...filters.map(({ name, ms_p50, ms_p95, matches, pages }) => [name, ms_p50, ms_p95, matches, pages]),
+    ]),
+    '',
+    `Another app's reads, beside ${params['at_once']} costly ones at once (wanted: 2 × at most)`,
+    '',
+    table([
+      ['', 'P50', 'P99', 'RATIO P50', 'RATIO P99', 'COSTLY READS'],
+      ['alone', neighbour.alone.ms_p50, neighbour.alone.ms_p99, '', '', ''],
+      ...[
+        { name: 'beside filters that match nothing', ...neighbour.beside },
+        { name: 'where kinds are not noted', ...neighbour.beside_unnoted },
+      ].map((row) => [row.name, row.ms_p50, row.ms_p99, row.ratio_p50, row.ratio_p99, row.costly_reads]),
+    ]),
+    ...(result.foreign_cores > busyCores
+      ? [`Other programs kept ${result.foreign_cores} cores busy: these are not the times of an idle machine.`]
+      : []),
     '',
     describeMachine(result),
   ].join('\n');

@@ -15,6 +15,7 @@ import {
   describeReports,
   describeSend,
   describeStart,
+  describeTimeline,
   describeWebhooks,
 } from './describe.ts';
 import { describeApi } from './describe-api.ts';
@@ -28,6 +29,7 @@ import { measureReports } from './reports.ts';
 import { keepResult, type Result } from './results.ts';
 import { devicesUsual, measureSend, sendName } from './send.ts';
 import { measureStart } from './start.ts';
+import { measureTimeline, timelineDevicesUsual } from './timeline.ts';
 import { measureWebhooks } from './webhooks.ts';
 import { BenchError, progress, Workbench } from './workbench.ts';
 
@@ -60,6 +62,8 @@ const usage = `npm run bench -- WORK [options]
               --apps N              with ten webhooks each (default 1000)
               --processes N         one API and workers (default 4)
   reports   reports of ninety days over ten million events
+  timeline  pages of a great message's deliveries, and what they cost another app's reads
+              --devices N           how many (default 1000000)
   start     launch to ready
 
   --quick   a smoke run of seconds; its figures mean nothing
@@ -116,8 +120,8 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
   if (work !== 'idle' && (values.apps ?? values.processes) !== undefined) {
     throw new BenchError(`--apps and --processes are options of 'idle'.`);
   }
-  if (!['send', 'audience'].includes(work) && values.devices !== undefined) {
-    throw new BenchError(`--devices is an option of 'send' and 'audience'.`);
+  if (!['send', 'audience', 'timeline'].includes(work) && values.devices !== undefined) {
+    throw new BenchError(`--devices is an option of 'send', 'audience' and 'timeline'.`);
   }
   if (work !== 'import' && values.rows !== undefined) throw new BenchError(`--rows is an option of 'import'.`);
   if (!['send', 'events', 'api', 'webhooks'].includes(work) && values.profile !== undefined) {
@@ -208,6 +212,11 @@ async function run(
       const result = await measureReports(workbench, { isQuick });
       return { name: 'reports', result, text: describeReports(result) };
     }
+    case 'timeline': {
+      const size = devices ?? (isQuick ? 20_000 : timelineDevicesUsual);
+      const result = await measureTimeline(workbench, { devices: size, isQuick });
+      return { name: 'timeline', result, text: describeTimeline(result) };
+    }
     case 'start': {
       const result = await measureStart(workbench, { isQuick });
       return { name: 'start', result, text: describeStart(result) };
@@ -220,7 +229,7 @@ async function run(
 /** Whose figures are not to be kept: few devices say little, and taking a profile costs time. */
 function isTrial({ work, isQuick, devices, rows = rowsUsual, profileDir }: Invocation): boolean {
   if (work === 'import') return isQuick || rows < rowsUsual;
-  const usual = work === 'audience' ? audienceUsual : devicesUsual;
+  const usual = { audience: audienceUsual, timeline: timelineDevicesUsual }[work] ?? devicesUsual;
   return isQuick || (devices ?? usual) < usual || profileDir !== undefined;
 }
 

@@ -288,6 +288,36 @@ export interface ReportsMeasured
   readonly ratio_raw: number;
 }
 
+interface BesideReads {
+  readonly ms_p50: number;
+  readonly ms_p99: number;
+  /** To what they are alone. */
+  readonly ratio_p50: number;
+  readonly ratio_p99: number;
+  readonly costly_reads: number;
+}
+
+export interface TimelineMeasured {
+  readonly work: 'timeline';
+  readonly params: Readonly<Record<string, string | number | boolean>>;
+  readonly filters: readonly {
+    readonly name: string;
+    readonly matches: number;
+    /** Of the whole walk. */
+    readonly pages: number;
+    /** From the request of the first page to its whole answer. */
+    readonly ms_p50: number;
+    readonly ms_p95: number;
+  }[];
+  /** Another app's reads, alone and beside twenty at once that match nothing, where batches know their kinds and where not. */
+  readonly neighbour: {
+    readonly alone: { readonly ms_p50: number; readonly ms_p99: number };
+    readonly beside: BesideReads;
+    readonly beside_unnoted: BesideReads;
+  };
+  readonly foreign_cores: number;
+}
+
 export interface ImportMeasured {
   readonly work: 'import';
   readonly params: Readonly<Record<string, string | number | boolean>>;
@@ -315,7 +345,8 @@ export type AnyMeasured =
   | AudienceMeasured
   | WebhooksMeasured
   | EventsMeasured
-  | ReportsMeasured;
+  | ReportsMeasured
+  | TimelineMeasured;
 
 export type Result<Any extends AnyMeasured = AnyMeasured> = Any & {
   readonly machine: Machine;

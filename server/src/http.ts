@@ -28,7 +28,7 @@ import { type UserRouteDeps, userRoutes } from './users/routes.ts';
 export interface HttpDeps
   extends Omit<MessageRouteDeps, 'accept' | 'wait'>,
     Omit<AwaitDeps, 'sql'>,
-    DeviceRouteDeps,
+    Omit<DeviceRouteDeps, 'readSql'>,
     UserRouteDeps,
     ReceiptRouteDeps,
     ReportRouteDeps,
@@ -80,7 +80,7 @@ export function routesOf(deps: HttpDeps): Route<Caller>[] {
     ...userRoutes(writes),
     ...propertyRoutes(deps),
     ...segmentRoutes(deps),
-    ...deviceRoutes(writes),
+    ...deviceRoutes({ ...writes, readSql: deps.sql }),
   ];
   return [
     ...inTurns(deps.readTurns, inTurn),

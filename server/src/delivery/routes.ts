@@ -10,7 +10,13 @@ import { type Cursors, limitField, toPage } from '../platform/page.ts';
 import { validate } from '../platform/validate.ts';
 import { deliveryStatuses, skipReasons } from './delivery.ts';
 import { type MessageOutcomes, mayHold } from './delivery-kinds.ts';
-import { listMessageDeliveries, presentDeliveries, type TimelineDeps, type TimelinePart } from './list-timeline.ts';
+import {
+  listMessageDeliveries,
+  presentDeliveries,
+  rowsReadMax,
+  type TimelineDeps,
+  type TimelinePart,
+} from './list-timeline.ts';
 
 export interface DeliveryRouteDeps extends TimelineDeps {
   readonly cursors: Cursors;
@@ -21,8 +27,6 @@ export interface DeliveryRouteDeps extends TimelineDeps {
   ) => Promise<{ status: string; report: object; outcomes: MessageOutcomes } | undefined>;
 }
 
-/** About so many rows are read for a page, which takes some 20 ms; then its cursor goes on. A page of 500 rows needs 2,000 at most. */
-const rowsReadMax = 20_000;
 /** Before every device of a batch. */
 const noDevice: Uuid = '00000000-0000-0000-0000-000000000000';
 const nothing: TimelinePart = { placed: [], stoppedBefore: null };

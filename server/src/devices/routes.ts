@@ -18,6 +18,8 @@ import { type RegisteredDevice, registerDevice } from './register-device.ts';
 
 export interface DeviceRouteDeps extends RegistrationRules {
   readonly sql: Sql;
+  /** For pages, which keep no registration waiting. */
+  readonly readSql: Sql;
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly addressLimits: AddressLimits;
@@ -34,7 +36,7 @@ export const deviceListQuery = z.strictObject({
 });
 
 export function deviceRoutes(deps: DeviceRouteDeps): Route<Caller>[] {
-  const { sql, clock, cursors, addressLimits } = deps;
+  const { sql, readSql, clock, cursors, addressLimits } = deps;
   const parseRegistration = createRegistrationParser(deps);
   return [
     {
@@ -93,7 +95,7 @@ export function deviceRoutes(deps: DeviceRouteDeps): Route<Caller>[] {
         const scope = [caller.appId, 'devices', platform, status, externalId];
         const [createdAt, id] = cursor === undefined ? [] : cursors.read(cursor, scope);
         const after = createdAt === undefined ? null : { createdAt: new Date(createdAt), id: String(id) };
-        const rows = await listDevicePage(sql, caller.appId, { platform, status, externalId }, after, limit + 1);
+        const rows = await listDevicePage(readSql, caller.appId, { platform, status, externalId }, after, limit + 1);
         return toPage(rows, limit, presentListed, (last) =>
           cursors.write([last.createdAt.toISOString(), last.id], scope),
         );

@@ -1,0 +1,143 @@
+// `timeline`: pages of a great message's deliveries whose filter matches little or nothing, and what twenty of them at once cost the
+// reads of another app.
+import { setTimeout as pause } from 'node:timers/promises';
+import { createClock } from '../../server/src/platform/clock.ts';
+import { openPool } from '../../server/src/platform/db.ts';
+import { startEmbeddedPostgres } from '../../server/src/platform/embedded-postgres.ts';
+import { encodeId, mintUuid } from '../../server/src/platform/ids.ts';
+import { prepareDatabase } from '../../server/src/prepare-database.ts';
+import { callForJson } from './call-api.ts';
+import { watchOthers } from './costs.ts';
+import { percentile, requireProc, rounded } from './measure.ts';
+import { completeResult, type Result, type TimelineMeasured } from './results.ts';
+import { openDatabase, readPostgresVersion, startService } from './service.ts';
+import { makeTimelineWorld, type TimelineWorld } from './timeline-world.ts';
+import type { Workbench } from './workbench.ts';
+
+export const timelineDevicesUsual = 1_000_000;
+
+const rounds = { full: 50, quick: 5 };
+/** Reads of the other app, one every so often. */
+const besideReads = { full: 300, quick: 20 };
+const besideEveryMs = 10;
+const atOnce = 20;
+
+interface Page {
+  readonly data: readonly unknown[];
+  readonly next_cursor: string | null;
+}
+
+export async function measureTimeline(
+  workbench: Workbench,
+  { devices, isQuick }: { readonly devices: number; readonly isQuick: boolean },
+): Promise<Result<TimelineMeasured>> {
+  await requireProc();
+  const size = isQuick ? 'quick' : 'full';
+  const dataDir = await workbench.makeDirectory('data');
+  const world = await fill(workbench, dataDir, devices);
+  const service = await startService(workbench, dataDir);
+  const countOthers = await watchOthers();
+
+  const read = async (key: string, message: string, query: string): Promise<{ ms: number; page: Page }> => {
+    const from = performance.now();
+    const url = `${service.url}/v1/messages/${message}/deliveries?${query}`;
+    const page = await callForJson<Page>({ method: 'GET', url, key });
+    return { ms: performance.now() - from, page };
+  };
+  const filters: TimelineMeasured['filters'][number][] = [];
+  for (const { name, message, query } of questionsOf(world)) {
+    const times: number[] = [];
+    for (let round = 0; round <= rounds[size]; round++) times.push((await read(world.serverKey, message, query)).ms);
+    let matches = 0;
+    let pages = 0;
+    for (let cursor: string | null = ''; cursor !== null; pages++) {
+      const { page } = await read(world.serverKey, message, cursor === '' ? query : `${query}&cursor=${cursor}`);
+      matches += page.data.length;
+      cursor = page.next_cursor;
+    }
+    // The first opens a connection.
+    const later = times.slice(1);
+    filters.push({
+      name,
+      matches,
+      pages,
+      ms_p50: rounded(percentile(later, 0.5)),
+      ms_p95: rounded(percentile(later, 0.95)),
+    });
+  }
+
+  const neighbourReads = async (): Promise<number[]> => {
+    const times: number[] = [];
+    for (let i = 0; i < besideReads[size]; i++) {
+      times.push((await read(world.neighbourKey, world.small, 'limit=50')).ms);
+      await pause(besideEveryMs);
+    }
+    return times;
+  };
+  const alone = await neighbourReads();
+  const besideReadsOf = async (message: string) => {
+    let isOver = false;
+    let costlyReads = 0;
+    const costly = Array.from({ length: atOnce }, async () => {
+      while (!isOver) {
+        await read(world.serverKey, message, 'channel=webpush&error_code=unregistered');
+        costlyReads++;
+      }
+    });
+    const times = await neighbourReads();
+    isOver = true;
+    await Promise.all(costly);
+    const { ms_p50, ms_p99 } = figures(times);
+    const { ms_p50: aloneP50, ms_p99: aloneP99 } = figures(alone);
+    const ratios = { ratio_p50: rounded(ms_p50 / aloneP50), ratio_p99: rounded(ms_p99 / aloneP99) };
+    return { ms_p50, ms_p99, ...ratios, costly_reads: costlyReads };
+  };
+
+  return completeResult(
+    {
+      work: 'timeline',
+      params: { devices, rounds: rounds[size], at_once: atOnce, quick: isQuick },
+      filters,
+      neighbour: {
+        alone: figures(alone),
+        beside: await besideReadsOf(world.great),
+        beside_unnoted: await besideReadsOf(world.unnoted),
+      },
+      foreign_cores: await countOthers(),
+    },
+    await readPostgresVersion(await openDatabase(workbench, service)),
+  );
+}
+
+const figures = (times: readonly number[]) => ({
+  ms_p50: rounded(percentile(times, 0.5)),
+  ms_p99: rounded(percentile(times, 0.99)),
+});
+
+function questionsOf({ great, unnoted }: TimelineWorld) {
+  const stranger = encodeId('dev', mintUuid());
+  return [
+    { name: "none, by the message's numbers", message: great, query: 'error_code=expired' },
+    { name: "none, by the batches' kinds", message: great, query: 'channel=webpush&error_code=unregistered' },
+    { name: 'one delivery of all', message: great, query: 'error_code=timeout' },
+    { name: 'a device that has none', message: great, query: `device_id=${stranger}` },
+    { name: 'first page, unfiltered', message: great, query: 'limit=50' },
+    { name: 'none, kinds not noted (a page)', message: unnoted, query: 'channel=webpush&error_code=unregistered' },
+  ];
+}
+
+/** Fills a database that no service runs on yet. */
+async function fill(workbench: Workbench, dataDir: string, devices: number): Promise<TimelineWorld> {
+  const database = await startEmbeddedPostgres({ dataDir, log: () => undefined });
+  workbench.onClose(() => database.stop());
+  const sql = openPool({ url: database.url, connectionsMax: 1, name: 'carillon bench', statementTimeoutMs: 0 });
+  try {
+    await prepareDatabase(sql);
+    const world = await makeTimelineWorld(sql, await createClock(sql), devices);
+    await sql`CHECKPOINT`;
+    return world;
+  } finally {
+    await sql.end({ timeout: 5 });
+    await database.stop();
+  }
+}
