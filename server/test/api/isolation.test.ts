@@ -164,6 +164,8 @@ describe('R-61 app by app in the database', () => {
     apps: 'its id is the app',
     instance: 'one row for the service',
     event_retention: 'one row for the service',
+    lookouts: 'one row for the service',
+    provider_paces: 'keyed by the account of the push service, which several apps may use',
     schema_migrations: 'the ledger of migrations',
     batches: 'its id is the key that deliveries are reached by; every statement that names an app says so',
     deliveries: 'keyed by batch and device, and reaches app and message through the batch',
@@ -241,6 +243,8 @@ describe('R-61 app by app in the database', () => {
       'finds what is to be cleared, app by app',
     'apps/queries.ts: DELETE FROM credential_minutes WHERE minute < ${clock.now} -':
       'removes what is old, whoever it is of',
+    'webhooks/work-queries.ts: SELECT (extract(epoch FROM next_at - ${clock.now}) * 1000)::':
+      'finds when the next webhook has work, of all apps',
     'quotas/queries.ts: DELETE FROM rate_limits WHERE full_at < ${clock.now} - inter':
       'forgets what every key may have forgotten',
   };
