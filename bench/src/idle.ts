@@ -9,8 +9,8 @@ import { progress, type Workbench } from './workbench.ts';
 
 export const idleUsual = { apps: 1_000, processes: 4 };
 
-/** A start has other things to do, and its first upkeep comes after a minute. */
-const settleSeconds = { full: 75, quick: 5 };
+/** A start has other things to do: connections report it ten seconds late, and the first upkeep comes after a minute. */
+const settleSeconds = { full: 75, quick: 16 };
 const watchedSeconds = { full: 60, quick: 12 };
 
 /** Of the file that a result is kept in. */

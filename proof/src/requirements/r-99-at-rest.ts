@@ -29,7 +29,7 @@ const full: Size = {
   ...{ settleSeconds: 75, seconds: 120 },
   ...{ messages: 2_000, devices: 50_000 },
 };
-const quick: Size = { apps: 200, processes: [2, 4], settleSeconds: 5, seconds: 15, messages: 100, devices: 2_000 };
+const quick: Size = { apps: 200, processes: [2, 4], settleSeconds: 16, seconds: 15, messages: 100, devices: 2_000 };
 
 async function proveRest({ workbench, report, isQuick }: ProofOptions, size: Size): Promise<void> {
   const commits: number[] = [];
