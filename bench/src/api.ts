@@ -36,7 +36,7 @@ export async function measureApi(
 ): Promise<Result<ApiMeasured>> {
   const { seconds, overloadSeconds, neighbourSeconds, devices } = isQuick ? scales.quick : scales.full;
   const service = await startService(workbench, await workbench.makeDirectory('data'), {
-    environment: { NEW_DEVICES_PER_MINUTE: '' },
+    environment: { NEW_DEVICES_PER_MINUTE: '0' },
     nodeOptions: profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`],
   });
   const sql = await openDatabase(workbench, service);

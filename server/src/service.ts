@@ -30,6 +30,7 @@ import { batchesTopic } from './delivery/queries.ts';
 import { watchReceiptKeys } from './delivery/receipt-keys.ts';
 import type { RunDeps } from './delivery/run-batch.ts';
 import { createVerdictBook } from './delivery/verdict-book.ts';
+import { createRegister } from './devices/register-together.ts';
 import { type Due, findDue } from './due-queries.ts';
 import { createTrack } from './events/track-events.ts';
 import { type HttpDeps, routesOf } from './http.ts';
@@ -318,6 +319,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     teller,
     outbox,
     receiptKeys,
+    register: createRegister({ sql: txSql, clock, waitMs: databases.waitMs }),
     trackEvents: createTrack({ sql, txSql, clock, waitMs: databases.waitMs }),
     retentionDays: config.retentionDays,
     fieldUses: createFieldUses({ sql: txSql, clock, log }),

@@ -11,7 +11,7 @@ import {
   updateSeenDevice,
 } from '../audience/queries.ts';
 import { writeCopies } from '../audience/write-copies.ts';
-import { channelOfPlatform, type Environment, type Platform } from '../channels/channel.ts';
+import { type ChannelId, channelOfPlatform, type Environment, type Platform } from '../channels/channel.ts';
 import { invalid, notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
@@ -118,9 +118,14 @@ async function registerIn(tx: Tx, clock: Clock, request: RegisterDevice): Promis
     refreshes === null
       ? await findDeviceOfToken(tx, clock, request)
       : await settleRefresh(tx, clock, request, refreshes);
+  const context: RegisterContext = {
+    tx,
+    clock,
+    credentialOf: (channel) => findCurrentCredentialId(tx, appId, channel),
+  };
   const registered = settled.device
-    ? await registerAgain({ tx, clock }, request, settled.device, learned)
-    : await registerNew({ tx, clock }, request, settled.id, learned);
+    ? await registerAgain(context, request, settled.device, learned)
+    : await registerNew(context, request, settled.id, learned);
   await recordSightings(tx, clock, appId, learned, registered.properties.gone);
   return { ...registered, lacksProof: refreshes !== null && settled.id !== refreshes.id };
 }
@@ -212,10 +217,18 @@ async function retireReplaced(tx: Tx, clock: Clock, appId: Uuid, device: Device)
   await appendChanges(tx, appId, clock.date(), [change]);
 }
 
-type Registered = Omit<RegisteredDevice, 'lacksProof'>;
+export type Registered = Omit<RegisteredDevice, 'lacksProof'>;
 
-async function registerNew(
-  { tx, clock }: { tx: Tx; clock: Clock },
+export interface RegisterContext {
+  readonly tx: Tx;
+  readonly clock: Clock;
+  /** The app's current credential of a channel: what a device without one is bound to. */
+  credentialOf(channel: ChannelId): Promise<number | null>;
+}
+
+/** Makes the device whose token was claimed for this id. Throws the 429 of the permit before anything is written. */
+export async function registerNew(
+  { tx, clock, credentialOf }: RegisterContext,
   request: RegisterDevice,
   id: Uuid,
   learned: LearnedProperties,
@@ -223,7 +236,7 @@ async function registerNew(
   const { appId, platform, token, facts } = request;
   request.permit?.take();
   const environment = request.environment ?? null;
-  const credentialId = await findCurrentCredentialId(tx, appId, channelOfPlatform[platform]);
+  const credentialId = await credentialOf(channelOfPlatform[platform]);
   const properties = await ownProperties(tx, request, {}, learned);
   await insertDevice(tx, clock, {
     appId,
@@ -246,8 +259,9 @@ async function registerNew(
   return { platform, row, environment, properties, conflicts: learned.conflicts, created: true };
 }
 
-async function registerAgain(
-  { tx, clock }: { tx: Tx; clock: Clock },
+/** A locked device registers with this token. */
+export async function registerAgain(
+  { tx, clock, credentialOf }: RegisterContext,
   request: RegisterDevice,
   device: Device,
   learned: LearnedProperties,
@@ -257,21 +271,12 @@ async function registerAgain(
   const hasNewToken = !device.tokenHash.equals(token.hash);
   const environment = request.environment === undefined ? device.environment : request.environment;
   // A subscription belongs for life to the credential that was current when it was made.
-  const credentialId =
-    (hasNewToken ? null : device.credentialId) ??
-    (await findCurrentCredentialId(tx, appId, channelOfPlatform[platform]));
+  const credentialId = (hasNewToken ? null : device.credentialId) ?? (await credentialOf(channelOfPlatform[platform]));
   const properties = await ownProperties(tx, request, device.properties, learned);
   const startsAnew = hasNewToken || device.status !== 'active' || environment !== device.environment;
-  await updateRegistration(tx, clock, {
-    appId,
-    id,
-    token,
-    credentialId,
-    environment,
-    properties: properties.stored,
-    startsAnew,
-  });
-  const former = await getAudienceRow(tx, appId, id);
+  const write = { appId, id, token, credentialId, environment, properties: properties.stored, startsAnew };
+  // Sent together: neither waits for the other's answer.
+  const [former] = await Promise.all([getAudienceRow(tx, appId, id), updateRegistration(tx, clock, write)]);
   if (
     device.status !== 'active' &&
     former.externalId !== null &&

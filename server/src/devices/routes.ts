@@ -14,7 +14,8 @@ import type { AddressLimits } from '../quotas/address-limit.ts';
 import { createRegistrationParser, deviceStatuses, type RegistrationRules, readDeviceId } from './device.ts';
 import { listDevicePage, presentFacts, presentListed } from './list-devices.ts';
 import { optOutDevice } from './opt-out-devices.ts';
-import { type RegisteredDevice, registerDevice } from './register-device.ts';
+import type { RegisteredDevice } from './register-device.ts';
+import type { Register } from './register-together.ts';
 
 export interface DeviceRouteDeps extends RegistrationRules {
   readonly sql: Sql;
@@ -23,6 +24,7 @@ export interface DeviceRouteDeps extends RegistrationRules {
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly addressLimits: AddressLimits;
+  readonly register: Register;
   /** Hears of a refresh by client key that came without proof, and so became a registration of its own. */
   readonly noteUnprovenRefresh: () => void;
 }
@@ -50,31 +52,28 @@ export function deviceRoutes(deps: DeviceRouteDeps): Route<Caller>[] {
         const registered = await namingMissing(
           'device',
           given.device_id,
-          registerDevice(
-            { sql, clock },
-            {
-              appId: caller.appId,
-              platform: given.platform,
-              token: given.token,
-              facts: {
-                locale: given.locale,
-                timezone: given.timezone,
-                appVersion: given.app_version,
-                sdk: given.sdk,
-                os: given.os,
-                osVersion: given.os_version,
-                model: given.model,
-              },
-              environment: given.environment,
-              properties: given.properties,
-              byClient: !isServer,
-              refreshes:
-                typeof given.device_id === 'string'
-                  ? { id: readDeviceId(given.device_id), proof: given.previous_token, needsProof: !isServer }
-                  : null,
-              permit: isServer ? null : addressLimits.permitNewDevice(address),
+          deps.register({
+            appId: caller.appId,
+            platform: given.platform,
+            token: given.token,
+            facts: {
+              locale: given.locale,
+              timezone: given.timezone,
+              appVersion: given.app_version,
+              sdk: given.sdk,
+              os: given.os,
+              osVersion: given.os_version,
+              model: given.model,
             },
-          ),
+            environment: given.environment,
+            properties: given.properties,
+            byClient: !isServer,
+            refreshes:
+              typeof given.device_id === 'string'
+                ? { id: readDeviceId(given.device_id), proof: given.previous_token, needsProof: !isServer }
+                : null,
+            permit: isServer ? null : addressLimits.permitNewDevice(address),
+          }),
         );
         if (registered.lacksProof) deps.noteUnprovenRefresh();
         return presentRegistered(registered, isServer);

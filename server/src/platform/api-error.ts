@@ -82,7 +82,11 @@ export class ApiError extends Error {
   readonly details: ApiErrorDetails;
 
   constructor(code: ApiErrorCode, details: ApiErrorDetails = {}) {
+    // A refusal is a value: a flood of them would pay for traces that nobody reads. Faults keep theirs, for the log.
+    const { stackTraceLimit } = Error;
+    if (code !== 'internal_error') Error.stackTraceLimit = 0;
     super(details.message ?? apiErrors[code].message, { cause: details.cause });
+    Error.stackTraceLimit = stackTraceLimit;
     this.code = code;
     this.status = apiErrors[code].status;
     this.details = details;

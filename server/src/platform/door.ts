@@ -49,8 +49,8 @@ const roomPerFree = 2;
  */
 const turnsOf: Readonly<Record<VisitorKind, number>> = { device: 48, server: 128 };
 const retryAfterMs = 1000;
-/** A refusal is held back so long: a caller that comes again at once comes seldom. Well below the 100 ms of R-85. */
-const refusedAfterMs = 25;
+/** A refusal is held back so long, below the 100 ms of R-85: a caller that comes again at once then comes seldom. */
+const refusedAfterMs = 75;
 
 export function createDoor(limits: DoorLimits, log: Log): Door {
   const roomOf: Readonly<Record<VisitorKind, number>> = { device: limits.devices, server: limits.servers };

@@ -1,0 +1,151 @@
+// Registrations of an app that come while others of it are being stored share the next transaction: one commit and a few round
+// trips for all of them. Plain ones only, as an app makes at each start; a refresh, or one with properties, is stored by itself.
+// A registration that is refused is never another's fault, and locks are taken in the order that `register-device` takes them in.
+import { findCurrentCredentialId } from '../apps/queries.ts';
+import { ApiError } from '../platform/api-error.ts';
+import type { Clock } from '../platform/clock.ts';
+import {
+  isDatabaseDown,
+  isStatementTimeout,
+  repeatOnDeadlock,
+  type Sql,
+  type Tx,
+  transaction,
+} from '../platform/db.ts';
+import { mintUuid, type Uuid } from '../platform/ids.ts';
+import { createTogether, type Outcomes } from '../platform/together.ts';
+import { nothingLearned } from '../properties/learn-properties.ts';
+import { claimTokens } from './claim-tokens.ts';
+import type { Device } from './device.ts';
+import { deleteToken, lockDevice, updateTokenDevice } from './queries.ts';
+import {
+  type RegisterContext,
+  type RegisterDevice,
+  type RegisteredDevice,
+  registerAgain,
+  registerDevice,
+  registerNew,
+} from './register-device.ts';
+
+export interface RegisterDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  /** A request waits so long for its turn and is then refused. */
+  readonly waitMs: number;
+}
+
+/** As `registerDevice`, whose refusals it throws. */
+export type Register = (request: RegisterDevice) => Promise<RegisteredDevice>;
+
+/** Transactions of one app at once in a process: one connection of those for short transactions is left to other apps. */
+const turns = { turnsMax: 2, itemsMax: 25 };
+
+export function createRegister({ sql, clock, waitMs }: RegisterDeps): Register {
+  const alone: Register = (request) => registerDevice({ sql, clock }, request);
+  const line = createTogether<RegisterDevice, RegisteredDevice>(
+    (appId, requests) => registerAll({ sql, clock }, appId, requests, alone),
+    { ...turns, waitMs },
+  );
+  return (request) => {
+    const isPlain = request.refreshes === null && request.properties === undefined;
+    return isPlain ? line.run(request.appId, request) : alone(request);
+  };
+}
+
+async function registerAll(
+  { sql, clock }: { sql: Sql; clock: Clock },
+  appId: Uuid,
+  requests: readonly RegisterDevice[],
+  alone: Register,
+): Promise<Outcomes<RegisteredDevice>> {
+  if (requests.length === 1) return Promise.allSettled(requests.map(alone));
+  const first = firstOfEachToken(requests);
+  const outcomes = new Map<RegisterDevice, PromiseSettledResult<RegisteredDevice>>();
+  try {
+    const registered = await repeatOnDeadlock(() => transaction(sql, (tx) => registerIn(tx, clock, appId, first)));
+    for (const [i, outcome] of registered.entries()) {
+      const request = first[i];
+      if (request) outcomes.set(request, outcome);
+    }
+  } catch (reason) {
+    const isOfAll = isDatabaseDown(reason) || isStatementTimeout(reason);
+    // Whose fault it is shows when each is stored by itself.
+    if (isOfAll) for (const request of first) outcomes.set(request, { status: 'rejected', reason });
+  } finally {
+    for (const request of first) if (!isMade(outcomes.get(request))) request.permit?.giveBack();
+  }
+  // The others of a token find its device by now.
+  const left = requests.filter((request) => !outcomes.has(request));
+  const settled = await Promise.allSettled(left.map(alone));
+  return requests.map((request) => outcomes.get(request) ?? settled[left.indexOf(request)] ?? leftOut);
+}
+
+const leftOut: PromiseRejectedResult = { status: 'rejected', reason: new Error('left out') };
+
+function isMade(outcome: PromiseSettledResult<RegisteredDevice> | undefined): boolean {
+  return outcome?.status === 'fulfilled' && outcome.value.created;
+}
+
+function firstOfEachToken(requests: readonly RegisterDevice[]): RegisterDevice[] {
+  const byToken = new Map<string, RegisterDevice>();
+  for (const request of requests) {
+    const key = `${request.platform} ${request.token.hash.toString('latin1')}`;
+    if (!byToken.has(key)) byToken.set(key, request);
+  }
+  return [...byToken.values()];
+}
+
+/** One outcome for each: a device, or its own 429. Anything else undoes all of them and throws. */
+async function registerIn(
+  tx: Tx,
+  clock: Clock,
+  appId: Uuid,
+  requests: readonly RegisterDevice[],
+): Promise<Outcomes<RegisteredDevice>> {
+  const claims = requests.map(({ platform, token }) => ({ id: mintUuid(clock.nowMs()), platform, token }));
+  const holders = await claimTokens(tx, appId, claims);
+  const known = await lockKnown(
+    tx,
+    appId,
+    claims.flatMap(({ id }) => holders.get(id) ?? []).filter((id, i) => id !== claims[i]?.id),
+  );
+  const credentials = new Map<string, Promise<number | null>>();
+  const context: RegisterContext = {
+    tx,
+    clock,
+    credentialOf(channel) {
+      const credential = credentials.get(channel) ?? findCurrentCredentialId(tx, appId, channel);
+      credentials.set(channel, credential);
+      return credential;
+    },
+  };
+  const registerOne = async (request: RegisterDevice, ownId: Uuid): Promise<RegisteredDevice> => {
+    const { platform, token } = request;
+    const holderId = holders.get(ownId) ?? ownId;
+    const device = known.get(holderId);
+    if (device?.tokenHash.equals(token.hash)) {
+      return { ...(await registerAgain(context, request, device, nothingLearned)), lacksProof: false };
+    }
+    // Left over from a refresh: that device has another token by now.
+    if (holderId !== ownId) await updateTokenDevice(tx, appId, platform, token.hash, ownId);
+    try {
+      return { ...(await registerNew(context, request, ownId, nothingLearned)), lacksProof: false };
+    } catch (error) {
+      if (error instanceof ApiError) await deleteToken(tx, appId, platform, token.hash);
+      throw error;
+    }
+  };
+  // All of them to their end: none may speak to the connection once the transaction is undone.
+  const outcomes = await Promise.allSettled(requests.map((request, i) => registerOne(request, claims[i]?.id ?? '')));
+  for (const outcome of outcomes) {
+    if (outcome.status === 'rejected' && !(outcome.reason instanceof ApiError)) throw outcome.reason;
+  }
+  return outcomes;
+}
+
+/** In the order of their ids, as everyone locks who locks more than one; sent together, they wait for no answers. */
+async function lockKnown(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<Map<Uuid, Device>> {
+  const inOrder = [...new Set(ids)].sort();
+  const devices = await Promise.all(inOrder.map((id) => lockDevice(tx, appId, id)));
+  return new Map(devices.flatMap((device) => (device ? [[device.id, device] as const] : [])));
+}

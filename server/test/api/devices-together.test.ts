@@ -1,0 +1,68 @@
+// Registrations that come at once share transactions: how many those are, and that each request has its own answer.
+import { expect, it } from 'vitest';
+import { setup, type TestApp } from '../setup.ts';
+
+const t = await setup({ workers: false, environment: { TRUSTED_PROXIES: '127.0.0.1', NEW_DEVICES_PER_MINUTE: '20' } });
+
+interface Fields {
+  readonly token?: object;
+  readonly model?: string;
+}
+
+const register = (app: TestApp, { token = t.pushSubscription(), model }: Fields = {}, key = app.serverKey) =>
+  t.request('POST', '/v1/devices', { key, body: { platform: 'web', token, ...(model && { model }) } });
+const many = <Result>(count: number, one: (i: number) => Promise<Result>): Promise<Result[]> =>
+  Promise.all(Array.from({ length: count }, (_, i) => one(i)));
+
+/** How many transactions wrote the rows that devices have now. */
+async function countTransactions(app: TestApp): Promise<number> {
+  const [row] = await t.sql<{ count: number }[]>`
+    SELECT count(DISTINCT xmin::text) AS count FROM devices WHERE app_id = ${app.id}`;
+  return row?.count ?? 0;
+}
+
+it('100 new devices that register at once are stored in a few transactions, and again when they come again', async () => {
+  const app = await t.newApp();
+  const tokens = Array.from({ length: 100 }, () => t.pushSubscription());
+  const made = await many(100, (i) => register(app, { token: tokens[i] ?? {}, model: `model ${i}` }));
+  for (const [i, { status, body }] of made.entries()) {
+    expect([status, body.created, body.model]).toEqual([200, true, `model ${i}`]);
+  }
+  expect(await countTransactions(app)).toBeLessThan(30);
+  const again = await many(100, (i) => register(app, { token: tokens[i] ?? {} }));
+  for (const [i, { status, body }] of again.entries()) {
+    expect([status, body.created, body.id, body.model]).toEqual([200, false, made[i]?.body.id, `model ${i}`]);
+  }
+  expect(await countTransactions(app)).toBeLessThan(30);
+});
+
+it('R-63 the same tokens again and again at once are one device each', async () => {
+  const app = await t.newApp();
+  const tokens = Array.from({ length: 5 }, () => t.pushSubscription());
+  const answers = await many(50, (i) => register(app, { token: tokens[i % 5] ?? {} }));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  expect(new Set(answers.map(({ body }) => body.id)).size).toBe(5);
+  expect(answers.filter(({ body }) => body.created)).toHaveLength(5);
+});
+
+it('one that the database refuses is nobody else’s fault', async () => {
+  const app = await t.newApp();
+  await t.sql`ALTER TABLE audience ADD CONSTRAINT never CHECK (model <> 'never') NOT VALID`;
+  const answers = await many(40, (i) => register(app, { model: i === 20 ? 'never' : 'phone' }));
+  await t.sql`ALTER TABLE audience DROP CONSTRAINT never`;
+  expect(answers.map(({ status }) => status).filter((status) => status !== 200)).toEqual([500]);
+  const [row] = await t.sql`
+    SELECT (SELECT count(*) FROM devices WHERE app_id = ${app.id}) AS devices,
+      (SELECT count(*) FROM audience WHERE app_id = ${app.id}) AS rows,
+      (SELECT count(*) FROM device_tokens WHERE app_id = ${app.id}) AS tokens`;
+  expect(row).toEqual({ devices: 39, rows: 39, tokens: 39 });
+});
+
+it('of many new ones beyond the limit of an address each is refused by itself, and leaves no token behind', async () => {
+  const app = await t.newApp();
+  const answers = await many(50, () => register(app, {}, app.clientKey));
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(20);
+  expect(answers.filter(({ status, body }) => status === 429 && body.error === 'rate_limited')).toHaveLength(30);
+  const [row] = await t.sql`SELECT count(*) AS tokens FROM device_tokens WHERE app_id = ${app.id}`;
+  expect(row).toEqual({ tokens: 20 });
+});
