@@ -122,6 +122,7 @@ async function registerIn(tx: Tx, clock: Clock, request: RegisterDevice): Promis
     tx,
     clock,
     credentialOf: (channel) => findCurrentCredentialId(tx, appId, channel),
+    rowOf: (id) => getAudienceRow(tx, appId, id),
   };
   const registered = settled.device
     ? await registerAgain(context, request, settled.device, learned)
@@ -224,6 +225,8 @@ export interface RegisterContext {
   readonly clock: Clock;
   /** The app's current credential of a channel: what a device without one is bound to. */
   credentialOf(channel: ChannelId): Promise<number | null>;
+  /** The audience row of a locked device. */
+  rowOf(id: Uuid): Promise<AudienceRow>;
 }
 
 /** Makes the device whose token was claimed for this id. Throws the 429 of the permit before anything is written. */
@@ -261,7 +264,7 @@ export async function registerNew(
 
 /** A locked device registers with this token. */
 export async function registerAgain(
-  { tx, clock, credentialOf }: RegisterContext,
+  { tx, clock, credentialOf, rowOf }: RegisterContext,
   request: RegisterDevice,
   device: Device,
   learned: LearnedProperties,
@@ -276,7 +279,7 @@ export async function registerAgain(
   const startsAnew = hasNewToken || device.status !== 'active' || environment !== device.environment;
   const write = { appId, id, token, credentialId, environment, properties: properties.stored, startsAnew };
   // Sent together: neither waits for the other's answer.
-  const [former] = await Promise.all([getAudienceRow(tx, appId, id), updateRegistration(tx, clock, write)]);
+  const [former] = await Promise.all([rowOf(id), updateRegistration(tx, clock, write)]);
   if (
     device.status !== 'active' &&
     former.externalId !== null &&

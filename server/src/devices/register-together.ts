@@ -2,6 +2,7 @@
 // trips for all of them. Plain ones only, as an app makes at each start; a refresh, or one with properties, is stored by itself.
 // A registration that is refused is never another's fault, and locks are taken in the order that `register-device` takes them in.
 import { findCurrentCredentialId } from '../apps/queries.ts';
+import { type AudienceRow, getAudienceRow, listAudienceRows } from '../audience/queries.ts';
 import { ApiError } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import {
@@ -107,7 +108,7 @@ async function registerIn(
   const known = await lockKnown(
     tx,
     appId,
-    claims.flatMap(({ id }) => holders.get(id) ?? []).filter((id, i) => id !== claims[i]?.id),
+    [...holders].flatMap(([ownId, id]) => (id === ownId ? [] : [id])),
   );
   const credentials = new Map<string, Promise<number | null>>();
   const context: RegisterContext = {
@@ -118,11 +119,14 @@ async function registerIn(
       credentials.set(channel, credential);
       return credential;
     },
+    async rowOf(id) {
+      return known.get(id)?.row ?? getAudienceRow(tx, appId, id);
+    },
   };
   const registerOne = async (request: RegisterDevice, ownId: Uuid): Promise<RegisteredDevice> => {
     const { platform, token } = request;
     const holderId = holders.get(ownId) ?? ownId;
-    const device = known.get(holderId);
+    const device = known.get(holderId)?.device;
     if (device?.tokenHash.equals(token.hash)) {
       return { ...(await registerAgain(context, request, device, nothingLearned)), lacksProof: false };
     }
@@ -143,9 +147,22 @@ async function registerIn(
   return outcomes;
 }
 
-/** In the order of their ids, as everyone locks who locks more than one; sent together, they wait for no answers. */
-async function lockKnown(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<Map<Uuid, Device>> {
+interface Known {
+  readonly device: Device;
+  readonly row: AudienceRow | undefined;
+}
+
+/**
+ * In the order of their ids, as everyone locks who locks more than one; sent together, they wait for no answers. Their rows are
+ * read by a statement behind the locks, which sees what the last holder wrote.
+ */
+async function lockKnown(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<Map<Uuid, Known>> {
+  if (ids.length === 0) return new Map();
   const inOrder = [...new Set(ids)].sort();
-  const devices = await Promise.all(inOrder.map((id) => lockDevice(tx, appId, id)));
-  return new Map(devices.flatMap((device) => (device ? [[device.id, device] as const] : [])));
+  const locking = Promise.all(inOrder.map((id) => lockDevice(tx, appId, id)));
+  const [devices, rows] = await Promise.all([locking, listAudienceRows(tx, appId, inOrder)]);
+  const rowOf = new Map(rows.map((row) => [row.deviceId, row]));
+  return new Map(
+    devices.flatMap((device) => (device ? [[device.id, { device, row: rowOf.get(device.id) }] as const] : [])),
+  );
 }
