@@ -66,7 +66,7 @@ async function registerAll(
     const registered = await repeatOnDeadlock(() => transaction(sql, (tx) => registerIn(tx, clock, appId, first)));
     for (const [i, outcome] of registered.entries()) {
       const request = first[i];
-      if (request) outcomes.set(request, outcome);
+      if (request && outcome) outcomes.set(request, outcome);
     }
   } catch (reason) {
     const isOfAll = isDatabaseDown(reason) || isStatementTimeout(reason);
@@ -75,7 +75,7 @@ async function registerAll(
   } finally {
     for (const request of first) if (!isMade(outcomes.get(request))) request.permit?.giveBack();
   }
-  // The others of a token find its device by now.
+  // The others of a token find its device by now; one that comes back to life may have to leave its user.
   const left = requests.filter((request) => !outcomes.has(request));
   const settled = await Promise.allSettled(left.map(alone));
   return requests.map((request) => outcomes.get(request) ?? settled[left.indexOf(request)] ?? leftOut);
@@ -96,13 +96,16 @@ function firstOfEachToken(requests: readonly RegisterDevice[]): RegisterDevice[]
   return [...byToken.values()];
 }
 
-/** One outcome for each: a device, or its own 429. Anything else undoes all of them and throws. */
+/**
+ * One outcome for each: a device, or its own 429; undefined for a device that is not active, which is left to a transaction of its
+ * own. Anything else undoes all of them and throws.
+ */
 async function registerIn(
   tx: Tx,
   clock: Clock,
   appId: Uuid,
   requests: readonly RegisterDevice[],
-): Promise<Outcomes<RegisteredDevice>> {
+): Promise<readonly (PromiseSettledResult<RegisteredDevice> | undefined)[]> {
   const claims = requests.map(({ platform, token }) => ({ id: mintUuid(clock.nowMs()), platform, token }));
   const holders = await claimTokens(tx, appId, claims);
   const known = await lockKnown(
@@ -123,11 +126,12 @@ async function registerIn(
       return known.get(id)?.row ?? getAudienceRow(tx, appId, id);
     },
   };
-  const registerOne = async (request: RegisterDevice, ownId: Uuid): Promise<RegisteredDevice> => {
+  const registerOne = async (request: RegisterDevice, ownId: Uuid): Promise<RegisteredDevice | undefined> => {
     const { platform, token } = request;
     const holderId = holders.get(ownId) ?? ownId;
     const device = known.get(holderId)?.device;
     if (device?.tokenHash.equals(token.hash)) {
+      if (device.status !== 'active') return undefined;
       return { ...(await registerAgain(context, request, device, nothingLearned)), lacksProof: false };
     }
     // Left over from a refresh: that device has another token by now.
@@ -144,7 +148,10 @@ async function registerIn(
   for (const outcome of outcomes) {
     if (outcome.status === 'rejected' && !(outcome.reason instanceof ApiError)) throw outcome.reason;
   }
-  return outcomes;
+  return outcomes.map((outcome) => {
+    if (outcome.status === 'rejected') return outcome;
+    return outcome.value && { status: outcome.status, value: outcome.value };
+  });
 }
 
 interface Known {

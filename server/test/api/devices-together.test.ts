@@ -45,6 +45,19 @@ it('R-63 the same tokens again and again at once are one device each', async () 
   expect(answers.filter(({ body }) => body.created)).toHaveLength(5);
 });
 
+it('those that opted out are active again, among others that never did', async () => {
+  const app = await t.newApp();
+  const tokens = Array.from({ length: 20 }, () => t.pushSubscription());
+  const made = await many(20, (i) => register(app, { token: tokens[i] ?? {} }));
+  for (const { body } of made.slice(0, 5)) await t.clientOf(app.serverKey).delete(`/v1/devices/${body.id}`);
+  const again = await many(20, (i) => register(app, { token: tokens[i] ?? {} }));
+  expect(again.map(({ body }) => body.id)).toEqual(made.map(({ body }) => body.id));
+  const [row] = await t.sql`
+    SELECT count(*) FILTER (WHERE d.status = 'active' AND a.active) AS active
+    FROM devices d JOIN audience a ON a.app_id = d.app_id AND a.device_id = d.id WHERE d.app_id = ${app.id}`;
+  expect(row).toEqual({ active: 20 });
+});
+
 it('one that the database refuses is nobody else’s fault', async () => {
   const app = await t.newApp();
   await t.sql`ALTER TABLE audience ADD CONSTRAINT never CHECK (model <> 'never') NOT VALID`;
