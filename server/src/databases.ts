@@ -87,6 +87,9 @@ export interface Databases {
   close(): Promise<void>;
 }
 
+/** By then a look for work is over; and a send that has begun soon has all connections that it needs. */
+const workerGrowAfterMs = 100;
+
 /** Opens nothing yet: connections are made when they are first needed. Without a role the pools are large enough for both. */
 export function openDatabases(url: string, role?: ProcessRole, limits?: Partial<DatabaseLimits>): Databases {
   const { waitMs, shortMs, silenceMs, idleMs, answers } = { ...usualLimits, ...limits };
@@ -102,6 +105,7 @@ export function openDatabases(url: string, role?: ProcessRole, limits?: Partial<
         silenceMsMax: silenceMs,
         idleMs,
       },
+      ...(role === 'worker' && { growAfterMs: workerGrowAfterMs }),
       ...(answers && { answers }),
       ...options,
     });

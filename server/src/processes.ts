@@ -24,6 +24,7 @@ import { createLog, dieOfTheUnforeseen, type Log } from './platform/log.ts';
 import { loadMasterKey } from './platform/master-key.ts';
 import { type FamilySnapshot, renderMetrics } from './platform/metrics.ts';
 import { type MetricsServer, startMetricsServer } from './platform/metrics-server.ts';
+import { checkPooling } from './platform/pooling.ts';
 import { pauseWhereMoved } from './platform/restore-guard.ts';
 import { createSeal } from './platform/seal.ts';
 import { prepareDatabase } from './prepare-database.ts';
@@ -131,6 +132,8 @@ async function prepare(
     const unsafeWay = describeUnsafeWay(databaseUrl);
     if (unsafeWay !== undefined) log.warn(unsafeWay);
     for (const warning of await checkDurability(sql, config.allowUnsafePostgres)) log.warn(warning);
+    const pooling = embedded ? undefined : await checkPooling(databaseUrl);
+    if (pooling !== undefined) log.warn(pooling);
     const tooFew = judgeConnections(plan, await readConnectionLimits(sql));
     if (tooFew !== undefined) log.warn(tooFew);
     // Before the schema is touched: a key that opens nothing here belongs to another service.

@@ -33,6 +33,9 @@ export function describeDatabaseError(error: unknown, { databaseUrl, dataDir }: 
   if (code === '42501') {
     return `The user '${user}' may not do this in the database '${database}' at ${server} (${message}): let it own the database, with: ALTER DATABASE ${database} OWNER TO ${user}`;
   }
+  if (/unsupported startup parameter/.test(message)) {
+    return `The pooler at ${server} refuses what Carillon's sessions are started with (${message}): let it ignore them, with PgBouncer: ignore_startup_parameters = options,statement_timeout,idle_in_transaction_session_timeout,work_mem,jit,random_page_cost,plan_cache_mode`;
+  }
   if (code === '53300') {
     return `PostgreSQL at ${server} has no connection left for the database '${database}' (${code}): raise its max_connections`;
   }

@@ -136,7 +136,8 @@ function isUnderWay({ isHanded, statement }: Place): boolean {
   return isHanded && statement.state !== null;
 }
 
-/** Class 53300: the server, the database or the role has as many connections as it may have. */
+/** Class 53300: the server, the database or the role has as many connections as it may have. PgBouncer says so in words alone. */
 export function isServerFull(error: unknown): boolean {
-  return (error as { code?: unknown } | null)?.code === '53300';
+  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+  return code === '53300' || (code === '08P01' && /^no more connections allowed/.test(String(message)));
 }

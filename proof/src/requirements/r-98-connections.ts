@@ -1,0 +1,332 @@
+// R-98: a process holds at most 16 connections under load and 6 at rest; the embedded server has room for all of them, however many
+// workers; and a server that has fewer is told of with the numbers, waited for, or refused.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { carillon } from '../../../bench/src/command.ts';
+import { openDatabase, type Service, startService } from '../../../bench/src/service.ts';
+import { plainEnvironment, type Workbench } from '../../../bench/src/workbench.ts';
+import type { Sql } from '../../../server/src/platform/db.ts';
+import { encodeId, type Uuid } from '../../../server/src/platform/ids.ts';
+import type { ProofOptions, Requirement } from '../requirement.ts';
+import { type ConnectionCount, describeCount, watchConnections } from '../rig/connections.ts';
+import { addDevices, type MixedApp, makeMixedApp } from '../rig/mixed-app.ts';
+import { hasPgBouncer, startPgBouncer } from '../rig/pgbouncer.ts';
+import { findFreePort } from '../rig/ports.ts';
+import { startRunDatabase } from '../rig/run-database.ts';
+import { type SandboxProcess, startSandboxProcess } from '../rig/sandbox-process.ts';
+import { type Api, Stage } from '../stage.ts';
+
+const underLoadMax = 16;
+const atRestMax = 6;
+/** Beside the pools there is one connection that listens, and while an index is built another. */
+const poolNames = ['prompt', 'reads', 'transactions', 'send', 'long', 'listen', 'index'];
+
+interface Scale {
+  readonly devices: number;
+  /** From the end of the work until connections are counted; those that rest are closed after 20 s. */
+  readonly restMs: number;
+  readonly countMs: number;
+  readonly workers: readonly number[];
+  readonly loadMs: number;
+}
+
+const full: Scale = { devices: 20_000, restMs: 120_000, countMs: 30_000, workers: [7, 16], loadMs: 30_000 };
+const quick: Scale = { devices: 2_000, restMs: 25_000, countMs: 5_000, workers: [3], loadMs: 5_000 };
+
+function judgeCount(count: ConnectionCount, most: number): string[] {
+  const strangers = [...count.mostOf.keys()].filter((pool) => !poolNames.includes(pool));
+  return [
+    ...(count.most > most ? [`${count.most} connections, and at most ${most} are allowed`] : []),
+    ...(count.most === 0 ? ['there was nothing to count'] : []),
+    ...strangers.map((pool) => `a pool of an unknown name: ${pool}`),
+  ];
+}
+
+async function countAtRest(sql: Sql, { restMs, countMs }: Scale): Promise<ConnectionCount> {
+  await pause(restMs);
+  const watch = watchConnections(sql);
+  await pause(countMs);
+  return watch.stop();
+}
+
+const clients = 64;
+
+/** What callers ask, many at once: pages, registrations, previews, messages. Each connection of the process has something to do. */
+async function loadApi(stage: Stage, { url }: Api, forMs: number): Promise<number> {
+  const headers = { authorization: `Bearer ${stage.app.serverKey}`, 'content-type': 'application/json' };
+  const filter = { field: 'platform', op: 'eq', value: 'web' };
+  const post = (path: string, body: object) =>
+    fetch(`${url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  const requests = [
+    () => fetch(`${url}/v1/messages`, { headers }),
+    () => post('/v1/devices', { platform: 'android', token: `token-${Math.random()}` }),
+    () => post('/v1/segments/preview', { filter }),
+    () => post('/v1/events', { events: [{ name: 'seen', external_id: 'u-1' }] }),
+    () => post('/v1/messages', { audience: { device_ids: [stage.devices[0]?.id] }, content: { title: 'Load' } }),
+  ];
+  const until = performance.now() + forMs;
+  let answered = 0;
+  await Promise.all(
+    Array.from({ length: clients }, async (_, client) => {
+      for (let i = client; performance.now() < until; i++) {
+        const answer = await requests[i % requests.length]?.();
+        await answer?.arrayBuffer();
+        answered++;
+      }
+    }),
+  );
+  return answered;
+}
+
+/** One process alone on a database, so that all connections that are counted are its own. */
+async function countProcesses({ seed, workbench, report }: ProofOptions, scale: Scale): Promise<void> {
+  const stage = await Stage.set({ workbench, purpose: 'r-98', devices: scale.devices, seed });
+  const { sql } = stage.database;
+  const api = await stage.startApi({ environment: { SEND_WAIT_MS: '0' } });
+  const atLoad = watchConnections(sql);
+  const answered = await loadApi(stage, api, scale.loadMs);
+  const apiLoad = await atLoad.stop();
+  report.claim(
+    `an API process under load holds at most ${underLoadMax} connections`,
+    `${describeCount(apiLoad)}; ${answered} requests by ${clients} callers`,
+    judgeCount(apiLoad, underLoadMax),
+  );
+  const apiRest = await countAtRest(sql, scale);
+  report.claim(`and at rest ${atRestMax}`, describeCount(apiRest), judgeCount(apiRest, atRestMax));
+
+  const accepted = await stage.send(api, 'r-98', { audience: { all: true }, content: { title: 'Worker' } });
+  await api.node.terminate();
+  const atWork = watchConnections(sql);
+  await stage.startWorker();
+  const isSent = await stage.isQuiet(10 * 60_000);
+  const workerLoad = await atWork.stop();
+  report.claim(
+    `a worker process that sends holds at most ${underLoadMax} connections`,
+    `${describeCount(workerLoad)}; ${scale.devices} devices`,
+    [
+      ...judgeCount(workerLoad, underLoadMax),
+      ...(accepted?.status === 200 ? [] : [`the message was refused: ${JSON.stringify(accepted)}`]),
+      ...(isSent ? [] : ['the send was not at its end']),
+    ],
+  );
+  const workerRest = await countAtRest(sql, scale);
+  report.claim(`and at rest ${atRestMax}`, describeCount(workerRest), judgeCount(workerRest, atRestMax));
+}
+
+interface Equipped {
+  readonly service: Service;
+  readonly sandbox: SandboxProcess;
+  readonly app: MixedApp;
+}
+
+async function equip(
+  workbench: Workbench,
+  environment: Readonly<Record<string, string>>,
+  open: (service: Service) => Promise<Sql>,
+  devices: number,
+): Promise<Equipped & { readonly sql: Sql }> {
+  const directory = await workbench.makeDirectory('r-98-service');
+  const sandbox = await startSandboxProcess(workbench, directory);
+  const variables = { ...sandbox.environment, SEND_WAIT_MS: '0', ...environment };
+  const service = await startService(workbench, directory, { environment: variables });
+  const place = { directory, environment: { ...variables, DATA_DIR: directory } };
+  const app = await makeMixedApp(place, sandbox, 'Connections');
+  const sql = await open(service);
+  await addDevices(sql, app, sandbox, { count: devices, platform: 'web', seed: 'r-98' }, () => undefined);
+  return { service, sandbox, app, sql };
+}
+
+/** Sends to all devices. Complaints where one was not sent, or had more or less than one request. */
+async function sendToAll({ service, sandbox, app }: Equipped, sql: Sql, devices: number): Promise<string[]> {
+  const before = (await sandbox.counters()).requests;
+  const headers = { authorization: `Bearer ${app.serverKey}`, 'content-type': 'application/json' };
+  const body = JSON.stringify({ audience: { all: true }, content: { title: 'To all' } });
+  const answer = await fetch(`${service.url}/v1/messages`, { method: 'POST', headers, body });
+  const { id } = (await answer.json()) as { id?: string };
+  if (answer.status !== 200) return [`the message was refused: ${answer.status}`];
+  const until = performance.now() + 10 * 60_000;
+  for (;;) {
+    const [row] = await sql<{ id: Uuid; status: string; sent: number }[]>`
+      SELECT m.id, m.status, (SELECT coalesce(sum(b.sent), 0)::int FROM batches b WHERE b.message_id = m.id) AS sent
+      FROM messages m ORDER BY m.id DESC LIMIT 1`;
+    if (!row || encodeId('msg', row.id) !== id) return [`message ${id} is not the last one`];
+    if (row.status === 'sending' && performance.now() < until) {
+      await pause(100);
+      continue;
+    }
+    const requests = (await sandbox.counters()).requests - before;
+    return [
+      ...(row.status === 'sent' && row.sent === devices ? [] : [`${row.status}, ${row.sent} of ${devices} sent`]),
+      ...(requests === devices ? [] : [`${requests} requests for ${devices} devices`]),
+    ];
+  }
+}
+
+const statusOf = async (url: string): Promise<number> => (await fetch(url)).status;
+
+async function judgeLog({ dataDir }: Service): Promise<string[]> {
+  const log = await readFile(join(dataDir, 'service.log'), 'utf8');
+  return log.includes('53300') ? ['its log tells of refused connections (53300)'] : [];
+}
+
+async function startEmbedded({ workbench, report }: ProofOptions, scale: Scale, workers: number): Promise<void> {
+  const part = workbench.apart();
+  const processes = workers + 1;
+  const equipped = await equip(
+    part,
+    { WORKERS: String(workers) },
+    (service) => openDatabase(part, service),
+    scale.devices,
+  );
+  const { service, sql } = equipped;
+  const [row] = await sql<{ most: number }[]>`SELECT current_setting('max_connections')::int AS most`;
+  const most = row?.most ?? 0;
+  report.claim(
+    `WORKERS=${workers}: the embedded server allows what its processes can ask for`,
+    `max_connections ${most}, ${processes} processes of ${underLoadMax}`,
+    most > processes * underLoadMax ? [] : ['there is no room'],
+  );
+
+  const rest = await countAtRest(sql, scale);
+  const complaints = judgeCount(rest, processes * atRestMax);
+  if ((await statusOf(`${service.url}/readyz`)) !== 200) complaints.push('/readyz is not 200');
+  await service.run('app', 'list');
+  report.claim(
+    `WORKERS=${workers}: idle for ${scale.restMs / 1000} s it holds at most ${atRestMax} a process, is ready, and has room for a command`,
+    describeCount(rest),
+    complaints,
+  );
+
+  const watch = watchConnections(sql);
+  const sending = sendToAll(equipped, sql, scale.devices);
+  await service.run('app', 'list');
+  const unsent = await sending;
+  const load = await watch.stop();
+  report.claim(
+    `WORKERS=${workers}: then a send reaches each of ${scale.devices} devices once, with at most ${underLoadMax} a process and a command beside it`,
+    describeCount(load),
+    [...judgeCount(load, processes * underLoadMax), ...unsent, ...(await judgeLog(service))],
+  );
+  await part.close();
+}
+
+const fewConnections = 44;
+const tooFewConnections = 12;
+
+/** A server of somebody else, with fewer connections than four processes may need, and then with fewer than one may. */
+async function startOnSmall({ workbench, report }: ProofOptions, scale: Scale): Promise<void> {
+  const database = await startRunDatabase(workbench);
+  const allow = async (most: number): Promise<void> => {
+    await database.sql.unsafe(`ALTER SYSTEM SET max_connections = ${most}`);
+    await database.stop();
+    await database.start();
+  };
+  await allow(fewConnections);
+  const part = workbench.apart();
+  const environment = { ...database.environment, WORKERS: '3' };
+  const equipped = await equip(part, environment, async () => database.sql, scale.devices);
+  const watch = watchConnections(database.sql);
+  const complaints = await sendToAll(equipped, database.sql, scale.devices);
+  const load = await watch.stop();
+  const log = await readFile(join(equipped.service.dataDir, 'service.log'), 'utf8');
+  const said = /The database allows \d+ connections [^"\n]*/.exec(log)?.[0];
+  if (!said?.includes(`max_connections ${fewConnections}`) || !said.includes('4 processes may need 64'))
+    complaints.push(`it did not say so at the start: ${said}`);
+  report.claim(
+    `on a server with ${fewConnections} connections, four processes say so at the start, and a send reaches each device once`,
+    describeCount(load),
+    complaints,
+  );
+  await part.close();
+
+  await allow(tooFewConnections);
+  const { code, lastWords } = await startInVain(workbench, database.environment);
+  const isRefused = code === 1 && lastWords.includes('one process may need 16');
+  report.claim(
+    `on a server with ${tooFewConnections} connections the start is refused, in words`,
+    lastWords,
+    isRefused ? [] : [`it ended with ${code}`],
+  );
+}
+
+/** What a session of a pool is started with beside its name: PgBouncer knows none of it. */
+const ignored = [
+  ...['options', 'statement_timeout', 'idle_in_transaction_session_timeout'],
+  ...['work_mem', 'jit', 'random_page_cost', 'plan_cache_mode'],
+];
+
+interface Ended {
+  readonly code: number | null;
+  readonly lastWords: string;
+}
+
+/** A start that is expected to be refused. */
+async function startInVain(workbench: Workbench, environment: Readonly<Record<string, string>>): Promise<Ended> {
+  const directory = await workbench.makeDirectory('r-98-refused');
+  const child = spawn(process.execPath, [carillon, 'start'], {
+    cwd: directory,
+    env: { ...plainEnvironment(), ...environment, PORT: String(await findFreePort()), WORKERS: '1' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let words = '';
+  child.stderr.on('data', (chunk) => {
+    words += chunk;
+  });
+  const late = setTimeout(() => child.kill('SIGKILL'), 60_000);
+  const [code] = (await once(child, 'close')) as [number | null];
+  clearTimeout(late);
+  return { code, lastWords: words.trim().split('\n').at(-1) ?? '' };
+}
+
+const throughSession =
+  'behind PgBouncer in session mode a send reaches each device once, and the start says what it drops';
+const throughTransaction = 'behind PgBouncer in transaction mode the start is refused, in words';
+const asInstalled = 'behind a PgBouncer that refuses what sessions are started with, the start says what to set';
+
+async function startBehindPooler({ workbench, report }: ProofOptions, scale: Scale): Promise<void> {
+  if (!hasPgBouncer()) {
+    for (const claim of [throughSession, throughTransaction, asInstalled])
+      report.missing(claim, 'Install pgbouncer (Debian: apt-get install pgbouncer).');
+    return;
+  }
+  const database = await startRunDatabase(workbench);
+  const session = await startPgBouncer(workbench, database.url, { mode: 'session', ignored });
+  const part = workbench.apart();
+  const environment = { ...database.environment, DATABASE_URL: session, WORKERS: '2' };
+  const equipped = await equip(part, environment, async () => database.sql, scale.devices);
+  const watch = watchConnections(database.sql);
+  const complaints = await sendToAll(equipped, database.sql, scale.devices);
+  const load = await watch.stop();
+  const log = await readFile(join(equipped.service.dataDir, 'service.log'), 'utf8');
+  if (!log.includes('a pooler before the database drops the settings of sessions'))
+    complaints.push('the start said nothing');
+  report.claim(throughSession, describeCount(load), [...complaints, ...judgeCount(load, 3 * underLoadMax)]);
+  await part.close();
+
+  const transaction = await startPgBouncer(workbench, database.url, { mode: 'transaction', ignored });
+  const refused = await startInVain(workbench, { ...database.environment, DATABASE_URL: transaction });
+  const isRefused = refused.code === 1 && refused.lastWords.includes('a pooler in transaction or statement mode');
+  report.claim(throughTransaction, refused.lastWords, isRefused ? [] : [`it ended with ${refused.code}`]);
+
+  const strict = await startPgBouncer(workbench, database.url, { mode: 'session', ignored: [] });
+  const { code, lastWords } = await startInVain(workbench, { ...database.environment, DATABASE_URL: strict });
+  const isTold = code === 1 && lastWords.includes('ignore_startup_parameters');
+  report.claim(asInstalled, lastWords, isTold ? [] : [`it ended with ${code}`]);
+}
+
+async function run(options: ProofOptions): Promise<void> {
+  const scale = options.isQuick ? quick : full;
+  await countProcesses(options, scale);
+  for (const workers of scale.workers) await startEmbedded(options, scale, workers);
+  await startOnSmall(options, scale);
+  await startBehindPooler(options, scale);
+}
+
+export const requirement: Requirement = {
+  number: 'R-98',
+  title: 'One budget of connections: counted at rest and under load, with many workers, and on a server that has few',
+  run,
+};

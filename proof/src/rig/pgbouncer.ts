@@ -1,0 +1,74 @@
+// Debian's PgBouncer before a run's database, as a user without rights: it refuses to run as root.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { stopChild, type Workbench } from '../../../bench/src/workbench.ts';
+import { getProgramUser } from '../../../server/src/platform/embedded-postgres/programs.ts';
+import { findFreePort } from './ports.ts';
+
+const program = '/usr/sbin/pgbouncer';
+
+export const hasPgBouncer = (): boolean => existsSync(program);
+
+export interface PoolerOptions {
+  readonly mode: 'session' | 'transaction';
+  /** What a session is started with and PgBouncer does not know: it drops these, and refuses a session with any other. */
+  readonly ignored: readonly string[];
+}
+
+/** Starts it before a database at a unix socket; returns the address by way of it. */
+export async function startPgBouncer(
+  workbench: Workbench,
+  databaseUrl: string,
+  { mode, ignored }: PoolerOptions,
+): Promise<string> {
+  const directory = await workbench.makeDirectory('pgbouncer');
+  const address = new URL(databaseUrl);
+  const port = await findFreePort();
+  const file = join(directory, 'pgbouncer.ini');
+  const settings = [
+    '[databases]',
+    `* = host=${address.searchParams.get('host')} port=${address.port || 5432} user=${address.username}`,
+    '[pgbouncer]',
+    'listen_addr = 127.0.0.1',
+    `listen_port = ${port}`,
+    'unix_socket_dir =',
+    'auth_type = any',
+    `pool_mode = ${mode}`,
+    'max_client_conn = 200',
+    'default_pool_size = 80',
+    ...(ignored.length > 0 ? [`ignore_startup_parameters = ${ignored.join(',')}`] : []),
+  ];
+  await writeFile(file, `${settings.join('\n')}\n`);
+  const child = spawn(program, ['-q', file], {
+    ...(await getProgramUser()),
+    cwd: '/',
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let words = '';
+  child.stderr.on('data', (chunk) => {
+    words += chunk;
+  });
+  workbench.onClose(() => stopChild(child, 'SIGKILL'));
+  while (!(await isListening(port))) {
+    if (child.exitCode !== null) throw new Error(`PgBouncer does not start: ${words.trim()}`);
+    await pause(20);
+  }
+  return `postgres://${address.username}@127.0.0.1:${port}${address.pathname}`;
+}
+
+async function isListening(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Runs a command with DATABASE_URL at a PostgreSQL of the system, such as Debian's package postgresql: a private cluster of the newest
+# version that is installed, with the server's own defaults, which ends and is removed with the command.
+#   tools/with-postgres.sh npx vitest run --project server test/api
+set -euo pipefail
+
+bin=$(find /usr/lib/postgresql -maxdepth 2 -name bin 2>/dev/null | sort -V | tail -n 1) || true
+if [ ! -x "$bin/initdb" ]; then
+  echo 'There is no PostgreSQL here: install the package postgresql.' >&2
+  exit 1
+fi
+
+# The server refuses to run as root; the package brings a user for it.
+as_owner=()
+[ "$(id -u)" != 0 ] || as_owner=(runuser -u postgres --)
+
+# Short: a socket's path may have 107 bytes.
+home=$(mktemp -d /tmp/pg-XXXXXX)
+stop() {
+  "${as_owner[@]}" "$bin/pg_ctl" -D "$home/data" -m immediate stop >/dev/null 2>&1 || true
+  rm -rf "$home"
+}
+trap stop EXIT
+trap 'exit 130' INT TERM
+[ "$(id -u)" != 0 ] || chown postgres "$home"
+cd "$home"
+"${as_owner[@]}" "$bin/initdb" -D "$home/data" -U carillon --auth=trust --encoding=UTF8 --locale=C.UTF-8 >"$home/log"
+"${as_owner[@]}" "$bin/pg_ctl" -D "$home/data" -l "$home/data/server.log" -w -o "-c listen_addresses= -k $home" start >/dev/null || {
+  cat "$home/log" "$home/data/server.log" >&2
+  exit 1
+}
+cd "$OLDPWD"
+"$bin/psql" -h "$home" -U carillon -d postgres -Atc 'SELECT version()'
+DATABASE_URL="postgres://carillon@localhost/postgres?host=$home" "$@"
