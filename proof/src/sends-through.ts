@@ -17,7 +17,7 @@ export interface Sent {
 
 /** Asks for a message to all devices. */
 export async function sendToAll(stage: Stage, api: Pick<Api, 'url'>, title: string): Promise<Sent> {
-  const answer = await stage.send(api, title, { audience: { all: true }, content: { title } });
+  const answer = await stage.send(api, title.replaceAll(' ', '-'), { audience: { all: true }, content: { title } });
   const id = answer?.body['id'];
   if (answer?.status !== 200 || typeof id !== 'string') throw new Error(`no message: ${JSON.stringify(answer)}`);
   return { title, id };

@@ -15,8 +15,9 @@ export interface RunDatabase {
   readonly clusterDir: string;
   /** What a service on it is told. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Ends it, and for good until `start`, at the same address. */
+  /** Ends it until `start`. */
   stop(): Promise<void>;
+  /** Resolves when it answers, at the same address. */
   start(): Promise<void>;
 }
 
@@ -42,6 +43,8 @@ export async function startRunDatabase(workbench: Workbench): Promise<RunDatabas
       const { url } = embedded;
       embedded = await start();
       if (embedded.url !== url) throw new Error(`the database was at ${url} and is at ${embedded.url}`);
+      // The connections of whoever looks on ended with it.
+      while (!(await sql`SELECT 1`.catch(() => undefined)));
     },
   };
 }
