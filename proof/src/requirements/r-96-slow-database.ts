@@ -96,6 +96,7 @@ async function readsTimeOut(stage: Stage, api: Api, times: number, report: Repor
     const [row] = await stage.database.sql<{ fewest: number }[]>`SELECT min(setbacks)::int AS fewest FROM batches`;
     return row?.fewest ?? 0;
   };
+  report.progress(`each batch is read in vain ${times} times`);
   let canceled = 0;
   while ((await fewest()) < times) {
     canceled += await cancelWaiting(stage.database);
@@ -112,6 +113,7 @@ async function readsTimeOut(stage: Stage, api: Api, times: number, report: Repor
 
 async function audienceLocked(stage: Stage, api: Api, lockMs: number, report: Report): Promise<void> {
   const title = 'the audience is locked';
+  report.progress(`${title} for ${lockMs / 1000} s`);
   const before = (await stage.sandbox.counters()).requests;
   await sendToAll(stage, api, title);
   await untilRequests(stage, before, stage.devices.length / 10);
@@ -132,6 +134,7 @@ async function audienceLocked(stage: Stage, api: Api, lockMs: number, report: Re
 
 async function refuse(stage: Stage, api: Api, trouble: Trouble, lastsMs: number, report: Report): Promise<void> {
   const { code, name } = trouble;
+  report.progress(`${name} (${code})`);
   const before = await countRefusals(stage.directory, code);
   await trouble.begin?.(stage);
   let isOver = false;

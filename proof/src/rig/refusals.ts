@@ -35,14 +35,16 @@ export async function lockAudience({ sql }: RunDatabase): Promise<() => Promise<
   const way = new Promise<void>((resolve) => {
     letGo = resolve;
   });
-  const locking = await new Promise<Promise<unknown>>((resolve, reject) => {
-    const held: Promise<unknown> = sql.begin(async (tx) => {
-      await tx`LOCK TABLE audience IN ACCESS EXCLUSIVE MODE`;
-      resolve(held);
-      await way;
-    });
-    held.catch(reject);
+  let isTaken: () => void = () => undefined;
+  const taken = new Promise<void>((resolve) => {
+    isTaken = resolve;
   });
+  const locking = sql.begin(async (tx) => {
+    await tx`LOCK TABLE audience IN ACCESS EXCLUSIVE MODE`;
+    isTaken();
+    await way;
+  });
+  await Promise.race([taken, locking]);
   return async () => {
     letGo();
     await locking;
