@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { type Config, loadConfig } from './config.ts';
-import { checkoutDir, startCommand } from './platform/program-name.ts';
+import { checkoutDir } from './platform/program-name.ts';
 
 interface ServicePlace {
   /** Where the service was started: its `.env` is read there, and relative paths begin there. */
@@ -47,11 +47,11 @@ export function describeNoDatabase({ dataDir }: Config, checkout = checkoutDir):
   const place = checkout === null ? undefined : readPlace(checkout);
   const known =
     place === undefined || place.data_dir === dataDir
-      ? ` A first start makes one: ${startCommand}.`
+      ? ''
       : place.data_dir === null
         ? ` The service of ${checkout} was started with DATABASE_URL.`
         : ` The service of ${checkout} has DATA_DIR=${place.data_dir}.`;
-  return `There is no database in ${dataDir}.${known} Name that of a service with DATA_DIR=… or DATABASE_URL=… before the command`;
+  return `There is no database in ${dataDir}.${known} Name the service's with DATA_DIR=… or DATABASE_URL=… before the command`;
 }
 
 function hasDatabase(dataDir: string): boolean {

@@ -65,21 +65,19 @@ async function runBeside(
   const { inbox, environment } = addressesSchema.parse(JSON.parse(line));
   note(`The inbox of simulated devices is on ${inbox}; it ends with '${[program, ...rest].join(' ')}'.`);
   try {
-    // A group of its own, too, which is told together: npm and the shell that it starts hand no signal on.
-    const env = { ...processEnvironment(), ...environment };
-    const child = spawn(program, rest, { stdio: 'inherit', env, detached: true });
-    return await untilEnded(child, (signal) => void process.kill(-(child.pid ?? 0), signal));
+    return await untilEnded(
+      spawn(program, rest, { stdio: 'inherit', env: { ...processEnvironment(), ...environment } }),
+    );
   } finally {
     sandbox.kill('SIGTERM');
     await ended;
   }
 }
 
-/** Resolves with a program's exit status. A terminal's Ctrl-C may reach only this process, as a supervisor's SIGTERM does: both are passed on. */
-async function untilEnded(
-  child: ChildProcess,
-  pass: (signal: NodeJS.Signals) => void = (signal) => void child.kill(signal),
-): Promise<number | null> {
+/** Resolves with a program's exit status. */
+async function untilEnded(child: ChildProcess): Promise<number | null> {
+  // A terminal's Ctrl-C reaches both; a supervisor's SIGTERM only this process.
+  const pass = (signal: NodeJS.Signals): void => void child.kill(signal);
   process.on('SIGTERM', pass);
   process.on('SIGINT', pass);
   try {

@@ -294,7 +294,7 @@ function readBody<Caller>(bytes: Buffer, request: FastifyRequest, route: Route<C
   if (bytes.length === 0) return undefined;
   const type = (request.headers['content-type'] ?? 'application/json').split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (type !== 'application/json' && !route.alsoJson?.includes(type)) {
-    throw invalidJson(`Send a body with content-type: application/json, not '${type.slice(0, 64)}'.`);
+    throw invalidJson(`The content type of a body is application/json, not '${type.slice(0, 64)}'.`);
   }
   const body = parseJson(bytes);
   // Where a method takes no body, every field of one is unknown.

@@ -1,15 +1,12 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
 import { createApp } from '../../src/apps/create-app.ts';
 import { createSeal } from '../../src/platform/seal.ts';
 import { createTestDatabase, whenDone } from '../database.ts';
-import { programArguments, refusal, setupCommandLine } from './run-carillon.ts';
+import { refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();
 
@@ -90,26 +87,6 @@ describe('sandbox -- COMMAND', () => {
       stderr: expect.stringMatching(/carillon: no-such-program cannot be run/),
     });
   });
-});
-
-describe('sandbox -- COMMAND that is told to stop', () => {
-  it('tells the command too, also behind a shell, and stops after it', async () => {
-    const child = spawn(
-      process.execPath,
-      // As npm does it: the program is the child of a shell, which hands on no signal.
-      programArguments('sandbox', '--port', '0', '--', 'sh', '-c', `"${process.execPath}" -e "${waiting}"; exit 0`),
-      { cwd: cli.directory, env: { ...cli.environment }, stdio: ['ignore', 'pipe', 'ignore'] },
-    );
-    const ended = once(child, 'exit');
-    const lines = createInterface({ input: child.stdout });
-    const [pid] = await once(lines, 'line');
-    whenDone(async () => void child.kill('SIGKILL'));
-    child.kill('SIGTERM');
-    await ended;
-    expect(() => process.kill(Number(pid), 0)).toThrow('ESRCH');
-  });
-  /** Says who it is, and waits to be told to stop. */
-  const waiting = 'setInterval(() => undefined, 1000); console.log(process.pid)';
 });
 
 describe('start', () => {
