@@ -11,7 +11,7 @@ async function probe(path: '/healthz' | '/readyz', service = t): Promise<string>
   const response = await fetch(service.url + path);
   expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
   expect(response.headers.get('x-request-id')).toMatch(/^req_[0-9A-Za-z]{22}$/);
-  return `${response.status} ${await response.text()}`;
+  return `${response.status} ${(await response.text()).trimEnd()}`;
 }
 const alive = '200 {"status":"ok"}';
 const ready = '200 {"status":"ready"}';

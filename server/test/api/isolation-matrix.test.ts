@@ -297,6 +297,8 @@ function essence({ status, headers, body }: Response, asked: string): unknown {
 
 /** Every row that a tenant has, in every table, as one text. */
 async function contentsOf({ app }: World): Promise<string> {
+  // Verdicts of pushes are written up to a second later.
+  await t.judged();
   const tables = await t.sql<{ name: string }[]>`
     SELECT c.relname AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'app_id'
     WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY 1`;
