@@ -341,9 +341,15 @@ describe('401, 403 and 404', () => {
     expect((await t.request('POST', path)).status).toBe(401);
     expect(await t.client.post(path)).toMatchObject({ status: 403, body: { error: 'wrong_key_scope' } });
     const foreign = t.clientOf((await t.newApp()).serverKey);
-    const unknown = await t.server.post(`/v1/messages/${unknownId('msg')}/cancel`);
-    for (const answer of [await foreign.post(path), unknown, await t.server.post('/v1/messages/msg_1/cancel')]) {
-      expect(answer).toMatchObject({ status: 404, body: { error: 'not_found', message: unknown.body.message } });
+    const nowhere = unknownId('msg');
+    const answers = [
+      { id: message, answer: await foreign.post(path) },
+      { id: nowhere, answer: await t.server.post(`/v1/messages/${nowhere}/cancel`) },
+      { id: 'msg_1', answer: await t.server.post('/v1/messages/msg_1/cancel') },
+    ];
+    for (const { id, answer } of answers) {
+      const body = { error: 'not_found', message: `No message ${id} in this app.` };
+      expect(answer).toMatchObject({ status: 404, body });
     }
     expect((await read(t, message)).status).toBe('scheduled');
     expect((await t.server.get(path)).status).toBe(404);
