@@ -12,7 +12,8 @@ describe('a share follows what is free', () => {
   it.each([
     { perFree: 1, floods: 1, each: 150 },
     { perFree: 2, floods: 1, each: 200 },
-    { perFree: 2, floods: 4, each: 66 },
+    { perFree: 1, floods: 2, each: 100 },
+    { perFree: 2, floods: 7, each: 40 },
   ])(
     'with $perFree for each free one, $floods holders that want all of 300 have $each',
     ({ perFree, floods, each }) => {

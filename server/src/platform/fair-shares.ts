@@ -1,5 +1,5 @@
-// Amounts of something that is bounded, such as bytes of bodies, shared fairly: a holder may have only so much for each unit that is
-// still free, so a newcomer finds room, whatever the others hold (Choudhury and Hahne's dynamic thresholds). Nobody waits here:
+// Amounts of something that is bounded, such as bytes of bodies, shared fairly: a holder may have only so much for each unit that
+// stays free, so a newcomer finds room, whatever the others hold (Choudhury and Hahne's dynamic thresholds). Nobody waits here:
 // an amount that does not fit is refused. `fair-slots` is the same rule for those who wait.
 
 export interface FairShares {
@@ -20,7 +20,7 @@ export function createFairShares({ perFree }: { readonly perFree: number }): Fai
     },
     take(holder, amount, most) {
       const own = (held.get(holder) ?? 0) + amount;
-      if (own > perFree * (most - taken)) return false;
+      if (own > perFree * (most - taken - amount)) return false;
       held.set(holder, own);
       taken += amount;
       return true;
