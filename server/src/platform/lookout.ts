@@ -60,14 +60,16 @@ export function startLookout<Due>({ sql, log, look, tell, everyMs = everyMsUsual
     const nowMs = performance.now();
     const isHeard = nowMs - heardAt < silentMs;
     try {
-      if (mayStand && (isElected || !isHeard)) {
+      const stands = mayStand && (isElected || !isHeard);
+      if (!stands && isHeard && nowMs - dueKnownAt < restMs) return;
+      dueKnownAt = nowMs;
+      // Before the place is asked for: a look tells its owner that the database is away.
+      const due = await look();
+      if (stands) {
         const wasElected = isElected;
         isElected = await holdLookout(sql, id, leaseSeconds);
         if (isElected && !wasElected) log.info('this process looks for what falls due');
       }
-      if (!isElected && isHeard && nowMs - dueKnownAt < restMs) return;
-      dueKnownAt = nowMs;
-      const due = await look();
       if (isElected) say(due);
       for (const listener of listeners) listener(due);
     } catch (error) {
