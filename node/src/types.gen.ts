@@ -431,6 +431,8 @@ export type ForbiddenError = {
   readonly error: "app_suspended" | "wrong_key_scope" | "identity_check_failed";
   /** For people; may change. */
   readonly message: string;
+  /** The event of `POST /v1/events` that needs a server key. */
+  readonly path?: readonly (string | number)[] | undefined;
   readonly request_id: RequestId;
 };
 
@@ -903,7 +905,7 @@ export type TrackedEvent = {
   readonly external_id?: string | null | undefined;
   /** Counted once: in the app for a server key, on its device for a client key. */
   readonly id?: string | null | undefined;
-  /** Default: now. What is later than now is stored as now. */
+  /** Default: now. A later time is stored as now. By client key at most 30 days back. */
   readonly occurred_at?: string | null | undefined;
 };
 
@@ -922,6 +924,8 @@ export type UnavailableError = {
   readonly error: "unavailable";
   /** For people; may change. */
   readonly message: string;
+  /** The slowest part of a filter whose count took too long. */
+  readonly path?: readonly (string | number)[] | undefined;
   readonly request_id: RequestId;
 };
 

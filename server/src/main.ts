@@ -10,6 +10,7 @@ import { closest } from './cli/closest.ts';
 import { CommandError } from './cli/command-error.ts';
 import { addDeviceCommands } from './cli/device.ts';
 import { addDoctorCommand } from './cli/doctor.ts';
+import { addEventCommands } from './cli/event.ts';
 import { addExportCommands } from './cli/export.ts';
 import { addIdentifySecretCommands } from './cli/identify-secret.ts';
 import { addImportCommand } from './cli/import.ts';
@@ -45,6 +46,7 @@ function buildProgram(): Command {
   addKeyCommands(program);
   addChannelCommands(program);
   addDeviceCommands(program);
+  addEventCommands(program);
   addPropertyCommands(program);
   addWebhookCommands(program);
   addIdentifySecretCommands(program);

@@ -9,6 +9,7 @@ import { startSendWorker } from './delivery/worker.ts';
 import type { Due } from './due-queries.ts';
 import { foldTotals } from './events/fold-totals.ts';
 import { forgetPeople } from './events/forget-people.ts';
+import { forgetSamplesOfPeople } from './events/forget-samples.ts';
 import { type ScheduleDeps, startScheduleWorker } from './messages/worker.ts';
 import type { Sql } from './platform/db.ts';
 import { type PeriodicTask, runInTurn } from './platform/in-turn.ts';
@@ -112,6 +113,7 @@ export function stepsToForget(sql: Sql): Forget[] {
       return forgetInOutboxes({ appId, devices, run });
     },
     (turn) => forgetPeople(sql, turn),
+    forgetSamplesOfPeople,
   ];
 }
 

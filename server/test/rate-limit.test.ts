@@ -1,7 +1,7 @@
 // What a key is admitted in a minute at five times its rate, on one process and on several, with a clock that stands still
 // between the requests.
 import { describe, expect, it } from 'vitest';
-import type { Caller } from '../src/apps/caller.ts';
+import { type Caller, clientEventsDefault } from '../src/apps/caller.ts';
 import { createClock } from '../src/platform/clock.ts';
 import { mintUuid } from '../src/platform/ids.ts';
 import { builtInPlans } from '../src/quotas/plan.ts';
@@ -13,7 +13,7 @@ const clock = await createClock(sql);
 clock.hold(new Date('2026-11-21T10:15:30.000Z'));
 const process = (): AdmitCaller => createRateLimit({ sql, clock, plans: builtInPlans, waitMs: 10_000 });
 const caller = (plan: string, scope: Caller['scope']): Caller => {
-  return { appId: mintUuid(), keyId: mintUuid(), keyName: 'Backend', scope, plan };
+  return { appId: mintUuid(), keyId: mintUuid(), keyName: 'Backend', scope, plan, clientEvents: clientEventsDefault };
 };
 
 const stepMs = 100;

@@ -120,7 +120,8 @@ export function createAuthenticate({ sql, clock, log, lookups }: AuthenticateDep
     noteUse(key);
     if (key.isSuspended) throw new ApiError('app_suspended');
     if (access === 'server' && key.scope !== 'server') throw new ApiError('wrong_key_scope');
-    return { appId: key.appId, keyId: key.id, keyName: key.name, scope: key.scope, plan: key.plan };
+    const { appId, id: keyId, name: keyName, plan, newNames, purchases, deletedNames } = key;
+    return { appId, keyId, keyName, scope: key.scope, plan, clientEvents: { newNames, purchases, deletedNames } };
   };
 }
 

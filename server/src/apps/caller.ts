@@ -4,6 +4,15 @@ import { encodeId, type Uuid } from '../platform/ids.ts';
 
 export type KeyScope = 'server' | 'client';
 
+/** The app's rules for events by client key, and how many names of events it has deleted. */
+export interface ClientEvents {
+  /** Client keys may bring names that the app does not have yet. */
+  readonly newNames: boolean;
+  readonly purchases: boolean;
+  /** Grows with each deleted name: a process that remembers a smaller number forgets the app's names. */
+  readonly deletedNames: number;
+}
+
 export interface Caller {
   readonly appId: Uuid;
   readonly keyId: Uuid;
@@ -11,7 +20,11 @@ export interface Caller {
   readonly scope: KeyScope;
   /** The app's plan by name. */
   readonly plan: string;
+  readonly clientEvents: ClientEvents;
 }
+
+/** The rules of a new app. */
+export const clientEventsDefault: ClientEvents = Object.freeze({ newNames: true, purchases: true, deletedNames: 0 });
 
 /** The key of a request as the maker of a change. `address` is the client's. */
 export function actorOf({ keyId, keyName }: Caller, address: string): Actor {
@@ -19,4 +32,11 @@ export function actorOf({ keyId, keyName }: Caller, address: string): Actor {
 }
 
 /** The caller of public routes: no app, no key. Its ids match nothing. */
-export const nobody: Caller = Object.freeze({ appId: '', keyId: '', keyName: '', scope: 'client', plan: '' });
+export const nobody: Caller = Object.freeze({
+  appId: '',
+  keyId: '',
+  keyName: '',
+  scope: 'client',
+  plan: '',
+  clientEvents: clientEventsDefault,
+});

@@ -3,7 +3,16 @@ import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, type Tx, transaction } from '../platform/db.ts';
 import { encodeId, type Uuid } from '../platform/ids.ts';
-import { type App, findApp, lockApp, updateAppPlan, updateAppSuspension, updateAttributionWindow } from './queries.ts';
+import {
+  type App,
+  findApp,
+  findClientEvents,
+  lockApp,
+  updateAppPlan,
+  updateAppSuspension,
+  updateAttributionWindow,
+  updateClientEvents,
+} from './queries.ts';
 
 export interface ManageAppDeps extends Audited {
   readonly sql: Sql;
@@ -41,6 +50,27 @@ export async function changeSuspension(deps: ManageAppDeps, appId: Uuid, isSuspe
     await updateAppSuspension(tx, deps.clock, appId, isSuspended);
     const action = isSuspended ? 'app.suspend' : 'app.resume';
     await recordAudit({ ...deps, tx }, { appId, action, target: encodeId('app', appId) });
+  });
+}
+
+/** Changes the rules for events by client key, within two seconds on every process. Undefined keeps a rule. */
+export async function changeClientEvents(
+  deps: ManageAppDeps,
+  appId: Uuid,
+  wanted: { readonly newNames?: boolean | undefined; readonly purchases?: boolean | undefined },
+): Promise<void> {
+  await change(deps, appId, async (tx) => {
+    const former = await findClientEvents(tx, appId);
+    if (!former) return;
+    const newNames = wanted.newNames ?? former.newNames;
+    const purchases = wanted.purchases ?? former.purchases;
+    if (newNames === former.newNames && purchases === former.purchases) return;
+    await updateClientEvents(tx, appId, { newNames, purchases });
+    const [before, after] = [
+      { new_names: former.newNames, purchases: former.purchases },
+      { new_names: newNames, purchases },
+    ];
+    await recordAudit({ ...deps, tx }, { appId, action: 'app.events', target: encodeId('app', appId), before, after });
   });
 }
 

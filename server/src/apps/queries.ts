@@ -2,7 +2,7 @@
 import type { Clock } from '../platform/clock.ts';
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
-import type { KeyScope } from './caller.ts';
+import type { ClientEvents, KeyScope } from './caller.ts';
 import type { MintedKey } from './key.ts';
 
 export interface App {
@@ -51,6 +51,26 @@ export async function updateAppSuspension(tx: Tx, clock: Clock, id: Uuid, isSusp
     UPDATE apps SET suspended_at = ${isSuspended ? tx`coalesce(suspended_at, ${clock.now})` : tx`NULL`} WHERE id = ${id}`;
 }
 
+/** Which events does an app take from its client keys? */
+export async function findClientEvents(tx: Tx, id: Uuid): Promise<ClientEvents | undefined> {
+  const [row] = await tx<ClientEvents[]>`
+    SELECT client_new_names AS new_names, client_purchases AS purchases, deleted_names FROM apps WHERE id = ${id}`;
+  return row;
+}
+
+export async function updateClientEvents(
+  tx: Tx,
+  id: Uuid,
+  { newNames, purchases }: Pick<ClientEvents, 'newNames' | 'purchases'>,
+): Promise<void> {
+  await tx`UPDATE apps SET client_new_names = ${newNames}, client_purchases = ${purchases} WHERE id = ${id}`;
+}
+
+/** Records that a name was deleted: every process forgets the app's names within two seconds. */
+export async function countDeletedName(tx: Tx, id: Uuid): Promise<void> {
+  await tx`UPDATE apps SET deleted_names = deleted_names + 1 WHERE id = ${id}`;
+}
+
 /** Which plans are in use: the start refuses a plans file that lacks one. */
 export async function listPlansInUse(tx: Tx): Promise<string[]> {
   const rows = await tx<{ plan: string }[]>`SELECT DISTINCT plan FROM apps ORDER BY plan`;
@@ -71,7 +91,7 @@ export interface KeyRecord {
   readonly revokedAt: Date | null;
 }
 
-export interface KeyWithApp {
+export interface KeyWithApp extends ClientEvents {
   readonly appId: Uuid;
   readonly id: Uuid;
   readonly name: string;
@@ -94,7 +114,8 @@ export async function insertKey(
 /** Whose key is this? Revoked and expired ones are not found. */
 export async function findKeyByHash(sql: Sql, clock: Clock, hash: Buffer): Promise<KeyWithApp | undefined> {
   const [key] = await sql<KeyWithApp[]>`
-    SELECT k.app_id, k.id, k.name, k.scope, a.plan, a.suspended_at IS NOT NULL AS is_suspended, k.expires_at
+    SELECT k.app_id, k.id, k.name, k.scope, a.plan, a.suspended_at IS NOT NULL AS is_suspended, k.expires_at,
+      a.client_new_names AS new_names, a.client_purchases AS purchases, a.deleted_names
     FROM keys k JOIN apps a ON a.id = k.app_id
     WHERE k.hash = ${hash} AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ${clock.now})`;
   return key;

@@ -1,8 +1,8 @@
 // `app …`: apps, their plans and their suspension. The keys of a new app are printed once, here.
 import type { Command } from 'commander';
 import { createApp } from '../apps/create-app.ts';
-import { changeAttributionWindow, changePlan, changeSuspension } from '../apps/manage-app.ts';
-import { type App, findApp, listApps } from '../apps/queries.ts';
+import { changeAttributionWindow, changeClientEvents, changePlan, changeSuspension } from '../apps/manage-app.ts';
+import { type App, findApp, findClientEvents, listApps } from '../apps/queries.ts';
 import type { Config } from '../config.ts';
 import { cancelSuspended } from '../messages/cancel-message.ts';
 import { notFound } from '../platform/api-error.ts';
@@ -38,6 +38,11 @@ export function addAppCommands(program: Command): void {
   withJson(app.command('window <APP> <HOURS>'))
     .description('how long after a message a purchase is credited to it, 1 to 720 hours; what is settled stays')
     .action((name: string, hours: string, options: AnswerOptions) => answer(options, () => setWindow(name, hours)));
+  withJson(app.command('events <APP>'))
+    .description('what client keys may track; without an option it only tells')
+    .option('--new-names <on|off>', 'names of events that the app does not have yet', onOrOff('--new-names'))
+    .option('--purchases <on|off>', 'purchases, which reports count', onOrOff('--purchases'))
+    .action((name: string, options: EventsOptions) => answer(options, () => setClientEvents(name, options)));
   withJson(app.command('suspend <APP>'))
     .description('refuse every request of an app and stop its sends')
     .action((name: string, options: AnswerOptions) => answer(options, () => suspend(name, true)));
@@ -110,6 +115,34 @@ async function setWindow(name: string, text: string): Promise<Answer> {
     const { id } = await getApp(context.sql, name);
     await changeAttributionWindow(context, id, hours);
     return describeNow(context.sql, id);
+  });
+}
+
+interface EventsOptions extends AnswerOptions {
+  readonly newNames?: boolean;
+  readonly purchases?: boolean;
+}
+
+/** For an option's argument parser. */
+function onOrOff(option: string): (text: string) => boolean {
+  return (text) => {
+    if (text === 'on' || text === 'off') return text === 'on';
+    throw new CommandError(`${option} is on or off, not '${printable(text)}'`);
+  };
+}
+
+async function setClientEvents(name: string, { newNames, purchases }: EventsOptions): Promise<Answer> {
+  return withDatabase(loadCommandConfig(), async (context) => {
+    const { id } = await getApp(context.sql, name);
+    await changeClientEvents(context, id, { newNames, purchases });
+    const app = await getAppById(context.sql, id);
+    const now = await findClientEvents(context.sql, id);
+    if (!now) throw notFound();
+    const say = (isOn: boolean): string => (isOn ? 'on' : 'off');
+    return {
+      document: { ...presentApp(app), client_events: { new_names: now.newNames, purchases: now.purchases } },
+      text: `${printable(app.name)}: client keys track new names ${say(now.newNames)}, purchases ${say(now.purchases)}`,
+    };
   });
 }
 

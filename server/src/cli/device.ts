@@ -1,7 +1,7 @@
 // `device …`: undoing what strangers did with a client key.
 import type { Command } from 'commander';
-import { loadConfig } from '../config.ts';
 import { purgeDevices } from '../devices/purge-devices.ts';
+import { loadCommandConfig } from '../service-place.ts';
 import { type Answer, type AnswerOptions, answer, note, printable, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
 import { withDatabase } from './context.ts';
@@ -27,7 +27,7 @@ export function addDeviceCommands(program: Command): void {
 async function purge(name: string, { neverReached, olderThan, dryRun = false }: PurgeOptions): Promise<Answer> {
   if (!neverReached) throw new CommandError('Say --never-reached: no other devices can be purged');
   if (olderThan === undefined) throw new CommandError('Say how old they are at least: --older-than DAYS (0: all)');
-  return withDatabase(loadConfig(), async (context) => {
+  return withDatabase(loadCommandConfig(), async (context) => {
     const app = await getApp(context.sql, name);
     const { found, deleted } = await purgeDevices(context, {
       appId: app.id,

@@ -1,6 +1,7 @@
 // `channel test`: one push to one device by the normal path. It is accepted, charged, sent and recorded as any message, by this
 // very process, so it works whether the service runs or not.
 
+import { clientEventsDefault } from '../apps/caller.ts';
 import type { App } from '../apps/queries.ts';
 import { describeActor } from '../audit/actor.ts';
 import { type ChannelId, channelOfPlatform } from '../channels/channel.ts';
@@ -77,6 +78,7 @@ async function send(
     keyName: describeActor(context.by),
     scope: 'server',
     plan: app.plan,
+    clientEvents: clientEventsDefault,
   } as const;
   const service = await openService(context);
   try {

@@ -3,8 +3,28 @@ import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { EventPropertyType, NewEventProperty, Sample } from './known-properties.ts';
 
-/** Keys and types that one name can have in the catalog: strangers send what they like. */
+/** Keys and types that one name can have in the catalog. */
 export const propertiesPerNameMax = 200;
+/** Client keys bring at most half of them, because strangers hold such keys (contract 10). */
+export const propertiesByClientsMax = propertiesPerNameMax / 2;
+
+export interface KeysOfName {
+  readonly name: string;
+  readonly keys: readonly string[];
+  /** How many of them a client key brought. */
+  readonly byClients: number;
+}
+
+/** Which keys do events of these names have? */
+export async function listKeysOfNames(tx: Tx, appId: Uuid, names: readonly string[]): Promise<KeysOfName[]> {
+  return tx<KeysOfName[]>`
+    SELECT name, array_agg(key) AS keys, count(*) FILTER (WHERE by_client) AS by_clients
+    FROM (
+      SELECT name, key, bool_and(by_client) AS by_client FROM event_properties
+      WHERE app_id = ${appId} AND name = ANY(${names as string[]}::text[]) GROUP BY name, key
+    ) AS known
+    GROUP BY name`;
+}
 
 /** Adds properties, each with a sample while it has few. In the order given, which must be everybody's. */
 export async function upsertEventProperties(
@@ -16,16 +36,25 @@ export async function upsertEventProperties(
   const names = [...new Set(found.map(({ name }) => name))];
   const samples = found.map(({ sample }) => JSON.stringify(sample === null ? [] : [sample]));
   await tx`
-    INSERT INTO event_properties (app_id, name, key, type, samples)
-    SELECT ${appId}, p.name, p.key, p.type, p.samples::jsonb
+    INSERT INTO event_properties (app_id, name, key, type, samples, sample_subjects, by_client)
+    SELECT ${appId}, p.name, p.key, p.type, p.samples::jsonb,
+      -- The key is the sample's text as the database writes it.
+      CASE WHEN p.samples = '[]' THEN '{}' ELSE jsonb_build_object((p.samples::jsonb -> 0)::text, p.subject_id) END,
+      p.by_client = 1
     FROM unnest(
       ${found.map(({ name }) => name)}::text[], ${found.map(({ key }) => key)}::text[],
-      ${found.map(({ type }) => type)}::text[], ${samples}::text[]
-    ) AS p (name, key, type, samples)
-    WHERE p.name NOT IN (
-      SELECT name FROM event_properties WHERE app_id = ${appId} AND name = ANY(${names}::text[])
-      GROUP BY name HAVING count(*) >= ${propertiesPerNameMax})
-    ON CONFLICT (app_id, name, key, type) DO UPDATE SET samples = event_properties.samples || excluded.samples
+      ${found.map(({ type }) => type)}::text[], ${samples}::text[], ${found.map(({ subjectId }) => subjectId)}::text[],
+      ${found.map(({ byClient }) => (byClient ? 1 : 0))}::int[]
+    ) AS p (name, key, type, samples, subject_id, by_client)
+    LEFT JOIN (
+      SELECT name, count(*) AS properties, count(*) FILTER (WHERE by_client) AS by_clients FROM event_properties
+      WHERE app_id = ${appId} AND name = ANY(${names}::text[]) GROUP BY name
+    ) AS n ON n.name = p.name
+    WHERE coalesce(n.properties, 0) < ${propertiesPerNameMax}
+      AND NOT (p.by_client = 1 AND coalesce(n.by_clients, 0) >= ${propertiesByClientsMax})
+    ON CONFLICT (app_id, name, key, type) DO UPDATE SET
+      samples = event_properties.samples || excluded.samples,
+      sample_subjects = event_properties.sample_subjects || excluded.sample_subjects
     WHERE jsonb_array_length(event_properties.samples) < ${samplesMax} AND NOT event_properties.samples @> excluded.samples`;
 }
 
@@ -78,4 +107,26 @@ export async function listEventProperties(tx: Tx, appId: Uuid, names: readonly s
     SELECT name, key, type, samples FROM event_properties
     WHERE app_id = ${appId} AND name = ANY(${names as string[]}::text[])
     ORDER BY name, key, type`;
+}
+
+/**
+ * Deletes the samples that events of these users and devices brought, and the samples whose subject is unknown. May be
+ * repeated.
+ */
+export async function clearSamplesOf(tx: Tx, appId: Uuid, subjectIds: readonly Uuid[]): Promise<void> {
+  const isKept = tx`
+    coalesce(p.sample_subjects ->> s.sample::text <> ALL(${subjectIds as Uuid[]}::text[]), false)`;
+  await tx`
+    UPDATE event_properties AS p SET
+      samples = (SELECT coalesce(jsonb_agg(s.sample), '[]') FROM jsonb_array_elements(p.samples) AS s (sample) WHERE ${isKept}),
+      sample_subjects = (
+        SELECT coalesce(jsonb_object_agg(s.sample::text, p.sample_subjects ->> s.sample::text), '{}')
+        FROM jsonb_array_elements(p.samples) AS s (sample) WHERE ${isKept})
+    WHERE p.app_id = ${appId}
+      AND EXISTS (SELECT FROM jsonb_array_elements(p.samples) AS s (sample) WHERE NOT ${isKept})`;
+}
+
+/** Deletes the catalog's properties of a name. */
+export async function deletePropertiesOfName(tx: Tx, appId: Uuid, name: string): Promise<void> {
+  await tx`DELETE FROM event_properties WHERE app_id = ${appId} AND name = ${name}`;
 }

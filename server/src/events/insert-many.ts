@@ -42,7 +42,10 @@ export async function insertManyEvents(
       return [appId, name, subjectId, new Date(day * dayMs), count, new Date(lastMs)];
     }),
   );
-  const found = known.findNew(appId, events);
+  const found = known.findNew(
+    appId,
+    events.map((event) => ({ ...event, byClient: false })),
+  );
   if (found.length > 0) await upsertEventProperties(tx, appId, found, samplesMax);
   return found;
 }

@@ -13,15 +13,28 @@ export interface NewEventProperty {
   readonly name: string;
   readonly key: string;
   readonly type: EventPropertyType;
-  /** Null: only scalars are shown. */
+  /** Null for a value that is no scalar, and for every value by client key. */
   readonly sample: Sample | null;
+  /** The subject of the event that brought it. */
+  readonly subjectId: Uuid;
+  readonly byClient: boolean;
+}
+
+/** An event that may bring something new. */
+export interface EventSeen extends Pick<EventGiven, 'name' | 'properties'> {
+  readonly subjectId: Uuid;
+  readonly byClient: boolean;
 }
 
 export interface KnownProperties {
   /** What is new in these events, or some of it, each key and type once, in the order in which its rows are locked. */
-  findNew(appId: Uuid, events: readonly Pick<EventGiven, 'name' | 'properties'>[]): NewEventProperty[];
+  findNew(appId: Uuid, events: readonly EventSeen[]): NewEventProperty[];
+  /** Whether these events have a key, or a type of one, that the process does not know. */
+  hasNew(appId: Uuid, events: readonly Pick<EventGiven, 'name' | 'properties'>[]): boolean;
   /** These are stored for good. */
   note(appId: Uuid, stored: readonly NewEventProperty[]): void;
+  /** Forgets the app's properties: one of its names was deleted. */
+  forget(appId: Uuid): void;
 }
 
 /** Of one key under one name: the samples of a type that are known to be stored. */
@@ -58,7 +71,7 @@ export function createKnownProperties(): KnownProperties {
     findNew(appId, events) {
       // One sample of each at a time: the next event brings the next.
       const found = new Map<string, NewEventProperty>();
-      for (const { name, properties } of events) {
+      for (const { name, properties, subjectId, byClient } of events) {
         if (found.size >= newAtOnceMax) break;
         const known = names.get(nameKey(appId, name));
         for (const key of Object.keys(properties)) {
@@ -66,16 +79,29 @@ export function createKnownProperties(): KnownProperties {
           const type = typeOf(value);
           const samples = known?.get(key)?.[type];
           // Most keys are in steady use and have all their samples.
-          if (samples?.size === samplesMax) continue;
-          const sample = isScalar(value) ? sampleOf(value) : null;
+          if (samples?.size === samplesMax || (byClient && samples)) continue;
+          const sample = isScalar(value) && !byClient ? sampleOf(value) : null;
           const isNew = samples === undefined || (sample !== null && !samples.has(sample));
-          if (isNew) found.set(`${type} ${name}\n${key}`, { name, key, type, sample });
+          if (isNew) found.set(`${type} ${name}\n${key}`, { name, key, type, sample, subjectId, byClient });
         }
       }
       return [...found.values()].sort(byLock);
     },
+    hasNew(appId, events) {
+      return events.some(({ name, properties }) => {
+        const known = names.get(nameKey(appId, name));
+        return Object.keys(properties).some((key) => known?.get(key)?.[typeOf(properties[key])] === undefined);
+      });
+    },
     note(appId, stored) {
       for (const property of stored) remember(appId, property);
+    },
+    forget(appId) {
+      for (const [id, ofName] of names) {
+        if (!id.startsWith(`${appId} `)) continue;
+        keys -= ofName.size;
+        names.delete(id);
+      }
     },
   };
 }

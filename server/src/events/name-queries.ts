@@ -30,3 +30,21 @@ export async function countStoredNames(tx: Tx, appId: Uuid): Promise<number> {
     ) AS tracked`;
   return row?.count ?? 0;
 }
+
+/** How many names did client keys bring? */
+export async function countClientNames(tx: Tx, appId: Uuid): Promise<number> {
+  const [row] = await tx<{ count: number }[]>`SELECT count(*) FROM client_names WHERE app_id = ${appId}`;
+  return row?.count ?? 0;
+}
+
+/** These names were brought by client keys. */
+export async function insertClientNames(tx: Tx, appId: Uuid, names: readonly string[]): Promise<void> {
+  await tx`
+    INSERT INTO client_names (app_id, name) SELECT ${appId}, name FROM unnest(${names as string[]}::text[]) AS n (name)
+    ON CONFLICT DO NOTHING`;
+}
+
+/** A name is free again. */
+export async function deleteClientName(tx: Tx, appId: Uuid, name: string): Promise<void> {
+  await tx`DELETE FROM client_names WHERE app_id = ${appId} AND name = ${name}`;
+}

@@ -31,9 +31,9 @@ export function readEvents(body: unknown, isServer: boolean): EventGiven[] {
   return events;
 }
 
-/** Where in a request the name of an event stands. */
-export function pathOfName(body: unknown, index: number): Issue['path'] {
-  return isObject(body) && isBatch(body) ? ['events', index, 'name'] : ['name'];
+/** Where in a request an event stands. */
+export function pathOfEvent(body: unknown, index: number): Issue['path'] {
+  return isObject(body) && isBatch(body) ? ['events', index] : [];
 }
 
 function isBatch(body: Readonly<Record<string, unknown>>): boolean {

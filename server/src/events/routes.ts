@@ -2,7 +2,7 @@
 import type { Caller } from '../apps/caller.ts';
 import type { Route } from '../platform/http-server.ts';
 import { noQuery, validate } from '../platform/validate.ts';
-import { pathOfName, readEvents } from './read-events.ts';
+import { pathOfEvent, readEvents } from './read-events.ts';
 import type { Track } from './track-events.ts';
 
 export interface EventRouteDeps {
@@ -24,8 +24,9 @@ export function eventRoutes({ trackEvents }: EventRouteDeps): Route<Caller>[] {
         const { accepted, duplicates } = await trackEvents({
           appId: caller.appId,
           isServer,
+          clientEvents: caller.clientEvents,
           events: readEvents(body, isServer),
-          pathOfName: (index) => pathOfName(body, index),
+          pathOf: (index) => pathOfEvent(body, index),
         });
         return { accepted, duplicates };
       },

@@ -1,6 +1,7 @@
 // The events of a request are stored, all or none: what was seen before is left out, the rest is appended, counted by day and added
 // to the sums. Requests of an app that come while others of it are being stored are stored together, in one transaction, which costs
 // each of them less; what one of them is refused for is never another's. Locks in the order that the migration of these tables names.
+import type { ClientEvents } from '../apps/caller.ts';
 import { type DeviceOwner, listDeviceOwners } from '../audience/queries.ts';
 import { noteSeen } from '../devices/note-seen.ts';
 import { ApiError, type Issue, notFound } from '../platform/api-error.ts';
@@ -17,10 +18,13 @@ import { mintUuid, type Uuid } from '../platform/ids.ts';
 import { createTogether, type Outcomes } from '../platform/together.ts';
 import { claimPeople } from '../users/claim-people.ts';
 import { upsertEventProperties } from './catalog-queries.ts';
+import { checkClientEvents } from './check-client-events.ts';
 import type { EventGiven } from './event.ts';
 import { eventKey } from './event-key.ts';
-import { admitNames, createKnownNames, type KnownNames } from './event-names.ts';
-import { createKnownProperties, type KnownProperties, samplesMax } from './known-properties.ts';
+import { admitKeys } from './event-keys.ts';
+import { type AdmittedNames, admitNames, createKnownNames, type KnownNames } from './event-names.ts';
+import { createKnownProperties, type EventSeen, type KnownProperties, samplesMax } from './known-properties.ts';
+import { insertClientNames } from './name-queries.ts';
 import { ensurePartitionsAt, lacksPartition } from './partitions.ts';
 import { addToDays, type EventKey, insertDeltas, insertEventKeys, insertEvents } from './queries.ts';
 import { monthOf } from './spans.ts';
@@ -40,9 +44,10 @@ export interface TrackEvents {
   readonly appId: Uuid;
   /** Ids of a server are unique in the app, those of a client for the device it names (contract 10). */
   readonly isServer: boolean;
+  readonly clientEvents: ClientEvents;
   readonly events: readonly EventGiven[];
-  /** Where the name of an event stands in the request. */
-  pathOfName(index: number): Issue['path'];
+  /** Where an event stands in the request. */
+  pathOf(index: number): Issue['path'];
 }
 
 export interface TrackedEvents {
@@ -50,7 +55,10 @@ export interface TrackedEvents {
   readonly duplicates: number;
 }
 
-/** Throws the 404 for an unknown device, and the 400 for one name too many; then nothing of the request is stored. */
+/**
+ * Throws the 404 for an unknown device, the 400 for a name too many, and the 400 and 403 of the rules for client keys. A refused
+ * request stores nothing.
+ */
 export type Track = (request: TrackEvents) => Promise<TrackedEvents>;
 
 /**
@@ -77,11 +85,13 @@ interface Memory {
   readonly properties: KnownProperties;
   /** Which names are stored already. */
   readonly names: KnownNames;
+  /** The app's number of deleted names at the last request. */
+  readonly deletedNames: Map<Uuid, number>;
 }
 
 /** What a process tracks with: it remembers what of the catalog is stored already. */
 export function createTrack(deps: TrackDeps): Track {
-  const memory: Memory = { properties: createKnownProperties(), names: createKnownNames() };
+  const memory: Memory = { properties: createKnownProperties(), names: createKnownNames(), deletedNames: new Map() };
   const line = createTogether<KeyedRequest, TrackedEvents>(
     (appId, requests) => trackTogether(deps, memory, appId, requests),
     { ...turns, waitMs: deps.waitMs },
@@ -110,14 +120,11 @@ async function trackTogether(
   const outcomes = new Map<KeyedRequest, PromiseSettledResult<TrackedEvents>>();
   const together: KeyedRequest[] = [];
   const alone: KeyedRequest[] = [];
+  forgetDeleted(memory, appId, requests);
   for (const request of requests) {
-    const { events } = request;
-    if (events.some(({ deviceId }) => deviceId !== null && !owners.has(deviceId))) {
-      outcomes.set(request, {
-        status: 'rejected',
-        reason: notFound('An event names a device that is not in this app.'),
-      });
-    } else if (events.some(({ name }) => !memory.names.has(appId, name))) alone.push(request);
+    const refusal = findRefusal(request, known);
+    if (refusal !== undefined) outcomes.set(request, { status: 'rejected', reason: refusal });
+    else if (bringsNews(memory, request)) alone.push(request);
     else together.push(request);
   }
   const store = async (group: readonly KeyedRequest[]): Promise<void> => {
@@ -138,9 +145,38 @@ async function trackTogether(
     }
   };
   await store(together);
-  // Whether there is room for a new name is judged with all names before it stored.
   for (const request of alone) await store([request]);
   return requests.map((request) => outcomes.get(request) ?? { status: 'rejected', reason: new Error('left out') });
+}
+
+/** Forgets the app's names and properties after a name of the app was deleted. */
+function forgetDeleted(
+  { names, properties, deletedNames }: Memory,
+  appId: Uuid,
+  requests: readonly TrackEvents[],
+): void {
+  const deleted = Math.max(...requests.map(({ clientEvents }) => clientEvents.deletedNames));
+  if (deleted <= (deletedNames.get(appId) ?? 0)) return;
+  deletedNames.set(appId, deleted);
+  names.forget(appId);
+  properties.forget(appId);
+}
+
+/** The refusal that no stored event can change; undefined: none. */
+function findRefusal(request: TrackEvents, { nowMs, owners }: Pick<Group, 'nowMs' | 'owners'>): unknown {
+  const { isServer, events, clientEvents, pathOf } = request;
+  try {
+    if (!isServer) checkClientEvents(events, { clientEvents, nowMs, pathOf });
+  } catch (error) {
+    return error;
+  }
+  const isLost = events.some(({ deviceId }) => deviceId !== null && !owners.has(deviceId));
+  return isLost ? notFound('An event names a device that is not in this app.') : undefined;
+}
+
+/** A request with new names or keys is stored alone: their room is counted after all earlier requests are stored. */
+function bringsNews({ names, properties }: Memory, { appId, isServer, events }: TrackEvents): boolean {
+  return events.some(({ name }) => !names.has(appId, name)) || (!isServer && properties.hasNew(appId, events));
 }
 
 async function readOwners(sql: Sql, appId: Uuid, deviceIds: readonly Uuid[]): Promise<ReadonlyMap<Uuid, DeviceOwner>> {
@@ -181,7 +217,8 @@ async function makePartitions(sql: Sql, { requests, nowMs }: Group): Promise<voi
 
 async function storeIn(tx: Tx, clock: Clock, memory: Memory, group: Group) {
   const { appId, requests, nowMs, owners } = group;
-  const named = await admitNamesOf(tx, memory.names, group);
+  const { unknown: named, fresh: newNames } = await admitNamesOf(tx, memory.names, group);
+  await admitKeysOf(tx, memory, group);
   const people = await claimPeople(tx, clock, appId, externalIdsOf(requests));
   const timed = timedEventsOf(requests, nowMs);
   const fresh = await leaveOutSeen(tx, appId, timed);
@@ -192,8 +229,10 @@ async function storeIn(tx: Tx, clock: Clock, memory: Memory, group: Group) {
     return { accepted: count, duplicates: events.length - count };
   });
   if (fresh.length === 0) return { tracked, catalogued: [], named: [] };
-  const stored = fresh.map(({ event, atMs }): StoredEvent => {
+  const seen: EventSeen[] = [];
+  const stored = fresh.map(({ event, atMs, request }): StoredEvent => {
     const subject = subjectOf(event, people, owners);
+    seen.push({ ...event, subjectId: subject.id, byClient: !requests[request]?.isServer });
     const { name, deviceId, propertiesText, purchase } = event;
     return {
       id: mintUuid(nowMs),
@@ -207,10 +246,10 @@ async function storeIn(tx: Tx, clock: Clock, memory: Memory, group: Group) {
       purchase,
     };
   });
-  const given = fresh.map(({ event }) => event);
-  const catalogued = memory.properties.findNew(appId, given);
+  const catalogued = memory.properties.findNew(appId, seen);
   // The name of a repeat is not stored.
-  const namesStored = new Set(given.map(({ name }) => name));
+  const namesStored = new Set(seen.map(({ name }) => name));
+  const clientNames = requests[0]?.isServer ? [] : newNames.filter((name) => namesStored.has(name));
   // Sent together, in this order: they wait for no answers.
   await Promise.all([
     insertEvents(tx, appId, stored),
@@ -218,16 +257,25 @@ async function storeIn(tx: Tx, clock: Clock, memory: Memory, group: Group) {
     noteSeen(tx, appId, sessionsOf(stored, owners)),
     addToDays(tx, appId, dayCountsOf(stored)),
     catalogued.length > 0 && upsertEventProperties(tx, appId, catalogued, samplesMax),
+    clientNames.length > 0 && insertClientNames(tx, appId, clientNames),
   ]);
   return { tracked, catalogued, named: named.filter((name) => namesStored.has(name)) };
 }
 
-/** Of one request; where there are several, all of their names were known. */
-async function admitNamesOf(tx: Tx, known: KnownNames, { appId, requests }: Group): Promise<readonly string[]> {
+/** Judges the names of a single request; where there are several, the process knows all of their names. */
+async function admitNamesOf(tx: Tx, known: KnownNames, { appId, requests }: Group): Promise<AdmittedNames> {
   const [request, ...others] = requests;
-  if (!request || others.length > 0) return [];
-  const { isServer, events, pathOfName } = request;
-  return admitNames(tx, known, { appId, isServer, names: events.map(({ name }) => name), pathOf: pathOfName });
+  if (!request || others.length > 0) return { unknown: [], fresh: [] };
+  const { isServer, clientEvents, events, pathOf } = request;
+  const names = events.map(({ name }) => name);
+  return admitNames(tx, known, { appId, isServer, takesNewNames: clientEvents.newNames, names, pathOf });
+}
+
+/** Judges the keys of a single request by client key. Throws the 400 for keys beyond the share of client keys. */
+async function admitKeysOf(tx: Tx, { properties }: Memory, { appId, requests }: Group): Promise<void> {
+  const [request, ...others] = requests;
+  if (!request || others.length > 0 || request.isServer || !properties.hasNew(appId, request.events)) return;
+  await admitKeys(tx, request);
 }
 
 function externalIdsOf(requests: readonly TrackEvents[]): string[] {

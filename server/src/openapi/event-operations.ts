@@ -1,5 +1,7 @@
 // Tracked events as the API's description tells them. Requests are read by hand (events/event.ts); a test holds the two together.
 import { z } from 'zod';
+import { propertiesByClientsMax } from '../events/catalog-queries.ts';
+import { clientDaysMax } from '../events/check-client-events.ts';
 import {
   eventsMax,
   externalIdLengthMax,
@@ -8,7 +10,7 @@ import {
   propertiesMax,
   propertyKeyLengthMax,
 } from '../events/event.ts';
-import { namesByClientsMax, namesMax } from '../events/event-names.ts';
+import { namesByClientsMax, namesMax, namesWithClientsMax } from '../events/event-names.ts';
 import { component, count } from './components.ts';
 import type { Operation } from './operation.ts';
 
@@ -48,7 +50,10 @@ const trackedEvent = component(
     occurred_at: z
       .string()
       .nullish()
-      .meta({ format: 'date-time', description: 'Default: now. What is later than now is stored as now.' }),
+      .meta({
+        format: 'date-time',
+        description: `Default: now. A later time is stored as now. By client key at most ${clientDaysMax} days back.`,
+      }),
   }),
 );
 const trackedEvents = component(
@@ -68,7 +73,9 @@ export const eventOperations: readonly Operation[] = [
     description:
       'All are stored or none. An event is its `external_id`’s, else the user’s whose device it is; what a device did before somebody ' +
       'logged in on it counts for that user from then on. ' +
-      `A name that is new to the app is \`too_big\` where the app has ${namesMax} already, with a client key where it has ${namesByClientsMax}.`,
+      `A name that is new to the app is \`too_big\` where the app has ${namesMax} already. Client keys bring at most ${namesByClientsMax} ` +
+      `names, none to an app that has ${namesWithClientsMax}, and at most ${propertiesByClientsMax} keys of \`properties\` to a name; the ` +
+      'rest is `too_big` with `limit`. An app may refuse new names or purchases from client keys: the answer is 403 with the `path` of the event.',
     access: 'client-or-server',
     body: {
       schema: trackRequest,

@@ -19,12 +19,11 @@ interface Refusal {
 const exampleId = 'req_3OHYx2g8zVpD6AIcbF7kjW';
 
 const issueCode = component('IssueCode', z.enum(issueCodes));
+const place = z.array(z.union([z.string(), z.int()]));
 const issue = component(
   'Issue',
   z.strictObject({
-    path: z
-      .array(z.union([z.string(), z.int()]))
-      .describe('The place in the body; a query parameter by its name, a header by its lower-case name.'),
+    path: place.describe('The place in the body; a query parameter by its name, a header by its lower-case name.'),
     code: issueCode,
     message: z.string().describe('For people; may change.'),
     allowed: z.array(z.unknown()).optional().describe('Only when a closed list applies.'),
@@ -41,11 +40,17 @@ function bodyOf<Further extends z.ZodRawShape>(codes: readonly ApiErrorCode[], f
   return z.strictObject({ error: z.enum(codes), message, ...further, request_id: requestId });
 }
 
-function plain(status: number, name: string, description: string, code: ApiErrorCode): Refusal {
+function plain(
+  status: number,
+  name: string,
+  description: string,
+  code: ApiErrorCode,
+  further: z.ZodRawShape = {},
+): Refusal {
   return {
     name,
     description,
-    schema: component(`${name}Error`, bodyOf(codesOf(status), {})),
+    schema: component(`${name}Error`, bodyOf(codesOf(status), further)),
     example: { error: code, message: apiErrors[code].message, request_id: exampleId },
   };
 }
@@ -110,6 +115,7 @@ const refusals: Readonly<Record<RefusalKind, Refusal>> = {
     'Forbidden',
     'The app is suspended, the key is a client key, or a proof of identity is missing or wrong.',
     'wrong_key_scope',
+    { path: place.describe('The event of `POST /v1/events` that needs a server key.').optional() },
   ),
   404: plain(404, 'NotFound', 'There is no such resource, or it belongs to another app.', 'not_found'),
   '429 rate': rateLimited,
@@ -121,6 +127,7 @@ const refusals: Readonly<Record<RefusalKind, Refusal>> = {
       'Unavailable',
       'The database cannot be reached, a statement ran over its time, or too many requests are under way.',
       'unavailable',
+      { path: place.describe('The slowest part of a filter whose count took too long.').optional() },
     ),
     retryAfter: 'always',
   },

@@ -1,0 +1,34 @@
+// The rules for events by client key that need no query: their age and purchases (contract 10). Strangers hold client keys. The shares
+// of names and keys are checked in `event-names.ts` and `event-keys.ts`.
+import type { ClientEvents } from '../apps/caller.ts';
+import { ApiError, type Issue, invalid } from '../platform/api-error.ts';
+import type { EventGiven } from './event.ts';
+
+/** Client keys bring no older events: a stranger must not change the reports of closed months. */
+export const clientDaysMax = 30;
+const ageMsMax = clientDaysMax * 24 * 3_600_000;
+
+/** Throws the 400 for events that are too old, and the 403 for a purchase where the app takes none from client keys. */
+export function checkClientEvents(
+  events: readonly EventGiven[],
+  {
+    clientEvents,
+    nowMs,
+    pathOf,
+  }: { readonly clientEvents: ClientEvents; readonly nowMs: number; pathOf(index: number): Issue['path'] },
+): void {
+  const limit = new Date(nowMs - ageMsMax).toISOString();
+  const message = `With a client key occurred_at lies at most ${clientDaysMax} days back.`;
+  const issues = events.flatMap(({ occurredAtMs }, i): Issue[] =>
+    occurredAtMs !== null && occurredAtMs < nowMs - ageMsMax
+      ? [{ path: [...pathOf(i), 'occurred_at'], code: 'too_small', message, limit }]
+      : [],
+  );
+  if (issues.length > 0) throw invalid(issues);
+  const purchase = clientEvents.purchases ? -1 : events.findIndex(({ name }) => name === 'purchase');
+  if (purchase === -1) return;
+  throw new ApiError('wrong_key_scope', {
+    message: 'This app takes purchases from server keys alone.',
+    extra: { path: pathOf(purchase) },
+  });
+}

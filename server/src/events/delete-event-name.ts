@@ -1,0 +1,95 @@
+// Frees a name of events: deletes its events, their daily counts, their sums and their properties in the catalog. Each day is one
+// transaction, so that a reader sees it whole. Ingest goes on, and events that come afterwards are new.
+import { countDeletedName } from '../apps/queries.ts';
+import { type Audited, recordAudit } from '../audit/record-audit.ts';
+import type { Clock } from '../platform/clock.ts';
+import { type Sql, type Tx, transaction } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { deletePropertiesOfName } from './catalog-queries.ts';
+import { countEventsOfName, deleteDayOfName, listDaysOfName } from './delete-queries.ts';
+import { aloneWithTotals } from './fold-totals.ts';
+import { deleteClientName } from './name-queries.ts';
+import { dayMs } from './totals.ts';
+import { deleteEventNames, upsertEventNames } from './totals-queries.ts';
+
+export interface DeleteEventName {
+  readonly appId: Uuid;
+  readonly name: string;
+  /** Called before anything is deleted, with the number of events. */
+  readonly onCounted?: (events: number) => void;
+  /** Deletes the reports' credits of this name, in the last transaction. */
+  readonly forgetCredits: (tx: Tx) => Promise<void>;
+  /** Waits; tests bring their own. */
+  readonly pause?: (ms: number) => Promise<void>;
+}
+
+/** A process may remember a deleted name for 2 s (a key is cached so long). Events that it takes meanwhile are deleted by a second pass. */
+const rememberedMs = 2_500;
+const waitMs = 200;
+/** A day is tried again where a request changed one of its counts meanwhile. */
+const triesMax = 20;
+
+/** Answers how many events were deleted; undefined: nothing was ever tracked under the name. May be repeated. */
+export async function deleteEventName(
+  { sql, clock, by }: Audited & { readonly sql: Sql; readonly clock: Clock },
+  { appId, name, onCounted, forgetCredits, pause = sleep }: DeleteEventName,
+): Promise<number | undefined> {
+  const counted = await countEventsOfName(sql, appId, name);
+  if (counted === 0 && (await listDaysOfName(sql, appId, name)).length === 0) return undefined;
+  onCounted?.(counted);
+  await transaction(sql, (tx) =>
+    recordAudit({ tx, clock, by }, { appId, action: 'event.delete', target: name, after: { events: counted } }),
+  );
+  const first = await deleteAll(sql, appId, name, forgetCredits);
+  await pause(rememberedMs);
+  return first + (await deleteAll(sql, appId, name, forgetCredits));
+}
+
+async function deleteAll(
+  sql: Sql,
+  appId: Uuid,
+  name: string,
+  forgetCredits: DeleteEventName['forgetCredits'],
+): Promise<number> {
+  let deleted = 0;
+  for (const day of await listDaysOfName(sql, appId, name)) {
+    const span = { from: day, to: new Date(day.getTime() + dayMs) };
+    await waitAlone(sql, async () => {
+      deleted += await inOneSnapshot(sql, (tx) => deleteDayOfName(tx, appId, name, span));
+    });
+  }
+  await waitAlone(sql, () =>
+    transaction(sql, async (tx) => {
+      await upsertEventNames(tx, appId);
+      await deleteEventNames(tx, appId);
+      await deletePropertiesOfName(tx, appId, name);
+      await deleteClientName(tx, appId, name);
+      await countDeletedName(tx, appId);
+      await forgetCredits(tx);
+    }),
+  );
+  return deleted;
+}
+
+// A request that commits after the snapshot keeps its events, counts and sums. Where it changed a count that is to be deleted, the day
+// is tried again.
+async function inOneSnapshot<Result>(sql: Sql, work: (tx: Tx) => Promise<Result>): Promise<Result> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await transaction(sql, async (tx) => {
+        await tx.unsafe('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
+        return work(tx);
+      });
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== '40001' || tried === triesMax) throw error;
+    }
+  }
+}
+
+async function waitAlone(sql: Sql, work: () => Promise<void>): Promise<void> {
+  while (!(await aloneWithTotals(sql, work))) await sleep(waitMs);
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,38 @@
+// The keys that events of a name have in the catalog: client keys bring at most half of them, because strangers hold such keys
+// (contract 10).
+import { type Issue, invalid } from '../platform/api-error.ts';
+import type { Tx } from '../platform/db.ts';
+import type { Uuid } from '../platform/ids.ts';
+import { listKeysOfNames, propertiesByClientsMax } from './catalog-queries.ts';
+import type { EventGiven } from './event.ts';
+
+export interface KeysAsked {
+  readonly appId: Uuid;
+  readonly events: readonly Pick<EventGiven, 'name' | 'properties'>[];
+  /** Where the event at a place stands in the request. */
+  pathOf(index: number): Issue['path'];
+}
+
+/** Throws the 400 that names each key beyond the share, in a request by client key. */
+export async function admitKeys(tx: Tx, { appId, events, pathOf }: KeysAsked): Promise<void> {
+  const rows = await listKeysOfNames(tx, appId, [...new Set(events.map(({ name }) => name))]);
+  const known = new Map<string, { readonly keys: Set<string>; byClients: number }>(
+    rows.map(({ name, keys, byClients }) => [name, { keys: new Set(keys), byClients }] as const),
+  );
+  const limit = propertiesByClientsMax;
+  const message = `Events of this name have ${limit} properties from client keys: a further one needs a server key.`;
+  const issues = events.flatMap(({ name, properties }, i): Issue[] => {
+    const ofName = known.get(name) ?? { keys: new Set<string>(), byClients: 0 };
+    known.set(name, ofName);
+    return Object.keys(properties).flatMap((key): Issue[] => {
+      if (ofName.keys.has(key)) return [];
+      if (ofName.byClients >= limit) {
+        return [{ path: [...pathOf(i), 'properties', key], code: 'too_big', message, limit }];
+      }
+      ofName.keys.add(key);
+      ofName.byClients++;
+      return [];
+    });
+  });
+  if (issues.length > 0) throw invalid(issues);
+}
