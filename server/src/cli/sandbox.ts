@@ -1,6 +1,6 @@
 // `sandbox`: push services and simulated browsers on this machine, as a process of its own. It shares no code with the service,
 // so that each can prove the other wrong. With a command behind `--` it runs that beside it, told how to reach it.
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -11,6 +11,7 @@ import { processEnvironment } from '../config.ts';
 import { loadCommandConfig } from '../service-place.ts';
 import { type AnswerOptions, note, withJson } from './answer.ts';
 import { CommandError } from './command-error.ts';
+import { runCommandGroup, untilEnded } from './command-group.ts';
 import { wholeNumber } from './whole-number.ts';
 
 // In the repository it stands beside the service; installed, it is found as any package is.
@@ -41,18 +42,13 @@ async function runSandbox(command: readonly string[], { port, json }: AnswerOpti
   const code =
     command.length > 0
       ? await runBeside(parameters, command)
-      : await untilEnded(
-          spawn(process.execPath, [findProgram(), ...parameters, ...(json ? ['--json'] : [])], { stdio: 'inherit' }),
-        );
+      : await runAlone([...parameters, ...(json ? ['--json'] : [])]);
   // It said itself why, in one line.
   process.exitCode = code === 0 ? 0 : 1;
 }
 
 /** Runs the sandbox for as long as the command runs, and resolves with how that ended. */
-async function runBeside(
-  parameters: readonly string[],
-  [program = '', ...rest]: readonly string[],
-): Promise<number | null> {
+async function runBeside(parameters: readonly string[], command: readonly string[]): Promise<number | null> {
   // In a group of its own: at Ctrl-C the command still sends what it has begun.
   const sandbox = spawn(process.execPath, [findProgram(), ...parameters, '--json'], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -63,28 +59,23 @@ async function runBeside(
   const line = await Promise.race([first, ended]);
   if (line === null) return 1;
   const { inbox, environment } = addressesSchema.parse(JSON.parse(line));
-  note(`The inbox of simulated devices is on ${inbox}; it ends with '${[program, ...rest].join(' ')}'.`);
+  note(`The inbox of simulated devices is on ${inbox}; it ends with '${command.join(' ')}'.`);
   try {
-    return await untilEnded(
-      spawn(program, rest, { stdio: 'inherit', env: { ...processEnvironment(), ...environment } }),
-    );
+    return await runCommandGroup(command, { ...processEnvironment(), ...environment });
   } finally {
     sandbox.kill('SIGTERM');
     await ended;
   }
 }
 
-/** Resolves with a program's exit status. */
-async function untilEnded(child: ChildProcess): Promise<number | null> {
-  // A terminal's Ctrl-C reaches both; a supervisor's SIGTERM only this process.
-  const pass = (signal: NodeJS.Signals): void => void child.kill(signal);
+/** Resolves with the sandbox's exit status. A supervisor's SIGTERM reaches only this process, so it is passed on. */
+async function runAlone(parameters: readonly string[]): Promise<number | null> {
+  const sandbox = spawn(process.execPath, [findProgram(), ...parameters], { stdio: 'inherit' });
+  const pass = (signal: NodeJS.Signals): void => void sandbox.kill(signal);
   process.on('SIGTERM', pass);
   process.on('SIGINT', pass);
   try {
-    return await new Promise<number | null>((resolve, reject) => {
-      child.on('error', (error) => reject(new CommandError(`${child.spawnfile} cannot be run: ${error.message}`)));
-      child.on('exit', resolve);
-    });
+    return await untilEnded(sandbox);
   } finally {
     process.off('SIGTERM', pass);
     process.off('SIGINT', pass);

@@ -71,24 +71,6 @@ describe('the command line', () => {
   });
 });
 
-describe('sandbox -- COMMAND', () => {
-  it('runs a command beside the sandbox, told how to reach it, and ends as the command did', async () => {
-    const script = 'console.log(process.env.PUSH_HOSTS, process.env.OUTBOUND_CA_FILE)';
-    const done = await cli.run('sandbox', '--port', '0', '--', process.execPath, '-e', script);
-    expect(done.status).toBe(0);
-    expect(done.stdout).toMatch(/^localhost \S+sandbox-certificate\.pem/);
-    const [, inbox = ''] = /inbox of simulated devices is on (http:\S+);/.exec(done.stderr) ?? [];
-    expect(inbox).toMatch(/^http:/);
-    // It has ended with the command.
-    await expect(fetch(inbox)).rejects.toThrow();
-    expect((await cli.run('sandbox', '--port', '0', '--', process.execPath, '-e', 'process.exit(3)')).status).toBe(1);
-    expect(await cli.run('sandbox', '--port', '0', '--', 'no-such-program')).toMatchObject({
-      status: 1,
-      stderr: expect.stringMatching(/carillon: no-such-program cannot be run/),
-    });
-  });
-});
-
 describe('start', () => {
   it('ends with 1 and one line when its port is taken, and leaves no process behind', async () => {
     const holder = createServer();
