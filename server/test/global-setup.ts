@@ -1,13 +1,17 @@
-// One PostgreSQL and one migrated template per run; each test file gets a database of its own from it. Uses DATABASE_URL
+// Builds what is not built, for tests that run the program. One PostgreSQL and one migrated template per run; each test file gets a database of its own from it. Uses DATABASE_URL
 // where it is set (its user must be allowed to create databases), else the embedded server.
+import { execFileSync } from 'node:child_process';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
 import { openPool } from '../src/platform/db.ts';
 import { startEmbeddedPostgres } from '../src/platform/embedded-postgres.ts';
 import { prepareDatabase } from '../src/prepare-database.ts';
 import { databaseUrlFor } from './database.ts';
+
+const builder = fileURLToPath(new URL('../../tools/build.mjs', import.meta.url));
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -17,6 +21,7 @@ declare module 'vitest' {
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  execFileSync(process.execPath, [builder, '--if-stale'], { stdio: 'inherit' });
   const external = process.env['DATABASE_URL'];
   const dataDir = external ? undefined : await mkdtemp(join(tmpdir(), 'carillon-test-'));
   // As root the cluster runs as another user, who must be able to walk in; else it would lie elsewhere.

@@ -14,8 +14,8 @@ import { encodeId } from '../../src/platform/ids.ts';
 import { createTestDatabase, whenDone } from '../database.ts';
 import { tester } from '../tester.ts';
 
-export const mainProgram = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-const loader = import.meta.resolve('tsx');
+/** The program as it is built, which starts four times as fast as its sources. The global set-up builds it. */
+const mainProgram = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
 export interface Run {
   readonly status: number | null;
@@ -64,9 +64,9 @@ export interface RunningService {
   signal(signal: NodeJS.Signals): void;
 }
 
-/** The arguments that run the command line from its sources. */
+/** The arguments that run the command line. */
 export function programArguments(...parameters: string[]): string[] {
-  return ['--import', loader, mainProgram, ...parameters];
+  return [mainProgram, ...parameters];
 }
 
 export async function setupCommandLine(): Promise<CommandLine> {
