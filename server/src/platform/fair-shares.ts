@@ -20,7 +20,8 @@ export function createFairShares({ perFree }: { readonly perFree: number }): Fai
     },
     take(holder, amount, most) {
       const own = (held.get(holder) ?? 0) + amount;
-      if (own > perFree * (most - taken - amount)) return false;
+      // As if it were taken unit by unit: the last unit is compared with what is free before it.
+      if (own > perFree * (most - taken - amount + 1)) return false;
       held.set(holder, own);
       taken += amount;
       return true;
