@@ -1,16 +1,16 @@
 // What a service does to itself once an hour, in one process at a time: partitions made ahead, what is old removed. A step that
 // fails is logged and keeps none of the others.
-import { deleteOldCredentialMinutes, findLargestAttributionWindowHours, listApps } from './apps/queries.ts';
+import { deleteOldCredentialMinutes, findLargestAttributionWindowHours } from './apps/queries.ts';
 import { deletePastPaces } from './delivery/pace-queries.ts';
 import { ensureDeliveryPartitions, listPartitions } from './delivery/partitions.ts';
 import { forgetReceiptKeys } from './delivery/receipt-keys.ts';
 import { dropOldDeliveries, keepDaysOf, type RetentionDeps } from './delivery/retention.ts';
-import { deleteFormerLinksBefore } from './devices/link-queries.ts';
+import { deleteFormerLinksBefore, listAppsWithFormerLinksBefore } from './devices/link-queries.ts';
 import { foldTotals } from './events/fold-totals.ts';
 import { ensureEventPartitions } from './events/partitions.ts';
 import { dropOldEvents } from './events/retention.ts';
 import { removeOldMessages } from './messages/retention.ts';
-import { mintedAtMs, type Uuid } from './platform/ids.ts';
+import { mintedAtMs } from './platform/ids.ts';
 import type { PeriodicTask } from './platform/in-turn.ts';
 import { runAlone } from './platform/run-alone.ts';
 import { deleteFullBuckets } from './quotas/queries.ts';
@@ -42,37 +42,45 @@ const firstAfterMs = 60_000;
 export function createUpkeep(deps: UpkeepDeps): Upkeep {
   const { sql, clock, log } = deps;
 
-  const step = async (name: string, work: () => Promise<void>): Promise<void> => {
+  /** False: it failed. */
+  const step = async (name: string, work: () => Promise<unknown>): Promise<boolean> => {
     try {
       await work();
+      return true;
     } catch (error) {
       log.error({ err: error, step: name }, 'upkeep failed');
+      return false;
     }
   };
-  const remove = async (): Promise<void> => {
+  const remove = async (areSumsFolded: boolean): Promise<void> => {
     const keepDays = keepDaysOf(deps.retentionDays, await findLargestAttributionWindowHours(sql));
-    await step('drop deliveries', async () => {
-      // First whom purchases are owed to: what that rests on is about to go. Where it cannot be stored, nothing goes.
-      await foldTotals(deps);
-      await settleDue(deps, (await listAppsToSettle(sql, clock)).apps);
-      await dropOldDeliveries(deps, keepDays);
-    });
-    const appIds = (await listApps(sql)).map(({ id }) => id);
+    // First whom purchases are owed to: what that rests on is about to go. Where it cannot be stored, nothing goes.
+    if (areSumsFolded) {
+      await step('drop deliveries', async () => {
+        await settleDue(deps, (await listAppsToSettle(sql, clock)).apps);
+        await dropOldDeliveries(deps, keepDays);
+      });
+    }
     await step('forget keys of receipts', () => forgetReceiptKeys(sql));
-    await step('forget former links', () => forgetFormerLinks(deps, appIds));
-    await step('remove messages', () => removeOldMessages(deps, appIds, keepDays));
-    const { eventRetentionDays } = deps;
-    if (eventRetentionDays !== null) await step('drop events', () => dropOldEvents(deps, eventRetentionDays));
+    await step('forget former links', () => forgetFormerLinks(deps));
+    await step('remove messages', () => removeOldMessages(deps, keepDays));
     await step('remove counts of refusals', () => deleteOldCredentialMinutes(sql, clock));
   };
-  const runOnce = (): Promise<boolean> =>
-    runAlone(sql, upkeepLock, async () => {
+  // What has a lock of its own stands before and after the rest: taken inside, a lock holds one more connection.
+  const runOnce = async (): Promise<boolean> => {
+    const areSumsFolded = await step('fold sums', () => foldTotals(deps));
+    const isDone = await runAlone(sql, upkeepLock, async () => {
       await step('make partitions', () => ensureDeliveryPartitions(sql, clock.nowMs()));
       await step('make partitions of events', () => ensureEventPartitions(sql, { nowMs: clock.nowMs(), log }));
       await step('forget full buckets', () => deleteFullBuckets(sql, clock));
       await step('forget places that have passed', () => deletePastPaces(sql, clock));
-      if (!deps.isPaused()) await step('remove what is old', remove);
+      if (!deps.isPaused()) await step('remove what is old', () => remove(areSumsFolded));
     });
+    const { eventRetentionDays } = deps;
+    if (isDone && eventRetentionDays !== null && !deps.isPaused())
+      await step('drop events', () => dropOldEvents(deps, eventRetentionDays));
+    return isDone;
+  };
 
   return { runOnce, task: { what: 'upkeep', everyMs, firstAfterMs, run: runOnce } };
 }
@@ -81,11 +89,11 @@ const linksAtOnce = 5_000;
 const dayMs = 86_400_000;
 
 /** Whose a device was is asked for as long as a delivery of that time may be there; a day makes up for clocks and slow commits. */
-async function forgetFormerLinks({ sql }: UpkeepDeps, appIds: readonly Uuid[]): Promise<void> {
+async function forgetFormerLinks({ sql }: UpkeepDeps): Promise<void> {
   const [oldest] = await listPartitions(sql);
   if (!oldest) return;
   const before = new Date(mintedAtMs(oldest.from) - dayMs);
-  for (const appId of appIds) {
+  for (const appId of await listAppsWithFormerLinksBefore(sql, before)) {
     while ((await deleteFormerLinksBefore(sql, appId, before, linksAtOnce)) === linksAtOnce);
   }
 }

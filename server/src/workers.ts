@@ -117,7 +117,8 @@ export function stepsToForget(sql: Sql): Forget[] {
   ];
 }
 
-function periodicTasks({ sql, indexSql, clock, log }: Omit<FollowUseDeps, 'sizes'>): PeriodicTask[] {
+/** All that a worker does now and then beside its loops, but for the hourly upkeep. */
+export function periodicTasks({ sql, indexSql, clock, log }: Omit<FollowUseDeps, 'sizes'>): PeriodicTask[] {
   const counter = createPropertyCounter({ sql, clock });
   const clearing = createPropertyClearing({ sql, clock });
   const forget = stepsToForget(sql);

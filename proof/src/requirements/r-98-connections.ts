@@ -34,7 +34,7 @@ interface Scale {
 }
 
 const full: Scale = { devices: 20_000, restMs: 120_000, countMs: 30_000, workers: [7, 16], loadMs: 30_000 };
-const quick: Scale = { devices: 2_000, restMs: 25_000, countMs: 5_000, workers: [3], loadMs: 5_000 };
+const quick: Scale = { devices: 2_000, restMs: 30_000, countMs: 5_000, workers: [3], loadMs: 5_000 };
 
 function judgeCount(count: ConnectionCount, most: number): string[] {
   const strangers = [...count.mostOf.keys()].filter((pool) => !poolNames.includes(pool));

@@ -75,24 +75,41 @@ export async function makeDeadlock({ sql }: RunDatabase): Promise<void> {
   });
 }
 
-/** 53300: takes every connection that the server has for so long, those of the nodes too. Pools wait out five seconds of it. */
+/**
+ * 53300: takes every connection that the server has for so long, those of the nodes too: these are ended until none is left for them.
+ * Pools wait out five seconds of it.
+ */
 export async function takeConnections(database: RunDatabase, forMs: number): Promise<void> {
   const [row] = await database.sql<{ most: number }[]>`SELECT current_setting('max_connections')::int AS most`;
+  const most = row?.most ?? 100;
   const hog = openPool({
     url: database.url,
-    connectionsMax: row?.most ?? 100,
+    connectionsMax: most,
     name: 'carillon proof',
     statementTimeoutMs: 60_000,
-    fullMs: 0,
+    fullMs: forMs,
     growAfterMs: 0,
   });
-  const asked = Array.from({ length: row?.most ?? 100 }, () =>
-    hog`SELECT pg_sleep(${forMs / 1000})`.catch(() => undefined),
+  const until = performance.now() + forMs;
+  let letGo: () => void = () => undefined;
+  const over = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const held = Array.from({ length: most }, () =>
+    hog
+      .begin(async (tx) => {
+        await tx`SELECT 1`;
+        await over;
+      })
+      .catch(() => undefined),
   );
-  await pause(forMs / 4);
-  await endConnections(database);
-  await Promise.all(asked);
+  while (performance.now() < until) {
+    await endConnections(database);
+    await pause(250);
+  }
+  letGo();
   await hog.end({ timeout: 1 });
+  await Promise.all(held);
 }
 
 /** How often the logs of nodes name this code of a refusal. */

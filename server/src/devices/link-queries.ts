@@ -55,6 +55,20 @@ export async function deletePeopleChanges(tx: Tx, appId: Uuid, ids: readonly Uui
   await tx`DELETE FROM people_changes WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])`;
 }
 
+/** Which apps have links that ended before an instant? Steps from app to app, so that those with none cost a look at an index. */
+export async function listAppsWithFormerLinksBefore(sql: Sql, before: Date): Promise<Uuid[]> {
+  const rows = await sql<{ appId: Uuid }[]>`
+    WITH RECURSIVE linked AS (
+      (SELECT app_id FROM former_links ORDER BY app_id LIMIT 1)
+      UNION ALL
+      SELECT (SELECT f.app_id FROM former_links f WHERE f.app_id > linked.app_id ORDER BY f.app_id LIMIT 1)
+      FROM linked WHERE linked.app_id IS NOT NULL
+    )
+    SELECT app_id FROM linked
+    WHERE EXISTS (SELECT FROM former_links f WHERE f.app_id = linked.app_id AND f.until < ${before}) ORDER BY app_id`;
+  return rows.map((row) => row.appId);
+}
+
 /** Forgets links of an app that ended before an instant, a few at a time; how many. Those that somebody holds stay for the next time. */
 export async function deleteFormerLinksBefore(sql: Sql, appId: Uuid, before: Date, limit: number): Promise<number> {
   const result = await sql`

@@ -15,6 +15,23 @@ export interface RemovalRange {
 }
 
 /**
+ * Which apps have messages that were accepted before this one? Steps from app to app through the key, so that those with none cost a
+ * look at an index.
+ */
+export async function listAppsWithMessagesBefore(sql: Sql, beforeId: Uuid): Promise<Uuid[]> {
+  const rows = await sql<{ appId: Uuid }[]>`
+    WITH RECURSIVE sending AS (
+      (SELECT app_id FROM messages ORDER BY app_id LIMIT 1)
+      UNION ALL
+      SELECT (SELECT m.app_id FROM messages m WHERE m.app_id > sending.app_id ORDER BY m.app_id LIMIT 1)
+      FROM sending WHERE sending.app_id IS NOT NULL
+    )
+    SELECT app_id FROM sending
+    WHERE EXISTS (SELECT FROM messages m WHERE m.app_id = sending.app_id AND m.id < ${beforeId}) ORDER BY app_id`;
+  return rows.map((row) => row.appId);
+}
+
+/**
  * Messages that ended so many days ago and have no delivery left. A scheduled one counts from its instant, also where it was
  * canceled before: until then and a month after, its request may be repeated.
  */

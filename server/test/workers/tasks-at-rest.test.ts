@@ -1,0 +1,77 @@
+// What the periodic tasks of a worker take of its database where no app has anything for them to do.
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openDatabases } from '../../src/databases.ts';
+import { createClock } from '../../src/platform/clock.ts';
+import type { Sql } from '../../src/platform/db.ts';
+import { mintUuid } from '../../src/platform/ids.ts';
+import { createLog } from '../../src/platform/log.ts';
+import { createUpkeep } from '../../src/upkeep.ts';
+import { periodicTasks } from '../../src/workers.ts';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { until } from './held.ts';
+
+const silent = createLog('silent', 'test');
+
+/** Apps that sent a message and gave a device to another user just now: nothing of theirs is old yet. */
+async function fillApps(sql: Sql, apps: number): Promise<void> {
+  const id = mintUuid();
+  await sql`
+    INSERT INTO apps (id, name, plan) SELECT md5('app ' || a)::uuid, 'At rest ' || a, 'free' FROM generate_series(1, ${apps}::int) AS a`;
+  await sql`
+    INSERT INTO messages (app_id, id, fingerprint, status, created_by, audience, content, created_at, started_at, finished_at, expires_at)
+    SELECT id, ${id}::uuid, sha256(''), 'sent', '{"type":"key"}', '{"all":true}', '{"title":"Sent"}', now(), now(), now(), now() FROM apps`;
+  await sql`
+    INSERT INTO former_links (app_id, device_id, user_id, until) SELECT id, ${id}::uuid, ${id}::uuid, now() FROM apps`;
+}
+
+/** The pools of a worker, and each of its tasks once, one after another. */
+async function runTasks({ url }: TestDatabase) {
+  const databases = openDatabases(url, 'worker', { idleMs: 600_000 });
+  onTestFinished(() => databases.close());
+  const { workSql: sql, indexSql, promptSql } = databases;
+  const clock = await createClock(promptSql);
+  const rules = { retentionDays: 90, eventRetentionDays: 365, isPaused: () => false };
+  const upkeep = createUpkeep({ sql, clock, log: silent, ...rules });
+  for (const task of [...periodicTasks({ sql, indexSql, clock, log: silent }), upkeep.task]) await task.run();
+  return databases;
+}
+
+const connectionsOf = async ({ sql }: TestDatabase, pools: string): Promise<number> =>
+  (await sql`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE ${pools}`)
+    .length;
+
+const commitsOf = async ({ sql }: TestDatabase): Promise<number> => {
+  const [row] = await sql<{ commits: number }[]>`
+    SELECT xact_commit::int AS commits FROM pg_stat_database WHERE datname = current_database()`;
+  return row?.commits ?? Number.NaN;
+};
+
+/** Commits of all tasks. What a connection counts is known for certain once it has ended. */
+async function countCommits(apps: number): Promise<number> {
+  const database = await createTestDatabase();
+  await fillApps(database.sql, apps);
+  // The first time partitions and indexes are made.
+  await (await runTasks(database)).close();
+  await until(async () => (await connectionsOf(database, 'carillon %')) === 0);
+  const before = await commitsOf(database);
+  await (await runTasks(database)).close();
+  await until(async () => (await connectionsOf(database, 'carillon %')) === 0);
+  return (await commitsOf(database)) - before;
+}
+
+describe('tasks that find nothing to do', () => {
+  it('R-98 hold a lock and one connection to work with, however slowly the database answers', async () => {
+    const database = await createTestDatabase();
+    await fillApps(database.sql, 3);
+    await runTasks(database);
+    // None of them has closed since: a pool opens one where all that are open stay in use.
+    expect(await connectionsOf(database, 'carillon long')).toBe(2);
+  });
+
+  it('R-99 commit as often for three hundred apps as for three', async () => {
+    const [few, many] = [await countCommits(3), await countCommits(300)];
+    expect(few).toBeGreaterThan(20);
+    // The tests' own connections report what they counted late.
+    expect(many - few).toBeLessThan(30);
+  });
+});
