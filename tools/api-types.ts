@@ -1,7 +1,7 @@
 // Holds node/src/types.gen.ts to what docs/openapi.json says: ends with 1 when they differ. With --write it writes the file.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { openapiText } from '../server/src/openapi/document.ts';
+import { openapiText } from '../server/src/http.ts';
 import { writeTypes } from './openapi-types.ts';
 
 const path = fileURLToPath(new URL('../node/src/types.gen.ts', import.meta.url));

@@ -1,7 +1,7 @@
 // Holds docs/openapi.json to what the server's schemas say: ends with 1 when they differ. With --write it writes the file.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { openapiText } from '../server/src/openapi/document.ts';
+import { openapiText } from '../server/src/http.ts';
 
 const path = fileURLToPath(new URL('../docs/openapi.json', import.meta.url));
 const text = openapiText();

@@ -3,7 +3,7 @@
 import { askRarely } from './platform/ask-rarely.ts';
 import type { Clock } from './platform/clock.ts';
 import type { Sql } from './platform/db.ts';
-import { Answer, type Route } from './platform/http-server.ts';
+import { Answer, type BoundRoute } from './platform/http-server.ts';
 import { missingMigrations } from './platform/migrate.ts';
 
 export interface HealthDeps {
@@ -22,7 +22,7 @@ const databaseAskedEveryMs = 1000;
 /** With the second for which an answer holds: less than the two after which a probe must have noticed. */
 const databaseAnswersWithinMs = 900;
 
-export function healthRoutes<Caller>(deps: HealthDeps): Route<Caller>[] {
+export function healthRoutes<Caller>(deps: HealthDeps): BoundRoute<Caller>[] {
   // The schema only moves forward: once complete, it need not be asked again.
   let isSchemaComplete = false;
   const askDatabase = async (): Promise<boolean> => {

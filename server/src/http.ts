@@ -12,11 +12,25 @@ import { reportOf } from './messages/message.ts';
 import { findMessageOutcomes } from './messages/queries.ts';
 import { type MessageRouteDeps, messageRoutes } from './messages/routes.ts';
 import { type MetricsRouteDeps, metricsRoutes } from './metrics-routes.ts';
+import { deliveryOperations } from './openapi/delivery-operations.ts';
+import { deviceOperations } from './openapi/device-operations.ts';
+import { writeDocument } from './openapi/document.ts';
+import { eventOperations } from './openapi/event-operations.ts';
+import { messageOperations } from './openapi/message-operations.ts';
+import type { DescribedRoute } from './openapi/operation.ts';
+import { asRoute } from './openapi/operation-form.ts';
+import { receiptOperations } from './openapi/receipt-operations.ts';
+import { reportOperations } from './openapi/report-operations.ts';
 import { openapiRoutes } from './openapi/routes.ts';
+import { segmentOperations } from './openapi/segment-operations.ts';
+import { serviceOperations } from './openapi/service-operations.ts';
+import { userOperations } from './openapi/user-operations.ts';
+import { v1 } from './openapi/v1.ts';
 import { pageRoutes } from './page-routes.ts';
 import type { Sql } from './platform/db.ts';
 import type { FairSlots } from './platform/fair-slots.ts';
-import type { Route } from './platform/http-server.ts';
+import type { BoundRoute } from './platform/http-server.ts';
+import { bind } from './platform/route.ts';
 import type { Turns } from './platform/turns.ts';
 import { propertyRoutes } from './properties/routes.ts';
 import { type ReceiptRouteDeps, receiptRoutes } from './receipts/routes.ts';
@@ -53,20 +67,42 @@ export interface HttpDeps
  * One app's reads keep no other app's waiting, however long they take (R-62). `GET /v1/config` has no turn, since every page of a
  * shop asks for it and it is one look-up; reports have turns of their own.
  */
-function inTurns(readTurns: Turns, routes: readonly Route<Caller>[]): Route<Caller>[] {
+function inTurns(readTurns: Turns, routes: readonly BoundRoute<Caller>[]): BoundRoute<Caller>[] {
   return routes.map((route) => {
     if (route.method !== 'GET' || route.access === 'public') return route;
     return { ...route, handle: (request) => readTurns.run(request.caller.appId, () => route.handle(request)) };
   });
 }
 
-export function routesOf(deps: HttpDeps): Route<Caller>[] {
+/** Every route that the API describes, in the order of its document. */
+const described: readonly DescribedRoute[] = [
+  ...messageOperations.map(asRoute),
+  ...deliveryOperations.map(asRoute),
+  ...userOperations.map(asRoute),
+  ...propertyRoutes,
+  ...segmentOperations.map(asRoute),
+  ...deviceOperations.map(asRoute),
+  ...eventOperations.map(asRoute),
+  ...reportOperations.map(asRoute),
+  ...receiptOperations.map(asRoute),
+  ...serviceOperations.slice(0, 2).map(asRoute),
+  ...openapiRoutes,
+  ...serviceOperations.slice(2).map(asRoute),
+];
+
+/** The API's description, as it is served and committed. */
+export function openapiText(): string {
+  return writeDocument(v1, described);
+}
+
+export function routesOf(deps: HttpDeps): BoundRoute<Caller>[] {
   const writes = { ...deps, sql: deps.txSql };
   const messages: MessageRouteDeps = {
     ...deps,
     accept: deps.metrics.countAccepted(createAcceptMessage(deps)),
     wait: deps,
   };
+  let description: Buffer | undefined;
   const inTurn = [
     ...messageRoutes(messages),
     ...deliveryRoutes({
@@ -78,7 +114,7 @@ export function routesOf(deps: HttpDeps): Route<Caller>[] {
       },
     }),
     ...userRoutes(writes),
-    ...propertyRoutes(deps),
+    ...bind(propertyRoutes, deps),
     ...segmentRoutes(deps),
     ...deviceRoutes({ ...writes, readSql: deps.sql }),
   ];
@@ -89,7 +125,7 @@ export function routesOf(deps: HttpDeps): Route<Caller>[] {
     ...configRoutes(deps),
     ...reportRoutes(deps),
     ...receiptRoutes<Caller>(writes),
-    ...openapiRoutes<Caller>(),
+    ...bind(openapiRoutes, { describe: () => (description ??= Buffer.from(openapiText())) }),
     ...healthRoutes<Caller>(deps),
     ...metricsRoutes<Caller>(deps),
     ...pageRoutes<Caller>(deps),

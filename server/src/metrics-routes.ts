@@ -1,7 +1,7 @@
 // GET /metrics on the main port: there only while METRICS_TOKEN is set, and only for who has it.
 import { ApiError } from './platform/api-error.ts';
 import { hasBearer } from './platform/bearer.ts';
-import { Answer, type Route } from './platform/http-server.ts';
+import { Answer, type BoundRoute } from './platform/http-server.ts';
 import { metricsContentType } from './platform/metrics.ts';
 
 export interface MetricsRouteDeps {
@@ -11,7 +11,7 @@ export interface MetricsRouteDeps {
   readonly readMetrics: () => Promise<string>;
 }
 
-export function metricsRoutes<Caller>({ metricsToken, readMetrics }: MetricsRouteDeps): Route<Caller>[] {
+export function metricsRoutes<Caller>({ metricsToken, readMetrics }: MetricsRouteDeps): BoundRoute<Caller>[] {
   if (metricsToken === null) return [];
   return [
     {

@@ -11,7 +11,7 @@ import { notFound } from './platform/api-error.ts';
 import { askRarely } from './platform/ask-rarely.ts';
 import type { Clock } from './platform/clock.ts';
 import type { Sql } from './platform/db.ts';
-import { Answer, type Route } from './platform/http-server.ts';
+import { Answer, type BoundRoute } from './platform/http-server.ts';
 
 const pagesDir = fileURLToPath(new URL('../pages/', import.meta.url));
 const demoDir = fileURLToPath(new URL('../demo/', import.meta.url));
@@ -44,7 +44,7 @@ export interface PageDeps {
   readonly run: { readonly publicUrl: string | null };
 }
 
-export function pageRoutes<Caller>({ sql, clock, run }: PageDeps): Route<Caller>[] {
+export function pageRoutes<Caller>({ sql, clock, run }: PageDeps): BoundRoute<Caller>[] {
   // Whoever came by https once comes by nothing else. A browser heeds it over https only.
   const headers: Record<string, string> = run.publicUrl?.startsWith('https:')
     ? { ...securityHeaders, 'strict-transport-security': 'max-age=31536000' }
@@ -70,7 +70,7 @@ export function pageRoutes<Caller>({ sql, clock, run }: PageDeps): Route<Caller>
     const answer = demo.get(name);
     return answer && (await hasDemoApp()) ? answer : refuse();
   };
-  const route = (path: string, serve: (file: string) => Promise<Answer>): Route<Caller> => ({
+  const route = (path: string, serve: (file: string) => Promise<Answer>): BoundRoute<Caller> => ({
     method: 'GET',
     path,
     access: 'public',

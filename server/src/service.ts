@@ -43,7 +43,7 @@ import { ApiError } from './platform/api-error.ts';
 import { createClock, type SettableClock } from './platform/clock.ts';
 import { isDatabaseState, type Sql } from './platform/db.ts';
 import { createFairSlots } from './platform/fair-slots.ts';
-import { createHttpServer, type HttpServerOptions, type Route } from './platform/http-server.ts';
+import { type BoundRoute, createHttpServer, type HttpServerOptions } from './platform/http-server.ts';
 import { checkDurability, cursorKeyOf, loadInstance, noteIgnoredForwarder } from './platform/instance.ts';
 import { startListener } from './platform/listener.ts';
 import type { Log } from './platform/log.ts';
@@ -87,7 +87,7 @@ export interface Service {
   readonly clock: SettableClock;
   readonly server: FastifyInstance;
   /** What the server answers, and to whom. */
-  readonly routes: readonly Pick<Route<Caller>, 'method' | 'path' | 'access'>[];
+  readonly routes: readonly Pick<BoundRoute<Caller>, 'method' | 'path' | 'access'>[];
   /** What batches are worked with. */
   readonly run: RunDeps;
   readonly pause: PauseWatch;

@@ -1,12 +1,12 @@
 // GET /v1/config: what a client app needs to know before it registers.
 import type { Sql } from '../platform/db.ts';
-import type { Route } from '../platform/http-server.ts';
+import type { BoundRoute } from '../platform/http-server.ts';
 import { noQuery, validate } from '../platform/validate.ts';
 import type { Caller } from './caller.ts';
 import { getIdentifyRecord } from './identify-queries.ts';
 import { listCurrentCredentials } from './queries.ts';
 
-export function configRoutes({ sql }: { sql: Sql }): Route<Caller>[] {
+export function configRoutes({ sql }: { sql: Sql }): BoundRoute<Caller>[] {
   return [
     {
       method: 'GET',

@@ -1,6 +1,6 @@
 // GET /v1/channels: public, the channels the service supports.
 
-import type { Route } from '../platform/http-server.ts';
+import type { BoundRoute } from '../platform/http-server.ts';
 import { noQuery, validate } from '../platform/validate.ts';
 import { channels } from './channels.ts';
 
@@ -9,7 +9,7 @@ export interface ChannelRouteDeps {
   admitAnonymous(address: string): void;
 }
 
-export function channelRoutes<Caller>({ admitAnonymous }: ChannelRouteDeps): Route<Caller>[] {
+export function channelRoutes<Caller>({ admitAnonymous }: ChannelRouteDeps): BoundRoute<Caller>[] {
   return [
     {
       method: 'GET',

@@ -4,7 +4,7 @@ import type { Caller } from '../apps/caller.ts';
 import { channelIds } from '../channels/channel.ts';
 import { errorCodes } from '../channels/error-code.ts';
 import { noSuch } from '../platform/api-error.ts';
-import type { ApiRequest, Route } from '../platform/http-server.ts';
+import type { ApiRequest, BoundRoute } from '../platform/http-server.ts';
 import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
 import { type Cursors, limitField, toPage } from '../platform/page.ts';
 import { validate } from '../platform/validate.ts';
@@ -43,7 +43,7 @@ export const deliveryListQuery = z.strictObject({
   error_code: z.enum(codes).optional(),
 });
 
-export function deliveryRoutes(deps: DeliveryRouteDeps): Route<Caller>[] {
+export function deliveryRoutes(deps: DeliveryRouteDeps): BoundRoute<Caller>[] {
   return [
     {
       method: 'GET',

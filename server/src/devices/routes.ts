@@ -5,7 +5,7 @@ import { channelOfPlatform, platforms } from '../channels/channel.ts';
 import { namingMissing, noSuch } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
-import type { Route } from '../platform/http-server.ts';
+import type { BoundRoute } from '../platform/http-server.ts';
 import { encodeId } from '../platform/ids.ts';
 import { type Cursors, limitField, toPage } from '../platform/page.ts';
 import { noQuery, validate } from '../platform/validate.ts';
@@ -37,7 +37,7 @@ export const deviceListQuery = z.strictObject({
   external_id: z.string().optional(),
 });
 
-export function deviceRoutes(deps: DeviceRouteDeps): Route<Caller>[] {
+export function deviceRoutes(deps: DeviceRouteDeps): BoundRoute<Caller>[] {
   const { sql, readSql, clock, cursors, addressLimits } = deps;
   const parseRegistration = createRegistrationParser(deps);
   return [

@@ -1,6 +1,6 @@
 // POST /v1/events.
 import type { Caller } from '../apps/caller.ts';
-import type { Route } from '../platform/http-server.ts';
+import type { BoundRoute } from '../platform/http-server.ts';
 import { noQuery, validate } from '../platform/validate.ts';
 import { pathOfEvent, readEvents } from './read-events.ts';
 import type { Track } from './track-events.ts';
@@ -11,7 +11,7 @@ export interface EventRouteDeps {
 
 const bodyBytesMax = 1024 * 1024;
 
-export function eventRoutes({ trackEvents }: EventRouteDeps): Route<Caller>[] {
+export function eventRoutes({ trackEvents }: EventRouteDeps): BoundRoute<Caller>[] {
   return [
     {
       method: 'POST',

@@ -5,7 +5,7 @@ import { channelIds } from '../channels/channel.ts';
 import { type Issue, invalid, noSuch } from '../platform/api-error.ts';
 import type { Sql } from '../platform/db.ts';
 import { failpoint } from '../platform/failpoint.ts';
-import type { ApiRequest, Route } from '../platform/http-server.ts';
+import type { ApiRequest, BoundRoute } from '../platform/http-server.ts';
 import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
 import { type Cursors, limitField, toPage } from '../platform/page.ts';
 import type { Turns } from '../platform/turns.ts';
@@ -41,7 +41,7 @@ export const messageListQuery = z.strictObject({
   status: z.enum(messageStatuses).optional(),
 });
 
-export function messageRoutes(deps: MessageRouteDeps): Route<Caller>[] {
+export function messageRoutes(deps: MessageRouteDeps): BoundRoute<Caller>[] {
   return [
     {
       method: 'POST',

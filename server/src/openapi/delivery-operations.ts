@@ -6,8 +6,8 @@ import { deliveryStatuses, skipReasons } from '../delivery/delivery.ts';
 import { deliveryListQuery } from '../delivery/routes.ts';
 import type { InvalidReason } from '../devices/device.ts';
 import type { TransportError } from '../platform/outbound-socket.ts';
-import { component, count, deviceId, instant, messageId, pageFields } from './components.ts';
-import type { Operation } from './operation.ts';
+import { component, count, deviceId, instant, messageId, pageFields } from '../platform/schemas.ts';
+import type { Operation } from './operation-form.ts';
 import { messageStatus, report } from './report.ts';
 
 const errorCode = component('ErrorCode', z.enum(errorCodes).describe('Why a delivery failed. Closed in v1.'));

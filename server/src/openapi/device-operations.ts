@@ -4,10 +4,10 @@ import { channelIds, environments, platforms } from '../channels/channel.ts';
 import { deviceStatuses, registrationSchema } from '../devices/device.ts';
 import { deviceListQuery } from '../devices/routes.ts';
 import { noExceptions } from '../platform/address-guard.ts';
-import { component, deviceId, instant, pageFields } from './components.ts';
+import { component, deviceId, instant, pageFields } from '../platform/schemas.ts';
+import { propertyConflict, propertyValues } from '../properties/property.ts';
 import { invalidReason } from './delivery-operations.ts';
-import type { Operation } from './operation.ts';
-import { propertyConflict, propertyValues } from './property-operations.ts';
+import type { Operation } from './operation-form.ts';
 
 // Only its shape is asked for here: nothing is ever parsed with it, so any rules will do.
 const deviceRequest = component(

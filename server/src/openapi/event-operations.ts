@@ -11,8 +11,8 @@ import {
   propertyKeyLengthMax,
 } from '../events/event.ts';
 import { namesByClientsMax, namesMax, namesWithClientsMax } from '../events/event-names.ts';
-import { component, count } from './components.ts';
-import type { Operation } from './operation.ts';
+import { component, count } from '../platform/schemas.ts';
+import type { Operation } from './operation-form.ts';
 
 const trackedEvent = component(
   'TrackedEvent',

@@ -6,9 +6,9 @@ import { contentSchema } from '../content/content.ts';
 import { messageRequestSchema } from '../messages/message.ts';
 import { idempotencyKeyPattern, messageListQuery } from '../messages/routes.ts';
 import { dryRunWarningCodes, sendWarningCodes } from '../messages/warnings.ts';
-import { component, count, instant, keyId, messageId, pageFields } from './components.ts';
+import { component, count, instant, keyId, messageId, pageFields } from '../platform/schemas.ts';
 import { deliveryCode } from './delivery-operations.ts';
-import type { Operation } from './operation.ts';
+import type { Operation } from './operation-form.ts';
 import { messageStatus, report } from './report.ts';
 
 component('Audience', audienceSchema);

@@ -1,101 +1,89 @@
-// One endpoint as it is described, and how it is written in OpenAPI. What follows from who may call it (the statuses 401, 403
-// and 503, the security scheme) is derived here, so that no endpoint can say it differently.
-import type { z } from 'zod';
+// A route as an Operation Object of OpenAPI 3.1. Parts that follow from who may call it (the statuses 401, 403 and 503, the
+// security scheme) come from its API, so that no route can say them differently.
+import type { ApiErrorCode } from '../platform/api-error.ts';
 import type { Access } from '../platform/http-server.ts';
-import { queryParameters, refTo } from './components.ts';
-import { type RefusalKind, rateLimitHeaders, refusalRef, requestIdHeader } from './refusals.ts';
+import type { AnswerForm, Route } from '../platform/route.ts';
+import { queryParameters, refTo } from './json-schema.ts';
+import { type Refusal, refusalsOf, requestIdHeader } from './refusals.ts';
 
-export interface DescribedAnswer {
-  readonly description: string;
-  /** Absent: no body. */
-  readonly schema?: z.ZodType;
-  readonly example?: unknown;
-  /** Beside `x-request-id`: name and what it says. */
-  readonly headers?: Readonly<Record<string, string>>;
+export type DescribedRoute = Omit<Route<never, never>, 'answer'>;
+
+/** What an access means in an API. */
+export interface AccessForm {
+  readonly security: readonly object[];
+  /** Errors that any request with this access may get, beside those of any request at all. */
+  readonly refusals: readonly ApiErrorCode[];
 }
 
-export interface Operation {
-  readonly id: string;
-  readonly method: 'get' | 'post' | 'put' | 'delete';
-  /** OpenAPI's form: `/v1/messages/{id}`. */
-  readonly path: string;
-  readonly tag: string;
-  readonly summary: string;
-  readonly description?: string;
-  readonly access: Access;
-  /** What the parameters in the path are, by name. */
-  readonly pathParameters?: Readonly<Record<string, { description: string; example: string }>>;
-  readonly query?: z.ZodObject;
-  readonly headers?: readonly { name: string; description: string; schema: object }[];
-  readonly body?: { readonly schema: z.ZodType; readonly example: unknown; readonly alsoAs?: string };
-  /** Answers that are no refusals, by status. */
-  readonly answers: Readonly<Record<number, DescribedAnswer>>;
-  /** Beside 400 and 500, which any request can get, and 401, 403, 429 and 503, which any request with a key can. */
-  readonly refusals?: readonly RefusalKind[];
-  /** True: its 429 may also mean the quota. */
-  readonly hasQuota?: boolean;
+/** An API as far as its operations need it. */
+export interface ApiTerms {
+  readonly access: Readonly<Partial<Record<Access, AccessForm>>>;
+  /** Headers of any answer to a request with a key that was counted, by name. */
+  readonly counted: Readonly<Record<string, object>>;
 }
 
-const security: Readonly<Record<Access, object[]>> = {
-  server: [{ serverKey: [] }],
-  'client-or-server': [{ serverKey: [] }, { clientKey: [] }],
-  public: [],
-};
+const refusalsOfAny: readonly ApiErrorCode[] = ['validation_failed', 'internal_error'];
 
-const refusalsOfKeyed: readonly RefusalKind[] = [401, 403, 503];
+function accessOf({ access, id }: DescribedRoute, api: ApiTerms): AccessForm {
+  const form = api.access[access];
+  if (!form) throw new Error(`${id} has an access that its API does not know: ${access}`);
+  return form;
+}
 
-/** The Operation Object of OpenAPI 3.1. */
-export function writeOperation(operation: Operation): object {
-  const { id, tag, summary, description, access, body, answers, hasQuota, refusals = [] } = operation;
-  const isKeyed = access !== 'public';
-  const parameters = parametersOf(operation);
-  const kinds = new Set<RefusalKind>([400, 500, ...refusals]);
-  if (isKeyed) for (const kind of refusalsOfKeyed) kinds.add(kind);
-  if (isKeyed) kinds.add(hasQuota ? '429 rate or quota' : '429 rate');
-  const responses = {
-    ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, writeAnswer(answer, isKeyed)])),
-    ...Object.fromEntries([...kinds].map(refusalRef)),
-  };
+/** The refusals of a route, one for each status. */
+export function refusalsOfRoute(route: DescribedRoute, api: ApiTerms): Refusal[] {
+  return refusalsOf([...refusalsOfAny, ...accessOf(route, api).refusals, ...(route.refusals ?? [])]);
+}
+
+/** OpenAPI's form of a path: `/v1/messages/{id}`. */
+export function pathOf({ path }: DescribedRoute): string {
+  return path.replaceAll(/:(\w+)/g, '{$1}');
+}
+
+export function writeOperation(route: DescribedRoute, api: ApiTerms): object {
+  const { id, tag, summary, description, body, answers } = route;
+  const { security } = accessOf(route, api);
+  const counted = security.length > 0 ? api.counted : {};
+  const parameters = parametersOf(route);
+  const written = Object.entries(answers).map(([status, answer]) => [status, writeAnswer(answer, counted)] as const);
+  const refused = refusalsOfRoute(route, api).map(
+    ({ status, name }) => [status, { $ref: `#/components/responses/${name}` }] as const,
+  );
   return {
     operationId: id,
     tags: [tag],
     summary,
     ...(description && { description }),
-    security: security[access],
+    security,
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: writeBody(body) }),
-    responses,
+    ...(body && { requestBody: writeBody(body, route.alsoJson) }),
+    responses: Object.fromEntries([...refused, ...written]),
   };
 }
 
-function parametersOf({ path, pathParameters = {}, query, headers = [] }: Operation): object[] {
-  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+function parametersOf({ path, params, query, headers = [] }: DescribedRoute): object[] {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
   return [
-    ...names.map((name) => ({
-      name,
-      in: 'path',
-      required: true,
-      schema: { type: 'string' },
-      ...pathParameters[name],
-    })),
-    ...(query ? queryParameters(query) : []),
+    ...names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' }, ...params[name] })),
+    ...queryParameters(query),
     ...headers.map((header) => ({ ...header, in: 'header', required: false })),
   ];
 }
 
-function writeBody({ schema, example, alsoAs }: NonNullable<Operation['body']>): object {
+function writeBody({ schema, example }: NonNullable<DescribedRoute['body']>, alsoJson: readonly string[] = []): object {
   const media = { schema: refTo(schema), example };
-  return { required: true, content: { 'application/json': media, ...(alsoAs && { [alsoAs]: media }) } };
+  const types = ['application/json', ...alsoJson];
+  return { required: true, content: Object.fromEntries(types.map((type) => [type, media])) };
 }
 
-function writeAnswer({ description, schema, example, headers = {} }: DescribedAnswer, isKeyed: boolean): object {
+function writeAnswer({ description, schema, example, headers = {} }: AnswerForm, counted: object): object {
   const further = Object.entries(headers).map(([name, says]) => [
     name,
     { description: says, required: true, schema: { type: 'string' } },
   ]);
   return {
     description,
-    headers: { ...requestIdHeader, ...(isKeyed && rateLimitHeaders), ...Object.fromEntries(further) },
+    headers: { ...requestIdHeader, ...counted, ...Object.fromEntries(further) },
     ...(schema && { content: { 'application/json': { schema: refTo(schema), example } } }),
   };
 }

@@ -1,8 +1,8 @@
 // What a device answers, as the API's description tells it. The token is the credential.
 import { z } from 'zod';
+import { component } from '../platform/schemas.ts';
 import { receiptSchema } from '../receipts/routes.ts';
-import { component } from './components.ts';
-import type { Operation } from './operation.ts';
+import type { Operation } from './operation-form.ts';
 
 const receiptRequest = component('ReceiptRequest', receiptSchema);
 const recordedReceipt = component(

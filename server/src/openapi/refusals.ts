@@ -1,23 +1,23 @@
 // Every refusal a caller can get, by status (contract 2): the body with its closed sets of codes, the headers, an example.
 import { z } from 'zod';
 import { type ApiErrorCode, apiErrors, issueCodes } from '../platform/api-error.ts';
-import { component, count, instant, refTo, requestId } from './components.ts';
+import { component, count, idSchema, instant } from '../platform/schemas.ts';
+import { refTo } from './json-schema.ts';
 
-/** A status, or what it is of several: a 429 of the quota is another thing than one of a rate. */
-export type RefusalKind = 400 | 401 | 403 | 404 | '429 rate' | '429 rate or quota' | 500 | 503;
-
-interface Refusal {
+export interface Refusal {
+  readonly status: number;
   /** Its name in `components.responses`. */
   readonly name: string;
   readonly description: string;
   readonly schema: z.ZodType;
   readonly example: unknown;
-  /** `sometimes`: of several forms, one has it. */
+  /** `sometimes`: a status with several forms, of which one has it. */
   readonly retryAfter?: 'always' | 'sometimes';
 }
 
 const exampleId = 'req_3OHYx2g8zVpD6AIcbF7kjW';
 
+const requestId = component('RequestId', idSchema('req').describe('Also in the header x-request-id, and in the log.'));
 const issueCode = component('IssueCode', z.enum(issueCodes));
 const place = z.array(z.union([z.string(), z.int()]));
 const issue = component(
@@ -48,6 +48,7 @@ function plain(
   further: z.ZodRawShape = {},
 ): Refusal {
   return {
+    status,
     name,
     description,
     schema: component(`${name}Error`, bodyOf(codesOf(status), further)),
@@ -56,6 +57,7 @@ function plain(
 }
 
 const badRequest: Refusal = {
+  status: 400,
   name: 'BadRequest',
   description: 'The request is invalid; `issues` lists what is wrong, at most 50 things.',
   schema: component('BadRequestError', bodyOf(codesOf(400), { issues: z.array(issue).min(1).max(50) })),
@@ -81,6 +83,7 @@ const rateLimitedError = component(
   bodyOf(['rate_limited'], { retry_after_ms: z.int().min(1).describe('So long is enough.') }),
 );
 const rateLimited: Refusal = {
+  status: 429,
   name: 'RateLimited',
   description: 'Too many requests: of the key, of the address or of the token.',
   schema: rateLimitedError,
@@ -93,6 +96,7 @@ const rateLimited: Refusal = {
   retryAfter: 'always',
 };
 const rateLimitedOrQuotaExceeded: Refusal = {
+  status: 429,
   name: 'RateLimitedOrQuotaExceeded',
   description:
     'Too many requests of the key, with `Retry-After`; or the audience does not fit what is left of the month, without it. Nothing was sent.',
@@ -107,21 +111,19 @@ const rateLimitedOrQuotaExceeded: Refusal = {
   retryAfter: 'sometimes',
 };
 
-const refusals: Readonly<Record<RefusalKind, Refusal>> = {
-  400: badRequest,
-  401: plain(401, 'Unauthorized', 'No key, or one that is not valid.', 'missing_key'),
-  403: plain(
+const refusals: readonly Refusal[] = [
+  badRequest,
+  plain(401, 'Unauthorized', 'No key, or one that is not valid.', 'missing_key'),
+  plain(
     403,
     'Forbidden',
     'The app is suspended, the key is a client key, or a proof of identity is missing or wrong.',
     'wrong_key_scope',
     { path: place.describe('The event of `POST /v1/events` that needs a server key.').optional() },
   ),
-  404: plain(404, 'NotFound', 'There is no such resource, or it belongs to another app.', 'not_found'),
-  '429 rate': rateLimited,
-  '429 rate or quota': rateLimitedOrQuotaExceeded,
-  500: plain(500, 'InternalError', 'A fault of the service, logged under the request id.', 'internal_error'),
-  503: {
+  plain(404, 'NotFound', 'There is no such resource, or it belongs to another app.', 'not_found'),
+  plain(500, 'InternalError', 'A fault of the service, logged under the request id.', 'internal_error'),
+  {
     ...plain(
       503,
       'Unavailable',
@@ -131,15 +133,19 @@ const refusals: Readonly<Record<RefusalKind, Refusal>> = {
     ),
     retryAfter: 'always',
   },
-};
+  rateLimited,
+  rateLimitedOrQuotaExceeded,
+];
 
-/** A refusal's status, with a reference to its answer. */
-export function refusalRef(kind: RefusalKind): [status: string, answer: { $ref: string }] {
-  return [String(kind).slice(0, 3), { $ref: `#/components/responses/${refusals[kind].name}` }];
+/** The answers in which these errors come, one for each status. */
+export function refusalsOf(codes: readonly ApiErrorCode[]): Refusal[] {
+  const statuses = new Set<number>(codes.map((code) => apiErrors[code].status));
+  const otherForm = codes.includes('quota_exceeded') ? rateLimited : rateLimitedOrQuotaExceeded;
+  return refusals.filter((refusal) => statuses.has(refusal.status) && refusal !== otherForm);
 }
 
-/** `components.headers`: what every answer carries, what a 429 and a 503 add, and what tells of the limit of a key. */
-export const componentHeaders = {
+/** `components.headers` that any API has: all answers carry the first, a 429 and a 503 one of the others. */
+export const commonHeaders = {
   RequestId: { description: 'Names the request in the log.', required: true, schema: refTo(requestId) },
   RetryAfter: { description: 'Whole seconds.', required: true, schema: { type: 'integer', minimum: 1 } },
   RetryAfterRate: {
@@ -147,42 +153,27 @@ export const componentHeaders = {
     required: false,
     schema: { type: 'integer', minimum: 1 },
   },
-  RateLimitPolicy: {
-    description: 'On plans with a limit: `"key";q=10;w=1` are 10 requests per second of this key.',
-    required: false,
-    schema: { type: 'string' },
-  },
-  RateLimit: {
-    description: 'On plans with a limit: `"key";r=9;t=1` says that 9 are left for now, and all again in a second.',
-    required: false,
-    schema: { type: 'string' },
-  },
 };
 
 export const requestIdHeader = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
 
-/** On every answer to a key of a plan with a limit, from the moment that it was counted. */
-export const rateLimitHeaders = {
-  'ratelimit-policy': { $ref: '#/components/headers/RateLimitPolicy' },
-  ratelimit: { $ref: '#/components/headers/RateLimit' },
-};
-
-/** What a caller without a good key, or without the right one, is told: it was not counted. */
-const uncounted = ['Unauthorized', 'Forbidden'];
+/** A caller without a good key, or without the right one, was not counted. */
+const uncounted = [401, 403];
 
 const retryAfterHeaders = { always: 'RetryAfter', sometimes: 'RetryAfterRate' };
 
-/** `components.responses`. */
-export function componentResponses(): Record<string, object> {
+/** `components.responses`. `counted` are the headers of an answer to a request that was counted. */
+export function componentResponses(used: ReadonlySet<Refusal>, counted: object): Record<string, object> {
+  const written = refusals.filter((refusal) => used.has(refusal));
   return Object.fromEntries(
-    Object.values(refusals).map(({ name, description, schema, example, retryAfter }) => [
+    written.map(({ status, name, description, schema, example, retryAfter }) => [
       name,
       {
         description,
         headers: {
           ...requestIdHeader,
           ...(retryAfter && { 'retry-after': { $ref: `#/components/headers/${retryAfterHeaders[retryAfter]}` } }),
-          ...(!uncounted.includes(name) && rateLimitHeaders),
+          ...(!uncounted.includes(status) && counted),
         },
         content: { 'application/json': { schema: refTo(schema), example } },
       },

@@ -1,11 +1,11 @@
 // Reports as the API's description tells them.
 import { z } from 'zod';
+import { component, count, instant, messageId, pageEnd } from '../platform/schemas.ts';
 import { attributedNames } from '../reports/attribution.ts';
 import { reportedNamesMax } from '../reports/events-report.ts';
 import { groups } from '../reports/periods.ts';
 import { engagementQuery, rangeQuery, revenueQuery } from '../reports/report-request.ts';
-import { component, count, instant, messageId, pageEnd } from './components.ts';
-import type { Operation } from './operation.ts';
+import type { Operation } from './operation-form.ts';
 
 const amount = component(
   'Amount',

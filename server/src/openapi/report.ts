@@ -1,7 +1,7 @@
 // The numbers of a message, as two answers show them.
 import { z } from 'zod';
 import { messageStatuses } from '../messages/message.ts';
-import { component, count } from './components.ts';
+import { component, count } from '../platform/schemas.ts';
 
 export const messageStatus = component('MessageStatus', z.enum(messageStatuses));
 

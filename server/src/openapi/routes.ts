@@ -1,20 +1,33 @@
 // GET /openapi.json: the description of the API, public.
-import { Answer, type Route } from '../platform/http-server.ts';
-import { noQuery, validate } from '../platform/validate.ts';
-import { openapiText } from './document.ts';
+import { z } from 'zod';
+import { Answer } from '../platform/http-server.ts';
+import { routesWith } from '../platform/route.ts';
+import { component } from '../platform/schemas.ts';
 
-export function openapiRoutes<Caller>(): Route<Caller>[] {
-  let answer: Answer | undefined;
-  return [
-    {
-      method: 'GET',
-      path: '/openapi.json',
-      access: 'public',
-      async handle({ query }) {
-        validate(noQuery, query);
-        answer ??= new Answer(200, { 'content-type': 'application/json; charset=utf-8' }, Buffer.from(openapiText()));
-        return answer;
+export interface OpenapiRouteDeps {
+  /** The document's bytes, written once. */
+  readonly describe: () => Buffer;
+}
+
+const route = routesWith<OpenapiRouteDeps, unknown>();
+
+export const openapiRoutes = [
+  route({
+    id: 'getDescription',
+    method: 'GET',
+    path: '/openapi.json',
+    access: 'public',
+    tag: 'Service',
+    summary: 'This description',
+    answers: {
+      200: {
+        description: 'OpenAPI 3.1.',
+        schema: component('Description', z.looseObject({ openapi: z.string() })),
+        example: { openapi: '3.1.0' },
       },
     },
-  ];
-}
+    async handle({ describe }) {
+      return new Answer(200, { 'content-type': 'application/json; charset=utf-8' }, describe());
+    },
+  }),
+];

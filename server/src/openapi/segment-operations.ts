@@ -1,11 +1,11 @@
 // Segments and previews as the API's description tells them.
 import { z } from 'zod';
 import { countOperators, listMax } from '../audience/filter.ts';
+import { component, count, instant, pageFields, segmentId } from '../platform/schemas.ts';
 import { operatorsOfType } from '../properties/fields.ts';
 import { previewRequestSchema, segmentListQuery } from '../segments/routes.ts';
 import { invalidReasons, segmentRequestSchema } from '../segments/segment.ts';
-import { component, count, instant, pageFields, segmentId } from './components.ts';
-import type { Operation } from './operation.ts';
+import type { Operation } from './operation-form.ts';
 
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
 const comparison = component(

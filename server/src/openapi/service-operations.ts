@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { channelIds, platforms } from '../channels/channel.ts';
 import { channels } from '../channels/channels.ts';
-import { component } from './components.ts';
-import type { Operation } from './operation.ts';
+import { component } from '../platform/schemas.ts';
+import type { Operation } from './operation-form.ts';
 
 const appConfig = component(
   'AppConfig',
@@ -29,8 +29,6 @@ const channelList = component(
 );
 const health = component('Health', z.strictObject({ status: z.literal('ok') }));
 const readiness = component('Readiness', z.strictObject({ status: z.enum(['ready', 'not ready']) }));
-const description = component('Description', z.looseObject({ openapi: z.string() }));
-
 export const serviceOperations: readonly Operation[] = [
   {
     id: 'getConfig',
@@ -69,15 +67,6 @@ export const serviceOperations: readonly Operation[] = [
         },
       },
     },
-  },
-  {
-    id: 'getDescription',
-    method: 'get',
-    path: '/openapi.json',
-    tag: 'Service',
-    summary: 'This description',
-    access: 'public',
-    answers: { 200: { description: 'OpenAPI 3.1.', schema: description, example: { openapi: '3.1.0' } } },
   },
   {
     id: 'getHealth',

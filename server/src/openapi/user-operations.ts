@@ -1,10 +1,10 @@
 // Users as the API's description tells them.
 import { z } from 'zod';
+import { component, count, deviceId, instant, userId } from '../platform/schemas.ts';
+import { propertyConflict, propertyValues } from '../properties/property.ts';
 import { devicesShownMax } from '../users/find-user.ts';
 import { identifyRequestSchema, userRequestSchema } from '../users/user.ts';
-import { component, count, deviceId, instant, userId } from './components.ts';
-import type { Operation } from './operation.ts';
-import { propertyConflict, propertyValues } from './property-operations.ts';
+import type { Operation } from './operation-form.ts';
 
 // Only its shape is asked for here: nothing is ever parsed with it, so any list of zones will do.
 const userRequest = component('UserRequest', userRequestSchema({ find: (name) => name, names: () => [] }));

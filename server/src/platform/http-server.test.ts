@@ -2,7 +2,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connectRaw } from '../../test/raw-http.ts';
 import { ApiError } from './api-error.ts';
-import { type Access, createHttpServer, type HttpServerOptions, type Route } from './http-server.ts';
+import { type Access, type BoundRoute, createHttpServer, type HttpServerOptions } from './http-server.ts';
 import { createLog } from './log.ts';
 
 type Caller = { readonly name: string };
@@ -34,12 +34,17 @@ function createHold() {
   };
 }
 
-function route(path: string, access: Access, handle: Route<Caller>['handle'], method: Route<Caller>['method'] = 'GET') {
+function route(
+  path: string,
+  access: Access,
+  handle: BoundRoute<Caller>['handle'],
+  method: BoundRoute<Caller>['method'] = 'GET',
+) {
   return { method, path, access, handle };
 }
 
 /** A server with routes of the test's own; callers are believed to be who they say. */
-async function serve(routes: readonly Route<Caller>[], options: Options = {}) {
+async function serve(routes: readonly BoundRoute<Caller>[], options: Options = {}) {
   const lines: string[] = [];
   const server = createHttpServer<Caller>({
     routes,

@@ -41,19 +41,20 @@ export interface ApiRequest<Caller> {
   aside<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-/** An answer that is not the usual 200 with JSON. */
-export class Answer {
-  readonly status: number;
+/** An answer that is not the usual 200 with JSON. A body that is neither text nor bytes is written as JSON. */
+export class Answer<Status extends number = number, Body = string | Buffer> {
+  readonly status: Status;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | Buffer;
-  constructor(status: number, headers: Readonly<Record<string, string>>, body: string | Buffer = '') {
+  readonly body: Body | '';
+  constructor(status: Status, headers: Readonly<Record<string, string>>, body: Body | '' = '') {
     this.status = status;
     this.headers = headers;
     this.body = body;
   }
 }
 
-export interface Route<Caller> {
+/** A route that can be served. An API's own are bound from the ones that describe themselves (`route.ts`). */
+export interface BoundRoute<Caller> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Fastify's form: `/v1/messages/:id`. */
   readonly path: string;
@@ -74,7 +75,7 @@ export interface Admission {
 }
 
 export interface HttpServerOptions<Caller> {
-  readonly routes: readonly Route<Caller>[];
+  readonly routes: readonly BoundRoute<Caller>[];
   /** Answers 401, 403 by throwing; runs before a byte of the body is read. `address` is looked up only where it is asked for. */
   authenticate(
     authorization: readonly string[],
@@ -273,8 +274,10 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
         } finally {
           bodies.give(app, bodyBytes);
         }
-        if (answer instanceof Answer) return reply.code(answer.status).headers(answer.headers).send(answer.body);
-        return reply.header('content-type', 'application/json; charset=utf-8').send(jsonLine(answer));
+        if (!(answer instanceof Answer)) return sendJson(reply, answer);
+        reply.code(answer.status).headers(answer.headers);
+        const { body } = answer;
+        return typeof body === 'string' || Buffer.isBuffer(body) ? reply.send(body) : sendJson(reply, body);
       },
     });
   }
@@ -286,11 +289,11 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Fa
 }
 
 // What stands outside /v1 (health, pages) passes no door: it is never turned away.
-function visitorOf({ access, path }: Pick<Route<unknown>, 'access' | 'path'>, app: string): Visitor | null {
+function visitorOf({ access, path }: Pick<BoundRoute<unknown>, 'access' | 'path'>, app: string): Visitor | null {
   return path.startsWith('/v1/') ? { app, kind: access === 'server' ? 'server' : 'device' } : null;
 }
 
-function readBody<Caller>(bytes: Buffer, request: FastifyRequest, route: Route<Caller>): unknown {
+function readBody<Caller>(bytes: Buffer, request: FastifyRequest, route: BoundRoute<Caller>): unknown {
   if (bytes.length === 0) return undefined;
   const type = (request.headers['content-type'] ?? 'application/json').split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (type !== 'application/json' && !route.alsoJson?.includes(type)) {
@@ -302,9 +305,9 @@ function readBody<Caller>(bytes: Buffer, request: FastifyRequest, route: Route<C
   return body;
 }
 
-/** A line of its own on a terminal. */
-function jsonLine(value: object): string {
-  return `${JSON.stringify(value)}\n`;
+/** The JSON is a line of its own on a terminal. */
+function sendJson(reply: FastifyReply, value: object): FastifyReply {
+  return reply.header('content-type', 'application/json; charset=utf-8').send(`${JSON.stringify(value)}\n`);
 }
 
 function headerValues(raw: IncomingMessage, name: string): string[] {
@@ -331,9 +334,5 @@ function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply
   if (retryAfterMs !== undefined) reply.header('retry-after', String(Math.max(1, Math.ceil(retryAfterMs / 1000))));
   // What is left of an oversize or half-read body must not be taken for the next request, and nobody waits for it.
   if (!request.raw.complete) reply.header('connection', 'close');
-  return reply
-    .code(error.status)
-    .header('x-request-id', request.id)
-    .header('content-type', 'application/json; charset=utf-8')
-    .send(jsonLine(error.present(request.id)));
+  return sendJson(reply.code(error.status).header('x-request-id', request.id), error.present(request.id));
 }

@@ -2,6 +2,7 @@
 // Stored values are keyed by the catalog's number and never by name, so a deleted key is invisible at once.
 import { z } from 'zod';
 import type { IssueCode } from '../platform/api-error.ts';
+import { component } from '../platform/schemas.ts';
 import { issueOf } from '../platform/validate.ts';
 
 export const propertyTypes = ['string', 'number', 'boolean'] as const;
@@ -128,6 +129,21 @@ export function textsGone(former: StoredProperties, stored: StoredProperties): T
   });
 }
 
+export const propertyValue = component('PropertyValue', z.union([z.string(), z.number(), z.boolean()]));
+export const propertyValues = component('PropertyValues', z.record(z.string(), propertyValue));
+export const propertyConflict = component(
+  'PropertyConflict',
+  z
+    .strictObject({
+      key: z.string(),
+      expected: z.enum(propertyTypes),
+      received: z.enum(propertyTypes),
+      value: propertyValue,
+      kept: propertyValue.nullable(),
+    })
+    .describe('A value of another type than its key has in the catalog: neither written nor converted.'),
+);
+
 /** Stored values by key, as an answer shows them: without a prototype, so that every key is an own one. */
 export function presentProperties(
   stored: StoredProperties,
@@ -142,7 +158,7 @@ export function presentProperties(
 }
 
 /** An item of `property_conflicts`. `stored` is what is kept; null hides it, for client keys. */
-export function presentConflict(conflict: PropertyConflict, stored: StoredProperties | null): Record<string, unknown> {
+export function presentConflict(conflict: PropertyConflict, stored: StoredProperties | null) {
   const { property, value } = conflict;
   return {
     key: property.key,

@@ -2,18 +2,46 @@
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
 import type { Sql } from '../platform/db.ts';
-import type { Route } from '../platform/http-server.ts';
 import { type Cursors, limitField, toPage } from '../platform/page.ts';
-import { validate } from '../platform/validate.ts';
+import { routesWith } from '../platform/route.ts';
+import { component, count, instant, pageEnd } from '../platform/schemas.ts';
 import { builtinFields, operatorsOfType } from './fields.ts';
 import { listCatalog } from './list-catalog.ts';
+import { propertyTypes, propertyValue, samplesMax } from './property.ts';
 import type { CatalogRow } from './queries.ts';
 import { slotColumn } from './slots.ts';
 
-export const propertyListQuery = z.strictObject({
-  limit: limitField(200),
-  cursor: z.string().optional(),
-});
+export interface PropertyRouteDeps {
+  readonly sql: Sql;
+  readonly cursors: Cursors;
+}
+
+const operators = z.array(component('Operator', z.enum([...new Set(Object.values(operatorsOfType).flat())])));
+const property = component(
+  'Property',
+  z.strictObject({
+    key: z.string(),
+    field: z.string().describe('Its name in a filter.'),
+    type: z.enum(propertyTypes),
+    filterable: z.literal(true),
+    operators,
+    indexed: z.boolean(),
+    users_count: count,
+    samples: z.array(propertyValue).max(samplesMax),
+    conflicts_count: count,
+    last_conflict_at: instant.nullable(),
+    first_seen_at: instant.nullable(),
+    last_seen_at: instant.nullable(),
+  }),
+);
+const builtinField = component(
+  'BuiltinField',
+  z.strictObject({ field: z.string(), type: z.enum([...propertyTypes, 'datetime']), operators }),
+);
+const propertyPage = component(
+  'PropertyPage',
+  z.strictObject({ data: z.array(property), builtins: z.array(builtinField), ...pageEnd }),
+);
 
 const builtins = Object.entries(builtinFields).map(([field, type]) => ({
   field,
@@ -21,40 +49,65 @@ const builtins = Object.entries(builtinFields).map(([field, type]) => ({
   operators: operatorsOfType[type],
 }));
 
-export function propertyRoutes({ sql, cursors }: { sql: Sql; cursors: Cursors }): Route<Caller>[] {
-  return [
-    {
-      method: 'GET',
-      path: '/v1/properties',
-      access: 'server',
-      async handle({ caller, query: given }) {
-        const { limit, cursor } = validate(propertyListQuery, given);
-        const scope = [caller.appId, 'properties'];
-        const after = cursor === undefined ? undefined : cursors.read(cursor, scope);
-        const { rows, indexedColumns } = await listCatalog(
-          sql,
-          caller.appId,
-          after ? String(after[0]) : null,
-          limit + 1,
-        );
-        const page = toPage(
-          rows,
-          limit,
-          (row) => present(row, indexedColumns),
-          (last) => cursors.write([last.key], scope),
-        );
-        return { data: page.data, builtins, has_more: page.has_more, next_cursor: page.next_cursor };
+const route = routesWith<PropertyRouteDeps, Caller>();
+
+export const propertyRoutes = [
+  route({
+    id: 'listProperties',
+    method: 'GET',
+    path: '/v1/properties',
+    access: 'server',
+    tag: 'Properties',
+    summary: 'List the catalog of properties by key',
+    query: z.strictObject({ limit: limitField(200), cursor: z.string().optional() }),
+    answers: {
+      200: {
+        description: 'A page of keys; `builtins`, the fields that are always there, is on every page.',
+        schema: propertyPage,
+        example: {
+          data: [
+            {
+              key: 'plan',
+              field: 'properties.plan',
+              type: 'string',
+              filterable: true,
+              operators: operatorsOfType.string,
+              indexed: true,
+              users_count: 41230,
+              samples: ['pro', 'free', 'team'],
+              conflicts_count: 3,
+              last_conflict_at: '2026-11-20T09:00:00.000Z',
+              first_seen_at: '2026-10-01T08:00:00.000Z',
+              last_seen_at: '2026-11-21T10:00:00.000Z',
+            },
+          ],
+          builtins: [{ field: 'country', type: 'string', operators: operatorsOfType.string }],
+          has_more: false,
+          next_cursor: null,
+        },
       },
     },
-  ];
-}
+    async handle({ sql, cursors }, { caller, query: { limit, cursor } }) {
+      const scope = [caller.appId, 'properties'];
+      const after = cursor === undefined ? undefined : cursors.read(cursor, scope);
+      const { rows, indexedColumns } = await listCatalog(sql, caller.appId, after ? String(after[0]) : null, limit + 1);
+      const page = toPage(
+        rows,
+        limit,
+        (row) => present(row, indexedColumns),
+        (last) => cursors.write([last.key], scope),
+      );
+      return { data: page.data, builtins, has_more: page.has_more, next_cursor: page.next_cursor };
+    },
+  }),
+];
 
-function present(row: CatalogRow, indexedColumns: ReadonlySet<string>): object {
+function present(row: CatalogRow, indexedColumns: ReadonlySet<string>) {
   return {
     key: row.key,
     field: `properties.${row.key}`,
     type: row.type,
-    filterable: true,
+    filterable: true as const,
     operators: operatorsOfType[row.type],
     indexed: row.slot !== null && indexedColumns.has(slotColumn(row.type, row.slot)),
     users_count: row.usersCount,

@@ -7,7 +7,7 @@ import { openReceiptToken, type ReceiptSubject } from '../delivery/receipt-token
 import { type ApiError, notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
-import { Answer, type Route } from '../platform/http-server.ts';
+import { Answer, type BoundRoute } from '../platform/http-server.ts';
 import { noQuery, validate } from '../platform/validate.ts';
 import type { AddressLimits } from '../quotas/address-limit.ts';
 import type { OutboxTeller } from '../webhooks/tell-outbox.ts';
@@ -36,7 +36,7 @@ export const receiptSchema = z
     ctx.addIssue({ code: 'custom', path: ['action'], params, message: 'action goes with the event clicked only.' });
   });
 
-export function receiptRoutes<Caller>(deps: ReceiptRouteDeps): Route<Caller>[] {
+export function receiptRoutes<Caller>(deps: ReceiptRouteDeps): BoundRoute<Caller>[] {
   return [
     {
       method: 'POST',

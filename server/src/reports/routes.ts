@@ -4,7 +4,7 @@ import type { Caller } from '../apps/caller.ts';
 import { noSuch } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
-import type { Answer, ApiRequest, Route } from '../platform/http-server.ts';
+import type { Answer, ApiRequest, BoundRoute } from '../platform/http-server.ts';
 import { decodeId, type Uuid } from '../platform/ids.ts';
 import type { Cursors } from '../platform/page.ts';
 import type { TimeZones } from '../platform/time-zones.ts';
@@ -40,9 +40,12 @@ export interface ReportRouteDeps {
   readonly retentionDays: number;
 }
 
-export function reportRoutes(deps: ReportRouteDeps): Route<Caller>[] {
+export function reportRoutes(deps: ReportRouteDeps): BoundRoute<Caller>[] {
   const { countSql: sql, timeZones } = deps;
-  const route = (name: string, handle: (request: ApiRequest<Caller>) => Promise<object | Answer>): Route<Caller> => ({
+  const route = (
+    name: string,
+    handle: (request: ApiRequest<Caller>) => Promise<object | Answer>,
+  ): BoundRoute<Caller> => ({
     method: 'GET',
     path: `/v1/reports/${name}`,
     access: 'server',

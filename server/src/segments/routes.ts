@@ -7,7 +7,7 @@ import type { FieldUses } from '../audience/follow-use.ts';
 import { namingMissing, noSuch } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
-import type { ApiRequest, Route } from '../platform/http-server.ts';
+import type { ApiRequest, BoundRoute } from '../platform/http-server.ts';
 import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
 import { type Cursors, limitField, toPage } from '../platform/page.ts';
 import type { Turns } from '../platform/turns.ts';
@@ -52,7 +52,7 @@ export const previewRequestSchema = z
     context.issues.push(issueOf({ path: [], code: 'exactly_one_required', message, allowed: previewed }, given));
   });
 
-export function segmentRoutes(deps: SegmentRouteDeps): Route<Caller>[] {
+export function segmentRoutes(deps: SegmentRouteDeps): BoundRoute<Caller>[] {
   const writesOf = ({ caller, address }: Pick<ApiRequest<Caller>, 'caller' | 'address'>): SegmentDeps => ({
     sql: deps.txSql,
     clock: deps.clock,

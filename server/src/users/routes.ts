@@ -5,7 +5,7 @@ import { readDeviceId } from '../devices/device.ts';
 import { ApiError, namingMissing, noSuch } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
-import type { Route } from '../platform/http-server.ts';
+import type { BoundRoute } from '../platform/http-server.ts';
 import { encodeId, type Uuid } from '../platform/ids.ts';
 import { isStorable } from '../platform/json.ts';
 import type { Seal } from '../platform/seal.ts';
@@ -28,7 +28,7 @@ export interface UserRouteDeps {
   readonly seal: Seal;
 }
 
-export function userRoutes({ sql, clock, timeZones, seal }: UserRouteDeps): Route<Caller>[] {
+export function userRoutes({ sql, clock, timeZones, seal }: UserRouteDeps): BoundRoute<Caller>[] {
   const userRequest = userRequestSchema(timeZones);
   const numbers = createNumbersAtHand({ sql });
   return [

@@ -1,0 +1,47 @@
+// Schemas that rooms build their requests and answers from, and the names under which a description shows them. The answer
+// schemas are closed, so that tests can hold real answers to them.
+import { z } from 'zod';
+import type { IdPrefix } from './ids.ts';
+
+/** Every schema that has a name, for whoever writes a description. */
+export const namedSchemas = z.registry<{ id: string }>();
+
+/** Gives a schema a name. Wherever the schema stands, a description refers to it by that name. */
+export function component<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
+  namedSchemas.add(schema, { id });
+  return schema;
+}
+
+/** A handler answers a Date or its text: both are written alike. */
+export const instant: z.ZodType<Date | string> = component(
+  'Instant',
+  z
+    .string()
+    .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/)
+    .meta({ format: 'date-time', description: 'ISO-8601 in UTC, to the millisecond.' }),
+);
+
+export function idSchema(prefix: IdPrefix) {
+  return z.string().regex(new RegExp(`^${prefix}_[0-9A-Za-z]{22}$`));
+}
+
+export const messageId = component('MessageId', idSchema('msg'));
+export const deviceId = component('DeviceId', idSchema('dev'));
+export const userId = component('UserId', idSchema('usr'));
+export const segmentId = component('SegmentId', idSchema('seg'));
+export const keyId = component('KeyId', idSchema('key'));
+
+export const count = z.int().min(0);
+
+export const pageEnd = {
+  has_more: z.boolean(),
+  next_cursor: z
+    .string()
+    .nullable()
+    .describe('Null exactly when there is no more. A page may be empty and still have a next one.'),
+};
+
+/** The fields of a page (contract 17). */
+export function pageFields<Item extends z.ZodType>(item: Item) {
+  return { data: z.array(item), ...pageEnd };
+}
