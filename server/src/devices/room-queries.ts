@@ -18,6 +18,26 @@ export async function countDevicesOfUser(
   return row ?? { active: 0, inactive: 0 };
 }
 
+/** How many devices does each of these users have? Users without any are left out. */
+export async function countDevicesOfUsers(
+  tx: Tx,
+  appId: Uuid,
+  externalIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await tx<{ externalId: string; count: number }[]>`
+    SELECT external_id, count(*) AS count FROM audience
+    WHERE app_id = ${appId} AND external_id IS NOT NULL AND external_id = ANY(${externalIds as string[]}::text[])
+    GROUP BY external_id`;
+  return new Map(rows.map(({ externalId, count }) => [externalId, count]));
+}
+
+/** Which of these devices did something reach? */
+export async function listReached(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<ReadonlySet<Uuid>> {
+  const rows = await tx<{ id: Uuid }[]>`
+    SELECT id FROM devices WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND is_reached`;
+  return new Set(rows.map(({ id }) => id));
+}
+
 /** The oldest active device of a user that nothing ever reached. */
 export async function findOldestUnreached(
   tx: Tx,

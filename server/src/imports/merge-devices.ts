@@ -13,10 +13,11 @@ import {
 } from '../audience/queries.ts';
 import type { Environment, Platform } from '../channels/channel.ts';
 import { claimTokens } from '../devices/claim-tokens.ts';
-import type { Device } from '../devices/device.ts';
+import { type Device, devicesPerUserMax } from '../devices/device.ts';
 import { insertDevices } from '../devices/insert-many.ts';
 import { insertFormerLinks } from '../devices/link-queries.ts';
-import { lockDevice, updateKnown, updateTokenDevice } from '../devices/queries.ts';
+import { lockDevice, updateKnown, updateTokenDevice, updateUnidentified } from '../devices/queries.ts';
+import { countDevicesOfUsers, listReached } from '../devices/room-queries.ts';
 import type { DeviceToken } from '../devices/token.ts';
 import type { ApiError } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -25,6 +26,7 @@ import { mintUuid, type Uuid } from '../platform/ids.ts';
 import type { Property, StoredProperties, TextGone } from '../properties/property.ts';
 import { findUsers } from '../users/queries.ts';
 import type { User } from '../users/user.ts';
+import { chooseDevicesToUnlink, type OwnedDevice } from './make-room.ts';
 import { mergeProperties, type RowToMerge, readCatalogOf } from './merge-properties.ts';
 import { earlier, isChanged, isSame, type MergedUsers } from './merge-users.ts';
 import type { DevicePart, ImportRow } from './row.ts';
@@ -65,8 +67,7 @@ function keyOf({ platform, token }: DevicePart): string {
 }
 
 /** A device as the rows so far leave it. */
-interface DeviceState {
-  readonly id: Uuid;
+interface DeviceState extends OwnedDevice {
   readonly platform: Platform;
   /** Null: named by no row, and here for its user's sake. */
   readonly token: DeviceToken | null;
@@ -99,7 +100,9 @@ export async function mergeDevices(
 ): Promise<MergedDevices> {
   const { tx, clock, appId } = context;
   const changedUsers = [...users.byExternalId.values()].filter(isChanged).map(({ externalId }) => externalId);
-  const known = await lockKnown(context, claimed, changedUsers);
+  const crowded = await findCrowded(context, rows);
+  const known = await lockKnown(context, claimed, [...changedUsers, ...crowded]);
+  const reached = crowded.size === 0 ? new Set<Uuid>() : await listReached(tx, appId, idsOf(known.values()));
   const catalog = await readCatalogOf(
     tx,
     appId,
@@ -111,7 +114,10 @@ export async function mergeDevices(
   );
   const states = new Map<string, DeviceState>();
   const now = clock.date();
-  for (const [key, { device, row }] of known) states.set(key, knownState(device, row, claimed.get(key)?.token ?? null));
+  for (const [key, { device, row }] of known) {
+    const token = claimed.get(key)?.token ?? null;
+    states.set(key, { ...knownState(device, row, token), isReached: reached.has(device.id) });
+  }
   for (const [key, { id, platform, token, holderId }] of claimed) {
     if (states.has(key)) continue;
     // Left over from a refresh: that device has another token by now.
@@ -124,28 +130,53 @@ export async function mergeDevices(
     const state = row.device && states.get(keyOf(row.device));
     if (!row.device || !state || state.known?.device.status === 'unsubscribed') continue;
     if (!mergeProperties({ catalog, refusals, gone }, merged, row.device, state)) continue;
-    mergeRow(state, row.device, row.user?.externalId, now);
+    const externalId = row.user?.externalId;
+    if (externalId !== undefined && crowded.has(externalId) && state.ownerId !== externalId) {
+      const theirs = [...states.values()].filter(({ ownerId }) => ownerId === externalId);
+      for (const unlinked of chooseDevicesToUnlink(theirs)) unlinked.ownerId = null;
+    }
+    mergeRow(state, row.device, externalId, now);
   }
   return { states: [...states.values()], catalog, gone };
 }
 
-// The devices behind claimed tokens by the key of their token, and those of changed users by their id; all locked, in the order
+// The users who may have more devices than one user may, once all rows are merged: their devices are needed to make room.
+async function findCrowded({ tx, appId }: Context, rows: readonly RowToMerge[]): Promise<ReadonlySet<string>> {
+  const tokens = new Map<string, Set<string>>();
+  for (const { row } of rows) {
+    if (!row.device || !row.user) continue;
+    const { externalId } = row.user;
+    tokens.set(externalId, (tokens.get(externalId) ?? new Set()).add(keyOf(row.device)));
+  }
+  if (tokens.size === 0) return new Set();
+  const stored = await countDevicesOfUsers(tx, appId, [...tokens.keys()]);
+  const crowded = [...tokens].filter(
+    ([externalId, { size }]) => size + (stored.get(externalId) ?? 0) > devicesPerUserMax,
+  );
+  return new Set(crowded.map(([externalId]) => externalId));
+}
+
+function idsOf(known: Iterable<{ readonly device: Device }>): Uuid[] {
+  return [...known].map(({ device }) => device.id);
+}
+
+// The devices behind claimed tokens by the key of their token, and all devices of the other users by their id; all locked, in the order
 // of their ids.
 async function lockKnown(
   { tx, appId }: Context,
   claimed: ReadonlyMap<string, ClaimedDevice>,
-  changedUsers: readonly string[],
+  wholeUsers: readonly string[],
 ): Promise<Map<string, { device: Device; row: AudienceRow }>> {
   const keyOfDevice = new Map<Uuid, string>();
   for (const [key, { id, holderId }] of claimed) if (holderId !== id) keyOfDevice.set(holderId, key);
-  const theirs = changedUsers.length === 0 ? [] : await listDeviceIdsOfUsers(tx, appId, changedUsers);
+  const theirs = wholeUsers.length === 0 ? [] : await listDeviceIdsOfUsers(tx, appId, wholeUsers);
   const ids = [...new Set([...keyOfDevice.keys(), ...theirs])].sort();
   const found = new Map<string, { device: Device; row: AudienceRow }>();
   if (ids.length === 0) return found;
   // A statement for each, since a distributed database locks rows on one shard only; sent together, they wait for no answers.
   const locked = await Promise.all(ids.map((id) => lockDevice(tx, appId, id)));
   const rows = new Map((await listAudienceRows(tx, appId, ids)).map((row) => [row.deviceId, row]));
-  const changed = new Set(changedUsers);
+  const whole = new Set(wholeUsers);
   for (const device of locked) {
     const row = device && rows.get(device.id);
     if (!device || !row) continue;
@@ -153,18 +184,19 @@ async function lockKnown(
     const hash = key === undefined ? undefined : claimed.get(key)?.token.hash;
     if (key !== undefined && hash && device.tokenHash.equals(hash)) found.set(key, { device, row });
     // Devices that went to another user meanwhile are left out.
-    else if (row.externalId !== null && changed.has(row.externalId)) found.set(device.id, { device, row });
+    else if (row.externalId !== null && whole.has(row.externalId)) found.set(device.id, { device, row });
   }
   return found;
 }
 
-function knownState(device: Device, row: AudienceRow, token: DeviceToken | null): DeviceState {
+function knownState(device: Device, row: AudienceRow, token: DeviceToken | null): Omit<DeviceState, 'isReached'> {
   const { locale, timezone, appVersion, sdk, os, osVersion, model } = row;
   return {
     id: device.id,
     platform: device.platform,
     token,
     known: { device, row },
+    isActive: row.active,
     credentialId: device.credentialId,
     environment: device.environment,
     facts: { locale, timezone, appVersion, sdk, os, osVersion, model },
@@ -182,6 +214,8 @@ function newState(id: Uuid, platform: Platform, token: DeviceToken, now: Date): 
     platform,
     token,
     known: null,
+    isActive: true,
+    isReached: false,
     credentialId: null,
     environment: null,
     facts: mergeFacts(undefined, {}),
@@ -247,6 +281,14 @@ export async function writeDevices(
   if (moved.length > 0) {
     const movedIds = moved.map(({ id }) => id);
     await insertFormerLinks(tx, clock, appId, movedIds);
+    const unlinked = moved.filter(({ ownerId }) => ownerId === null);
+    if (unlinked.length > 0) {
+      await updateUnidentified(
+        tx,
+        appId,
+        unlinked.map(({ id }) => id),
+      );
+    }
   }
   let [updated, unchanged, optedOut] = [0, 0, 0];
   const writes: Promise<void>[] = [];
@@ -259,7 +301,9 @@ export async function writeDevices(
     const owner = state.ownerId === null ? undefined : users.byExternalId.get(state.ownerId);
     const { id } = state;
     if (hasOther || state.environment !== device.environment || state.credentialId !== device.credentialId) {
-      writes.push(updateKnown(tx, { ...state, appId, identifiedAt: isMoved ? clock.date() : null }));
+      writes.push(
+        updateKnown(tx, { ...state, appId, identifiedAt: isMoved && state.ownerId !== null ? clock.date() : null }),
+      );
     }
     if (hasOther || (owner && isChanged(owner))) writes.push(updateProfileCopy(tx, appId, [id], copyOf(state)));
     const hasNews = isNews(state, row);

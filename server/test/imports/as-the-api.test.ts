@@ -135,6 +135,54 @@ describe('an import', () => {
     }
   });
 
+  it('leaves a user at most 100 active devices, the same that the same requests leave, and unlinks the others whole', async () => {
+    t.clock.hold(t.clock.date());
+    const [asked, imported] = [await t.newApp(), await t.newApp()];
+    const bring = (app: TestApp, numbers: readonly number[]) =>
+      importInto(
+        app,
+        numbers.map((n) => ({
+          ...{ platform: 'ios', token: iosToken(n), external_id: 'u-1', user: { first_name: 'Ada' } },
+          created_at: new Date(t.clock.nowMs() - 3_600_000 + n * 1000).toISOString(),
+        })),
+      );
+    const ask = async (numbers: readonly number[]): Promise<void> => {
+      const server = t.clientOf(asked.serverKey);
+      for (const n of numbers) {
+        t.clock.advance(10);
+        const { body } = await server.post('/v1/devices', { platform: 'ios', token: iosToken(n) });
+        await server.post('/v1/users', { external_id: 'u-1', first_name: 'Ada', device_id: body.id });
+      }
+    };
+    const linkedIn = async (app: TestApp): Promise<number[]> => {
+      const rows = await t.sql<{ token: string }[]>`
+        SELECT d.token FROM devices d JOIN audience a ON a.device_id = d.id
+        WHERE a.app_id = ${app.id} AND a.external_id = 'u-1' ORDER BY d.token`;
+      return rows.map(({ token }) => Number.parseInt(token, 16));
+    };
+    const numbers = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+    await Promise.all([bring(asked, numbers(1, 98)), bring(imported, numbers(1, 98))]);
+    // Nothing was reached: the oldest devices make room.
+    await ask([101, 102, 103, 104]);
+    await bring(imported, [101, 102, 103, 104]);
+    expect(await linkedIn(imported)).toEqual([...numbers(3, 98), 101, 102, 103, 104]);
+    expect(await linkedIn(asked)).toEqual(await linkedIn(imported));
+    // All were reached: the device seen longest ago makes room for the first, and each new one for the next.
+    const apps = [asked.id, imported.id];
+    await t.sql`UPDATE devices SET is_reached = true WHERE app_id = ANY(${apps}::uuid[])`;
+    await ask([201, 202, 203]);
+    await bring(imported, [201, 202, 203]);
+    expect(await linkedIn(imported)).toEqual([...numbers(4, 98), 101, 102, 103, 104, 203]);
+    expect(await linkedIn(asked)).toEqual(await linkedIn(imported));
+    // A whole file of one user in one transaction.
+    await bring(imported, numbers(1001, 1250));
+    expect(await linkedIn(imported)).toEqual([...numbers(4, 98), 101, 102, 103, 104, 1250]);
+    const unlinked = await t.sql`
+      SELECT DISTINCT d.identified_at, a.user_id, a.first_name, a.active FROM devices d JOIN audience a ON a.device_id = d.id
+      WHERE a.app_id = ${imported.id} AND a.external_id IS NULL`;
+    expect(unlinked).toEqual([{ identifiedAt: null, userId: null, firstName: null, active: true }]);
+  });
+
   it('R-63 makes one device of a token that is registered meanwhile', async () => {
     const app = await t.newApp();
     const client = t.clientOf(app.clientKey);
