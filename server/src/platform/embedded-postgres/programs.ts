@@ -19,15 +19,21 @@ export interface ProgramUser {
 /** PostgreSQL refuses to run as root, and initdb refuses a user that the system's list does not name. */
 export async function getProgramUser(): Promise<ProgramUser | undefined> {
   if (process.getuid?.() !== 0) return undefined;
-  const list = await readFile('/etc/passwd', 'utf8');
-  for (const name of ['postgres', 'carillon', 'nobody']) {
-    const [, uid, gid] = new RegExp(`^${name}:[^:]*:(-?\\d+):(-?\\d+):`, 'm').exec(list) ?? [];
-    // macOS writes the ids of nobody as -2.
-    if (uid && gid) return { uid: Number(uid) >>> 0, gid: Number(gid) >>> 0 };
-  }
+  const user = chooseProgramUser(await readFile('/etc/passwd', 'utf8'));
+  if (user) return user;
   throw new Error(
     'PostgreSQL does not run as root, and there is no user postgres, carillon or nobody: run Carillon as another user.',
   );
+}
+
+/** The first of `postgres`, `carillon` and `nobody` in the system's list of users. Pure. */
+export function chooseProgramUser(passwd: string): ProgramUser | undefined {
+  for (const name of ['postgres', 'carillon', 'nobody']) {
+    const [, uid, gid] = new RegExp(`^${name}:[^:]*:(-?\\d+):(-?\\d+):`, 'm').exec(passwd) ?? [];
+    // macOS writes the ids of nobody as -2.
+    if (uid && gid) return { uid: Number(uid) >>> 0, gid: Number(gid) >>> 0 };
+  }
+  return undefined;
 }
 
 /** Options of a child process that runs as `user`. It inherits nothing of our environment, which holds secrets. */
