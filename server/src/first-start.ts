@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createApp, type NewApp } from './apps/create-app.ts';
 import { saveCredential } from './apps/credentials.ts';
 import { createKey } from './apps/manage-keys.ts';
+import { warnOfOpenIdentity } from './apps/open-identity.ts';
 import { listApps, listCredentials } from './apps/queries.ts';
 import { serviceActor } from './audit/actor.ts';
 import { generateVapidKeys } from './channels/webpush/vapid.ts';
@@ -122,6 +123,8 @@ function describeKeys(keys: DemoKeys, config: Config, base: string): string[] {
     '  Ring your own browser: open this link, allow notifications, and follow the page.',
     `  Demo        ${demoLink(base, keys)}`,
     '',
+    `  ${warnOfOpenIdentity(demoAppName)}`,
+    '',
     ...secrecy.map((line) => `  ${line}`),
   ];
 }
@@ -141,6 +144,8 @@ function describeForFile(base: string, keys: DemoKeys): string {
     `server key  ${keys.serverKey}`,
     `client key  ${keys.clientKey}`,
     `demo        ${demoLink(base, keys)}`,
+    '',
+    warnOfOpenIdentity(demoAppName),
     '',
     ...secrecy,
     '',

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { createApp } from '../apps/create-app.ts';
 import { changeAttributionWindow, changeClientEvents, changePlan, changeSuspension } from '../apps/manage-app.ts';
+import { warnOfOpenIdentity } from '../apps/open-identity.ts';
 import { type App, findApp, findClientEvents, listApps } from '../apps/queries.ts';
 import type { Config } from '../config.ts';
 import { cancelSuspended } from '../messages/cancel-message.ts';
@@ -57,7 +58,8 @@ async function create(name: string, planName: string | undefined): Promise<Answe
   return withDatabaseOrNew(config, async (context) => {
     const made = await createApp(context, { name, plan });
     const app = await getAppById(context.sql, made.id);
-    const paragraphs = [describe(app), describeKeys(made), ...describeLimits(config, app)];
+    const warning = warnOfOpenIdentity(encodeId('app', app.id));
+    const paragraphs = [describe(app), describeKeys(made), warning, ...describeLimits(config, app)];
     return {
       document: { ...presentApp(app), server_key: made.serverKey, client_key: made.clientKey },
       text: paragraphs.join('\n\n'),

@@ -1,4 +1,5 @@
 // What the doctor says: for each check a verdict from what was found, and one sentence that says what to do. Pure.
+import { openIdentityRisk } from '../apps/open-identity.ts';
 import type { OpenFile } from '../platform/file-modes.ts';
 import { programName } from '../platform/program-name.ts';
 import { describePause, type Pause } from '../platform/restore-guard.ts';
@@ -325,7 +326,7 @@ export function judgeIdentity(apps: readonly { readonly name: string; readonly u
   const open = apps.filter(({ users }) => users).map(({ name }) => name);
   const details = { without_secret: apps.map(({ name }) => name) };
   if (open.length > 0) {
-    const message = `Apps have users and no identify secret (${some(open)}): any visitor who guesses an external_id can link a browser to it and receive that user's pushes. Set one with: carillon identify-secret rotate APP`;
+    const message = `Apps have users and no identify secret (${some(open)}): ${openIdentityRisk}. Set one with: carillon identify-secret rotate APP`;
     return { check, verdict: 'warn', details, message };
   }
   const message =

@@ -34,6 +34,15 @@ describe('app create', () => {
     expect(stdout).toMatch(/client key {2}ck_live_\w{49}/);
   });
 
+  it('warns a person in one line that nothing proves identity yet, and names the command that makes a secret', async () => {
+    const { stdout } = await cli.run('app', 'create', 'Open');
+    const id = /app_\w{22}/.exec(stdout)?.[0];
+    expect(stdout.split('\n').filter((line) => /identif/.test(line))).toEqual([
+      'WARNING: no identify secret is set: any visitor who guesses an external_id can link a browser to it and receive ' +
+        `that user's pushes. Set one: ./carillon identify-secret rotate ${id}`,
+    ]);
+  });
+
   it('takes DEFAULT_PLAN, and the plans of PLANS_FILE', async () => {
     const file = join(cli.directory, 'plans.json');
     writeFileSync(file, JSON.stringify({ plans: { house: { sk_per_second: 1, ck_per_second: 1, quota: null } } }));

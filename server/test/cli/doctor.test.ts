@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { saveCredential } from '../../src/apps/credentials.ts';
 import { listPartitions } from '../../src/delivery/partitions.ts';
+import { mintUuid } from '../../src/platform/ids.ts';
 import { loadInstance } from '../../src/platform/instance.ts';
 import { createSeal, parseMasterKey } from '../../src/platform/seal.ts';
 import { whenDone } from '../database.ts';
@@ -67,10 +68,35 @@ describe('doctor', { timeout: 120_000 }, () => {
     expect([status, verdict, of('public address')?.verdict]).toEqual([0, 'warn', 'warn']);
   });
 
+  it('warns of an app with users and no identify secret, and of devices that strangers may have made up', async () => {
+    const { id, publicId } = await cli.newApp('Open');
+    await cli.sql`
+      INSERT INTO users (app_id, id, external_id, properties) VALUES (${id}, ${mintUuid()}, 'u-1', '{}')`;
+    const longAgo = Date.now() - 8 * 24 * 3_600_000;
+    await cli.sql`
+      INSERT INTO devices (app_id, id, platform, token, token_hint, token_hash, status, registered_at, by_client)
+      SELECT ${id}, d.id, 'ios', d.id, 'hint', sha256(d.id::text::bytea), 'active', now(), true
+      FROM unnest(${Array.from({ length: 100 }, () => mintUuid(longAgo))}::uuid[]) AS d (id)`;
+    const { status, of } = await examine();
+    expect(status).toBe(0);
+    expect(of('identity')).toMatchObject({ verdict: 'warn', message: expect.stringMatching(/\(Open\): any visitor/) });
+    expect(of('devices')).toMatchObject({
+      verdict: 'warn',
+      message: expect.stringContaining(`${publicId}: 100, `),
+    });
+    const secret = await cli.run('identify-secret', 'rotate', 'Open');
+    expect(secret.status).toBe(0);
+    await cli.run('device', 'purge', 'Open', '--never-reached', '--older-than', '7');
+    const after = await examine();
+    expect([after.of('identity')?.verdict, after.of('devices')?.verdict]).toEqual(['ok', 'ok']);
+  });
+
   it('says that the database cannot be reached', async () => {
     const { status, of } = await examine({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' });
     expect([status, of('database')?.verdict]).toEqual([1, 'fail']);
-    expect(of('database')?.message).toMatch(/cannot be reached \(ECONNREFUSED\)/);
+    expect(of('database')?.message).toMatch(
+      /^Nothing answers at 127\.0\.0\.1:1 .+ \(ECONNREFUSED\): start PostgreSQL there/,
+    );
   });
 
   it('warns of a database whose server proves nothing, and of files with secrets that others can read', async () => {

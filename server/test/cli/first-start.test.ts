@@ -1,11 +1,12 @@
 // The first start of a service with a database of its own: what it refuses before it makes anything, and whom it tells what.
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import { firstStart } from '../../src/first-start.ts';
+import type { EmbeddedDatabase } from '../../src/platform/embedded-postgres.ts';
 import { createSeal } from '../../src/platform/seal.ts';
 import { loadPlans } from '../../src/quotas/plan.ts';
 import { whenDone } from '../database.ts';
@@ -81,6 +82,7 @@ describe('a first start', () => {
     while (!isHere(file) || isHere(join(dataDir, 'first-run.untold.json'))) await new Promise(setImmediate);
     const kept = readFileSync(file, 'utf8');
     for (const text of [app.server_key, app.client_key, app.demo]) expect(kept).toContain(text);
+    expect(kept).toMatch(/^WARNING: no identify secret is set: .+ identify-secret rotate Demo$/m);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     shown.signal('SIGINT');
     await shown.ended;
@@ -93,7 +95,7 @@ describe('a first start', () => {
 });
 
 describe('what a start says', () => {
-  const noticeOf = async (variables: Record<string, string>): Promise<string> => {
+  const noticeOf = async (variables: Record<string, string>, embedded?: EmbeddedDatabase): Promise<string> => {
     const config = loadConfig({ ...cli.environment, ...variables }, cli.directory);
     const plans = loadPlans(null, []);
     const deps = {
@@ -101,7 +103,7 @@ describe('what a start says', () => {
       seal: createSeal(Buffer.alloc(32, 1)),
       config,
       plans,
-      embedded: undefined,
+      embedded,
       paused: null,
     };
     return (await firstStart(deps)).text('http://127.0.0.1:8080');
@@ -111,6 +113,17 @@ describe('what a start says', () => {
     const lines = (await noticeOf({})).split('\n').filter((line) => /plan/i.test(line));
     expect(lines).toEqual([
       "  Plan        new apps are on 'free': 10 requests/s, 10,000 deliveries a month; lift it: ./carillon app plan APP unlimited",
+    ]);
+  });
+
+  it('warns in one line, beside the keys of the app Demo, that any visitor may claim to be any user', async () => {
+    const { dataDir } = newDataDir();
+    mkdirSync(dataDir);
+    const text = await noticeOf({ DATA_DIR: dataDir }, { clusterDir: join(dataDir, 'pg') } as EmbeddedDatabase);
+    expect(text).toContain('Client key  ck_live_');
+    expect(text.split('\n').filter((line) => line.includes('WARNING'))).toEqual([
+      '  WARNING: no identify secret is set: any visitor who guesses an external_id can link a browser to it and receive ' +
+        "that user's pushes. Set one: ./carillon identify-secret rotate Demo",
     ]);
   });
 

@@ -1,0 +1,11 @@
+// The warning about an app without an identify secret, in one line: operators read it where they get a client key and in `doctor`.
+import { programName } from '../platform/program-name.ts';
+
+/** Says what a missing identify secret means. Stands in `doctor` too. */
+export const openIdentityRisk =
+  "any visitor who guesses an external_id can link a browser to it and receive that user's pushes";
+
+/** The warning for one app; `app` is its id or its name. */
+export function warnOfOpenIdentity(app: string): string {
+  return `WARNING: no identify secret is set: ${openIdentityRisk}. Set one: ${programName} identify-secret rotate ${app}`;
+}
