@@ -1,7 +1,7 @@
 // What an operator reads who looks for one batch, one delivery or one webhook request in the log, by the id that they were told.
 import { expect, it } from 'vitest';
 import { parseOutboundExceptions } from '../../src/platform/address-guard.ts';
-import { encodeId } from '../../src/platform/ids.ts';
+import { decodeId, encodeId } from '../../src/platform/ids.ts';
 import { createSeal } from '../../src/platform/seal.ts';
 import { createWebhook } from '../../src/webhooks/manage-webhooks.ts';
 import { setup } from '../setup.ts';
@@ -16,7 +16,7 @@ interface Line {
 const lines: Line[] = [];
 const t = await setup({
   environment: {
-    LOG_LEVEL: 'info',
+    LOG_LEVEL: 'trace',
     OUTBOUND_ALLOW_PORTS: '1024-65535',
     WEBHOOK_FAILURE_PAUSE_MAX_MS: '0',
     WEBHOOK_RETRY_SCHEDULE: '1',
@@ -90,4 +90,13 @@ it('R-82 a batch, a failed delivery and a webhook attempt are one line each, wit
     expect(line).toMatchObject({ ...ids, webhook_id: encodeId('whk', hook.id), ms: expect.any(Number) });
     expect(line).toHaveProperty('error', line['status_code'] === 204 ? null : 'http_status');
   }
+
+  // Other lines name no device: docs/self-hosting.md lists those that do.
+  const named = devices.flatMap((id) => [id, decodeId('dev', id) ?? id]);
+  const naming = lines.filter((line) => named.some((id) => JSON.stringify(line).includes(id)));
+  expect([...new Set(naming.map(({ msg }) => msg))].sort()).toEqual([
+    'delivery failed',
+    'webhook attempt',
+    'webhook event given up',
+  ]);
 });
