@@ -10,7 +10,7 @@ interface AppKeys {
 }
 
 export interface FilledApp extends AppKeys {
-  /** Of devices and of users alike. */
+  /** Each is the token of a device and the `external_id` of a user. */
   readonly names: readonly string[];
   readonly messages: readonly string[];
 }
@@ -52,7 +52,7 @@ export async function makeKeys(service: Service, { id }: FilledApp, count: numbe
   return keys;
 }
 
-/** What an app asks of a kind: registrations with its client key as apps do, everything else with its server key. */
+/** Requests of a kind: registrations use the app's client key, as apps do, and all others its server key. */
 export function askingOf(kind: RequestKind, app: FilledApp, keys?: readonly string[]): Asking {
   const usual = kind === 'new devices' || kind === 'known devices' ? app.client_key : app.server_key;
   return { kind, keys: keys ?? [usual], ids: kind === 'message' ? app.messages : app.names };

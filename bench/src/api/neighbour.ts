@@ -1,5 +1,5 @@
-// What an app that asks little notices of one that floods: alone, beside 400 connections with the flooding app's own client key, and
-// beside as many with keys that nobody has.
+// One app asks little while another floods: measures the calm app alone, beside 400 connections with the flooding app's own client
+// key, and beside 400 connections with random keys.
 import { setTimeout as pause } from 'node:timers/promises';
 import { rounded } from '../measure.ts';
 import type { BesideFlood, NeighbourFigures } from '../results.ts';

@@ -18,7 +18,7 @@ const recoversWithinMs = 60_000;
 export interface OverloadPlan {
   readonly service: Service;
   readonly app: FilledApp;
-  /** Of registrations, as measured. */
+  /** Registrations a second, as measured before. */
   readonly capacityPerSecond: number;
   readonly seconds: number;
   readonly apiPids: readonly number[];

@@ -2,11 +2,11 @@
 // measured. Each kind names what it costs the service: a row written, a row read, or a look at what the process remembers.
 import { randomBytes } from 'node:crypto';
 
-/** What one connection asks, again and again. `keys` are used in turn. */
+/** The request that one connection repeats. `keys` are used in turn. */
 export interface Asking {
   readonly kind: RequestKind;
   readonly keys: readonly string[];
-  /** Of devices, messages and users that are there. */
+  /** Ids of devices, messages and users that exist. */
   readonly ids: readonly string[];
 }
 
