@@ -1,6 +1,8 @@
 // A large send that something happens to in its middle, and what must hold of it afterwards: each device had one request, every
 // delivery was sent, and no process ended.
 import { setTimeout as pause } from 'node:timers/promises';
+import { decodeId } from '../../server/src/platform/ids.ts';
+import type { HistoryLine } from './rig/sandbox-process.ts';
 import type { ServiceNode } from './rig/service-node.ts';
 import type { Api, Stage } from './stage.ts';
 
@@ -66,20 +68,42 @@ export async function judgeTally(stage: Stage, title: string): Promise<string[]>
 
 /** Ends the sandbox. Claims that each device had one request for each message. */
 export async function judgePushes(stage: Stage, titles: readonly string[]) {
-  const pushes = await stage.countPushes();
+  const pushes = await stage.listPushes();
   const complaints: string[] = [];
   let [repeated, lost] = [0, 0];
   for (const title of titles) {
-    for (const { token } of stage.devices) {
-      const times = pushes.get(`${title} ${token}`) ?? 0;
-      if (times === 1) continue;
-      if (times === 0) lost++;
-      else repeated += times - 1;
-      complaints.push(`${title}: ${token} had ${times} requests`);
+    for (const { id, token } of stage.devices) {
+      const some = pushes.get(`${title} ${token}`) ?? [];
+      if (some.length === 1) continue;
+      if (some.length === 0) lost++;
+      else repeated += some.length - 1;
+      const isTold = complaints.length < toldMax;
+      complaints.push(
+        `${title}: ${token} had ${some.length} requests${isTold ? await explain(stage, title, id, some) : ''}`,
+      );
     }
   }
   return {
     complaints,
     figure: `${titles.length * stage.devices.length} deliveries, ${lost} lost, ${repeated} repeated`,
   };
+}
+
+const toldMax = 20;
+
+/** When its requests came and how each was answered, and which attempts the service has recorded. */
+async function explain(
+  { database }: Stage,
+  title: string,
+  deviceId: string,
+  pushes: readonly HistoryLine[],
+): Promise<string> {
+  const id = decodeId('dev', deviceId) ?? '';
+  const [row] = await database.sql<{ attempts: number; latencyMs: number | null; timeline: unknown; doneAt: Date }[]>`
+    SELECT d.attempts, d.latency_ms, d.timeline, d.done_at FROM messages m JOIN batches b ON b.message_id = m.id
+      JOIN deliveries d ON d.batch_id = b.id WHERE m.title = ${title} AND d.device_id = ${id}`;
+  const requests = pushes.map(([, at, status, , , , , connection]) => {
+    return `${new Date(at).toISOString().slice(11)} answered ${status} on connection ${connection}`;
+  });
+  return `: ${requests.join(', ')}; recorded: ${JSON.stringify(row ?? null)}`;
 }

@@ -159,15 +159,23 @@ export class Stage {
 
   /** Ends the sandbox. How many pushes came in for each title and token: `TITLE TOKEN` → pushes. */
   async countPushes(): Promise<ReadonlyMap<string, number>> {
+    return new Map([...(await this.listPushes())].map(([key, pushes]) => [key, pushes.length]));
+  }
+
+  /** Ends the sandbox. The pushes that came in for each title and token: `TITLE TOKEN` → pushes, in their order. */
+  async listPushes(): Promise<ReadonlyMap<string, readonly HistoryLine[]>> {
     await this.sandbox.stop();
     const text = await readFile(this.sandbox.historyFile, 'utf8');
-    const counts = new Map<string, number>();
-    for (const line of text.trimEnd().split('\n')) {
-      if (line === '') continue;
-      const [token, , , , , , title] = JSON.parse(line) as HistoryLine;
+    const pushes = new Map<string, HistoryLine[]>();
+    for (const written of text.trimEnd().split('\n')) {
+      if (written === '') continue;
+      const line = JSON.parse(written) as HistoryLine;
+      const [token, , , , , , title] = line;
       const key = `${title} ${token}`;
-      counts.set(key, (counts.get(key) ?? 0) + 1);
+      const known = pushes.get(key);
+      if (known) known.push(line);
+      else pushes.set(key, [line]);
     }
-    return counts;
+    return pushes;
   }
 }

@@ -77,6 +77,8 @@ export type Outcome =
       readonly latencyMs: number;
       /** When the provider says that the token ended; one registered since is alive. */
       readonly goneAtMs?: number;
+      /** The provider refuses more pushes to this token for now, and takes those to others. */
+      readonly isOfToken?: true;
       /** Nobody was asked: the host's name could not even be looked up in time, as other names held all places. */
       readonly isUntried?: true;
     };

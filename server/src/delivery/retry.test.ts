@@ -89,6 +89,11 @@ describe('a lane stands still', () => {
       30_000,
     ],
     ['for the named time also where the rate is refused', refusal('rate_limited', 5_000, 429), 5_000],
+    [
+      'not where one token is asked for too often',
+      { ...refusal('rate_limited', null, 429), isOfToken: true as const },
+      0,
+    ],
     ['not for a refusal that says nothing of the lane', refusal('provider_unavailable'), 0],
     ['not for what is not tried again', { ...refusal('rate_limited', 5_000, 429), retryable: false }, 0],
   ])('%s', (_name, outcome, expectedMs) => {

@@ -54,12 +54,12 @@ export function retryAtMs(question: RetryQuestion): number | undefined {
 
 /**
  * How long a refusal stops its whole lane: as long as the provider asks, and after a refusal for the rate that names no time as long as a first
- * retry waits. 0: not at all.
+ * retry waits, unless it is about one token. 0: not at all.
  */
 export function lanePauseMs(outcome: RefusedOutcome, random: number): number {
   if (!outcome.retryable) return 0;
   if (outcome.retryAfterMs !== null) return outcome.retryAfterMs;
-  return outcome.errorCode === 'rate_limited' ? rateLimitedWaitMs * random : 0;
+  return outcome.errorCode === 'rate_limited' && !outcome.isOfToken ? rateLimitedWaitMs * random : 0;
 }
 
 function waitMs({ channel, outcome, before, random }: RetryQuestion): number {

@@ -1,5 +1,6 @@
 // Messages to phones, end to end: through the API, by servers that stand for Apple and Google, into the timeline.
 import { describe, expect, test } from 'vitest';
+import { decodeId } from '../../src/platform/ids.ts';
 import {
   apnsKey,
   bundleId,
@@ -13,6 +14,7 @@ import {
 import { type Served, startPushServer } from '../channels/push-server.ts';
 import { whenDone } from '../database.ts';
 import { setup, type TestApp } from '../setup.ts';
+import { until } from '../workers/held.ts';
 
 const [apple, appleSandbox, google] = await Promise.all(
   [0, 1, 2].map(() => startPushServer({ protocol: 'h2' as const })),
@@ -302,4 +304,17 @@ describe('the end of a token', () => {
     await send(app, [phones[0]?.id ?? '']);
     expect(await deviceOf(app, phones[0]?.id ?? '')).toMatchObject({ status: 'invalid' });
   });
+});
+
+test('an iPhone that Apple is asked about too often waits alone: the next one is reached at once', async () => {
+  const app = await newApp();
+  const [busy, other] = [await newPhone(app, 'ios'), await newPhone(app, 'ios')];
+  scripts.set(busy.token, reason(429, 'TooManyRequests'));
+  // Its answer waits for the retry, which nobody waits for here.
+  void send(app, [busy.id]).catch(() => undefined);
+  await until(
+    async () => (await t.sql`SELECT FROM deliveries WHERE device_id = ${decodeId('dev', busy.id) ?? ''}`).length > 0,
+  );
+  const second = await send(app, [other.id]);
+  expect(second.report).toEqual({ accepted: 1, sent: 1, failed: 0, skipped: 0 });
 });

@@ -72,6 +72,12 @@ test.each<[number, string | null, ErrorCode, boolean]>([
   expect(read(status, body)).toMatchObject({ errorCode, retryable });
 });
 
+test('TooManyRequests is about one token, and no other refusal of the rate is', () => {
+  expect(read(429, said('TooManyRequests'))).toMatchObject({ isOfToken: true });
+  expect(read(429, said('TooManyProviderTokenUpdates'))).not.toHaveProperty('isOfToken');
+  expect(read(429, '')).not.toHaveProperty('isOfToken');
+});
+
 describe('when a token ended', () => {
   test.each([
     ['Unregistered', 1_795_256_130_123],

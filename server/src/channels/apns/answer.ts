@@ -54,6 +54,9 @@ const codeOfStatus: Readonly<Record<number, ErrorCode>> = {
   429: 'rate_limited',
 };
 
+/** "Too many requests were made consecutively to the same device token" (the page above): others are taken. */
+const throttledTokenReason = 'TooManyRequests';
+
 /** What a push came to. `nowMs` is the present, for a Retry-After that is a date. */
 export function readAnswer(result: OutboundResult, nowMs: number): Outcome {
   const provider = presentProviderAnswer('apns', result);
@@ -69,7 +72,11 @@ export function readAnswer(result: OutboundResult, nowMs: number): Outcome {
   const retryAfter = headerText(headers, 'retry-after');
   const refusal = { status, errorCode, reason: presentReason(reason), retryAfter, latencyMs };
   const isGone = errorCode === 'unregistered' && timestamp !== undefined;
-  return { ...refused(refusal, provider, nowMs), ...(isGone && { goneAtMs: timestamp }) };
+  return {
+    ...refused(refusal, provider, nowMs),
+    ...(isGone && { goneAtMs: timestamp }),
+    ...(reason === throttledTokenReason && { isOfToken: true }),
+  };
 }
 
 /** Apple's own word in an answer that was kept. */
