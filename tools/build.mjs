@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { describeOldNode } from '../server/bin/node-version.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const stamp = join(root, 'server/dist/.built');
@@ -60,6 +61,8 @@ function newestIn(path) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
+    const oldNode = describeOldNode(process.versions.node);
+    if (oldNode !== undefined) throw new Error(oldNode);
     if (process.argv[2] === '--if-stale') await ensureBuilt({ log: (line) => process.stderr.write(`${line}\n`) });
     else await build();
   } catch (error) {

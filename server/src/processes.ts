@@ -21,7 +21,7 @@ import { type EmbeddedDatabase, startEmbeddedPostgres } from './platform/embedde
 import { checkDurability, checkMasterKey, isInstanceMade, loadInstance } from './platform/instance.ts';
 import { checkListenAddress } from './platform/listen-port.ts';
 import { createLog, dieOfTheUnforeseen, type Log } from './platform/log.ts';
-import { loadMasterKey } from './platform/master-key.ts';
+import { checkMasterKeySettings, loadMasterKey } from './platform/master-key.ts';
 import { type FamilySnapshot, renderMetrics } from './platform/metrics.ts';
 import { type MetricsServer, startMetricsServer } from './platform/metrics-server.ts';
 import { checkPooling } from './platform/pooling.ts';
@@ -72,7 +72,9 @@ export async function runStart(config: Config, options: StartOptions): Promise<v
   const children = new Children(log);
   // From the first moment on: a signal during the start must not leave a database running.
   const stopped = untilStopped(children, log);
-  // Before anything is made: a first start without its port would make an app and tell nobody.
+  // Before anything is made: a first start that is refused leaves nothing, and one without its port would tell nobody its keys.
+  checkMasterKeySettings(config);
+  loadPlans(config.plansFile, [config.defaultPlan]);
   if (plan.apis > 0) await checkListenAddress(config);
   const metricsServer = await openMetrics(config, children);
   const embedded =

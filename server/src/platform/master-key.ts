@@ -18,19 +18,26 @@ export interface MasterKeySettings {
   readonly databaseUrl: string | null;
 }
 
+/** Looks at what the settings say of the key, before a database is asked or made. Throws `SealError`. */
+export function checkMasterKeySettings({ masterKey, masterKeyPrevious, databaseUrl }: MasterKeySettings): void {
+  if (masterKeyPrevious !== null) parseMasterKey(masterKeyPrevious, 'MASTER_KEY_PREVIOUS');
+  if (masterKey !== null) parseMasterKey(masterKey, 'MASTER_KEY');
+  else if (databaseUrl !== null) {
+    throw new SealError(
+      'MASTER_KEY is required with DATABASE_URL: 32 bytes in base64; make one with: openssl rand -base64 32',
+    );
+  }
+}
+
 /**
  * `isSealed`: secrets are stored already, so that a key which is not there was lost, and a new one would open nothing.
  * Throws `SealError`, in words for an operator.
  */
 export async function loadMasterKey(settings: MasterKeySettings, isSealed = false): Promise<MasterKeys> {
-  const { masterKey, masterKeyPrevious, databaseUrl } = settings;
+  checkMasterKeySettings(settings);
+  const { masterKey, masterKeyPrevious } = settings;
   const previous = masterKeyPrevious === null ? undefined : parseMasterKey(masterKeyPrevious, 'MASTER_KEY_PREVIOUS');
   if (masterKey !== null) return { key: parseMasterKey(masterKey, 'MASTER_KEY'), previous };
-  if (databaseUrl !== null) {
-    throw new SealError(
-      'MASTER_KEY is required with DATABASE_URL: 32 bytes in base64; make one with: openssl rand -base64 32',
-    );
-  }
   return { key: await readOrGenerate(settings.dataDir, isSealed), previous };
 }
 

@@ -36,7 +36,9 @@ export function loadPlans(file: string | null, needed: readonly string[]): Plans
   const plans = file === null ? builtInPlans : readPlansFile(file);
   const missing = needed.find((name) => !plans.has(name));
   if (missing !== undefined) {
-    throw new Error(`The plan '${missing}' is in use but ${file === null ? 'is not built in' : `not in ${file}`}.`);
+    throw new Error(
+      `The plan '${missing}' is in use but ${file === null ? 'is not built in' : `not in ${file}`}: describe it in PLANS_FILE, or choose one of ${[...plans.keys()].join(', ')} (of new apps: DEFAULT_PLAN)`,
+    );
   }
   return plans;
 }

@@ -1,5 +1,5 @@
 // The first start of a service with a database of its own: what it refuses before it makes anything, and whom it tells what.
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
@@ -60,6 +60,30 @@ describe('a first start', () => {
       refusal(/HOST 192\.0\.2\.1 is no address of this machine/),
     );
     expect(isHere(dataDir)).toBe(false);
+  });
+
+  it.each([
+    ['a master key that is none', { MASTER_KEY: 'abc' }, /MASTER_KEY must be 32 bytes in base64 .*openssl rand/],
+    [
+      'a plan for new apps that nobody described',
+      { DEFAULT_PLAN: 'gold' },
+      /The plan 'gold' is in use but is not built in: describe it in PLANS_FILE, or choose one of free, growth, pro, unlimited \(of new apps: DEFAULT_PLAN\)$/,
+    ],
+  ])('with %s makes nothing, and says what to do', async (_what, wrong, line) => {
+    const { dataDir, environment } = newDataDir();
+    expect(await cli.runWith({ ...environment, PORT: '0', ...wrong }, 'start')).toMatchObject(refusal(line));
+    expect(isHere(dataDir)).toBe(false);
+  });
+
+  it('whose data directory cannot be one says so, and what to do', async () => {
+    const file = join(cli.directory, 'taken');
+    writeFileSync(file, '');
+    const environment = { DATABASE_URL: '', MASTER_KEY: '', PORT: '0', DATA_DIR: join(file, 'data') };
+    const line =
+      /DATA_DIR \S+\/taken\/data is a file, or a part of its path is one \(ENOTDIR\): choose a folder .*DATA_DIR=…$/;
+    for (const parameters of [['start'], ['app', 'create', 'Shop'], ['app', 'list']]) {
+      expect(await cli.runWith(environment, ...parameters)).toMatchObject(refusal(line));
+    }
   });
 
   it('that ends before it listens has told nobody: the next one shows the keys, and the one after it does not', {

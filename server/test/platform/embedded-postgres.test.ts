@@ -542,7 +542,7 @@ describe('R-94 wherever the directory lies', () => {
     await service.stop();
     const checkout = await copyCheckout(join(folder, 'checkout'));
     expect(await run({ as: { uid: 1, gid: 1 }, checkout }).refusal()).toBe(
-      `The database in ${folder}/data/postgres belongs to user ${uid}: run Carillon as that user, or as root.`,
+      `The database in ${folder}/data/postgres belongs to user ${uid}: run Carillon as that user or as root, or choose another folder with DATA_DIR=…`,
     );
   });
 

@@ -1,8 +1,9 @@
 // The cluster of a data directory on disk: where it lies, whose it is, and how it is made. Runs no server, and touches
 // nothing that it refuses.
 import { randomBytes } from 'node:crypto';
-import { chown, link, mkdir, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, link, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { findDataDirectory, makeDataDirectory } from './data-directory.ts';
 import * as programs from './programs.ts';
 import { makeUnfinished, moveInto, readIfThere, sweep, unless } from './unfinished.ts';
 
@@ -18,7 +19,7 @@ export interface Cluster {
 
 /** The cluster of a data directory, or undefined where there is none yet. Rejects where it cannot be run from here. */
 export async function findCluster(path: string): Promise<Cluster | undefined> {
-  const dataDir = await realpath(path).catch(unless('ENOENT'));
+  const dataDir = await findDataDirectory(path);
   if (dataDir === undefined) return undefined;
   const recorded = (await readIfThere(join(dataDir, 'database')))?.trim();
   const directory = resolve(dataDir, recorded || 'postgres');
@@ -26,7 +27,7 @@ export async function findCluster(path: string): Promise<Cluster | undefined> {
   const self = process.getuid?.();
   if (owner && self !== 0 && owner.uid !== self) {
     throw new Error(
-      `The database in ${directory} belongs to user ${owner.uid}: run Carillon as that user, or as root.`,
+      `The database in ${directory} belongs to user ${owner.uid}: run Carillon as that user or as root, or choose another folder with DATA_DIR=…`,
     );
   }
   const version = (await readIfThere(join(directory, 'PG_VERSION')))?.trim();
@@ -68,8 +69,7 @@ type Fill = (directory: string, user: programs.ProgramUser | undefined, dataDir:
 
 /** The same, of whatever `fill` puts into an empty directory. What it fails to fill is not kept. */
 export async function fillCluster(path: string, fill: Fill): Promise<Cluster> {
-  await mkdir(path, { recursive: true });
-  const dataDir = await realpath(path);
+  const dataDir = await makeDataDirectory(path);
   const user = await programs.getProgramUser();
   const isInside = await programs.canReach(user, dataDir);
   const home = isInside ? dataDir : await programs.makeSystemDirectory();
