@@ -308,7 +308,7 @@ export function judgeStrangers(apps: readonly StrangerFacts[]): Finding {
   const many = apps.filter(({ old, devices }) => old >= strangersFew && old >= strangersShareMost * devices);
   if (many.length > 0) {
     const named = some(many.map((app) => `${app.app_id}: ${app.unreached}, ${share(app)}`));
-    const message = `Devices registered by client key were never reached, and may be made up (${named}): see how many would go with: carillon device purge APP --never-reached --older-than 7 --dry-run`;
+    const message = `Devices registered by client key were never reached, and may be made up (${named}): see how many would go with: ${programName} device purge APP --never-reached --older-than 7 --dry-run`;
     return { check, verdict: 'warn', details, message };
   }
   const unreached = apps.reduce((sum, app) => sum + app.unreached, 0);
@@ -326,13 +326,13 @@ export function judgeIdentity(apps: readonly { readonly name: string; readonly u
   const open = apps.filter(({ users }) => users).map(({ name }) => name);
   const details = { without_secret: apps.map(({ name }) => name) };
   if (open.length > 0) {
-    const message = `Apps have users and no identify secret (${some(open)}): ${openIdentityRisk}. Set one with: carillon identify-secret rotate APP`;
+    const message = `Apps have users and no identify secret (${some(open)}): ${openIdentityRisk}. Set one with: ${programName} identify-secret rotate APP`;
     return { check, verdict: 'warn', details, message };
   }
   const message =
     apps.length === 0
       ? 'Every app has an identify secret.'
-      : `${apps.length} apps have no identify secret and no users yet: set one with: carillon identify-secret rotate APP`;
+      : `Apps without users have no identify secret (${some(details.without_secret)}): set one with: ${programName} identify-secret rotate APP`;
   return { check, verdict: 'ok', details, message };
 }
 
@@ -357,7 +357,7 @@ export function judgeCredentials(credentials: readonly CredentialFacts[]): Findi
     return { check, verdict: 'warn', details, message };
   }
   const message =
-    credentials.length === 0 ? 'No channel is set yet.' : `${credentials.length} credentials are in order.`;
+    credentials.length === 0 ? 'No channel is set yet.' : `Every credential is in order: ${credentials.length}.`;
   return { check, verdict: 'ok', details, message };
 }
 

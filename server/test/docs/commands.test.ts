@@ -35,3 +35,12 @@ it('./carillon runs the command line, from any folder and by a link', async () =
     expect(stdout).toContain('Usage: carillon key');
   }
 });
+
+it('no message of the program names a command without the launcher that this place has', () => {
+  const folder = join(root, 'server/src');
+  const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+  expect(sources).toContain('cli/doctor-findings.ts');
+  // A message says `programName`, which is ./carillon in a checkout.
+  const bare = sources.filter((name) => /: carillon [a-z]/.test(readFileSync(join(folder, name), 'utf8')));
+  expect(bare).toEqual([]);
+});
