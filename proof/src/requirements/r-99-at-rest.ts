@@ -106,20 +106,24 @@ async function proveTelling({ workbench, report, seed }: ProofOptions, { message
   })();
   report.progress(`one message to ${devices} devices, and ${messages} to one each`);
   const content = { title: 'Telling' };
-  const large = await service.send(app, { audience: { all: true }, content });
   const atOnce = 20;
   let next = 0;
-  await Promise.all(
-    Array.from({ length: atOnce }, async () => {
-      for (let one = next++; one < messages; one = next++) {
-        const device = made[one % made.length];
-        if (device !== undefined) await service.send(app, { audience: { device_ids: [device] }, content });
-      }
-    }),
-  );
-  const final = await service.untilFinal(app, large);
-  isOver = true;
-  await sampling;
+  const sendAll = async () => {
+    const large = await service.send(app, { audience: { all: true }, content });
+    await Promise.all(
+      Array.from({ length: atOnce }, async () => {
+        for (let one = next++; one < messages; one = next++) {
+          const device = made[one % made.length];
+          if (device !== undefined) await service.send(app, { audience: { device_ids: [device] }, content });
+        }
+      }),
+    );
+    return service.untilFinal(app, large);
+  };
+  const final = await sendAll().finally(() => {
+    isOver = true;
+    return sampling;
+  });
   const most = mostWithin(heardAt, 1_000);
   const allowed = notifiesMost * (workers + 1);
   report.claim(

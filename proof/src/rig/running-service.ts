@@ -1,5 +1,6 @@
 // A service in full: a database, the sandbox, an API and workers as processes of their own, and what a caller does with them. What
 // the providers saw is read from the sandbox's history, after its end.
+import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -25,7 +26,7 @@ export interface RunningService {
   newApp(name: string): Promise<MixedApp>;
   /** Ends what an app is sending. */
   suspend(app: MixedApp): Promise<void>;
-  /** Sends a message and answers its id; throws what the API refuses. */
+  /** Sends a message and answers its id; asks again where the API is overloaded (503), and throws what else it refuses. */
   send(app: MixedApp, message: object): Promise<string>;
   messageOf(app: MixedApp, id: string): Promise<MessageState>;
   /** Resolves when nothing of a message is open any more. */
@@ -52,11 +53,22 @@ export async function startRunningService(workbench: Workbench, workers: number)
   await Promise.all(nodes.map((node) => node.ready()));
 
   const ask = async <Json>({ serverKey }: MixedApp, path: string, body?: object): Promise<Json> => {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+    const request = {
       method: body ? 'POST' : 'GET',
-      headers: { authorization: `Bearer ${serverKey}`, 'content-type': 'application/json' },
+      headers: {
+        authorization: `Bearer ${serverKey}`,
+        'content-type': 'application/json',
+        // The same request again is the same message.
+        ...(body && { 'idempotency-key': randomUUID() }),
+      },
       ...(body && { body: JSON.stringify(body) }),
-    });
+    };
+    let response = await fetch(`http://127.0.0.1:${port}${path}`, request);
+    while (response.status === 503) {
+      await response.arrayBuffer();
+      await pause(Number(response.headers.get('retry-after') ?? 1) * 1000);
+      response = await fetch(`http://127.0.0.1:${port}${path}`, request);
+    }
     const text = await response.text();
     if (response.status !== 200) throw new Error(`${response.status} to ${path}: ${text}`);
     return JSON.parse(text) as Json;

@@ -61,13 +61,13 @@ interface Refusing {
 }
 
 /**
- * The service's pool, of which some statements are refused before they reach the database: those for which `codeFor` names a code. A
- * transaction counts as one.
+ * The service's pool, of which some statements are refused before they reach the database: those for which `codeFor` names a code, by
+ * their number or their text. A transaction counts as one, and has no text.
  */
-function refusing(sql: Sql, codeFor: (asked: number) => string | undefined): Refusing {
+function refusing(sql: Sql, codeFor: (asked: number, text: string) => string | undefined): Refusing {
   let asked = 0;
-  const refuse = (): Error | undefined => {
-    const code = codeFor(++asked);
+  const refuse = (text = ''): Error | undefined => {
+    const code = codeFor(++asked, text);
     return code === undefined ? undefined : refusal(code);
   };
   const proxied = new Proxy(sql, {
@@ -79,7 +79,7 @@ function refusing(sql: Sql, codeFor: (asked: number) => string | undefined): Ref
       let error: Error | undefined;
       let isAsked = false;
       const value = (...hearers: Parameters<typeof then>) => {
-        if (!isAsked) error = refuse();
+        if (!isAsked) error = refuse(String(given[0]));
         isAsked = true;
         return error ? Promise.reject(error).then(...hearers) : then.apply(made, hearers);
       };
@@ -175,14 +175,12 @@ describe('R-96 whichever statement of a batch is refused', () => {
     async (code) => {
       const t = await setUp();
       const id = await send(t);
-      // The last statement of a batch that is stopped before its first push.
-      const counted = refusing(t.service.run.sql, () => undefined);
-      await turn(t, runWith(t, counted.sql), true);
-      const last = counted.asked;
-      // The batch is due from the instant that this process takes for now, which may be ahead of the database's.
-      t.clock.advance(1000);
-      const { sql } = refusing(t.service.run.sql, (asked) => (asked >= last && asked < last + 2 ? code : undefined));
+      let refused = 0;
+      const { sql } = refusing(t.service.run.sql, (_asked, text) =>
+        text.includes("UPDATE batches SET state = 'waiting'") && refused++ < 2 ? code : undefined,
+      );
       expect(await turn(t, runWith(t, sql), true)).toMatchObject({ kind: 'waiting' });
+      expect(refused).toBe(3);
       expect(await stateOf(t)).toEqual({ state: 'waiting', claims: 0, pushed: false, setbacks: 0, faults: 0 });
       await t.service.startWorkers().idle();
       await expectEachSentOnce(t, id);
