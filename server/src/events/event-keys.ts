@@ -5,6 +5,7 @@ import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { listKeysOfNames, propertiesByClientsMax } from './catalog-queries.ts';
 import type { EventGiven } from './event.ts';
+import { lockNames } from './name-queries.ts';
 
 export interface KeysAsked {
   readonly appId: Uuid;
@@ -13,19 +14,39 @@ export interface KeysAsked {
   pathOf(index: number): Issue['path'];
 }
 
-/** Throws the 400 that names each key beyond the share, in a request by client key. */
-export async function admitKeys(tx: Tx, { appId, events, pathOf }: KeysAsked): Promise<void> {
+/**
+ * Throws the 400 that names each key beyond the share, in a request by client key. To be called before anything is locked but the
+ * names: new keys are brought one request at a time.
+ */
+export async function admitKeys(tx: Tx, asked: KeysAsked): Promise<void> {
+  // At first without the lock: stored keys need none, and a refused request keeps nobody waiting.
+  let judged = await judge(tx, asked);
+  if (judged.hasFresh && judged.issues.length === 0) {
+    await lockNames(tx, asked.appId);
+    judged = await judge(tx, asked);
+  }
+  if (judged.issues.length > 0) throw invalid(judged.issues);
+}
+
+interface Judged {
+  readonly hasFresh: boolean;
+  readonly issues: readonly Issue[];
+}
+
+async function judge(tx: Tx, { appId, events, pathOf }: KeysAsked): Promise<Judged> {
   const rows = await listKeysOfNames(tx, appId, [...new Set(events.map(({ name }) => name))]);
   const known = new Map<string, { readonly keys: Set<string>; byClients: number }>(
     rows.map(({ name, keys, byClients }) => [name, { keys: new Set(keys), byClients }] as const),
   );
   const limit = propertiesByClientsMax;
   const message = `Events of this name have ${limit} properties from client keys: a further one needs a server key.`;
+  let hasFresh = false;
   const issues = events.flatMap(({ name, properties }, i): Issue[] => {
     const ofName = known.get(name) ?? { keys: new Set<string>(), byClients: 0 };
     known.set(name, ofName);
     return Object.keys(properties).flatMap((key): Issue[] => {
       if (ofName.keys.has(key)) return [];
+      hasFresh = true;
       if (ofName.byClients >= limit) {
         return [{ path: [...pathOf(i), 'properties', key], code: 'too_big', message, limit }];
       }
@@ -34,5 +55,5 @@ export async function admitKeys(tx: Tx, { appId, events, pathOf }: KeysAsked): P
       return [];
     });
   });
-  if (issues.length > 0) throw invalid(issues);
+  return { hasFresh, issues };
 }

@@ -1,8 +1,10 @@
 // Strangers hold client keys: the limits of events by client key, and how an app undoes such events (contract 10).
 import { describe, expect, it } from 'vitest';
+import { clientEventsDefault } from '../../src/apps/caller.ts';
 import { changeClientEvents } from '../../src/apps/manage-app.ts';
 import { deleteEventName } from '../../src/events/delete-event-name.ts';
 import { forgetSamplesOfPeople } from '../../src/events/forget-samples.ts';
+import { createTrack, type Track } from '../../src/events/track-events.ts';
 import { mintUuid } from '../../src/platform/ids.ts';
 import { deleteCreditsOfName } from '../../src/reports/forget-queries.ts';
 import { finishErasures } from '../../src/users/erasures.ts';
@@ -120,6 +122,41 @@ describe('keys of a name, by client key', () => {
     const [{ count } = { count: 0 }] = await t.sql<{ count: number }[]>`
       SELECT count(*) FROM event_properties WHERE app_id = ${app.id} AND name = 'a' AND by_client`;
     expect(count).toBe(100);
+  });
+});
+
+describe('keys of a name, by client key and on several processes', () => {
+  it('are at most 100 also when requests for them race', async () => {
+    const { app } = await newShop();
+    const trackOn = Array.from({ length: 10 }, () =>
+      createTrack({ sql: t.sql, txSql: t.sql, clock: t.clock, waitMs: 30_000 }),
+    );
+    const bring = (track: Track, from: number, count: number) => {
+      const properties = Object.fromEntries(Array.from({ length: count }, (_, i) => [`key ${from + i}`, 1]));
+      const event = { name: 'a', properties, propertiesText: JSON.stringify(properties) };
+      return track({
+        ...{ appId: app.id, isServer: false, clientEvents: clientEventsDefault, pathOf: () => [] },
+        events: [{ ...event, deviceId: null, externalId: null, id: null, occurredAtMs: null, purchase: null }],
+      });
+    };
+    await bring(trackOn[0] as Track, 0, 50);
+    // All judge before any of them stores its keys.
+    const { all } = await t.sql.begin(async (tx) => {
+      await tx`LOCK TABLE event_properties IN SHARE MODE`;
+      const all = Promise.allSettled(trackOn.map((track, i) => bring(track, 100 * (i + 1), 20)));
+      for (let waiting = 0; waiting < 2; ) {
+        waiting = (
+          await tx`SELECT 1 FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+          WHERE NOT l.granted AND a.datname = current_database()`
+        ).length;
+      }
+      return { all };
+    });
+    const answers = await all;
+    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+    const [{ count } = { count: 0 }] = await t.sql<{ count: number }[]>`
+      SELECT count(*) FROM event_properties WHERE app_id = ${app.id} AND name = 'a'`;
+    expect(count).toBe(90);
   });
 });
 
