@@ -1,10 +1,13 @@
 // GET /healthz looks at the process only; GET /readyz at the database, the schema, the last poll and draining (R-86). Neither
 // names versions, hosts or secrets. Anybody may ask, however often: the database is asked at most once a second.
+import { z } from 'zod';
 import { askRarely } from './platform/ask-rarely.ts';
 import type { Clock } from './platform/clock.ts';
 import type { Sql } from './platform/db.ts';
-import { Answer, type BoundRoute } from './platform/http-server.ts';
+import { Answer } from './platform/http-server.ts';
 import { missingMigrations } from './platform/migrate.ts';
+import { routesWith } from './platform/route.ts';
+import { component } from './platform/schemas.ts';
 
 export interface HealthDeps {
   readonly sql: Sql;
@@ -22,7 +25,54 @@ const databaseAskedEveryMs = 1000;
 /** With the second for which an answer holds: less than the two after which a probe must have noticed (R-86). */
 const databaseAnswersWithinMs = 900;
 
-export function healthRoutes<Caller>(deps: HealthDeps): BoundRoute<Caller>[] {
+const health = component('Health', z.strictObject({ status: z.literal('ok') }));
+const readiness = component('Readiness', z.strictObject({ status: z.enum(['ready', 'not ready']) }));
+
+export interface HealthRouteDeps {
+  /** Never rejects, and answers within a time that a probe has. */
+  readonly isReady: () => Promise<boolean>;
+}
+
+const route = routesWith<HealthRouteDeps, unknown>();
+
+export const healthRoutes = [
+  route({
+    id: 'getHealth',
+    method: 'GET',
+    path: '/healthz',
+    access: 'public',
+    ignoresUnknownQuery: true,
+    tag: 'Service',
+    summary: 'Does the process run?',
+    answers: { 200: { description: 'It does.', schema: health, example: { status: 'ok' } } },
+  }).handle(async () => ({ status: 'ok' })),
+  route({
+    id: 'getReadiness',
+    method: 'GET',
+    path: '/readyz',
+    access: 'public',
+    ignoresUnknownQuery: true,
+    tag: 'Service',
+    summary: 'May it have callers?',
+    answers: {
+      200: {
+        description: 'Database, schema and worker are in order.',
+        schema: readiness,
+        example: { status: 'ready' },
+      },
+      503: {
+        description: 'One of them is not, or the process is about to stop.',
+        schema: readiness,
+        example: { status: 'not ready' },
+      },
+    },
+  }).handle(async ({ isReady }) => {
+    return (await isReady()) ? { status: 'ready' } : new Answer(503, {}, { status: 'not ready' });
+  }),
+];
+
+/** Builds what GET /readyz asks. */
+export function createReadiness(deps: HealthDeps): HealthRouteDeps['isReady'] {
   // The schema only moves forward: once complete, it need not be asked again.
   let isSchemaComplete = false;
   const askDatabase = async (): Promise<boolean> => {
@@ -31,31 +81,12 @@ export function healthRoutes<Caller>(deps: HealthDeps): BoundRoute<Caller>[] {
     return isSchemaComplete;
   };
   const isDatabaseReady = askRarely(askDatabase, { everyMs: databaseAskedEveryMs, steadyMs: deps.clock.steadyMs });
-  const isReady = async (): Promise<boolean> => {
+  const look = async (): Promise<boolean> => {
     if (deps.isLeaving() || deps.lastPollAgeMs() > pollAgeMsMax) return false;
     return isDatabaseReady();
   };
-  return [
-    {
-      method: 'GET',
-      path: '/healthz',
-      access: 'public',
-      ignoresUnknownQuery: true,
-      handle: async () => ({ status: 'ok' }),
-    },
-    {
-      method: 'GET',
-      path: '/readyz',
-      access: 'public',
-      ignoresUnknownQuery: true,
-      async handle() {
-        const tooLate = new Promise<false>((resolve) =>
-          setTimeout(() => resolve(false), databaseAnswersWithinMs).unref(),
-        );
-        const ready = await Promise.race([isReady().catch(() => false), tooLate]);
-        const body = `${JSON.stringify({ status: ready ? 'ready' : 'not ready' })}\n`;
-        return new Answer(ready ? 200 : 503, { 'content-type': 'application/json; charset=utf-8' }, body);
-      },
-    },
-  ];
+  return () => {
+    const tooLate = new Promise<false>((resolve) => setTimeout(() => resolve(false), databaseAnswersWithinMs).unref());
+    return Promise.race([look().catch(() => false), tooLate]);
+  };
 }

@@ -1,30 +1,19 @@
-// Every route, in the order of the specification.
+// Every route, in the order of the specification, and the description that is written from the routes.
 import type { Caller } from './apps/caller.ts';
 import { configRoutes } from './apps/routes.ts';
 import { channelRoutes } from './channels/routes.ts';
-import { deliveryRoutes } from './delivery/routes.ts';
+import { createRegistrationParser, type RegistrationRules } from './devices/device.ts';
 import { type DeviceRouteDeps, deviceRoutes } from './devices/routes.ts';
 import { type EventRouteDeps, eventRoutes } from './events/routes.ts';
-import { type HealthDeps, healthRoutes } from './health-routes.ts';
+import { createReadiness, type HealthDeps, healthRoutes } from './health-routes.ts';
 import { createAcceptMessage } from './messages/accept-message.ts';
 import type { AwaitDeps } from './messages/await-outcomes.ts';
-import { reportOf } from './messages/message.ts';
-import { findMessageOutcomes } from './messages/queries.ts';
-import { type MessageRouteDeps, messageRoutes } from './messages/routes.ts';
+import type { CancelDeps } from './messages/cancel-message.ts';
+import { messageRoutes } from './messages/routes.ts';
+import type { SendRouteDeps } from './messages/send-routes.ts';
 import { type MetricsRouteDeps, metricsRoutes } from './metrics-routes.ts';
-import { deliveryOperations } from './openapi/delivery-operations.ts';
-import { deviceOperations } from './openapi/device-operations.ts';
 import { writeDocument } from './openapi/document.ts';
-import { eventOperations } from './openapi/event-operations.ts';
-import { messageOperations } from './openapi/message-operations.ts';
-import type { DescribedRoute } from './openapi/operation.ts';
-import { asRoute } from './openapi/operation-form.ts';
-import { receiptOperations } from './openapi/receipt-operations.ts';
-import { reportOperations } from './openapi/report-operations.ts';
 import { openapiRoutes } from './openapi/routes.ts';
-import { segmentOperations } from './openapi/segment-operations.ts';
-import { serviceOperations } from './openapi/service-operations.ts';
-import { userOperations } from './openapi/user-operations.ts';
 import { v1 } from './openapi/v1.ts';
 import { pageRoutes } from './page-routes.ts';
 import type { Sql } from './platform/db.ts';
@@ -34,19 +23,26 @@ import { bind } from './platform/route.ts';
 import type { Turns } from './platform/turns.ts';
 import { propertyRoutes } from './properties/routes.ts';
 import { type ReceiptRouteDeps, receiptRoutes } from './receipts/routes.ts';
-import { type ReportRouteDeps, reportRoutes } from './reports/routes.ts';
-import { type SegmentRouteDeps, segmentRoutes } from './segments/routes.ts';
+import type { RevenueRouteDeps } from './reports/revenue-routes.ts';
+import { reportRoutes } from './reports/routes.ts';
+import type { PreviewRouteDeps } from './segments/preview-routes.ts';
+import { segmentRoutes } from './segments/routes.ts';
 import type { ServiceMetrics } from './service-metrics.ts';
-import { type UserRouteDeps, userRoutes } from './users/routes.ts';
+import type { IdentifyRouteDeps } from './users/identify-routes.ts';
+import { createNumbersAtHand } from './users/numbers-at-hand.ts';
+import { userRoutes } from './users/routes.ts';
+import { createUserParser } from './users/user.ts';
 
 export interface HttpDeps
-  extends Omit<MessageRouteDeps, 'accept' | 'wait'>,
+  extends Omit<SendRouteDeps, 'accept' | 'wait'>,
     Omit<AwaitDeps, 'sql'>,
-    Omit<DeviceRouteDeps, 'readSql'>,
-    UserRouteDeps,
+    Pick<CancelDeps, 'teller'>,
+    Omit<DeviceRouteDeps, 'parseRegistration'>,
+    RegistrationRules,
+    Omit<IdentifyRouteDeps, 'numbers'>,
     ReceiptRouteDeps,
-    ReportRouteDeps,
-    SegmentRouteDeps,
+    RevenueRouteDeps,
+    PreviewRouteDeps,
     EventRouteDeps,
     HealthDeps,
     MetricsRouteDeps {
@@ -74,60 +70,43 @@ function inTurns(readTurns: Turns, routes: readonly BoundRoute<Caller>[]): Bound
   });
 }
 
-/** Every route that the API describes, in the order of its document. */
-const described: readonly DescribedRoute[] = [
-  ...messageOperations.map(asRoute),
-  ...deliveryOperations.map(asRoute),
-  ...userOperations.map(asRoute),
-  ...propertyRoutes,
-  ...segmentOperations.map(asRoute),
-  ...deviceOperations.map(asRoute),
-  ...eventOperations.map(asRoute),
-  ...reportOperations.map(asRoute),
-  ...receiptOperations.map(asRoute),
-  ...serviceOperations.slice(0, 2).map(asRoute),
+/** Their GETs wait for a turn. */
+const inTurn = [...messageRoutes, ...userRoutes, ...propertyRoutes, ...segmentRoutes, ...deviceRoutes];
+const others = [
+  ...eventRoutes,
+  ...reportRoutes,
+  ...receiptRoutes,
+  ...configRoutes,
+  ...channelRoutes,
   ...openapiRoutes,
-  ...serviceOperations.slice(2).map(asRoute),
+  ...healthRoutes,
 ];
+
+/** Every route that the API describes, in the order of its document. */
+export const apiRoutes = [...inTurn, ...others];
 
 /** The API's description, as it is served and committed. */
 export function openapiText(): string {
-  return writeDocument(v1, described);
+  return writeDocument(v1, apiRoutes);
 }
 
-export function routesOf(deps: HttpDeps): BoundRoute<Caller>[] {
-  const writes = { ...deps, sql: deps.txSql };
-  const messages: MessageRouteDeps = {
-    ...deps,
-    accept: deps.metrics.countAccepted(createAcceptMessage(deps)),
-    wait: deps,
-  };
+export function routesOf(given: HttpDeps): BoundRoute<Caller>[] {
   let description: Buffer | undefined;
-  const inTurn = [
-    ...messageRoutes(messages),
-    ...deliveryRoutes({
-      ...deps,
-      forms: deps.run.forms,
-      async findMessageState(appId, messageId) {
-        const found = await findMessageOutcomes(deps.sql, appId, messageId);
-        return found && { status: found.status, report: reportOf(found), outcomes: found };
-      },
-    }),
-    ...userRoutes(writes),
-    ...bind(propertyRoutes, deps),
-    ...segmentRoutes(deps),
-    ...deviceRoutes({ ...writes, readSql: deps.sql }),
-  ];
+  const deps = {
+    ...given,
+    accept: given.metrics.countAccepted(createAcceptMessage(given)),
+    wait: given,
+    forms: given.run.forms,
+    numbers: createNumbersAtHand({ sql: given.txSql }),
+    parseUser: createUserParser(given.timeZones),
+    parseRegistration: createRegistrationParser(given),
+    describe: () => (description ??= Buffer.from(openapiText())),
+    isReady: createReadiness(given),
+  };
   return [
-    ...inTurns(deps.readTurns, inTurn),
-    ...eventRoutes(deps),
-    ...channelRoutes<Caller>(deps.addressLimits),
-    ...configRoutes(deps),
-    ...reportRoutes(deps),
-    ...receiptRoutes<Caller>(writes),
-    ...bind(openapiRoutes, { describe: () => (description ??= Buffer.from(openapiText())) }),
-    ...healthRoutes<Caller>(deps),
-    ...metricsRoutes<Caller>(deps),
-    ...pageRoutes<Caller>(deps),
+    ...inTurns(given.readTurns, bind(inTurn, deps)),
+    ...bind(others, deps),
+    ...metricsRoutes<Caller>(given),
+    ...pageRoutes<Caller>(given),
   ];
 }

@@ -52,6 +52,8 @@ export interface Description {
   ask(id: string, call?: Call): Promise<Response>;
   /** Every operation and status that was answered, as `getUser 404`. */
   readonly seen: ReadonlySet<string>;
+  /** Every operation and error that was answered, as `getUser not_found`. */
+  readonly errors: ReadonlySet<string>;
 }
 
 export async function readDescription(t: Bundle): Promise<Description> {
@@ -92,6 +94,7 @@ export async function readDescription(t: Bundle): Promise<Description> {
   };
 
   const seen = new Set<string>();
+  const errors = new Set<string>();
   const hold = (id: string, answer: Response): void => {
     const response = responseOf(operationOf(id), answer.status);
     if (!response) throw new Error(`${id} answers ${answer.status}: ${JSON.stringify(answer.body)}`);
@@ -107,6 +110,7 @@ export async function readDescription(t: Bundle): Promise<Description> {
       expect(misfits(media.schema, answer.body), `${id} ${answer.status}`).toBe('');
     } else expect(answer.body).toBe('');
     seen.add(`${id} ${answer.status}`);
+    if (answer.body?.error) errors.add(`${id} ${answer.body.error}`);
   };
 
   return {
@@ -137,5 +141,6 @@ export async function readDescription(t: Bundle): Promise<Description> {
       return answer;
     },
     seen,
+    errors,
   };
 }

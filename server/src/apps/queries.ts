@@ -1,4 +1,5 @@
 // SQL: apps, their keys and their provider credentials.
+import type { ChannelId } from '../channels/channel.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -239,8 +240,8 @@ export async function findCurrentCredentialId(tx: Tx, appId: Uuid, channel: stri
 export async function listCurrentCredentials(
   tx: Tx,
   appId: Uuid,
-): Promise<{ channel: string; public: Record<string, unknown> }[]> {
-  return tx<{ channel: string; public: Record<string, unknown> }[]>`
+): Promise<{ channel: ChannelId; public: Record<string, unknown> }[]> {
+  return tx<{ channel: ChannelId; public: Record<string, unknown> }[]>`
     SELECT channel, public FROM credentials WHERE app_id = ${appId} AND replaced_at IS NULL
     ORDER BY array_position(ARRAY['webpush', 'apns', 'fcm'], channel::text)`;
 }

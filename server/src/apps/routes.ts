@@ -1,31 +1,56 @@
 // GET /v1/config: what a client app needs to know before it registers.
+import { z } from 'zod';
+import { channelIds } from '../channels/channel.ts';
 import type { Sql } from '../platform/db.ts';
-import type { BoundRoute } from '../platform/http-server.ts';
-import { noQuery, validate } from '../platform/validate.ts';
+import { routesWith } from '../platform/route.ts';
+import { component } from '../platform/schemas.ts';
 import type { Caller } from './caller.ts';
 import { getIdentifyRecord } from './identify-queries.ts';
 import { listCurrentCredentials } from './queries.ts';
 
-export function configRoutes({ sql }: { sql: Sql }): BoundRoute<Caller>[] {
-  return [
-    {
-      method: 'GET',
-      path: '/v1/config',
-      access: 'client-or-server',
-      async handle({ caller, query }) {
-        validate(noQuery, query);
-        const [current, identify] = await Promise.all([
-          listCurrentCredentials(sql, caller.appId),
-          getIdentifyRecord(sql, caller.appId),
-        ]);
-        const webpush = current.find(({ channel }) => channel === 'webpush');
-        return {
-          vapid_public_key: webpush?.public['publicKey'] ?? null,
-          identify_required: identify.secret !== null,
-          identify_bound_required: identify.isBoundRequired,
-          channels: current.map(({ channel }) => channel),
-        };
+const appConfig = component(
+  'AppConfig',
+  z.strictObject({
+    vapid_public_key: z.string().nullable().describe('Null when web push is not configured.'),
+    identify_required: z.boolean(),
+    identify_bound_required: z.boolean(),
+    channels: z.array(z.enum(channelIds)).describe('Those the app has credentials for.'),
+  }),
+);
+
+const route = routesWith<{ readonly sql: Sql }, Caller>();
+
+export const configRoutes = [
+  route({
+    id: 'getConfig',
+    method: 'GET',
+    path: '/v1/config',
+    access: 'client-or-server',
+    tag: 'Service',
+    summary: 'What an app needs to know before it registers a device',
+    answers: {
+      200: {
+        description: 'The configuration of the app.',
+        schema: appConfig,
+        example: {
+          vapid_public_key: 'BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A8',
+          identify_required: false,
+          identify_bound_required: false,
+          channels: ['webpush'],
+        },
       },
     },
-  ];
-}
+  }).handle(async ({ sql }, { caller }) => {
+    const [current, identify] = await Promise.all([
+      listCurrentCredentials(sql, caller.appId),
+      getIdentifyRecord(sql, caller.appId),
+    ]);
+    const key = current.find(({ channel }) => channel === 'webpush')?.public['publicKey'];
+    return {
+      vapid_public_key: typeof key === 'string' ? key : null,
+      identify_required: identify.secret !== null,
+      identify_bound_required: identify.isBoundRequired,
+      channels: current.map(({ channel }) => channel),
+    };
+  }),
+];

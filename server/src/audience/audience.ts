@@ -1,5 +1,6 @@
 // Whom a message is for: exactly one selector (contract 5.1). Pure; what it selects is asked in `queries.ts`.
 import { z } from 'zod';
+import { component } from '../platform/schemas.ts';
 import { issueOf } from '../platform/validate.ts';
 import { parseFilter } from './filter.ts';
 
@@ -38,34 +39,37 @@ export const filterField = z
  * Duplicates and ids that match nothing are accepted: they add nothing to the audience. Without this check for exactly one, a
  * caller who names both would reach more people than either says.
  */
-export const audienceSchema = z
-  .strictObject({
-    all: z.literal(true).nullish(),
-    device_ids: z.array(z.string()).min(1).max(idsMax).nullish(),
-    external_ids: z.array(z.string().min(1).max(256)).min(1).max(idsMax).nullish(),
-    segment_id: z.string().nullish(),
-    filter: filterField.nullish(),
-  })
-  .transform((given, context): Audience => {
-    const { all, device_ids, external_ids, segment_id, filter } = given;
-    const audiences: Audience[] = [];
-    if (all) audiences.push({ all });
-    if (device_ids) audiences.push({ device_ids });
-    if (external_ids) audiences.push({ external_ids });
-    if (typeof segment_id === 'string') audiences.push({ segment_id });
-    if (filter !== undefined && filter !== null) audiences.push({ filter });
-    const [audience] = audiences;
-    if (audience && audiences.length === 1) return audience;
-    const message = `The audience must name exactly one of ${selectors.join(', ')}.`;
-    context.issues.push(issueOf({ path: [], code: 'exactly_one_required', message, allowed: selectors }, given));
-    return z.NEVER;
-  })
-  .meta({
-    oneOf: [
-      { type: 'object', properties: { all: { const: true } }, required: ['all'] },
-      { type: 'object', properties: { device_ids: { type: 'array' } }, required: ['device_ids'] },
-      { type: 'object', properties: { external_ids: { type: 'array' } }, required: ['external_ids'] },
-      { type: 'object', properties: { segment_id: { type: 'string' } }, required: ['segment_id'] },
-      { type: 'object', properties: { filter: { type: 'object' } }, required: ['filter'] },
-    ],
-  });
+export const audienceSchema = component(
+  'Audience',
+  z
+    .strictObject({
+      all: z.literal(true).nullish(),
+      device_ids: z.array(z.string()).min(1).max(idsMax).nullish(),
+      external_ids: z.array(z.string().min(1).max(256)).min(1).max(idsMax).nullish(),
+      segment_id: z.string().nullish(),
+      filter: filterField.nullish(),
+    })
+    .transform((given, context): Audience => {
+      const { all, device_ids, external_ids, segment_id, filter } = given;
+      const audiences: Audience[] = [];
+      if (all) audiences.push({ all });
+      if (device_ids) audiences.push({ device_ids });
+      if (external_ids) audiences.push({ external_ids });
+      if (typeof segment_id === 'string') audiences.push({ segment_id });
+      if (filter !== undefined && filter !== null) audiences.push({ filter });
+      const [audience] = audiences;
+      if (audience && audiences.length === 1) return audience;
+      const message = `The audience must name exactly one of ${selectors.join(', ')}.`;
+      context.issues.push(issueOf({ path: [], code: 'exactly_one_required', message, allowed: selectors }, given));
+      return z.NEVER;
+    })
+    .meta({
+      oneOf: [
+        { type: 'object', properties: { all: { const: true } }, required: ['all'] },
+        { type: 'object', properties: { device_ids: { type: 'array' } }, required: ['device_ids'] },
+        { type: 'object', properties: { external_ids: { type: 'array' } }, required: ['external_ids'] },
+        { type: 'object', properties: { segment_id: { type: 'string' } }, required: ['segment_id'] },
+        { type: 'object', properties: { filter: { type: 'object' } }, required: ['filter'] },
+      ],
+    }),
+);

@@ -1,32 +1,51 @@
 // GET /v1/channels: public, the channels the service supports.
-
-import type { BoundRoute } from '../platform/http-server.ts';
-import { noQuery, validate } from '../platform/validate.ts';
+import { z } from 'zod';
+import { routesWith } from '../platform/route.ts';
+import { component } from '../platform/schemas.ts';
+import { channelIds, platforms } from './channel.ts';
 import { channels } from './channels.ts';
 
 export interface ChannelRouteDeps {
-  /** Throws the 429 where an address asks too often. */
-  admitAnonymous(address: string): void;
+  readonly addressLimits: {
+    /** Throws the 429 where an address asks too often. */
+    admitAnonymous(address: string): void;
+  };
 }
 
-export function channelRoutes<Caller>({ admitAnonymous }: ChannelRouteDeps): BoundRoute<Caller>[] {
-  return [
-    {
-      method: 'GET',
-      path: '/v1/channels',
-      access: 'public',
-      async handle({ query, address }) {
-        admitAnonymous(address);
-        validate(noQuery, query);
-        return {
-          channels: channels.map(({ id, platform, name, payloadBytesMax }) => ({
-            id,
-            platform,
-            name,
-            max_payload_bytes: payloadBytesMax,
-          })),
-        };
-      },
+const channelList = component(
+  'ChannelList',
+  z.strictObject({
+    channels: z.array(
+      z.strictObject({
+        id: z.enum(channelIds),
+        platform: z.enum(platforms),
+        name: z.string(),
+        max_payload_bytes: z.int().min(1),
+      }),
+    ),
+  }),
+);
+
+const listed = {
+  channels: channels.map(({ payloadBytesMax: max_payload_bytes, ...named }) => ({ ...named, max_payload_bytes })),
+};
+
+const route = routesWith<ChannelRouteDeps, unknown>();
+
+export const channelRoutes = [
+  route({
+    id: 'listChannels',
+    method: 'GET',
+    path: '/v1/channels',
+    access: 'public',
+    tag: 'Service',
+    summary: 'The channels there are',
+    answers: { 200: { description: 'All of them; not a paged list.', schema: channelList, example: listed } },
+    refusals: ['rate_limited', 'unavailable'],
+    // Malformed requests count too.
+    within({ addressLimits }, { address }, work) {
+      addressLimits.admitAnonymous(address);
+      return work();
     },
-  ];
-}
+  }).handle(async () => listed),
+];

@@ -1,6 +1,7 @@
 // What a message says: the fields of contract 7.1, and how a channel's own object overrides the common ones. Pure; renders
 // nothing and knows no person.
 import { z } from 'zod';
+import { component } from '../platform/schemas.ts';
 import {
   byLocale,
   dataField,
@@ -187,12 +188,15 @@ const contentFields = z.strictObject({
  * `content` of a message. What comes out is what was sent, nulls included, with the language tags in canonical case: fit
  * to be stored, compared and shown. Two stages: emptiness is judged on fields that are each in order.
  */
-export const contentSchema = contentFields.superRefine((content, ctx) => {
-  if (!saysSomething(content)) {
-    const message = 'No channel has a title or a body, and none is a background push.';
-    report(ctx, { path: [], code: 'empty_content', message });
-  }
-});
+export const contentSchema = component(
+  'Content',
+  contentFields.superRefine((content, ctx) => {
+    if (!saysSomething(content)) {
+      const message = 'No channel has a title or a body, and none is a background push.';
+      report(ctx, { path: [], code: 'empty_content', message });
+    }
+  }),
+);
 export type Content = z.infer<typeof contentFields>;
 
 const commonKeys = ['title', 'body', 'url', 'image', 'icon', 'data', 'ttl', 'priority', 'collapse_key'] as const;

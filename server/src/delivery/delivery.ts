@@ -6,8 +6,12 @@
 //      │      └─► retrying ──(retry due)──► (pending)
 //
 // `sent`, `failed` and `skipped` are final. Displayed, clicked and dismissed are marks beside the status, each set once.
+import { z } from 'zod';
 import { type ChannelId, channelIds, type Outcome, type Platform, type ProviderAnswer } from '../channels/channel.ts';
 import { type ErrorCode, errorCodes } from '../channels/error-code.ts';
+import { invalidReason } from '../devices/device.ts';
+import { transportErrors } from '../platform/outbound-socket.ts';
+import { component, count, instantText } from '../platform/schemas.ts';
 
 export const skipReasons = [
   'not_configured',
@@ -65,34 +69,53 @@ export function channelOfNumber(number: number): ChannelId {
 
 export const platformOfChannel: Readonly<Record<ChannelId, Platform>> = { webpush: 'web', apns: 'ios', fcm: 'android' };
 
+const providerAnswer = component(
+  'ProviderAnswer',
+  z.strictObject({
+    name: z.enum(channelIds),
+    http_status: z.int().nullable(),
+    headers: z.partialRecord(
+      z.enum(['apns-id', 'apns-unique-id', 'retry-after', 'location', 'content-type']),
+      z.string(),
+    ),
+    body: z.string().nullable().describe('As it came, up to 4,096 bytes.'),
+    truncated: z.boolean(),
+    transport_error: z.enum(transportErrors).nullable().describe('Why there is no answer; then http_status is null.'),
+  }),
+);
+const errorCode = component('ErrorCode', z.enum(errorCodes).describe('Why a delivery failed. Closed in v1.'));
+const skipReason = component('SkipReason', z.enum(skipReasons).describe('Why a delivery was not tried.'));
+/** The values of `error_code`; `not_configured` is of both kinds. */
+export const deliveryCode = component('DeliveryCode', z.enum([...new Set([...errorCodes, ...skipReasons])]));
+
+const at = instantText;
 /** One provider request whose outcome is known, as it is stored and as the API shows it (contract 5.2). */
-export interface Attempt {
-  readonly at: string;
-  readonly type: 'attempt';
-  readonly attempt: number;
-  readonly outcome: 'sent' | 'retry' | 'failed';
-  readonly error_code: ErrorCode | null;
-  readonly latency_ms: number;
-  readonly retry_at: string | null;
-  readonly provider: PresentedAnswer | null;
-}
-
-export interface PresentedAnswer {
-  readonly name: ChannelId;
-  readonly http_status: number | null;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | null;
-  readonly truncated: boolean;
-  readonly transport_error: string | null;
-}
-
-export type TimelineEntry =
-  | Attempt
-  | { readonly at: string; readonly type: 'queued' | 'displayed' | 'dismissed' }
-  | { readonly at: string; readonly type: 'clicked'; readonly action: string | null }
-  | { readonly at: string; readonly type: 'skipped'; readonly reason: string }
-  | { readonly at: string; readonly type: 'expired' }
-  | { readonly at: string; readonly type: 'device_invalidated'; readonly reason: string };
+const attempt = z.strictObject({
+  at,
+  type: z.literal('attempt'),
+  attempt: z.int().min(1),
+  outcome: z.enum(['sent', 'retry', 'failed']),
+  error_code: errorCode.nullable(),
+  latency_ms: count,
+  retry_at: instantText.nullable(),
+  provider: providerAnswer.nullable().describe('Null when nothing was sent: a check of ours refused the push.'),
+});
+export const timelineEntry = component(
+  'TimelineEntry',
+  z.discriminatedUnion('type', [
+    z.strictObject({ at, type: z.literal('queued') }),
+    attempt,
+    z.strictObject({ at, type: z.literal('skipped'), reason: skipReason }),
+    z.strictObject({ at, type: z.literal('expired') }),
+    z.strictObject({ at, type: z.literal('device_invalidated'), reason: invalidReason }),
+    z.strictObject({ at, type: z.literal('displayed') }),
+    z.strictObject({ at, type: z.literal('clicked'), action: z.string().nullable() }),
+    z.strictObject({ at, type: z.literal('dismissed') }),
+  ]),
+);
+export type Attempt = Readonly<z.output<typeof attempt>>;
+export type PresentedAnswer = Readonly<z.output<typeof providerAnswer>>;
+export type TimelineEntry = Readonly<z.output<typeof timelineEntry>>;
 
 export function presentAttempt(
   attempt: number,

@@ -1,5 +1,6 @@
 // One page of a message's deliveries: its batches are walked in order, and each row is told as a timeline with the provider's
 // answers as they were given.
+import type { InvalidReason } from '../devices/device.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import { encodeId, type Uuid } from '../platform/ids.ts';
@@ -10,6 +11,7 @@ import {
   codeOfNumber,
   platformOfChannel,
   presentAnswer,
+  skipReasons,
   statusOfNumber,
   type TimelineEntry,
 } from './delivery.ts';
@@ -166,12 +168,13 @@ function timelineOf(
   row: StoredDelivery,
   batch: BatchOfMessage,
   attempts: readonly Attempt[],
-  invalidated: { at: Date; reason: string } | undefined,
+  invalidated: { at: Date; reason: InvalidReason } | undefined,
 ): TimelineEntry[] {
   const entries: TimelineEntry[] = [{ at: batch.queuedAt.toISOString(), type: 'queued' }, ...attempts];
   const status = statusOfNumber(row.status);
   const code = codeOfNumber(row.errorCode);
-  if (status === 'skipped') entries.push({ at: row.doneAt.toISOString(), type: 'skipped', reason: code ?? '' });
+  const reason = status === 'skipped' && skipReasons.find((known) => known === code);
+  if (reason) entries.push({ at: row.doneAt.toISOString(), type: 'skipped', reason });
   if (status === 'failed' && code === 'expired') entries.push({ at: row.doneAt.toISOString(), type: 'expired' });
   if (invalidated)
     entries.push({ at: invalidated.at.toISOString(), type: 'device_invalidated', reason: invalidated.reason });

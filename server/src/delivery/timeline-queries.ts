@@ -1,5 +1,7 @@
 // SQL that reads what happened: a message's deliveries in pages, and what a page names beside them. Writes nothing.
+
 import type { TargetUrls } from '../content/compile-content.ts';
+import type { InvalidReason } from '../devices/device.ts';
 import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { type Attempt, channelNumber, numbersOfCode, statusNumber } from './delivery.ts';
@@ -158,15 +160,15 @@ export async function listInvalidations(
   sql: Sql,
   appId: Uuid,
   failed: readonly { deviceId: Uuid; doneAt: Date }[],
-): Promise<Map<Uuid, { at: Date; reason: string }>> {
+): Promise<Map<Uuid, { at: Date; reason: InvalidReason }>> {
   if (failed.length === 0) return new Map();
-  const rows = await sql<{ deviceId: Uuid; at: Date; reason: string }[]>`
+  const rows = await sql<{ deviceId: Uuid; at: Date; reason: InvalidReason }[]>`
     SELECT c.device_id, c.at, c.reason FROM device_changes c
     WHERE c.app_id = ${appId} AND c.device_id = ANY(${failed.map(({ deviceId }) => deviceId)}::uuid[])
       AND c.status = 'invalid' AND c.reason IS NOT NULL AND c.reason <> 'replaced'
     ORDER BY c.at`;
   const doneAt = new Map(failed.map((one) => [one.deviceId, one.doneAt.getTime()]));
-  const found = new Map<Uuid, { at: Date; reason: string }>();
+  const found = new Map<Uuid, { at: Date; reason: InvalidReason }>();
   for (const { deviceId, at, reason } of rows) {
     const afterMs = at.getTime() - (doneAt.get(deviceId) ?? 0);
     if (afterMs >= 0 && afterMs < 60_000 && !found.has(deviceId)) found.set(deviceId, { at, reason });

@@ -9,6 +9,7 @@ import { type Environment, environments, type Platform, platforms } from '../cha
 import type { EndpointRules } from '../channels/webpush/endpoint.ts';
 import { localeField } from '../content/locales.ts';
 import { decodeId, type Uuid } from '../platform/ids.ts';
+import { component } from '../platform/schemas.ts';
 import { type TimeZones, timeZoneField } from '../platform/time-zones.ts';
 import { issueOf, validate } from '../platform/validate.ts';
 import { propertyChanges, type StoredProperties } from '../properties/property.ts';
@@ -21,7 +22,11 @@ export type DeviceStatus = (typeof deviceStatuses)[number];
 export const devicesPerUserMax = 100;
 
 /** Why a device is invalid. */
-export type InvalidReason = 'unregistered' | 'invalid_token' | 'credential_mismatch' | 'replaced';
+export const invalidReason = component(
+  'InvalidReason',
+  z.enum(['unregistered', 'invalid_token', 'credential_mismatch', 'replaced']),
+);
+export type InvalidReason = z.output<typeof invalidReason>;
 
 /** What stands in `devices`. */
 export interface Device {

@@ -25,7 +25,7 @@ export async function listDevicePage(
 }
 
 /** As GET /v1/devices shows it: a token by its last characters. */
-export function presentListed(device: DeviceOnPage): Record<string, unknown> {
+export function presentListed(device: DeviceOnPage) {
   return {
     id: encodeId('dev', device.id),
     platform: device.platform,
@@ -43,7 +43,7 @@ export function presentListed(device: DeviceOnPage): Record<string, unknown> {
 }
 
 /** What a device says of itself. */
-export function presentFacts(facts: DeviceFacts): object {
+export function presentFacts(facts: DeviceFacts) {
   return {
     locale: facts.locale,
     timezone: facts.timezone,

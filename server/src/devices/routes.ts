@@ -1,122 +1,235 @@
 // POST and GET /v1/devices, DELETE /v1/devices/{id}.
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
-import { channelOfPlatform, platforms } from '../channels/channel.ts';
+import { channelIds, channelOfPlatform, environments, platforms } from '../channels/channel.ts';
+import { noExceptions } from '../platform/address-guard.ts';
 import { namingMissing, noSuch } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
-import type { BoundRoute } from '../platform/http-server.ts';
 import { encodeId } from '../platform/ids.ts';
 import { type Cursors, limitField, toPage } from '../platform/page.ts';
-import { noQuery, validate } from '../platform/validate.ts';
-import { presentConflict, presentProperties } from '../properties/property.ts';
+import { routesWith } from '../platform/route.ts';
+import { component, deviceId, instant, pageFields } from '../platform/schemas.ts';
+import { anyTimeZones } from '../platform/time-zones.ts';
+import { presentConflict, presentProperties, propertyConflict, propertyValues } from '../properties/property.ts';
 import type { AddressLimits } from '../quotas/address-limit.ts';
-import { createRegistrationParser, deviceStatuses, type RegistrationRules, readDeviceId } from './device.ts';
+import { deviceStatuses, invalidReason, type Registration, readDeviceId, registrationSchema } from './device.ts';
 import { listDevicePage, presentFacts, presentListed } from './list-devices.ts';
 import { optOutDevice } from './opt-out-devices.ts';
 import type { RegisteredDevice } from './register-device.ts';
 import type { Register } from './register-together.ts';
 
-export interface DeviceRouteDeps extends RegistrationRules {
+export interface DeviceRouteDeps {
+  /** Reads: pages keep no registration waiting. */
   readonly sql: Sql;
-  /** For pages, which keep no registration waiting. */
-  readonly readSql: Sql;
+  /** For short transactions. */
+  readonly txSql: Sql;
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly addressLimits: AddressLimits;
+  /** Reads the body of a registration, or throws the 400. */
+  readonly parseRegistration: (body: unknown) => Registration;
   readonly register: Register;
   /** Hears of a refresh by client key that came without proof, and so became a registration of its own. */
   readonly noteUnprovenRefresh: () => void;
 }
 
-export const deviceListQuery = z.strictObject({
-  limit: limitField(200),
-  cursor: z.string().optional(),
-  platform: z.enum(platforms).optional(),
-  status: z.enum(deviceStatuses).optional(),
-  external_id: z.string().optional(),
-});
+const deviceRequest = component(
+  'DeviceRequest',
+  registrationSchema(undefined, {
+    endpointRules: { pushHosts: [], exceptions: noExceptions, ownHosts: [] },
+    timeZones: anyTimeZones,
+  }),
+);
 
-export function deviceRoutes(deps: DeviceRouteDeps): BoundRoute<Caller>[] {
-  const { sql, readSql, clock, cursors, addressLimits } = deps;
-  const parseRegistration = createRegistrationParser(deps);
-  return [
-    {
-      method: 'POST',
-      path: '/v1/devices',
-      access: 'client-or-server',
-      async handle({ caller, query, body, address }) {
-        validate(noQuery, query);
-        const given = parseRegistration(body);
-        const isServer = caller.scope === 'server';
-        const registered = await namingMissing(
-          'device',
-          given.device_id,
-          deps.register({
-            appId: caller.appId,
-            platform: given.platform,
-            token: given.token,
-            facts: {
-              locale: given.locale,
-              timezone: given.timezone,
-              appVersion: given.app_version,
-              sdk: given.sdk,
-              os: given.os,
-              osVersion: given.os_version,
-              model: given.model,
-            },
-            environment: given.environment,
-            properties: given.properties,
-            byClient: !isServer,
-            refreshes:
-              typeof given.device_id === 'string'
-                ? { id: readDeviceId(given.device_id), proof: given.previous_token, needsProof: !isServer }
-                : null,
-            permit: isServer ? null : addressLimits.permitNewDevice(address),
-          }),
-        );
-        if (registered.lacksProof) deps.noteUnprovenRefresh();
-        return presentRegistered(registered, isServer);
+const text = z.string().nullable();
+const commonFields = {
+  id: deviceId,
+  platform: z.enum(platforms),
+  channel: z.enum(channelIds),
+  locale: text,
+  timezone: text,
+  app_version: text,
+  sdk: text,
+  os: text,
+  os_version: text,
+  model: text,
+  environment: z.enum(environments).nullable(),
+  created_at: instant,
+  last_seen_at: instant,
+};
+const registeredDevice = component(
+  'RegisteredDevice',
+  z.strictObject({
+    ...commonFields,
+    status: z.literal('active'),
+    external_id: text.describe('Null to a client key.'),
+    properties: propertyValues.nullable().describe("The device's own. Null to a client key."),
+    property_conflicts: z.array(propertyConflict),
+    created: z.boolean(),
+  }),
+);
+const device = component(
+  'Device',
+  z.strictObject({
+    ...commonFields,
+    token_hint: text.describe('The last characters of the token; null when it was erased.'),
+    status: z.enum(deviceStatuses),
+    status_reason: invalidReason.nullable(),
+    external_id: text,
+    properties: propertyValues.describe("The device's own."),
+  }),
+);
+const devicePage = component('DevicePage', z.strictObject(pageFields(device)));
+const optedOut = component('OptedOutDevice', z.strictObject({ id: deviceId, status: z.literal('unsubscribed') }));
+
+const id = 'dev_4r4tgBwaHmRyQNukgzmqsi';
+const exampleDevice = {
+  id,
+  platform: 'web',
+  channel: 'webpush',
+  locale: 'de-DE',
+  timezone: 'Europe/Berlin',
+  app_version: '4.2.0',
+  sdk: null,
+  os: 'Windows',
+  os_version: null,
+  model: null,
+  environment: null,
+  created_at: '2026-11-21T10:15:30.123Z',
+  last_seen_at: '2026-11-21T10:15:30.123Z',
+  properties: { topic: 'sport' },
+};
+
+const route = routesWith<DeviceRouteDeps, Caller>();
+
+export const deviceRoutes = [
+  route({
+    id: 'registerDevice',
+    method: 'POST',
+    path: '/v1/devices',
+    access: 'client-or-server',
+    tag: 'Devices',
+    summary: 'Register a device, or find it again',
+    description:
+      'The same token is the same device. A field that is absent is kept, null clears it. `environment` is for iOS only. ' +
+      '`device_id` puts this token in place of the one that device has. A client key may use only properties that the catalog has.',
+    body: {
+      schema: deviceRequest,
+      example: {
+        platform: 'web',
+        token: {
+          endpoint: 'https://fcm.googleapis.com/fcm/send/abc',
+          keys: {
+            p256dh: 'BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A8',
+            auth: 'BTBZMqHH6r4Tts7J_aSIgg',
+          },
+        },
+        locale: 'de-DE',
+        timezone: 'Europe/Berlin',
+        app_version: '4.2.0',
+        os: 'Windows',
+        properties: { topic: 'sport' },
       },
     },
-    {
-      method: 'GET',
-      path: '/v1/devices',
-      access: 'server',
-      async handle({ caller, query }) {
-        const {
-          limit,
-          cursor,
-          platform = null,
-          status = null,
-          external_id: externalId = null,
-        } = validate(deviceListQuery, query);
-        const scope = [caller.appId, 'devices', platform, status, externalId];
-        const [createdAt, id] = cursor === undefined ? [] : cursors.read(cursor, scope);
-        const after = createdAt === undefined ? null : { createdAt: new Date(createdAt), id: String(id) };
-        const rows = await listDevicePage(readSql, caller.appId, { platform, status, externalId }, after, limit + 1);
-        return toPage(rows, limit, presentListed, (last) =>
-          cursors.write([last.createdAt.toISOString(), last.id], scope),
-        );
+    readBody: (given, { parseRegistration }) => parseRegistration(given),
+    answers: {
+      200: {
+        description: 'The device, without its token.',
+        schema: registeredDevice,
+        example: { ...exampleDevice, status: 'active', external_id: null, property_conflicts: [], created: true },
       },
     },
-    {
-      method: 'DELETE',
-      path: '/v1/devices/:id',
-      access: 'client-or-server',
-      async handle({ caller, params, query }) {
-        validate(noQuery, query);
-        const id = readDeviceId(params['id'] ?? '');
-        if (!(await optOutDevice({ sql, clock }, caller.appId, id))) throw noSuch('device', params['id'] ?? '');
-        return { id: encodeId('dev', id), status: 'unsubscribed' };
+    refusals: ['not_found'],
+  }).handle(async (deps, { caller, body: given, address }) => {
+    const isServer = caller.scope === 'server';
+    const registered = await namingMissing(
+      'device',
+      given.device_id,
+      deps.register({
+        appId: caller.appId,
+        platform: given.platform,
+        token: given.token,
+        facts: {
+          locale: given.locale,
+          timezone: given.timezone,
+          appVersion: given.app_version,
+          sdk: given.sdk,
+          os: given.os,
+          osVersion: given.os_version,
+          model: given.model,
+        },
+        environment: given.environment,
+        properties: given.properties,
+        byClient: !isServer,
+        refreshes:
+          typeof given.device_id === 'string'
+            ? { id: readDeviceId(given.device_id), proof: given.previous_token, needsProof: !isServer }
+            : null,
+        permit: isServer ? null : deps.addressLimits.permitNewDevice(address),
+      }),
+    );
+    if (registered.lacksProof) deps.noteUnprovenRefresh();
+    return presentRegistered(registered, isServer);
+  }),
+  route({
+    id: 'listDevices',
+    method: 'GET',
+    path: '/v1/devices',
+    access: 'server',
+    tag: 'Devices',
+    summary: 'List devices, newest first',
+    query: z.strictObject({
+      limit: limitField(200),
+      cursor: z.string().optional(),
+      platform: z.enum(platforms).optional(),
+      status: z.enum(deviceStatuses).optional(),
+      external_id: z.string().optional(),
+    }),
+    answers: {
+      200: {
+        description: 'A page of devices.',
+        schema: devicePage,
+        example: {
+          data: [
+            { ...exampleDevice, token_hint: '…nd/abc', status: 'active', status_reason: null, external_id: 'u-42' },
+          ],
+          has_more: true,
+          next_cursor: 'eyJ2IjoxfQ.m3Zk',
+        },
       },
     },
-  ];
-}
+  }).handle(async ({ sql, cursors }, { caller, query }) => {
+    const { limit, cursor, platform = null, status = null, external_id: externalId = null } = query;
+    const scope = [caller.appId, 'devices', platform, status, externalId];
+    const [createdAt, id] = cursor === undefined ? [] : cursors.read(cursor, scope);
+    const after = createdAt === undefined ? null : { createdAt: new Date(createdAt), id: String(id) };
+    const rows = await listDevicePage(sql, caller.appId, { platform, status, externalId }, after, limit + 1);
+    return toPage(rows, limit, presentListed, (last) => cursors.write([last.createdAt.toISOString(), last.id], scope));
+  }),
+  route({
+    id: 'optOutDevice',
+    method: 'DELETE',
+    path: '/v1/devices/:id',
+    access: 'client-or-server',
+    tag: 'Devices',
+    summary: 'Opt a device out',
+    description: 'Nothing is sent to it, it belongs to nobody, its token is erased. Repeating it changes nothing.',
+    params: { id: { description: 'The id of a device.', example: id } },
+    answers: {
+      200: { description: 'Opted out.', schema: optedOut, example: { id, status: 'unsubscribed' } },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ txSql, clock }, { caller, params }) => {
+    const id = readDeviceId(params.id);
+    if (!(await optOutDevice({ sql: txSql, clock }, caller.appId, id))) throw noSuch('device', params.id);
+    return { id: encodeId('dev', id), status: 'unsubscribed' };
+  }),
+];
 
 // A client key is not told whose the device is, nor what is stored under its properties (contract 5.7): with the same token
 // anyone is the same device. The facts it says about itself are answered to either key, former ones included.
-function presentRegistered(registered: RegisteredDevice, isServer: boolean): object {
+function presentRegistered(registered: RegisteredDevice, isServer: boolean) {
   const { platform, row, environment, properties, conflicts, created } = registered;
   const { stored, catalog } = properties;
   return {
@@ -125,7 +238,7 @@ function presentRegistered(registered: RegisteredDevice, isServer: boolean): obj
     channel: channelOfPlatform[platform],
     ...presentFacts(row),
     environment,
-    status: 'active',
+    status: 'active' as const,
     external_id: isServer ? row.externalId : null,
     properties: isServer ? presentProperties(stored, catalog) : null,
     property_conflicts: conflicts.map((conflict) => presentConflict(conflict, isServer ? stored : null)),

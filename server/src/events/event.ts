@@ -1,5 +1,5 @@
 // A tracked event as a caller writes it: its fields, its limits, and what a purchase must say (contract 10). Written by hand and
-// not with a schema, because it is the hottest path of the service; openapi/event-operations.ts describes the same. Pure.
+// not with a schema, because it is the hottest path of the service; `routes.ts` describes the same. Pure.
 import { readDeviceId } from '../devices/device.ts';
 import type { Issue, IssueCode } from '../platform/api-error.ts';
 import type { Uuid } from '../platform/ids.ts';

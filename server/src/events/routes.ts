@@ -1,7 +1,19 @@
-// POST /v1/events.
+// POST /v1/events. Requests are read by hand (`event.ts`): a test holds their schema to that.
+import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
-import type { BoundRoute } from '../platform/http-server.ts';
-import { noQuery, validate } from '../platform/validate.ts';
+import { routesWith } from '../platform/route.ts';
+import { component, count } from '../platform/schemas.ts';
+import { propertiesByClientsMax } from './catalog-queries.ts';
+import { clientDaysMax } from './check-client-events.ts';
+import {
+  eventsMax,
+  externalIdLengthMax,
+  idLengthMax,
+  nameLengthMax,
+  propertiesMax,
+  propertyKeyLengthMax,
+} from './event.ts';
+import { namesByClientsMax, namesMax, namesWithClientsMax } from './event-names.ts';
 import { pathOfEvent, readEvents } from './read-events.ts';
 import type { Track } from './track-events.ts';
 
@@ -9,27 +21,102 @@ export interface EventRouteDeps {
   readonly trackEvents: Track;
 }
 
-const bodyBytesMax = 1024 * 1024;
+const trackedEvent = component(
+  'TrackedEvent',
+  z.strictObject({
+    name: z
+      .string()
+      .min(1)
+      .max(nameLengthMax)
+      .describe('`install`, `session_start` and `purchase` are reserved: they feed reports. No control characters.'),
+    properties: z
+      .unknown()
+      .meta({
+        type: ['object', 'null'],
+        maxProperties: propertiesMax,
+        propertyNames: { maxLength: propertyKeyLengthMax },
+        additionalProperties: true,
+        description:
+          'Any JSON values, nested at most 5 deep, at most 8 KiB. A `purchase` needs `amount`, a number from 0 to 1,000,000,000,000, ' +
+          'and `currency`, 3 letters.',
+      })
+      .optional(),
+    device_id: z.string().nullish().describe('Needed where a client key gives an `id`.'),
+    external_id: z
+      .string()
+      .min(1)
+      .max(externalIdLengthMax)
+      .nullish()
+      .describe('Server keys only. A user that does not exist yet will have done it.'),
+    id: z
+      .string()
+      .max(idLengthMax)
+      .regex(/^[\x21-\x7e]+$/)
+      .nullish()
+      .describe('Counted once: in the app for a server key, on its device for a client key.'),
+    occurred_at: z
+      .string()
+      .nullish()
+      .meta({
+        format: 'date-time',
+        description: `Default: now. A later time is stored as now. By client key at most ${clientDaysMax} days back.`,
+      }),
+  }),
+);
+const trackedEvents = component(
+  'TrackedEvents',
+  z.strictObject({ events: z.array(trackedEvent).min(1).max(eventsMax) }),
+);
+const trackRequest = component('TrackRequest', z.union([trackedEvent, trackedEvents]));
+const tracked = component('Tracked', z.strictObject({ accepted: count, duplicates: count }));
 
-export function eventRoutes({ trackEvents }: EventRouteDeps): BoundRoute<Caller>[] {
-  return [
-    {
-      method: 'POST',
-      path: '/v1/events',
-      access: 'client-or-server',
-      bodyBytesMax,
-      async handle({ caller, query, body }) {
-        validate(noQuery, query);
-        const isServer = caller.scope === 'server';
-        const { accepted, duplicates } = await trackEvents({
-          appId: caller.appId,
-          isServer,
-          clientEvents: caller.clientEvents,
-          events: readEvents(body, isServer),
-          pathOf: (index) => pathOfEvent(body, index),
-        });
-        return { accepted, duplicates };
+const route = routesWith<EventRouteDeps, Caller>();
+
+export const eventRoutes = [
+  route({
+    id: 'trackEvents',
+    method: 'POST',
+    path: '/v1/events',
+    access: 'client-or-server',
+    bodyBytesMax: 1024 * 1024,
+    tag: 'Events',
+    summary: 'Track what people did: one event, or up to 50',
+    description:
+      'All are stored or none. An event is its `external_id`’s, else the user’s whose device it is; what a device did before somebody ' +
+      'logged in on it counts for that user from then on. ' +
+      `A name that is new to the app is \`too_big\` where the app has ${namesMax} already. Client keys bring at most ${namesByClientsMax} ` +
+      `names, none to an app that has ${namesWithClientsMax}, and at most ${propertiesByClientsMax} keys of \`properties\` to a name; the ` +
+      'rest is `too_big` with `limit`. An app may refuse new names or purchases from client keys: the answer is 403 with the `path` of the event.',
+    body: {
+      schema: trackRequest,
+      example: {
+        events: [
+          {
+            id: 'order-1001',
+            name: 'purchase',
+            device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
+            properties: { amount: 79.9, currency: 'EUR' },
+          },
+          { name: 'article_read', device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi', properties: { section: 'news' } },
+        ],
       },
     },
-  ];
-}
+    readBody: (given, _deps, { scope }) => ({
+      events: readEvents(given, scope === 'server'),
+      pathOf: (index: number) => pathOfEvent(given, index),
+    }),
+    answers: {
+      200: { description: 'Stored.', schema: tracked, example: { accepted: 2, duplicates: 0 } },
+    },
+    refusals: ['not_found'],
+  }).handle(async ({ trackEvents }, { caller, body }) => {
+    const { appId, scope, clientEvents } = caller;
+    const { accepted, duplicates } = await trackEvents({
+      appId,
+      isServer: scope === 'server',
+      clientEvents,
+      ...body,
+    });
+    return { accepted, duplicates };
+  }),
+];

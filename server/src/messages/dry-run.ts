@@ -1,5 +1,5 @@
 // Everything a send would check and count, with nothing sent and nothing stored (contract 5.1).
-
+import { z } from 'zod';
 import { findConfiguredChannels } from '../apps/queries.ts';
 import { countAudience } from '../audience/queries.ts';
 import { channelIds } from '../channels/channel.ts';
@@ -7,6 +7,7 @@ import { compileContent } from '../content/compile-content.ts';
 import { sendWindowMs } from '../delivery/send-window.ts';
 import { readNowMs } from '../platform/clock.ts';
 import type { Uuid } from '../platform/ids.ts';
+import { component, count, instant } from '../platform/schemas.ts';
 import { describeQuota, describeShortage } from '../quotas/monthly-quota.ts';
 import type { Plan } from '../quotas/plan.ts';
 import { resolveAudience } from '../segments/resolve-audience.ts';
@@ -14,11 +15,40 @@ import { countDueDeliveries, type DueDeliveriesDeps } from './due-deliveries.ts'
 import type { MessageRequest } from './message.ts';
 import { describeLowRate } from './rate.ts';
 import { scheduleOf } from './schedule.ts';
-import { channelNotConfigured, contentWarnings, emptyAudience, type Warning } from './warnings.ts';
+import { channelNotConfigured, contentWarnings, dryRunWarningCodes, emptyAudience, type Warning } from './warnings.ts';
 
 export type DryRunDeps = DueDeliveriesDeps;
 
-export async function dryRun(deps: DryRunDeps, appId: Uuid, plan: Plan, request: MessageRequest): Promise<object> {
+export const dryRunAnswer = component(
+  'DryRun',
+  z.strictObject({
+    dry_run: z.literal(true),
+    count: count.describe('Active devices that a send would reach.'),
+    users: count,
+    by_channel: z.strictObject({ webpush: count, apns: count, fcm: count }),
+    quota: z
+      .strictObject({
+        plan: z.string(),
+        limit: count,
+        used: count,
+        requested: count,
+        fits: z.boolean(),
+        resets_at: instant,
+      })
+      .nullable()
+      .describe('Null on a plan without one.'),
+    warnings: z.array(
+      z.strictObject({
+        code: z.enum(dryRunWarningCodes),
+        channel: z.enum(channelIds).optional(),
+        message: z.string(),
+        limit: z.int().min(1).optional().describe('Of `rate_too_low`: the least `per_second` that would do.'),
+      }),
+    ),
+  }),
+);
+
+export async function dryRun(deps: DryRunDeps, appId: Uuid, plan: Plan, request: MessageRequest) {
   const { workSql: sql, clock } = deps;
   const nowMs = await readNowMs(sql, clock);
   if (request.send_at) scheduleOf({ ...request, send_at: request.send_at }, nowMs);
@@ -27,17 +57,16 @@ export async function dryRun(deps: DryRunDeps, appId: Uuid, plan: Plan, request:
     await resolveAudience(sql, appId, request.audience, request.exclude_segment_id ?? null),
   );
   const byChannel = { webpush: web, apns: ios, fcm: android };
-  const count = web + ios + android;
-  const quota = await describeQuota({ sql, clock }, appId, plan, count);
+  const devices = web + ios + android;
+  const quota = await describeQuota({ sql, clock }, appId, plan, devices);
   const configured = await findConfiguredChannels(sql, appId);
   const content = compileContent(request.content);
 
-  const warnings: Warning[] = [];
-  if (count === 0) warnings.push(emptyAudience);
+  const warnings: Warning<(typeof dryRunWarningCodes)[number]>[] = [];
+  if (devices === 0) warnings.push(emptyAudience);
   for (const channel of channelIds) {
-    const devices = byChannel[channel];
-    if (devices > 0 && !configured.has(channel)) {
-      warnings.push(channelNotConfigured(channel, devices, 'would be skipped'));
+    if (byChannel[channel] > 0 && !configured.has(channel)) {
+      warnings.push(channelNotConfigured(channel, byChannel[channel], 'would be skipped'));
     }
   }
   warnings.push(...contentWarnings(request.content, content));
@@ -53,5 +82,5 @@ export async function dryRun(deps: DryRunDeps, appId: Uuid, plan: Plan, request:
       message: describeShortage(plan, quota.requested, left),
     });
   }
-  return { dry_run: true, count, users, by_channel: byChannel, quota, warnings };
+  return { dry_run: true as const, count: devices, users, by_channel: byChannel, quota, warnings };
 }

@@ -12,11 +12,17 @@ import { audienceSchema } from '../audience/audience.ts';
 import { contentSchema } from '../content/content.ts';
 import type { Issue } from '../platform/api-error.ts';
 import { type Instant, instantField, writeInstant } from '../platform/instant.ts';
+import { component, count } from '../platform/schemas.ts';
 import { issueOf } from '../platform/validate.ts';
 import { localTimePasts } from './local-time.ts';
 
 export const messageStatuses = ['scheduled', 'sending', 'sent', 'failed', 'canceled'] as const;
 export type MessageStatus = (typeof messageStatuses)[number];
+export const messageStatus = component('MessageStatus', z.enum(messageStatuses));
+
+/** Why a scheduled message did not run. */
+export const noRuns = ['quota_exceeded', 'segment_invalid', 'app_suspended', 'expired', 'internal_error'] as const;
+export type NoRun = (typeof noRuns)[number];
 
 /** The statuses that nothing moves a message out of. */
 export function isFinalStatus(status: MessageStatus): boolean {
@@ -90,9 +96,12 @@ const requestFields = z.strictObject({
     ),
 });
 
-export const messageRequestSchema = requestFields.superRefine((request, ctx) => {
-  for (const issue of timingIssues(request)) ctx.issues.push(issueOf(issue, request));
-});
+export const messageRequestSchema = component(
+  'MessageRequest',
+  requestFields.superRefine((request, ctx) => {
+    for (const issue of timingIssues(request)) ctx.issues.push(issueOf(issue, request));
+  }),
+);
 export type MessageRequest = z.output<typeof messageRequestSchema>;
 
 function timingIssues(request: z.output<typeof requestFields>): Issue[] {
@@ -124,13 +133,17 @@ export function canonicalTextOf({ send_at: sendAt, ...request }: MessageRequest)
 }
 
 /** The four numbers of contract 5.1; `pending` only while some delivery is not final. */
-export interface Report {
-  readonly accepted: number;
-  readonly sent: number;
-  readonly failed: number;
-  readonly skipped: number;
-  readonly pending?: number;
-}
+export const report = component(
+  'Report',
+  z.strictObject({
+    accepted: count.describe('Deliveries made.'),
+    sent: count.describe('A push service took the push.'),
+    failed: count.describe('Ended without.'),
+    skipped: count.describe('Deliberately not tried.'),
+    pending: z.int().min(1).optional().describe('Only while some delivery is not final.'),
+  }),
+);
+export type Report = Readonly<z.output<typeof report>>;
 
 export function reportOf(counts: { accepted: number; sent: number; failed: number; skipped: number }): Report {
   const { accepted, sent, failed, skipped } = counts;

@@ -5,6 +5,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { LocalTimePast } from './local-time.ts';
+import type { NoRun } from './message.ts';
 
 /** A scheduled message that its holder may start. */
 export interface DueMessage {
@@ -115,8 +116,6 @@ export async function lockLateMessage(
     FOR UPDATE OF m SKIP LOCKED`;
   return row;
 }
-
-export type NoRun = 'quota_exceeded' | 'segment_invalid' | 'app_suspended' | 'expired' | 'internal_error';
 
 /** Ends a scheduled message that will not run. */
 export async function failScheduled(tx: Tx, clock: Clock, appId: Uuid, id: Uuid, reason: NoRun): Promise<void> {

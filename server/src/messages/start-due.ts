@@ -15,7 +15,8 @@ import type { Teller } from '../platform/teller.ts';
 import { type Charge, tryCharge } from '../quotas/monthly-quota.ts';
 import { type Plan, type Plans, planNamed } from '../quotas/plan.ts';
 import { type LocalInstants, wallMsOf, zonesDue } from './local-time.ts';
-import { type DueMessage, failScheduled, lockLateMessage, type NoRun, postponeStart } from './schedule-queries.ts';
+import type { NoRun } from './message.ts';
+import { type DueMessage, failScheduled, lockLateMessage, postponeStart } from './schedule-queries.ts';
 import { type Started, startMessage } from './start-message.ts';
 
 export interface StartDeps {

@@ -1,21 +1,22 @@
 // SQL: messages as callers read them, one or a page of them.
+import type { Audience } from '../audience/audience.ts';
 import type { ChannelId } from '../channels/channel.ts';
 import type { Fragment, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
-import type { MessageStatus } from './message.ts';
+import type { MessageRequest, MessageStatus, NoRun } from './message.ts';
 import { type ChannelCounts, countsByChannel } from './queries.ts';
 
 /** A message as its page shows it. */
 export interface StoredMessage {
   readonly id: Uuid;
   readonly status: MessageStatus;
-  readonly statusReason: string | null;
+  readonly statusReason: NoRun | null;
   readonly name: string | null;
-  readonly metadata: Record<string, unknown> | null;
-  readonly createdBy: { type: string; id: string | null; name: string };
-  readonly audience: unknown;
+  readonly metadata: NonNullable<MessageRequest['metadata']> | null;
+  readonly createdBy: { type: 'key' | 'person'; id: string | null; name: string };
+  readonly audience: Audience;
   readonly audienceUnmatched: number;
-  readonly content: unknown;
+  readonly content: MessageRequest['content'];
   readonly title: string | null;
   readonly idempotencyKey: string | null;
   readonly runAt: Date | null;

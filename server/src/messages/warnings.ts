@@ -11,26 +11,15 @@ import { encodeId, mintUuid } from '../platform/ids.ts';
 import type { MessageRequest } from './message.ts';
 import type { MessageCounts } from './queries.ts';
 
-export const dryRunWarningCodes = [
-  'channel_not_configured',
-  'empty_audience',
-  'large_payload',
-  'url_dropped',
-  'rate_too_low',
-  'quota_exceeded',
-] as const;
+const warningCodes = ['channel_not_configured', 'empty_audience', 'large_payload', 'url_dropped'] as const;
+export const dryRunWarningCodes = [...warningCodes, 'rate_too_low', 'quota_exceeded'] as const;
 
 /** What cannot be sent for its rate or quota is refused, so a send warns of neither. */
-export const sendWarningCodes = [
-  'channel_not_configured',
-  'empty_audience',
-  'large_payload',
-  'url_dropped',
-  'none_sent',
-] as const;
+export const sendWarningCodes = [...warningCodes, 'none_sent'] as const;
 
-export interface Warning {
-  readonly code: (typeof dryRunWarningCodes)[number] | (typeof sendWarningCodes)[number];
+/** Unless told, a warning that a dry run and a send can both give. */
+export interface Warning<Code = (typeof warningCodes)[number]> {
+  readonly code: Code;
   readonly channel?: ChannelId;
   readonly message: string;
   /** Of `rate_too_low`: the least that would do. */
@@ -67,9 +56,9 @@ export function contentWarnings(content: MessageRequest['content'], compiled: Co
 }
 
 /** What a caller should know of a send as far as it has come: the same for the first answer and for a replay. */
-export function sendWarnings(content: MessageRequest['content'], counts: MessageCounts): Warning[] {
+export function sendWarnings(content: MessageRequest['content'], counts: MessageCounts) {
   const { accepted, sent, failed, skipped, errorCounts } = counts;
-  const warnings: Warning[] = accepted === 0 ? [emptyAudience] : [];
+  const warnings: Warning<(typeof sendWarningCodes)[number]>[] = accepted === 0 ? [emptyAudience] : [];
   if ((errorCounts['not_configured'] ?? 0) > 0) {
     for (const channel of channelIds) {
       const of = counts.channels[channel];

@@ -9,7 +9,7 @@ import { type Refusal, refusalsOf, requestIdHeader } from './refusals.ts';
 export type DescribedRoute = Omit<Route<never, never>, 'answer'>;
 
 /** What an access means in an API. */
-export interface AccessForm {
+interface AccessForm {
   readonly security: readonly object[];
   /** Errors that any request with this access may get, beside those of any request at all. */
   readonly refusals: readonly ApiErrorCode[];
@@ -22,7 +22,7 @@ export interface ApiTerms {
   readonly counted: Readonly<Record<string, object>>;
 }
 
-const refusalsOfAny: readonly ApiErrorCode[] = ['validation_failed', 'internal_error'];
+const errorsOfAny: readonly ApiErrorCode[] = ['validation_failed', 'invalid_json', 'body_too_large', 'internal_error'];
 
 function accessOf({ access, id }: DescribedRoute, api: ApiTerms): AccessForm {
   const form = api.access[access];
@@ -30,9 +30,14 @@ function accessOf({ access, id }: DescribedRoute, api: ApiTerms): AccessForm {
   return form;
 }
 
+/** Every error that a route may answer. */
+export function errorsOf(route: DescribedRoute, api: ApiTerms): ApiErrorCode[] {
+  return [...errorsOfAny, ...accessOf(route, api).refusals, ...(route.refusals ?? [])];
+}
+
 /** The refusals of a route, one for each status. */
 export function refusalsOfRoute(route: DescribedRoute, api: ApiTerms): Refusal[] {
-  return refusalsOf([...refusalsOfAny, ...accessOf(route, api).refusals, ...(route.refusals ?? [])]);
+  return refusalsOf(errorsOf(route, api));
 }
 
 /** OpenAPI's form of a path: `/v1/messages/{id}`. */

@@ -26,8 +26,7 @@ export const openapiRoutes = [
         example: { openapi: '3.1.0' },
       },
     },
-    async handle({ describe }) {
-      return new Answer(200, { 'content-type': 'application/json; charset=utf-8' }, describe());
-    },
+  }).handle(async ({ describe }) => {
+    return new Answer(200, { 'content-type': 'application/json; charset=utf-8' }, describe());
   }),
 ];

@@ -13,7 +13,15 @@ import { type AddressGuard, BlockedAddressError } from './address-guard.ts';
 import { LookupNotBegunError } from './name-lookups.ts';
 
 /** Why no answer came (contract 5.2 and 13.5). */
-export type TransportError = 'timeout' | 'dns_error' | 'connect_error' | 'tls_error' | 'reset' | 'blocked_address';
+export const transportErrors = [
+  'timeout',
+  'dns_error',
+  'connect_error',
+  'tls_error',
+  'reset',
+  'blocked_address',
+] as const;
+export type TransportError = (typeof transportErrors)[number];
 
 /** Where to: the host as a URL writes it, without brackets. */
 export interface OutboundOrigin {

@@ -7,20 +7,6 @@ import { validate } from './validate.ts';
 
 type RawQuery = Readonly<Record<string, string>>;
 
-/** A query that takes more than a schema to read. `schema` describes it; `read` answers its value or throws the 400. */
-interface QueryReader<Deps, Value> {
-  readonly schema: z.ZodObject;
-  read(given: RawQuery, deps: Deps): Value;
-}
-type QueryForm<Deps> = z.ZodObject | QueryReader<Deps, unknown>;
-
-/** `schema` reads the body too, unless `read` does: it answers the body's value or throws the 400. */
-interface BodyForm<Deps, Caller> {
-  readonly schema: z.ZodType;
-  readonly example: unknown;
-  read?(given: unknown, deps: Deps, caller: Caller): unknown;
-}
-
 interface ParamForm {
   readonly description: string;
   readonly example: string;
@@ -36,7 +22,7 @@ export interface AnswerForm {
 }
 type AnswerForms = Readonly<Record<number, AnswerForm>>;
 
-/** Description and limits, which have the same type for every route. */
+/** Fields whose types are the same for every route. */
 interface RouteFields extends Omit<BoundRoute<never>, 'handle'> {
   /** The operation's name in the description. */
   readonly id: string;
@@ -53,9 +39,9 @@ interface RouteFields extends Omit<BoundRoute<never>, 'handle'> {
 export interface Route<Deps, Caller> extends RouteFields {
   readonly params: Readonly<Record<string, ParamForm>>;
   readonly query: z.ZodObject;
-  readonly body: Pick<BodyForm<never, never>, 'schema' | 'example'> | null;
+  readonly body: { readonly schema: z.ZodType; readonly example: unknown } | null;
   readonly answers: AnswerForms;
-  readonly answer: (deps: Deps, request: ApiRequest<Caller>) => Promise<object | Answer>;
+  readonly answer: (deps: Deps, request: ApiRequest<Caller>) => Promise<object>;
 }
 
 type ParamOf<Path extends string> = Path extends `${string}:${infer Rest}`
@@ -64,19 +50,7 @@ type ParamOf<Path extends string> = Path extends `${string}:${infer Rest}`
     : Rest
   : never;
 
-type QueryOf<Query> = Query extends z.ZodType
-  ? z.output<Query>
-  : Query extends { read(...given: never[]): infer Value }
-    ? Value
-    : never;
-
-type BodyOf<Body> = Body extends { read(...given: never[]): infer Value }
-  ? Value
-  : Body extends { readonly schema: infer Schema extends z.ZodType }
-    ? z.output<Schema>
-    : undefined;
-
-/** A value as a handler may answer it: what it shows stays as it is. */
+/** A value as a handler may answer it: nothing will change it. */
 type Shown<Value> = Value extends Date
   ? Value
   : Value extends readonly (infer Item)[]
@@ -95,67 +69,82 @@ type Answered<Answers> = {
 interface ReadRequest<Caller, Path extends string, Query, Body>
   extends Omit<ApiRequest<Caller>, 'params' | 'query' | 'body'> {
   readonly params: Readonly<Record<ParamOf<Path>, string>>;
-  readonly query: QueryOf<Query>;
-  readonly body: BodyOf<Body>;
+  readonly query: Query;
+  readonly body: Body;
 }
 
-interface RouteForm<Deps, Caller, Path extends string, Query, Body, Answers> extends RouteFields {
+/** Every parameter of a path is described. */
+type ParamForms<Path extends string> = [ParamOf<Path>] extends [never]
+  ? unknown
+  : { readonly params: Readonly<Record<ParamOf<Path>, ParamForm>> };
+
+interface RouteForm<Deps, Caller, Path extends string, QuerySchema, Query, BodySchema, Body, Answers>
+  extends RouteFields {
   readonly path: Path;
-  readonly params?: Readonly<Record<ParamOf<Path>, ParamForm>>;
+  readonly params?: Readonly<Record<string, ParamForm>>;
   /** None unless told: each parameter given is unknown. */
-  readonly query?: Query;
+  readonly query?: QuerySchema;
+  /** Reads a query that takes more than its schema: answers the value, or throws the 400. */
+  readQuery?(given: RawQuery, deps: Deps): Query;
   /** None unless told: each field given is unknown. */
-  readonly body?: Body;
+  readonly body?: { readonly schema: BodySchema; readonly example: unknown };
+  /** Reads a body that takes more than its schema: answers the value, or throws the 400. */
+  readBody?(given: unknown, deps: Deps, caller: Caller): Body;
   /** Answers that are no refusals, by status. */
   readonly answers: Answers;
   /** Work around validation and handler, such as a turn to wait for or a limit that comes first. */
   within?<Result>(deps: Deps, request: ApiRequest<Caller>, work: () => Promise<Result>): Promise<Result>;
-  handle(deps: Deps, request: ReadRequest<Caller, Path, Query, Body>): Promise<Answered<Answers>>;
 }
 
 const noQuery = z.strictObject({});
 const noBody = z.strictObject({}).optional();
 const bodyMethods = ['POST', 'PUT', 'PATCH'];
 
-/** What defines the routes of a room, which work with `Deps` and serve `Caller`. */
+/** Begins the routes of a room, which work with `Deps` and serve `Caller`: `route({ … }).handle(async (deps, request) => …)`. */
 export function routesWith<Deps, Caller>() {
   return <
     const Path extends string,
-    const Answers extends AnswerForms,
-    Query extends QueryForm<Deps> = typeof noQuery,
-    Body extends BodyForm<Deps, Caller> | undefined = undefined,
+    Answers extends AnswerForms,
+    QuerySchema extends z.ZodObject = typeof noQuery,
+    Query = z.output<QuerySchema>,
+    BodySchema extends z.ZodType = z.ZodUndefined,
+    Body = z.output<BodySchema>,
   >(
-    form: RouteForm<Deps, Caller, Path, Query, Body, Answers>,
-  ): Route<Deps, Caller> => {
-    const { params, query, body, within, handle, ...fields } = form;
-    const readQuery = (given: RawQuery, deps: Deps): unknown => {
-      if (query && 'read' in query) return query.read(given, deps);
-      return query || !form.ignoresUnknownQuery ? validate(query ?? noQuery, given) : {};
-    };
-    const readBody = (given: unknown, deps: Deps, caller: Caller): unknown => {
-      if (body) return body.read ? body.read(given, deps, caller) : validate(body.schema, given);
-      // Where a method takes no body at all, the server has refused one.
-      return bodyMethods.includes(form.method) ? validate(noBody, given) : undefined;
-    };
-    return {
-      ...fields,
-      params: params ?? {},
-      query: query && 'read' in query ? query.schema : (query ?? noQuery),
-      body: body ?? null,
-      answer(deps, request) {
-        const work = async (): Promise<object | Answer> => {
-          const read = {
-            query: readQuery(request.query, deps),
-            body: readBody(request.body, deps, request.caller),
+    form: RouteForm<Deps, Caller, Path, QuerySchema, Query, BodySchema, Body, Answers> & ParamForms<Path>,
+  ) => ({
+    // A call of its own: by then the types of the form are known, and the answers' literals are checked as such.
+    handle(
+      handler: (deps: Deps, request: ReadRequest<Caller, Path, Query, Body>) => Promise<Answered<Answers>>,
+    ): Route<Deps, Caller> {
+      const own: RouteForm<Deps, Caller, Path, QuerySchema, Query, BodySchema, Body, Answers> = form;
+      const { params = {}, query = noQuery, readQuery, body = null, readBody, within, ...fields } = own;
+      const queryOf = (given: RawQuery, deps: Deps): unknown => {
+        if (readQuery) return readQuery(given, deps);
+        return form.ignoresUnknownQuery ? {} : validate(query, given);
+      };
+      const bodyOf = (given: unknown, deps: Deps, caller: Caller): unknown => {
+        if (readBody) return readBody(given, deps, caller);
+        if (body) return validate(body.schema, given);
+        // The server itself refuses a body where a method takes none.
+        return bodyMethods.includes(form.method) ? validate(noBody, given) : undefined;
+      };
+      return {
+        ...fields,
+        params,
+        query,
+        body,
+        answer(deps, request) {
+          const work = async (): Promise<object> => {
+            const query = queryOf(request.query, deps);
+            const read = { ...request, query, body: bodyOf(request.body, deps, request.caller) };
+            // The router matched this very path, and the schemas and readers above are those that the types come from.
+            return handler(deps, read as ReadRequest<Caller, Path, Query, Body>) as Promise<object>;
           };
-          // The router has matched this very path, and the readers are the ones that gave these types.
-          const typed = { ...request, ...read } as ReadRequest<Caller, Path, Query, Body>;
-          return (await handle(deps, typed)) as object | Answer;
-        };
-        return within ? within(deps, request, work) : work();
-      },
-    };
-  };
+          return within ? within(deps, request, work) : work();
+        },
+      };
+    },
+  });
 }
 
 /** The routes with what they work with: ready to be served. */

@@ -12,14 +12,17 @@ export function component<Schema extends z.ZodType>(id: string, schema: Schema):
   return schema;
 }
 
-/** A handler answers a Date or its text: both are written alike. */
-export const instant: z.ZodType<Date | string> = component(
+/** An instant that a handler answers as text. */
+export const instantText: z.ZodType<string> = component(
   'Instant',
   z
     .string()
     .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/)
     .meta({ format: 'date-time', description: 'ISO-8601 in UTC, to the millisecond.' }),
 );
+const orDate = (text: z.ZodType<Date | string>): z.ZodType<Date | string> => text;
+/** The same instant, as a handler usually answers it: a Date is written as that text. */
+export const instant = orDate(instantText);
 
 export function idSchema(prefix: IdPrefix) {
   return z.string().regex(new RegExp(`^${prefix}_[0-9A-Za-z]{22}$`));

@@ -3,9 +3,6 @@
 import { z } from 'zod';
 import { type Issue, type IssueCode, invalid } from './api-error.ts';
 
-/** For routes that take no query parameter: each one given is unknown. */
-export const noQuery = z.strictObject({});
-
 /** Parses or throws the 400. `at` is put before every path, for headers and path parameters. */
 export function validate<Output>(
   schema: z.ZodType<Output>,

@@ -87,18 +87,17 @@ export const propertyRoutes = [
         },
       },
     },
-    async handle({ sql, cursors }, { caller, query: { limit, cursor } }) {
-      const scope = [caller.appId, 'properties'];
-      const after = cursor === undefined ? undefined : cursors.read(cursor, scope);
-      const { rows, indexedColumns } = await listCatalog(sql, caller.appId, after ? String(after[0]) : null, limit + 1);
-      const page = toPage(
-        rows,
-        limit,
-        (row) => present(row, indexedColumns),
-        (last) => cursors.write([last.key], scope),
-      );
-      return { data: page.data, builtins, has_more: page.has_more, next_cursor: page.next_cursor };
-    },
+  }).handle(async ({ sql, cursors }, { caller, query: { limit, cursor } }) => {
+    const scope = [caller.appId, 'properties'];
+    const after = cursor === undefined ? undefined : cursors.read(cursor, scope);
+    const { rows, indexedColumns } = await listCatalog(sql, caller.appId, after ? String(after[0]) : null, limit + 1);
+    const page = toPage(
+      rows,
+      limit,
+      (row) => present(row, indexedColumns),
+      (last) => cursors.write([last.key], scope),
+    );
+    return { data: page.data, builtins, has_more: page.has_more, next_cursor: page.next_cursor };
   }),
 ];
 

@@ -7,15 +7,17 @@ import { openReceiptToken, type ReceiptSubject } from '../delivery/receipt-token
 import { type ApiError, notFound } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
-import { Answer, type BoundRoute } from '../platform/http-server.ts';
-import { noQuery, validate } from '../platform/validate.ts';
+import { Answer } from '../platform/http-server.ts';
+import { routesWith } from '../platform/route.ts';
+import { component } from '../platform/schemas.ts';
 import type { AddressLimits } from '../quotas/address-limit.ts';
 import type { OutboxTeller } from '../webhooks/tell-outbox.ts';
 import { findTarget } from './find-target.ts';
 import { recordReceipt } from './record-receipt.ts';
 
 export interface ReceiptRouteDeps {
-  readonly sql: Sql;
+  /** For short transactions. */
+  readonly txSql: Sql;
   readonly clock: Clock;
   readonly ledger: MessageLedger;
   readonly outbox: OutboxTeller;
@@ -24,59 +26,96 @@ export interface ReceiptRouteDeps {
   readonly addressLimits: AddressLimits;
 }
 
-export const receiptSchema = z
-  .strictObject({
-    token: z.string(),
-    event: z.enum(['displayed', 'clicked', 'dismissed']),
-    action: z.string().max(64).nullish(),
-  })
-  .superRefine((receipt, ctx) => {
-    if (receipt.action === undefined || receipt.action === null || receipt.event === 'clicked') return;
-    const params = { code: 'invalid_value' };
-    ctx.addIssue({ code: 'custom', path: ['action'], params, message: 'action goes with the event clicked only.' });
-  });
+const actionField = z.string().max(64);
 
-export function receiptRoutes<Caller>(deps: ReceiptRouteDeps): BoundRoute<Caller>[] {
-  return [
-    {
-      method: 'POST',
-      path: '/v1/receipts',
-      access: 'public',
-      // A service worker sends text/plain, which needs no preflight.
-      alsoJson: ['text/plain'],
-      async handle({ body, query, address }) {
-        validate(noQuery, query);
-        const receipt = validate(receiptSchema, body);
-        const subject = readToken(deps, receipt.token, address);
-        const recorded = await recordReceipt(deps, subject, receipt.event, receipt.action ?? null);
-        if (recorded === undefined) throw unknownToken();
-        return { recorded };
+const receiptRequest = component(
+  'ReceiptRequest',
+  z
+    .strictObject({
+      token: z.string(),
+      event: z.enum(['displayed', 'clicked', 'dismissed']),
+      action: actionField.nullish(),
+    })
+    .superRefine((receipt, ctx) => {
+      if (receipt.action === undefined || receipt.action === null || receipt.event === 'clicked') return;
+      const params = { code: 'invalid_value' };
+      ctx.addIssue({ code: 'custom', path: ['action'], params, message: 'action goes with the event clicked only.' });
+    }),
+);
+const recordedReceipt = component(
+  'RecordedReceipt',
+  z.strictObject({ recorded: z.boolean().describe('False when that mark was set before.') }),
+);
+
+const token = 'AgARIjNEVWZ3iJmqu8zd7v8B9I1KSRQLGRqsz7lIF2Ii8kw';
+
+const route = routesWith<ReceiptRouteDeps, unknown>();
+
+export const receiptRoutes = [
+  route({
+    id: 'recordReceipt',
+    method: 'POST',
+    path: '/v1/receipts',
+    access: 'public',
+    // A service worker sends text/plain, which needs no preflight.
+    alsoJson: ['text/plain'],
+    tag: 'Receipts',
+    summary: 'Say that a notification was displayed, clicked or dismissed',
+    description: 'Each mark is set once. `action` goes with `clicked` only.',
+    body: { schema: receiptRequest, example: { token, event: 'clicked', action: 'open' } },
+    answers: { 200: { description: 'Known now.', schema: recordedReceipt, example: { recorded: true } } },
+    refusals: ['not_found', 'rate_limited', 'unavailable'],
+  }).handle(async (deps, { body, address }) => {
+    const subject = readToken(deps, body.token, address);
+    const recorded = await record(deps, subject, body.event, body.action ?? null);
+    return { recorded };
+  }),
+  route({
+    id: 'openLink',
+    method: 'GET',
+    path: '/v1/r/:token',
+    access: 'public',
+    ignoresUnknownQuery: true,
+    tag: 'Receipts',
+    summary: 'Count a click and go where it leads',
+    description: 'The target was stored with the delivery. Other query parameters are ignored. HEAD counts nothing.',
+    params: { token: { description: 'The token of a delivery.', example: token } },
+    query: z.object({ a: actionField.optional().describe('The button clicked.') }),
+    // A link that was sent leads somewhere, whatever became of its query.
+    readQuery: ({ a: action = null }) => ({ action }),
+    answers: {
+      302: {
+        description: 'Where the notification, or its button, leads.',
+        headers: { location: 'The address.', 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
       },
     },
-    {
-      method: 'GET',
-      path: '/v1/r/:token',
-      access: 'public',
-      ignoresUnknownQuery: true,
-      async handle({ params, query, method, address }) {
-        const subject = readToken(deps, params['token'] ?? '', address);
-        const action = query['a'] ?? null;
-        const target = await findTarget(deps, subject, action);
-        if (target === undefined) throw unknownToken();
-        // HEAD asks where a click would lead; only GET is one.
-        if (method === 'GET' && (await recordReceipt(deps, subject, 'clicked', action)) === undefined)
-          throw unknownToken();
-        return new Answer(302, {
-          location: new URL(target).href,
-          'cache-control': 'no-store',
-          'referrer-policy': 'no-referrer',
-        });
-      },
-    },
-  ];
+    refusals: ['not_found', 'rate_limited', 'unavailable'],
+  }).handle(async (deps, { params, query: { action }, method, address }) => {
+    const subject = readToken(deps, params.token, address);
+    const target = await findTarget({ ...deps, sql: deps.txSql }, subject, action);
+    if (target === undefined) throw unknownToken();
+    // HEAD asks where a click would lead; only GET is one.
+    if (method === 'GET') await record(deps, subject, 'clicked', action);
+    return new Answer(302, {
+      location: new URL(target).href,
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+    });
+  }),
+];
+
+/** Whether the mark is new. Throws the 404 where the delivery is gone. */
+async function record(
+  deps: ReceiptRouteDeps,
+  subject: ReceiptSubject,
+  ...mark: [event: 'displayed' | 'clicked' | 'dismissed', action: string | null]
+): Promise<boolean> {
+  const recorded = await recordReceipt({ ...deps, sql: deps.txSql }, subject, ...mark);
+  if (recorded === undefined) throw unknownToken();
+  return recorded;
 }
 
-// A token that does not verify counts against its sender's address, one that does against itself: whoever sends it, the
+// A token that does not verify counts against its sender's address. One that does counts against itself: whoever sends it, the
 // database sees so many requests of it and no more.
 function readToken({ receiptKeys, addressLimits }: ReceiptRouteDeps, token: string, address: string): ReceiptSubject {
   const subject = openReceiptToken(receiptKeys.verifying, token);

@@ -9,7 +9,7 @@ export function csvAnswer(
   columns: readonly string[],
   rows: readonly (readonly Cell[])[],
   further: Readonly<Record<string, string>> = {},
-): Answer {
+): Answer<200> {
   const lines = [columns, ...rows].map((cells) => cells.map(write).join(','));
   return new Answer(200, { 'content-type': 'text/csv; charset=utf-8', ...further }, `${lines.join('\r\n')}\r\n`);
 }

@@ -16,7 +16,7 @@ import type { AskedRange } from './report-request.ts';
 import type { RevenueReport } from './revenue.ts';
 
 /** Installs and sessions; purchases are the rows of revenue. */
-const countedNames = attributedNames.filter((name) => name !== 'purchase');
+export const countedNames = attributedNames.filter((name) => name !== 'purchase');
 
 type Asked = AskedRange & { readonly limit: number };
 
@@ -25,15 +25,17 @@ function presentRange({ fromMs, toMs }: Range): { from: string; to: string } {
 }
 
 /** One row for the whole range, or one for each period beneath `groups`. */
-function presentPeriods<Period extends Range>(
+function presentPeriods<Period extends Range, Row extends object>(
   { group, zone }: AskedRange,
   periods: readonly Period[],
-  present: (period: Period, index: number) => object,
-): object {
+  present: (period: Period, index: number) => Row,
+) {
+  if (group !== null) {
+    const rows = periods.map((period, i) => ({ ...presentRange(period), ...present(period, i) }));
+    return { tz: zone, group, groups: rows };
+  }
   const [whole] = periods;
-  if (group === null && whole !== undefined) return present(whole, 0);
-  const rows = periods.map((period, i) => ({ ...presentRange(period), ...present(period, i) }));
-  return { tz: zone, group, groups: rows };
+  return whole && present(whole, 0);
 }
 
 function pageEnd<Row>(rows: readonly Row[], limit: number, nextCursor: (last: Row) => string) {
@@ -46,7 +48,7 @@ export function presentRevenue(
   asked: Asked,
   { windowHours, knowsCounts, periods, sums, messages }: RevenueReport,
   nextCursor: (last: MessageRevenue) => string,
-): object {
+) {
   const presented = presentPeriods(asked, periods, (_, i) => ({
     revenue: sums.revenueOf(i),
     ...(knowsCounts && { events: Object.fromEntries(countedNames.map((name) => [name, sums.countsOf(i, name)])) }),
@@ -74,7 +76,7 @@ export function revenueAsCsv(
   asked: Asked,
   { periods, sums, messages }: RevenueReport,
   nextCursor: (last: MessageRevenue) => string,
-): Answer {
+): Answer<200> {
   const columns = ['from', 'to', 'message_id', 'currency', 'total', 'purchases'];
   const classes = ['direct', 'influenced', 'unattributed'] as const;
   const headings = classes.flatMap((name) => [`${name}_amount`, `${name}_purchases`]);
@@ -110,16 +112,16 @@ interface FunnelRow extends Funnel {
   readonly revenue: readonly CurrencyRevenue[];
 }
 
-function presentFunnel(row: FunnelRow): object {
-  const steps = Object.fromEntries(funnelSteps.map((step) => [step, row[step]]));
-  return { ...steps, purchases: row.purchases, revenue: row.revenue };
+function presentFunnel(row: FunnelRow) {
+  const { accepted, sent, failed, skipped, displayed, clicked, dismissed, purchases, revenue } = row;
+  return { accepted, sent, failed, skipped, displayed, clicked, dismissed, purchases, revenue };
 }
 
 export function presentEngagement(
   asked: Asked,
   { periods, messages }: EngagementReport,
   nextCursor: (last: MessageFunnel) => string,
-): object {
+) {
   const presented = asked.group === null ? {} : presentPeriods(asked, periods, presentFunnel);
   const rows = messages.slice(0, asked.limit).map((row) => ({
     message_id: encodeId('msg', row.messageId),
@@ -136,7 +138,7 @@ export function engagementAsCsv(
   asked: Asked,
   { periods, messages }: EngagementReport,
   nextCursor: (last: MessageFunnel) => string,
-): Answer {
+): Answer<200> {
   const headings = [...funnelSteps, 'purchases', 'currency'];
   const sums = ['direct_amount', 'direct_purchases', 'influenced_amount', 'influenced_purchases'];
   const cellsOf = (row: FunnelRow): Cell[][] => {
@@ -162,17 +164,14 @@ export function engagementAsCsv(
   return csvAnswer(['message_id', 'name', 'started_at', ...headings, ...sums], rows, headers);
 }
 
-export function presentDevices(
-  asked: AskedRange,
-  periods: readonly (Range & { channels: ChannelDevices[] })[],
-): object {
+export function presentDevices(asked: AskedRange, periods: readonly (Range & { channels: ChannelDevices[] })[]) {
   const presented = presentPeriods(asked, periods, ({ channels }) => ({
     devices: Object.fromEntries(channels.map(({ channel, ...counts }) => [channel, counts])),
   }));
   return { ...presentRange(asked.range), ...presented };
 }
 
-export function devicesAsCsv(periods: readonly (Range & { channels: ChannelDevices[] })[]): Answer {
+export function devicesAsCsv(periods: readonly (Range & { channels: ChannelDevices[] })[]): Answer<200> {
   const rows = periods.flatMap((period) => {
     const { from, to } = presentRange(period);
     return period.channels.map((row) => [
@@ -182,14 +181,14 @@ export function devicesAsCsv(periods: readonly (Range & { channels: ChannelDevic
   return csvAnswer(['from', 'to', 'channel', 'registered', 'active', 'invalid', 'unsubscribed'], rows);
 }
 
-export function presentEvents(asked: AskedRange, periods: readonly (Range & { names: NamedCount[] })[]): object {
+export function presentEvents(asked: AskedRange, periods: readonly (Range & { names: NamedCount[] })[]) {
   const presented = presentPeriods(asked, periods, ({ names }) => ({
     events: Object.fromEntries(names.map(({ name, count }) => [name, { count }])),
   }));
   return { ...presentRange(asked.range), ...presented };
 }
 
-export function eventsAsCsv(periods: readonly (Range & { names: NamedCount[] })[]): Answer {
+export function eventsAsCsv(periods: readonly (Range & { names: NamedCount[] })[]): Answer<200> {
   const rows = periods.flatMap((period) => {
     const { from, to } = presentRange(period);
     return period.names.map(({ name, count }) => [from, to, textCell(name), count]);

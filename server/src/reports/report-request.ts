@@ -47,8 +47,16 @@ export interface AskedRange {
 
 type Asked<Schema extends z.ZodObject> = Omit<z.output<Schema>, keyof typeof rangeFields> & AskedRange;
 
-/** Reads the query of a report. Throws the 400 with every issue of its form, and then that of its range. */
-export function readReportQuery<Schema extends typeof rangeQuery>(
+/** The query of a route. Throws the 400 with every issue of its form, and then that of its range. */
+export function reportQuery<Schema extends typeof rangeQuery>(schema: Schema) {
+  return {
+    query: schema,
+    readQuery: (given: Readonly<Record<string, string>>, { timeZones }: { readonly timeZones: TimeZones }) =>
+      readReportQuery(schema, timeZones, given),
+  };
+}
+
+function readReportQuery<Schema extends typeof rangeQuery>(
   schema: Schema,
   timeZones: TimeZones,
   query: Readonly<Record<string, string>>,

@@ -1,192 +1,216 @@
-// POST and GET /v1/segments, preview, one segment. Parses, calls one operation, shapes the answer.
+// POST and GET /v1/segments and one segment; the preview has a file of its own.
 import { z } from 'zod';
 import { actorOf, type Caller } from '../apps/caller.ts';
-import { audienceSchema, filterField } from '../audience/audience.ts';
 import { fieldsOf, propertyKeysOf } from '../audience/check-filter.ts';
-import type { FieldUses } from '../audience/follow-use.ts';
+import { countOperators, listMax } from '../audience/filter.ts';
 import { namingMissing, noSuch } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
-import type { ApiRequest, BoundRoute } from '../platform/http-server.ts';
 import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
 import { type Cursors, limitField, toPage } from '../platform/page.ts';
-import type { Turns } from '../platform/turns.ts';
-import { issueOf, noQuery, validate } from '../platform/validate.ts';
+import { routesWith } from '../platform/route.ts';
+import { component, instant, pageFields, segmentId } from '../platform/schemas.ts';
+import { operatorsOfType } from '../properties/fields.ts';
 import type { Property } from '../properties/property.ts';
 import { findPropertiesByKeys } from '../properties/queries.ts';
-import { preview } from './preview.ts';
+import { previewRoutes } from './preview-routes.ts';
 import { findSegment, listSegments, type SegmentFields, type StoredSegment } from './queries.ts';
-import { resolveAudience } from './resolve-audience.ts';
-import { createSegment, fieldsOfSegment, removeSegment, replaceSegment, type SegmentDeps } from './save-segment.ts';
-import { readStoredFilter, segmentRequestSchema, stateOfFilter } from './segment.ts';
+import { createSegment, fieldsOfSegment, removeSegment, replaceSegment } from './save-segment.ts';
+import { invalidReasons, readStoredFilter, segmentRequestSchema, stateOfFilter } from './segment.ts';
 
 export interface SegmentRouteDeps {
   /** Reads. */
   readonly sql: Sql;
   /** Short transactions. */
   readonly txSql: Sql;
-  /** The pool of counts, which stand in front of nothing else. */
-  readonly countSql: Sql;
-  readonly countTurns: Turns;
   readonly clock: Clock;
   readonly cursors: Cursors;
-  readonly fieldUses: FieldUses;
 }
 
-const mebibyte = 1024 * 1024;
+const scalar = z.union([z.string(), z.number(), z.boolean()]);
+const comparison = component(
+  'Comparison',
+  z.strictObject({
+    field: z.string().describe('A field of GET /v1/properties.'),
+    op: z.enum([...new Set(Object.values(operatorsOfType).flat())]),
+    value: z.union([scalar, z.array(scalar).min(1).max(listMax)]).optional(),
+  }),
+);
+const eventLeaf = component(
+  'EventLeaf',
+  z.strictObject({
+    event: z.string(),
+    count: z.strictObject({ op: z.enum(countOperators), value: z.int().min(0) }).nullish(),
+    within: z.string().nullish(),
+    last: z.strictObject({ op: z.enum(['before', 'after', 'within_last']), value: z.string() }).nullish(),
+    where: z.array(comparison).min(1).nullish(),
+  }),
+);
+const filterNode: z.ZodType = component(
+  'Filter',
+  z.lazy(() =>
+    z.union([
+      z.strictObject({ and: z.array(filterNode).min(1) }),
+      z.strictObject({ or: z.array(filterNode).min(1) }),
+      z.strictObject({ not: filterNode }),
+      comparison,
+      eventLeaf,
+    ]),
+  ),
+);
 
-export const segmentListQuery = z.strictObject({ limit: limitField(200), cursor: z.string().optional() });
+const segment = component(
+  'Segment',
+  z.strictObject({
+    id: segmentId,
+    name: z.string(),
+    description: z.string().nullable(),
+    filter: filterNode,
+    fields: z.array(z.string()).describe('What the filter compares, each once.'),
+    valid: z.boolean().describe('False while the catalog lacks a key of it, or has it with another type.'),
+    invalid_reason: z.enum(invalidReasons).nullable(),
+    created_at: instant,
+    updated_at: instant,
+  }),
+);
+const segmentPage = component('SegmentPage', z.strictObject(pageFields(segment)));
+const deletedSegment = component('DeletedSegment', z.strictObject({ id: segmentId, deleted: z.literal(true) }));
 
-const previewed = ['filter', 'segment_id', 'audience'] as const;
+const filter = {
+  and: [
+    { field: 'country', op: 'eq', value: 'DE' },
+    { field: 'properties.plan', op: 'eq', value: 'pro' },
+  ],
+};
+const example = {
+  id: 'seg_02y9GVDsTuJUi2BOoCH5G3',
+  name: 'Pro users in DE',
+  description: null,
+  filter,
+  fields: ['country', 'properties.plan'],
+  valid: true,
+  invalid_reason: null,
+  created_at: '2026-11-21T10:15:30.123Z',
+  updated_at: '2026-11-21T10:15:30.123Z',
+};
+const body = { schema: segmentRequestSchema, example: { name: 'Pro users in DE', filter } };
+const params = { id: { description: 'A segment.', example: example.id } };
+const answers = { 200: { description: 'The segment.', schema: segment, example } };
+const tag = 'Segments';
+const bodyBytesMax = 1024 * 1024;
 
-export const previewRequestSchema = z
-  .strictObject({
-    filter: filterField.nullish(),
-    segment_id: z.string().nullish(),
-    audience: audienceSchema.nullish(),
-    exclude_segment_id: z.string().nullish(),
-  })
-  .superRefine((given, context) => {
-    if (previewed.filter((name) => given[name] !== undefined && given[name] !== null).length === 1) return;
-    const message = `Name exactly one of ${previewed.join(', ')}.`;
-    context.issues.push(issueOf({ path: [], code: 'exactly_one_required', message, allowed: previewed }, given));
-  });
+const route = routesWith<SegmentRouteDeps, Caller>();
 
-export function segmentRoutes(deps: SegmentRouteDeps): BoundRoute<Caller>[] {
-  const writesOf = ({ caller, address }: Pick<ApiRequest<Caller>, 'caller' | 'address'>): SegmentDeps => ({
-    sql: deps.txSql,
-    clock: deps.clock,
-    by: actorOf(caller, address),
-  });
-  const one = (params: Readonly<Record<string, string>>): Uuid => {
-    const id = decodeId('seg', params['id'] ?? '');
-    if (id === undefined) throw noSuch('segment', params['id'] ?? '');
-    return id;
-  };
-  return [
-    {
-      method: 'POST',
-      path: '/v1/segments',
-      access: 'server',
-      bodyBytesMax: mebibyte,
-      async handle({ caller, address, query, body }) {
-        validate(noQuery, query);
-        const fields = readFields(body);
-        return present(
-          deps.sql,
-          caller.appId,
-          await createSegment(writesOf({ caller, address }), caller.appId, fields),
-        );
+export const segmentRoutes = [
+  route({
+    id: 'createSegment',
+    method: 'POST',
+    path: '/v1/segments',
+    access: 'server',
+    bodyBytesMax,
+    tag,
+    summary: 'Give a filter a name',
+    description: 'The filter is kept and evaluated anew at each use.',
+    body,
+    answers,
+  }).handle(async ({ sql, txSql, clock }, { caller, address, body }) => {
+    const deps = { sql: txSql, clock, by: actorOf(caller, address) };
+    return present(sql, caller.appId, await createSegment(deps, caller.appId, readFields(body)));
+  }),
+  ...previewRoutes,
+  route({
+    id: 'listSegments',
+    method: 'GET',
+    path: '/v1/segments',
+    access: 'server',
+    tag,
+    summary: 'List the segments, newest first',
+    query: z.strictObject({ limit: limitField(200), cursor: z.string().optional() }),
+    answers: {
+      200: {
+        description: 'A page of segments.',
+        schema: segmentPage,
+        example: { data: [example], has_more: false, next_cursor: null },
       },
     },
-    {
-      method: 'POST',
-      path: '/v1/segments/preview',
-      access: 'server',
-      bodyBytesMax: mebibyte,
-      handle: (request) => postPreview(deps, request),
+  }).handle(async ({ sql, cursors }, { caller, query: { limit, cursor } }) => {
+    const scope = [caller.appId, '/v1/segments'];
+    const position = cursor === undefined ? undefined : cursors.read(cursor, scope);
+    const after = position ? { createdAt: String(position[0]), id: String(position[1]) } : null;
+    const rows = await listSegments(sql, caller.appId, after, limit + 1);
+    const catalog = await readCatalog(sql, caller.appId, rows);
+    return toPage(
+      rows,
+      limit,
+      (row) => presentWith(catalog, row),
+      (last) => cursors.write([last.createdAt.toISOString(), last.id], scope),
+    );
+  }),
+  route({
+    id: 'getSegment',
+    method: 'GET',
+    path: '/v1/segments/:id',
+    access: 'server',
+    tag,
+    summary: 'Read a segment',
+    params,
+    answers,
+    refusals: ['not_found'],
+  }).handle(async ({ sql }, { caller, params }) => {
+    const found = await findSegment(sql, caller.appId, readId(params.id));
+    if (!found) throw noSuch('segment', params.id);
+    return present(sql, caller.appId, found);
+  }),
+  route({
+    id: 'replaceSegment',
+    method: 'PUT',
+    path: '/v1/segments/:id',
+    access: 'server',
+    bodyBytesMax,
+    tag,
+    summary: 'Replace name, description and filter of a segment',
+    params,
+    body,
+    answers,
+    refusals: ['not_found'],
+  }).handle(async ({ sql, txSql, clock }, { caller, address, params, body }) => {
+    const deps = { sql: txSql, clock, by: actorOf(caller, address) };
+    // A malformed id is as unknown as any other: the 400s of stored data come before the 404 (contract 1).
+    const replaced = replaceSegment(deps, caller.appId, decodeId('seg', params.id), readFields(body));
+    return present(sql, caller.appId, await namingMissing('segment', params.id, replaced));
+  }),
+  route({
+    id: 'deleteSegment',
+    method: 'DELETE',
+    path: '/v1/segments/:id',
+    access: 'server',
+    tag,
+    summary: 'Delete a segment',
+    description: 'One that a scheduled message uses is kept: 400 `in_use` names the messages.',
+    params,
+    answers: {
+      200: { description: 'It is gone.', schema: deletedSegment, example: { id: example.id, deleted: true } },
     },
-    {
-      method: 'GET',
-      path: '/v1/segments',
-      access: 'server',
-      handle: (request) => getSegments(deps, request),
-    },
-    {
-      method: 'GET',
-      path: '/v1/segments/:id',
-      access: 'server',
-      async handle({ caller, params, query }) {
-        validate(noQuery, query);
-        const segment = await findSegment(deps.sql, caller.appId, one(params));
-        if (!segment) throw noSuch('segment', params['id'] ?? '');
-        return present(deps.sql, caller.appId, segment);
-      },
-    },
-    {
-      method: 'PUT',
-      path: '/v1/segments/:id',
-      access: 'server',
-      bodyBytesMax: mebibyte,
-      async handle({ caller, address, params, query, body }) {
-        validate(noQuery, query);
-        const fields = readFields(body);
-        // What is no id is as unknown as any other: the 400s of stored data come before the 404 (contract 1).
-        const id = decodeId('seg', params['id'] ?? '');
-        return present(
-          deps.sql,
-          caller.appId,
-          await namingMissing(
-            'segment',
-            params['id'],
-            replaceSegment(writesOf({ caller, address }), caller.appId, id, fields),
-          ),
-        );
-      },
-    },
-    {
-      method: 'DELETE',
-      path: '/v1/segments/:id',
-      access: 'server',
-      async handle({ caller, address, params, query }) {
-        validate(noQuery, query);
-        const id = one(params);
-        await namingMissing('segment', params['id'], removeSegment(writesOf({ caller, address }), caller.appId, id));
-        return { id: encodeId('seg', id), deleted: true };
-      },
-    },
-  ];
+    refusals: ['not_found'],
+  }).handle(async ({ txSql, clock }, { caller, address, params }) => {
+    const id = readId(params.id);
+    const deps = { sql: txSql, clock, by: actorOf(caller, address) };
+    await namingMissing('segment', params.id, removeSegment(deps, caller.appId, id));
+    return { id: encodeId('seg', id), deleted: true };
+  }),
+];
+
+function readId(given: string): Uuid {
+  const id = decodeId('seg', given);
+  if (id === undefined) throw noSuch('segment', given);
+  return id;
 }
 
-function readFields(body: unknown): SegmentFields {
-  const { name, description, filter } = validate(segmentRequestSchema, body);
+function readFields({ name, description, filter }: z.output<typeof segmentRequestSchema>): SegmentFields {
   return fieldsOfSegment({ name, description: description ?? null, filter });
 }
 
-async function postPreview(deps: SegmentRouteDeps, { caller, query, body }: ApiRequest<Caller>): Promise<object> {
-  validate(noQuery, query);
-  const { filter, segment_id, audience, exclude_segment_id } = validate(previewRequestSchema, body);
-  const named = audience ?? (typeof segment_id === 'string' ? { segment_id } : { filter });
-  const at = audience ? ['audience'] : [];
-  const resolved = await resolveAudience(deps.sql, caller.appId, named, exclude_segment_id ?? null, {
-    audience: at,
-    exclude: ['exclude_segment_id'],
-  });
-  // The leaf of a segment is not in the request: there its name is all that can be pointed at.
-  const [word] = ['segment_id', 'filter'].filter((name) => name in named);
-  const filterPath = word === undefined ? at : [...at, word];
-  // A segment's fields are in use as long as it exists.
-  if ('filter' in named) deps.fieldUses.note(caller.appId, fieldsOf(readStoredFilter(named.filter)));
-  const { appId } = caller;
-  const place = { path: filterPath, isInRequest: 'filter' in named };
-  const { evaluatedAt, web, ios, android, users } = await deps.countTurns.run(appId, async () => {
-    const evaluatedAt = deps.clock.date();
-    return { evaluatedAt, ...(await preview({ sql: deps.countSql, clock: deps.clock }, appId, resolved, place)) };
-  });
-  return {
-    count: web + ios + android,
-    users,
-    by_channel: { webpush: web, apns: ios, fcm: android },
-    evaluated_at: evaluatedAt,
-  };
-}
-
-async function getSegments(deps: SegmentRouteDeps, { caller, query }: ApiRequest<Caller>): Promise<object> {
-  const { limit, cursor } = validate(segmentListQuery, query);
-  const scope = [caller.appId, '/v1/segments'];
-  const position = cursor === undefined ? undefined : deps.cursors.read(cursor, scope);
-  const after = position ? { createdAt: String(position[0]), id: String(position[1]) as Uuid } : null;
-  const rows = await listSegments(deps.sql, caller.appId, after, limit + 1);
-  const catalog = await readCatalog(deps.sql, caller.appId, rows);
-  return toPage(
-    rows,
-    limit,
-    (row) => presentWith(catalog, row),
-    (last) => deps.cursors.write([last.createdAt.toISOString(), last.id], scope),
-  );
-}
-
-async function present(sql: Sql, appId: Uuid, segment: StoredSegment): Promise<object> {
+async function present(sql: Sql, appId: Uuid, segment: StoredSegment) {
   return presentWith(await readCatalog(sql, appId, [segment]), segment);
 }
 
@@ -200,7 +224,7 @@ async function readCatalog(
   return new Map(entries.map((entry) => [entry.key, entry]));
 }
 
-function presentWith(catalog: ReadonlyMap<string, Property>, segment: StoredSegment): object {
+function presentWith(catalog: ReadonlyMap<string, Property>, segment: StoredSegment) {
   const filter = readStoredFilter(segment.filter);
   const state = stateOfFilter(filter, catalog);
   return {

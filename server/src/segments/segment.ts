@@ -5,16 +5,20 @@ import { filterField } from '../audience/audience.ts';
 import { type CheckedFilter, checkFilter } from '../audience/check-filter.ts';
 import { type Filter, parseFilter } from '../audience/filter.ts';
 import type { IssueCode } from '../platform/api-error.ts';
+import { component } from '../platform/schemas.ts';
 import type { Property } from '../properties/property.ts';
 
 /** In one app. */
 export const segmentsMax = 1_000;
 
-export const segmentRequestSchema = z.strictObject({
-  name: z.string().min(1).max(128),
-  description: z.string().max(1_024).nullish(),
-  filter: filterField,
-});
+export const segmentRequestSchema = component(
+  'SegmentRequest',
+  z.strictObject({
+    name: z.string().min(1).max(128),
+    description: z.string().max(1_024).nullish(),
+    filter: filterField,
+  }),
+);
 
 /** Why a segment selects nobody now (contract 5.5). */
 export const invalidReasons = ['unknown_property', 'operator_not_allowed', 'value_type_mismatch'] as const;

@@ -1,148 +1,189 @@
-// POST /v1/users, GET and DELETE /v1/users/{external_id}, POST /v1/identify.
+// POST /v1/users, GET and DELETE /v1/users/{external_id}; POST /v1/identify has a file of its own.
+import { z } from 'zod';
 import { actorOf, type Caller } from '../apps/caller.ts';
-import { loadIdentifyRules } from '../apps/identify-secrets.ts';
 import { readDeviceId } from '../devices/device.ts';
-import { ApiError, namingMissing, noSuch } from '../platform/api-error.ts';
+import { namingMissing, noSuch } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
-import type { BoundRoute } from '../platform/http-server.ts';
-import { encodeId, type Uuid } from '../platform/ids.ts';
+import { encodeId } from '../platform/ids.ts';
 import { isStorable } from '../platform/json.ts';
-import type { Seal } from '../platform/seal.ts';
-import type { TimeZones } from '../platform/time-zones.ts';
-import { noQuery, validate } from '../platform/validate.ts';
-import { presentConflict, presentProperties } from '../properties/property.ts';
+import { routesWith } from '../platform/route.ts';
+import { component, count, deviceId, instant, userId } from '../platform/schemas.ts';
+import { anyTimeZones } from '../platform/time-zones.ts';
+import { presentConflict, presentProperties, propertyConflict, propertyValues } from '../properties/property.ts';
 import { eraseUser } from './erase-user.ts';
-import { type FoundUser, findUserWithDevices } from './find-user.ts';
-import { identifyDevice } from './identify-device.ts';
-import { isProven } from './identify-proof.ts';
-import { createNumbersAtHand } from './numbers-at-hand.ts';
+import { devicesShownMax, type FoundUser, findUserWithDevices } from './find-user.ts';
+import { identifyRoutes } from './identify-routes.ts';
+import type { NumbersAtHand } from './numbers-at-hand.ts';
 import { upsertUser } from './upsert-user.ts';
-import { externalIdField, identifyRequestSchema, userRequestSchema } from './user.ts';
+import { externalIdField, type UserRequest, userRequestSchema } from './user.ts';
 
 export interface UserRouteDeps {
-  readonly sql: Sql;
+  /** For short transactions. */
+  readonly txSql: Sql;
   readonly clock: Clock;
-  readonly timeZones: TimeZones;
-  /** Opens the secrets that identities are proven by. */
-  readonly seal: Seal;
+  readonly numbers: NumbersAtHand;
+  /** Reads the body of an upsert, or throws the 400. */
+  readonly parseUser: (body: unknown) => UserRequest;
 }
 
-export function userRoutes({ sql, clock, timeZones, seal }: UserRouteDeps): BoundRoute<Caller>[] {
-  const userRequest = userRequestSchema(timeZones);
-  const numbers = createNumbersAtHand({ sql });
-  return [
-    {
-      method: 'POST',
-      path: '/v1/users',
-      access: 'server',
-      async handle({ caller, query, body }) {
-        validate(noQuery, query);
-        const given = validate(userRequest, body);
-        const upserted = await namingMissing(
-          'device',
-          given.device_id,
-          upsertUser(
-            { sql, clock, numbers },
-            {
-              appId: caller.appId,
-              externalId: given.external_id,
-              firstName: given.first_name,
-              country: given.country,
-              language: given.language,
-              timezone: given.timezone,
-              properties: given.properties,
-              deviceId: typeof given.device_id === 'string' ? readDeviceId(given.device_id) : null,
-            },
-          ),
-        );
-        const { user, created, conflicts } = upserted;
-        return present(upserted, {
-          created,
-          property_conflicts: conflicts.map((conflict) => presentConflict(conflict, user.properties)),
-        });
+const userRequest = component('UserRequest', userRequestSchema(anyTimeZones));
+
+const user = component(
+  'User',
+  z.strictObject({
+    id: userId,
+    external_id: z.string(),
+    first_name: z.string().nullable(),
+    country: z.string().nullable(),
+    language: z.string().nullable(),
+    timezone: z.string().nullable(),
+    properties: propertyValues,
+    devices: z.array(deviceId).max(devicesShownMax).describe('The newest active ones.'),
+    created_at: instant,
+    updated_at: instant,
+  }),
+);
+const upsertedUser = component(
+  'UpsertedUser',
+  user.extend({ created: z.boolean(), property_conflicts: z.array(propertyConflict) }),
+);
+const erasedUser = component(
+  'ErasedUser',
+  z.strictObject({ external_id: z.string(), deleted: z.literal(true), devices_removed: count }),
+);
+
+const exampleUser = {
+  id: 'usr_0nNYfaOIjuoKGvAhyQIZo9',
+  external_id: 'u-42',
+  first_name: 'Ada',
+  country: 'DE',
+  language: 'de',
+  timezone: 'Europe/Berlin',
+  properties: { plan: 'pro', age: 30 },
+  devices: ['dev_4r4tgBwaHmRyQNukgzmqsi'],
+  created_at: '2026-10-01T08:00:00.000Z',
+  updated_at: '2026-11-21T10:15:30.123Z',
+};
+const params = { external_id: { description: 'Percent-encoded UTF-8.', example: 'u-42' } };
+
+const route = routesWith<UserRouteDeps, Caller>();
+
+export const userRoutes = [
+  route({
+    id: 'upsertUser',
+    method: 'POST',
+    path: '/v1/users',
+    access: 'server',
+    tag: 'Users',
+    summary: 'Create a user, or update the one with this external_id',
+    description: 'A field that is absent is kept, null clears it. `device_id` gives the user that device.',
+    body: {
+      schema: userRequest,
+      example: {
+        external_id: 'u-42',
+        first_name: 'Ada',
+        country: 'de',
+        language: 'de',
+        timezone: 'Europe/Berlin',
+        properties: { plan: 'pro', age: '31', trial: null },
+        device_id: 'dev_4r4tgBwaHmRyQNukgzmqsi',
       },
     },
-    {
-      method: 'GET',
-      path: '/v1/users/:external_id',
-      access: 'server',
-      async handle({ caller, params, query }) {
-        validate(noQuery, query);
-        const externalId = readExternalId(params);
-        const found = await findUserWithDevices(sql, caller.appId, externalId);
-        if (!found) throw noSuch('user', externalId);
-        return present(found);
+    readBody: (given, { parseUser }) => parseUser(given),
+    answers: {
+      200: {
+        description: 'The user as it is now.',
+        schema: upsertedUser,
+        example: {
+          ...exampleUser,
+          created: false,
+          property_conflicts: [{ key: 'age', expected: 'number', received: 'string', value: '31', kept: 30 }],
+        },
       },
     },
-    {
-      method: 'DELETE',
-      path: '/v1/users/:external_id',
-      access: 'server',
-      async handle({ caller, params, query, address }) {
-        validate(noQuery, query);
-        const externalId = readExternalId(params);
-        const by = actorOf(caller, address);
-        const erased = await eraseUser({ sql, clock, by }, caller.appId, externalId);
-        if (!erased) throw noSuch('user', externalId);
-        return { external_id: externalId, deleted: true, devices_removed: erased.devicesRemoved };
+    refusals: ['not_found'],
+  }).handle(async ({ txSql: sql, clock, numbers }, { caller, body }) => {
+    const upserted = await namingMissing(
+      'device',
+      body.device_id,
+      upsertUser(
+        { sql, clock, numbers },
+        {
+          appId: caller.appId,
+          externalId: body.external_id,
+          firstName: body.first_name,
+          country: body.country,
+          language: body.language,
+          timezone: body.timezone,
+          properties: body.properties,
+          deviceId: typeof body.device_id === 'string' ? readDeviceId(body.device_id) : null,
+        },
+      ),
+    );
+    const { created, conflicts } = upserted;
+    const { id, external_id, created_at, updated_at, ...profile } = present(upserted);
+    const property_conflicts = conflicts.map((conflict) => presentConflict(conflict, upserted.user.properties));
+    return { id, external_id, created, ...profile, property_conflicts, created_at, updated_at };
+  }),
+  route({
+    id: 'getUser',
+    method: 'GET',
+    path: '/v1/users/:external_id',
+    access: 'server',
+    tag: 'Users',
+    summary: 'Read a user',
+    params,
+    answers: { 200: { description: 'The user.', schema: user, example: exampleUser } },
+    refusals: ['not_found'],
+  }).handle(async ({ txSql }, { caller, params }) => {
+    const externalId = readExternalId(params.external_id);
+    const found = await findUserWithDevices(txSql, caller.appId, externalId);
+    if (!found) throw noSuch('user', externalId);
+    return present(found);
+  }),
+  route({
+    id: 'deleteUser',
+    method: 'DELETE',
+    path: '/v1/users/:external_id',
+    access: 'server',
+    tag: 'Users',
+    summary: 'Erase a user and opt out its devices',
+    params,
+    answers: {
+      200: {
+        description: 'Erased.',
+        schema: erasedUser,
+        example: { external_id: 'u-42', deleted: true, devices_removed: 2 },
       },
     },
-    {
-      method: 'POST',
-      path: '/v1/identify',
-      access: 'client-or-server',
-      async handle({ caller, query, body }) {
-        validate(noQuery, query);
-        const given = validate(identifyRequestSchema, body);
-        const { device_id, external_id: externalId, user_hash: userHash } = given;
-        // Before the device is looked up: who proves nothing learns nothing. A log-out claims nobody's name.
-        if (externalId !== null) {
-          const rules = await loadIdentifyRules({ sql, seal }, caller.appId);
-          const claim = { deviceId: device_id, externalId, userHash };
-          const isAllowed = rules.secrets.length === 0 || isProven(claim, rules, clock.nowMs());
-          if (!isAllowed) throw new ApiError('identity_check_failed');
-        }
-        const deviceId = readDeviceId(device_id);
-        const byClient = caller.scope === 'client';
-        const identify = { appId: caller.appId, deviceId, externalId, byClient };
-        const identified = await identifyDevice({ sql, clock, numbers }, identify);
-        if (!identified) throw noSuch('device', device_id);
-        return {
-          device_id,
-          external_id: externalId,
-          user_id: identified.userId === null ? null : encodeId('usr', identified.userId),
-          // Whose it was is not told to an app that anyone can read.
-          previous_external_id: caller.scope === 'server' ? identified.previousExternalId : null,
-          identified_at: identified.identifiedAt,
-        };
-      },
-    },
-  ];
+    refusals: ['not_found'],
+  }).handle(async ({ txSql: sql, clock }, { caller, params, address }) => {
+    const externalId = readExternalId(params.external_id);
+    const by = actorOf(caller, address);
+    const erased = await eraseUser({ sql, clock, by }, caller.appId, externalId);
+    if (!erased) throw noSuch('user', externalId);
+    return { external_id: externalId, deleted: true, devices_removed: erased.devicesRemoved };
+  }),
+  ...identifyRoutes,
+];
+
+// A text that cannot be an external id belongs to nobody.
+function readExternalId(given: string): string {
+  if (!externalIdField.safeParse(given).success || !isStorable(given)) throw noSuch('user', given);
+  return given;
 }
 
-// What cannot be an external id belongs to nobody.
-function readExternalId(params: Readonly<Record<string, string>>): string {
-  const externalId = params['external_id'] ?? '';
-  if (!externalIdField.safeParse(externalId).success || !isStorable(externalId)) throw noSuch('user', externalId);
-  return externalId;
-}
-
-function present(
-  { user, catalog, deviceIds }: FoundUser,
-  upserted?: { created: boolean; property_conflicts: object[] },
-) {
+function present({ user, catalog, deviceIds }: FoundUser) {
   return {
     id: encodeId('usr', user.id),
     external_id: user.externalId,
-    ...(upserted && { created: upserted.created }),
     first_name: user.firstName,
     country: user.country,
     language: user.language,
     timezone: user.timezone,
     properties: presentProperties(user.properties, catalog),
-    devices: deviceIds.map((id: Uuid) => encodeId('dev', id)),
-    ...(upserted && { property_conflicts: upserted.property_conflicts }),
+    devices: deviceIds.map((id) => encodeId('dev', id)),
     created_at: user.createdAt,
     updated_at: user.updatedAt,
   };

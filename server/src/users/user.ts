@@ -3,7 +3,9 @@ import { z } from 'zod';
 import { countryField } from '../content/country.ts';
 import { languageField } from '../content/locales.ts';
 import type { Uuid } from '../platform/ids.ts';
+import { component } from '../platform/schemas.ts';
 import { type TimeZones, timeZoneField } from '../platform/time-zones.ts';
+import { validate } from '../platform/validate.ts';
 import { propertyChanges, type StoredProperties } from '../properties/property.ts';
 
 const externalIdLengthMax = 256;
@@ -38,9 +40,20 @@ export function userRequestSchema(timeZones: TimeZones) {
   });
 }
 
+export type UserRequest = z.output<ReturnType<typeof userRequestSchema>>;
+
+/** Builds the reader of that body, which throws the 400. */
+export function createUserParser(timeZones: TimeZones): (body: unknown) => UserRequest {
+  const schema = userRequestSchema(timeZones);
+  return (body) => validate(schema, body);
+}
+
 /** The body of POST /v1/identify. `external_id` null: the device is nobody's any more. */
-export const identifyRequestSchema = z.strictObject({
-  device_id: z.string(),
-  external_id: externalIdField.nullable(),
-  user_hash: z.string().nullish(),
-});
+export const identifyRequestSchema = component(
+  'IdentifyRequest',
+  z.strictObject({
+    device_id: z.string(),
+    external_id: externalIdField.nullable(),
+    user_hash: z.string().nullish(),
+  }),
+);

@@ -1,7 +1,12 @@
 // Real answers of every operation, one of each status it promises at least, held to the description.
 
 import { beforeAll, describe, expect, it } from 'vitest';
+import { rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
 import { updateAppSuspension } from '../../src/apps/queries.ts';
+import { apiRoutes } from '../../src/http.ts';
+import { errorsOf } from '../../src/openapi/operation.ts';
+import { v1 } from '../../src/openapi/v1.ts';
+import { createSeal } from '../../src/platform/seal.ts';
 import { type Call, readDescription } from '../api-description.ts';
 import { createDatabaseGate } from '../database-gate.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
@@ -9,9 +14,10 @@ import { setup, type TestApp, unknownId } from '../setup.ts';
 
 const gate = createDatabaseGate();
 const t = await setup({ environment: { SEND_WAIT_MS: '500' }, reachDatabase: gate.reach });
-const { operations, ask, seen } = await readDescription(t);
+const { operations, ask, seen, errors } = await readDescription(t);
 /** What a service answers that has no room for anybody. */
 const shed = new Set<string>();
+const shedErrors = new Set<string>();
 
 const content = { title: 'Sale', body: 'Now on', url: 'https://shop.example/sale' };
 
@@ -234,6 +240,14 @@ describe('real answers are as described', () => {
     }
   });
 
+  it('403: a proof of identity that is missing', async () => {
+    const app = await t.newApp();
+    await rotateIdentifySecret({ ...t, seal: createSeal(t.masterKey) }, app.id);
+    const body = { device_id: await t.registerDevice({}, app), external_id: 'u-1' };
+    const refused = await ask('identifyDevice', { key: app.clientKey, body });
+    expect(refused).toMatchObject({ status: 403, body: { error: 'identity_check_failed' } });
+  });
+
   it('404 and 429', async () => {
     const token = 'A'.repeat(47);
     const unknown: Record<string, Call> = {
@@ -302,6 +316,7 @@ describe('real answers are as described', () => {
       expect({ id, isShed: status === 503 }).toEqual({ id, isShed: path.startsWith('/v1/') });
     }
     for (const one of description.seen) shed.add(one);
+    for (const one of description.errors) shedErrors.add(one);
   });
 
   it('leaves no promise untried, but for 500, which no request can bring about', () => {
@@ -309,5 +324,13 @@ describe('real answers are as described', () => {
       Object.keys(responses).map((status) => `${operationId} ${status}`),
     );
     expect(promised.filter((one) => !one.endsWith(' 500') && !seen.has(one) && !shed.has(one))).toEqual([]);
+  });
+
+  it('answers the errors that a route names, and no other', () => {
+    const answered = [...errors, ...shedErrors];
+    const named = apiRoutes.flatMap((route) => errorsOf(route, v1).map((code) => `${route.id} ${code}`));
+    expect(answered.filter((one) => !named.includes(one))).toEqual([]);
+    const ownToRoutes = apiRoutes.flatMap(({ id, refusals = [] }) => refusals.map((code) => `${id} ${code}`));
+    expect(ownToRoutes.filter((one) => !answered.includes(one))).toEqual([]);
   });
 });

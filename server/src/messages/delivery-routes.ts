@@ -1,74 +1,27 @@
-// The timeline of a message as the API's description tells it: per device what happened, with the provider's raw answers.
+// GET /v1/messages/{id}/deliveries: per device, what happened, with every attempt and the provider's raw answer.
 import { z } from 'zod';
+import type { Caller } from '../apps/caller.ts';
 import { channelIds, platforms } from '../channels/channel.ts';
-import { errorCodes } from '../channels/error-code.ts';
-import { deliveryStatuses, skipReasons } from '../delivery/delivery.ts';
-import { deliveryListQuery } from '../delivery/routes.ts';
-import type { InvalidReason } from '../devices/device.ts';
-import type { TransportError } from '../platform/outbound-socket.ts';
+import { deliveryCode, deliveryStatuses, timelineEntry } from '../delivery/delivery.ts';
+import { mayHold } from '../delivery/delivery-kinds.ts';
+import {
+  listMessageDeliveries,
+  presentDeliveries,
+  rowsReadMax,
+  type TimelineDeps,
+  type TimelinePart,
+} from '../delivery/list-timeline.ts';
+import { noSuch } from '../platform/api-error.ts';
+import { decodeId, encodeId, nilUuid } from '../platform/ids.ts';
+import { type Cursors, limitField, toPage } from '../platform/page.ts';
+import { routesWith } from '../platform/route.ts';
 import { component, count, deviceId, instant, messageId, pageFields } from '../platform/schemas.ts';
-import type { Operation } from './operation-form.ts';
-import { messageStatus, report } from './report.ts';
+import { messageStatus, report, reportOf } from './message.ts';
+import { findMessageOutcomes } from './queries.ts';
 
-const errorCode = component('ErrorCode', z.enum(errorCodes).describe('Why a delivery failed. Closed in v1.'));
-const skipReason = component('SkipReason', z.enum(skipReasons).describe('Why a delivery was not tried.'));
-/** The values of `error_code`; `not_configured` is of both kinds. */
-export const deliveryCode = component('DeliveryCode', z.enum([...new Set([...errorCodes, ...skipReasons])]));
-
-const transportErrors = [
-  'timeout',
-  'dns_error',
-  'connect_error',
-  'tls_error',
-  'reset',
-  'blocked_address',
-] as const satisfies readonly TransportError[];
-const invalidReasons = [
-  'unregistered',
-  'invalid_token',
-  'credential_mismatch',
-  'replaced',
-] as const satisfies readonly InvalidReason[];
-export const invalidReason = component('InvalidReason', z.enum(invalidReasons));
-
-const providerAnswer = component(
-  'ProviderAnswer',
-  z.strictObject({
-    name: z.enum(channelIds),
-    http_status: z.int().nullable(),
-    headers: z.partialRecord(
-      z.enum(['apns-id', 'apns-unique-id', 'retry-after', 'location', 'content-type']),
-      z.string(),
-    ),
-    body: z.string().nullable().describe('As it came, up to 4,096 bytes.'),
-    truncated: z.boolean(),
-    transport_error: z.enum(transportErrors).nullable().describe('Why there is no answer; then http_status is null.'),
-  }),
-);
-
-const at = instant;
-const timelineEntry = component(
-  'TimelineEntry',
-  z.discriminatedUnion('type', [
-    z.strictObject({ at, type: z.literal('queued') }),
-    z.strictObject({
-      at,
-      type: z.literal('attempt'),
-      attempt: z.int().min(1),
-      outcome: z.enum(['sent', 'retry', 'failed']),
-      error_code: errorCode.nullable(),
-      latency_ms: count,
-      retry_at: instant.nullable(),
-      provider: providerAnswer.nullable().describe('Null when nothing was sent: a check of ours refused the push.'),
-    }),
-    z.strictObject({ at, type: z.literal('skipped'), reason: skipReason }),
-    z.strictObject({ at, type: z.literal('expired') }),
-    z.strictObject({ at, type: z.literal('device_invalidated'), reason: invalidReason }),
-    z.strictObject({ at, type: z.literal('displayed') }),
-    z.strictObject({ at, type: z.literal('clicked'), action: z.string().nullable() }),
-    z.strictObject({ at, type: z.literal('dismissed') }),
-  ]),
-);
+export interface DeliveryRouteDeps extends TimelineDeps {
+  readonly cursors: Cursors;
+}
 
 const delivery = component(
   'Delivery',
@@ -96,26 +49,37 @@ const deliveryPage = component(
   z.strictObject({ message_id: messageId, status: messageStatus, report, ...pageFields(delivery) }),
 );
 
-const id = 'msg_02y9GVDsTuJUi2BOoCH5G3';
+const exampleId = 'msg_02y9GVDsTuJUi2BOoCH5G3';
 const location = 'https://updates.push.services.mozilla.com/m/gAAAAABpIEc2';
 
-export const deliveryOperations: readonly Operation[] = [
-  {
+const nothing: TimelinePart = { placed: [], stoppedBefore: null };
+
+const route = routesWith<DeliveryRouteDeps, Caller>();
+
+export const deliveryRoutes = [
+  route({
     id: 'listDeliveries',
-    method: 'get',
-    path: '/v1/messages/{id}/deliveries',
+    method: 'GET',
+    path: '/v1/messages/:id/deliveries',
+    access: 'server',
     tag: 'Messages',
     summary: 'Why did this person get nothing?',
     description: 'One record per device, with every attempt and the raw answer of the push service.',
-    access: 'server',
-    pathParameters: { id: { description: 'The id of a message.', example: id } },
-    query: deliveryListQuery,
+    params: { id: { description: 'The id of a message.', example: exampleId } },
+    query: z.strictObject({
+      limit: limitField(500),
+      cursor: z.string().optional(),
+      status: z.enum(deliveryStatuses).optional(),
+      channel: z.enum(channelIds).optional(),
+      device_id: z.string().optional(),
+      error_code: z.enum(deliveryCode.options).optional(),
+    }),
     answers: {
       200: {
         description: 'The numbers of the moment and a page of deliveries.',
         schema: deliveryPage,
         example: {
-          message_id: id,
+          message_id: exampleId,
           status: 'sent',
           report: { accepted: 3, sent: 2, failed: 1, skipped: 0 },
           data: [
@@ -180,6 +144,42 @@ export const deliveryOperations: readonly Operation[] = [
         },
       },
     },
-    refusals: [404],
-  },
+    refusals: ['not_found'],
+  }).handle(async (deps, { caller, params, query: { limit, cursor, ...filters } }) => {
+    const id = decodeId('msg', params.id);
+    const scope = [caller.appId, 'deliveries', id ?? null, filters];
+    const position = cursor === undefined ? undefined : deps.cursors.read(cursor, scope);
+    const outcomes = id === undefined ? undefined : await findMessageOutcomes(deps.sql, caller.appId, id);
+    if (!outcomes || id === undefined) throw noSuch('message', params.id);
+
+    const deviceId = filters.device_id === undefined ? null : decodeId('dev', filters.device_id);
+    const { status = null, channel = null, error_code: code = null } = filters;
+    const kind = { status, channel, code };
+    const { placed, stoppedBefore } =
+      deviceId === undefined || !mayHold(kind, outcomes)
+        ? nothing
+        : await listMessageDeliveries(
+            deps,
+            id,
+            { kind, deviceId },
+            position ? { batchId: String(position[0]), deviceId: String(position[1]) } : null,
+            limit + 1,
+            rowsReadMax,
+          );
+    const page = toPage(
+      placed,
+      limit,
+      (one) => one,
+      ({ row }) => deps.cursors.write([row.batchId, row.deviceId], scope),
+    );
+    return {
+      message_id: encodeId('msg', id),
+      status: outcomes.status,
+      report: reportOf(outcomes),
+      data: await presentDeliveries(deps, caller.appId, page.data),
+      has_more: page.has_more || stoppedBefore !== null,
+      // The nil device stands before every device of a batch.
+      next_cursor: stoppedBefore === null ? page.next_cursor : deps.cursors.write([stoppedBefore, nilUuid], scope),
+    };
+  }),
 ];

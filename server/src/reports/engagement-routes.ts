@@ -1,0 +1,109 @@
+// GET /v1/reports/engagement, as JSON or CSV (contract 5.21).
+import { z } from 'zod';
+import type { Caller } from '../apps/caller.ts';
+import type { Uuid } from '../platform/ids.ts';
+import type { Cursors } from '../platform/page.ts';
+import { routesWith } from '../platform/route.ts';
+import { component, count, instant, messageId, pageEnd } from '../platform/schemas.ts';
+import { wantsCsv } from './csv.ts';
+import { reportEngagement } from './engagement.ts';
+import { engagementAsCsv, presentEngagement } from './present.ts';
+import {
+  asCsv,
+  classSum,
+  emptySum,
+  exampleRange,
+  exampleSum,
+  grouped,
+  inCountTurn,
+  type ReportDeps,
+  range,
+} from './report-fields.ts';
+import { engagementQuery, reportQuery } from './report-request.ts';
+
+export interface EngagementRouteDeps extends ReportDeps {
+  readonly cursors: Cursors;
+}
+
+const funnel = {
+  accepted: count,
+  sent: count,
+  failed: count,
+  skipped: count,
+  displayed: count,
+  clicked: count,
+  dismissed: count,
+  purchases: count.describe('Credited to it, direct or influenced.'),
+  revenue: z.array(
+    component('CreditedRevenue', z.strictObject({ currency: z.string(), direct: classSum, influenced: classSum })),
+  ),
+};
+const messageEngagement = component(
+  'MessageEngagement',
+  z.strictObject({ message_id: messageId, name: z.string().nullable(), started_at: instant, ...funnel }),
+);
+const engagementReport = component(
+  'EngagementReport',
+  z.strictObject({
+    ...range,
+    ...grouped,
+    groups: z.array(z.strictObject({ ...range, ...funnel })).optional(),
+    messages: z.array(messageEngagement).describe('Those that began in the range, newest first.'),
+    ...pageEnd,
+  }),
+);
+
+const route = routesWith<EngagementRouteDeps, Caller>();
+
+export const engagementRoutes = [
+  route({
+    id: 'reportEngagement',
+    method: 'GET',
+    path: '/v1/reports/engagement',
+    access: 'server',
+    tag: 'Reports',
+    summary: 'What became of the messages that began in a range',
+    description: `Purchases are those credited to a message, whenever they were made. ${asCsv}; a further page's cursor is in \`x-next-cursor\`.`,
+    ...reportQuery(engagementQuery),
+    answers: {
+      200: {
+        description: 'The report.',
+        schema: engagementReport,
+        example: {
+          ...exampleRange,
+          messages: [
+            {
+              message_id: 'msg_02y9GVDsTuJUi2BOoCH5G3',
+              name: 'autumn sale',
+              started_at: '2026-11-01T10:00:00.000Z',
+              accepted: 3,
+              sent: 2,
+              failed: 1,
+              skipped: 0,
+              displayed: 2,
+              clicked: 1,
+              dismissed: 0,
+              purchases: 2,
+              revenue: [{ currency: 'EUR', direct: exampleSum, influenced: emptySum }],
+            },
+          ],
+          has_more: false,
+          next_cursor: null,
+        },
+      },
+    },
+    within: inCountTurn,
+  }).handle(async ({ countSql: sql, clock, cursors }, { caller: { appId }, query: asked, header }) => {
+    const { range, zone, group, limit, cursor } = asked;
+    const scope = [appId, '/v1/reports/engagement', range, zone, group];
+    const position = cursor === undefined ? undefined : cursors.read(cursor, scope);
+    const after = position ? { startedAt: String(position[0]), messageId: String(position[1]) } : null;
+    const page = { appId, range, zone, group, after, limit: limit + 1 };
+    const report = await reportEngagement({ sql, clock }, page);
+    const nextCursor = (last: { startedAtText: string; messageId: Uuid }): string =>
+      cursors.write([last.startedAtText, last.messageId], scope);
+    return wantsCsv(header('accept'))
+      ? engagementAsCsv(asked, report, nextCursor)
+      : presentEngagement(asked, report, nextCursor);
+  }),
+];

@@ -1,0 +1,103 @@
+// POST /v1/identify: whose a device is.
+import { z } from 'zod';
+import type { Caller } from '../apps/caller.ts';
+import { loadIdentifyRules } from '../apps/identify-secrets.ts';
+import { readDeviceId } from '../devices/device.ts';
+import { ApiError, noSuch } from '../platform/api-error.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Sql } from '../platform/db.ts';
+import { encodeId } from '../platform/ids.ts';
+import { routesWith } from '../platform/route.ts';
+import { component, deviceId, instant, userId } from '../platform/schemas.ts';
+import type { Seal } from '../platform/seal.ts';
+import { identifyDevice } from './identify-device.ts';
+import { isProven } from './identify-proof.ts';
+import type { NumbersAtHand } from './numbers-at-hand.ts';
+import { identifyRequestSchema } from './user.ts';
+
+export interface IdentifyRouteDeps {
+  /** For short transactions. */
+  readonly txSql: Sql;
+  readonly clock: Clock;
+  readonly numbers: NumbersAtHand;
+  /** Opens the secrets that identities are proven by. */
+  readonly seal: Seal;
+}
+
+const identifiedDevice = component(
+  'IdentifiedDevice',
+  z.strictObject({
+    device_id: deviceId,
+    external_id: z.string().nullable(),
+    user_id: userId.nullable(),
+    previous_external_id: z
+      .string()
+      .nullable()
+      .describe('Whose it was until now, where that is another. A client key always reads null.'),
+    identified_at: instant.nullable(),
+  }),
+);
+
+const exampleDevice = 'dev_4r4tgBwaHmRyQNukgzmqsi';
+
+const route = routesWith<IdentifyRouteDeps, Caller>();
+
+export const identifyRoutes = [
+  route({
+    id: 'identifyDevice',
+    method: 'POST',
+    path: '/v1/identify',
+    access: 'client-or-server',
+    tag: 'Users',
+    summary: "Say whose a device is, or that it is nobody's any more",
+    description:
+      'The last to say so wins. An `external_id` that is not known yet gets an empty profile; null is a log-out. Where `/v1/config` says `identify_required`, `user_hash` must prove it, for a server key too, unless `external_id` is null.',
+    body: {
+      schema: identifyRequestSchema,
+      example: {
+        device_id: exampleDevice,
+        external_id: 'u-42',
+        user_hash: '9da8dee619d79dc1ea67f5732ed8a5ad81418744f58ee1afd7eee52f2c51329c',
+      },
+    },
+    answers: {
+      200: {
+        description: 'Whose it is now.',
+        schema: identifiedDevice,
+        example: {
+          device_id: exampleDevice,
+          external_id: 'u-42',
+          user_id: 'usr_0nNYfaOIjuoKGvAhyQIZo9',
+          previous_external_id: null,
+          identified_at: '2026-11-21T10:15:30.123Z',
+        },
+      },
+    },
+    refusals: ['not_found', 'identity_check_failed'],
+  }).handle(async ({ txSql: sql, clock, numbers, seal }, { caller, body }) => {
+    const { device_id, external_id: externalId, user_hash: userHash } = body;
+    // Before the device is looked up: a caller who proves nothing learns nothing. A log-out claims nobody's name.
+    if (externalId !== null) {
+      const rules = await loadIdentifyRules({ sql, seal }, caller.appId);
+      const claim = { deviceId: device_id, externalId, userHash };
+      const isAllowed = rules.secrets.length === 0 || isProven(claim, rules, clock.nowMs());
+      if (!isAllowed) throw new ApiError('identity_check_failed');
+    }
+    const identify = {
+      appId: caller.appId,
+      deviceId: readDeviceId(device_id),
+      externalId,
+      byClient: caller.scope === 'client',
+    };
+    const identified = await identifyDevice({ sql, clock, numbers }, identify);
+    if (!identified) throw noSuch('device', device_id);
+    return {
+      device_id,
+      external_id: externalId,
+      user_id: identified.userId === null ? null : encodeId('usr', identified.userId),
+      // An app that anyone can read is not told whose the device was.
+      previous_external_id: caller.scope === 'server' ? identified.previousExternalId : null,
+      identified_at: identified.identifiedAt,
+    };
+  }),
+];
