@@ -8,6 +8,8 @@ export interface Due {
   readonly schedules: boolean;
   readonly webhooks: boolean;
   readonly isPaused: boolean;
+  /** Which keys of receipt tokens there are: `ReceiptKeys.version`. Absent in the word of a former version. */
+  readonly receiptKeys?: string | null;
 }
 
 /**
@@ -31,6 +33,7 @@ export async function findDue(sql: Sql, clock: Clock, aheadMs: number): Promise<
       OR EXISTS (SELECT FROM batches b WHERE ${isPacedOpen} AND b.available_at <= ${clock.now}) AS batches,
       EXISTS (SELECT FROM messages WHERE status = 'scheduled' AND next_start_at <= ${soon}) AS schedules,
       EXISTS (SELECT FROM webhook_work WHERE next_at <= ${soon}) AS webhooks,
-      EXISTS (SELECT FROM instance WHERE id = 1 AND paused_at IS NOT NULL) AS is_paused`;
+      EXISTS (SELECT FROM instance WHERE id = 1 AND paused_at IS NOT NULL) AS is_paused,
+      (SELECT receipt_keys_forgotten || '/' || cardinality(receipt_keys) FROM instance WHERE id = 1) AS receipt_keys`;
   return due ?? { batches: false, schedules: false, webhooks: false, isPaused: false };
 }

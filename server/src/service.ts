@@ -141,7 +141,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const metrics = createServiceMetrics(options.metrics?.name ?? 'api');
   const seal = createSeal(masterKeys.key, masterKeys.previous);
   await loadInstance(sql, seal);
-  const receiptKeys = await watchReceiptKeys({ sql, clock, seal, log });
+  const receiptKeys = await watchReceiptKeys({ sql, clock, seal });
   const cursors = createCursors(cursorKeyOf(masterKeys.key));
   const plans = loadPlans(config.plansFile, [config.defaultPlan, ...(await listPlansInUse(sql))]);
   const timeZones = await loadTimeZones(sql);
@@ -218,6 +218,10 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const lookForPause = (): void => {
     pause.look().catch((error: unknown) => log.debug({ err: error }, 'cannot see whether sends are paused'));
   };
+  const lookForReceiptKeys = (): void => {
+    const tell = (error: unknown): void => log.warn({ err: error }, 'the keys of receipt tokens cannot be read again');
+    receiptKeys.look().catch(tell);
+  };
   const lookout: Lookout<Due> = startLookout({
     ...{ sql: promptSql, log },
     // At rest no claim finds out that the database is away: this look does.
@@ -235,6 +239,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   });
   lookout.onDue((due) => {
     if (due.isPaused !== pause.isPaused()) lookForPause();
+    if ((due.receiptKeys ?? receiptKeys.version) !== receiptKeys.version) lookForReceiptKeys();
   });
   const hear: Readonly<Record<string, (word: string) => void>> = {
     [finishedTopic]: (id) => finishes.notify(id),
@@ -406,7 +411,6 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       await run.verdicts.close();
       clearInterval(clockTimer);
       leases.stop();
-      receiptKeys.stop();
       await outbox.settle();
       await lookout.stop();
       await teller.close();

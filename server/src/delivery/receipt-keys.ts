@@ -5,7 +5,6 @@ import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, transaction } from '../platform/db.ts';
 import { mintedAtMs } from '../platform/ids.ts';
-import type { Log } from '../platform/log.ts';
 import {
   addStoredKey,
   findStoredKeys,
@@ -22,14 +21,14 @@ export interface ReceiptKeys {
   readonly signing: Buffer;
   /** Each of them verifies. */
   readonly verifying: readonly Buffer[];
+  /** Which keys are known. Another one is found with what falls due (`due-queries`): then it is time to look. */
+  readonly version: string;
   /** Reads them again. Rejects where the database cannot be asked or the master key does not fit. */
   look(): Promise<void>;
-  stop(): void;
 }
 
-/** A new key signs from then on. Several times `lookEveryMs`. */
+/** A new key signs from then on: by then each process has looked for what falls due, which it does every ten seconds at least. */
 const signsAfterMs = 60_000;
-const lookEveryMs = 15_000;
 /** Each unknown token costs an HMAC for each key. */
 export const receiptKeysMax = 20;
 /** Clocks of processes differ, and a flush may be late. */
@@ -39,17 +38,18 @@ interface WatchDeps {
   readonly sql: Sql;
   readonly clock: Clock;
   readonly seal: Seal;
-  readonly log: Log;
 }
 
 /** Knows the keys when it resolves. Rejects when they cannot be opened, or where no service has run yet. */
-export async function watchReceiptKeys({ sql, clock, seal, log }: WatchDeps): Promise<ReceiptKeys> {
+export async function watchReceiptKeys({ sql, clock, seal }: WatchDeps): Promise<ReceiptKeys> {
   let keys: readonly ReceiptKey[] = [];
   let verifying: readonly Buffer[] = [];
   let known = '';
+  let version = '';
   const look = async (): Promise<void> => {
     const stored = await findStoredKeys(sql);
     if (!stored) throw new Error('the instance has no receipt key');
+    version = `${stored.forgotten}/${stored.records.length}`;
     const records = stored.records.join();
     if (records === known) return;
     keys = openStoredKeys(seal, stored);
@@ -57,10 +57,6 @@ export async function watchReceiptKeys({ sql, clock, seal, log }: WatchDeps): Pr
     known = records;
   };
   await look();
-  const timer = setInterval(() => {
-    look().catch((error: unknown) => log.warn({ err: error }, 'the keys of receipt tokens cannot be read again'));
-  }, lookEveryMs);
-  timer.unref();
   return {
     get signing() {
       const nowMs = clock.nowMs();
@@ -71,8 +67,10 @@ export async function watchReceiptKeys({ sql, clock, seal, log }: WatchDeps): Pr
     get verifying() {
       return verifying;
     },
+    get version() {
+      return version;
+    },
     look,
-    stop: () => clearInterval(timer),
   };
 }
 
@@ -84,9 +82,7 @@ export interface RotatedKeys {
 }
 
 /** `full`: as many former keys are needed as are kept at the most. Undefined: no service has run on this database yet. */
-export async function rotateReceiptKey(
-  deps: Audited & Omit<WatchDeps, 'log'>,
-): Promise<RotatedKeys | 'full' | undefined> {
+export async function rotateReceiptKey(deps: Audited & WatchDeps): Promise<RotatedKeys | 'full' | undefined> {
   const { sql, clock, seal } = deps;
   return transaction(sql, async (tx) => {
     await lockInstance(tx);

@@ -12,26 +12,22 @@ import { openReceiptToken, receiptTokensOf } from '../../src/delivery/receipt-to
 import { createClock } from '../../src/platform/clock.ts';
 import { mintUuid } from '../../src/platform/ids.ts';
 import { loadInstance } from '../../src/platform/instance.ts';
-import { createLog } from '../../src/platform/log.ts';
 import { resealReceiptKeys } from '../../src/platform/receipt-keys.ts';
 import { createSeal } from '../../src/platform/seal.ts';
-import { createTestDatabase, whenDone } from '../database.ts';
+import { createTestDatabase } from '../database.ts';
+import { setup } from '../setup.ts';
 import { tester } from '../tester.ts';
+import { until } from './held.ts';
 
 const masterKey = randomBytes(32);
 const seal = createSeal(masterKey);
-const log = createLog('silent', 'test');
 
 async function newInstance() {
   const { sql } = await createTestDatabase();
   const clock = await createClock(sql);
   await loadInstance(sql, seal);
-  const deps = { sql, clock, seal, log, by: tester };
-  const watch = async () => {
-    const keys = await watchReceiptKeys(deps);
-    whenDone(async () => keys.stop());
-    return keys;
-  };
+  const deps = { sql, clock, seal, by: tester };
+  const watch = () => watchReceiptKeys(deps);
   const age = (days: number) =>
     sql`UPDATE instance SET receipt_keys_made_at[1] = receipt_keys_made_at[1] - ${days} * interval '1 day'`;
   return { sql, clock, deps, watch, age };
@@ -60,6 +56,15 @@ describe('R-48 a new receipt key', () => {
     const after = tokenBy(one.signing);
     for (const token of [before, after]) expect(openReceiptToken(other.verifying, token)).toBeDefined();
     expect(openReceiptToken([former], after)).toBeUndefined();
+  });
+
+  it('R-99 is heard of by a process at rest with what falls due, and costs no look of its own', async () => {
+    const t = await setup({ workers: false });
+    const { receiptKeys } = t.service.run;
+    const former = receiptKeys.signing;
+    await rotateReceiptKey({ sql: t.sql, clock: t.clock, seal: createSeal(t.masterKey), by: tester });
+    t.clock.advance(60_001);
+    await until(async () => !receiptKeys.signing.equals(former));
   });
 
   it('signs where a process starts that knew no other', async () => {
