@@ -49,6 +49,7 @@ export function startLookout<Due>({ sql, log, look, tell, everyMs = everyMsUsual
   let mayStand = false;
   let isElected = false;
   let isStopped = false;
+  let isAnswered = true;
   let heardAt = Number.NEGATIVE_INFINITY;
   let dueKnownAt = Number.NEGATIVE_INFINITY;
   let lastLookedAt = performance.now();
@@ -65,6 +66,8 @@ export function startLookout<Due>({ sql, log, look, tell, everyMs = everyMsUsual
       dueKnownAt = nowMs;
       // Before the place is asked for: a look tells its owner that the database is away.
       const due = await look();
+      if (!isAnswered) log.warn('the database answers again');
+      isAnswered = true;
       if (stands) {
         const wasElected = isElected;
         isElected = await holdLookout(sql, id, leaseSeconds);
@@ -74,7 +77,9 @@ export function startLookout<Due>({ sql, log, look, tell, everyMs = everyMsUsual
       for (const listener of listeners) listener(due);
     } catch (error) {
       isElected = false;
-      log.debug({ err: error }, 'cannot see what is due');
+      // Once an outage: an operator who reads the log of a service that answers 503 finds why.
+      if (isAnswered && !isStopped) log.warn({ err: error }, 'the database does not answer; asking each second');
+      isAnswered = false;
     }
   };
   const next = (): void => {
