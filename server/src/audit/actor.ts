@@ -1,8 +1,9 @@
-// Who makes a change, as the audit log keeps it (contract 19). Every operation that changes how the service is set up is told.
+// The actor of a change, as the audit log keeps it (contract 19). Every operation that changes how
+// the service is set up receives one.
 
 /**
- * `person`: signed in to the console. `token`: an operator token. `key`: an API key. `cli`: a command, by the system's user.
- * `service`: the service itself, such as at its first start.
+ * `person`: signed in to the console. `token`: an operator token. `key`: an API key. `cli`: a
+ * command, by the system's user. `service`: the service itself, such as at its first start.
  */
 const actorKinds = ['person', 'token', 'key', 'cli', 'service'] as const;
 export type ActorKind = (typeof actorKinds)[number];
@@ -11,9 +12,12 @@ export interface Actor {
   readonly kind: ActorKind;
   /** The public id of a person, token or key; null for the other kinds. */
   readonly id: string | null;
-  /** For people: an e-mail address, the name of a token or key, the system's user, the occasion. */
+  /**
+   * A label for people: an e-mail address, the name of a token or key, the system's user, or the
+   * occasion.
+   */
   readonly name: string;
-  /** The address that the request came from; null: there was no request. */
+  /** The address that the request came from; null for a change without a request. */
   readonly address: string | null;
 }
 
@@ -22,7 +26,9 @@ export function serviceActor(occasion: string): Actor {
   return { kind: 'service', id: null, name: occasion, address: null };
 }
 
-/** An actor in few words, such as `cli anna`: what `created_by` of a key says. */
+/**
+ * The actor in a few words, such as `cli anna`. The field `created_by` of a key shows this text.
+ */
 export function describeActor({ kind, name }: Pick<Actor, 'kind' | 'name'>): string {
   return kind === 'service' ? name : `${kind} ${name}`;
 }

@@ -1,9 +1,12 @@
-// What an entry of the audit log says. The type of `before` and `after` keeps whole records out: each field is named by the
-// operation that writes it, and a field that holds a secret is never named.
+// The shape of an entry of the audit log. The type of `before` and `after` keeps whole records out:
+// each operation names the fields that it writes, and never names a field that holds a secret.
 import type { Uuid } from '../platform/ids.ts';
 import type { Actor, ActorKind } from './actor.ts';
 
-/** What can be done, as `noun.verb`. The log is searched by these words, so a word never changes its meaning. */
+/**
+ * The actions of the log, as `noun.verb`. People search the log by these words, so a word never
+ * changes its meaning.
+ */
 export const auditActions = [
   'app.create',
   'app.plan',
@@ -47,22 +50,24 @@ export const auditActions = [
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 
-/** Fields by name. A list is one of words, such as a webhook's events. */
+/** Fields by name. A list holds words, such as a webhook's events. */
 export type AuditFields = Readonly<Record<string, string | number | boolean | Date | null | readonly string[]>>;
 
 export interface AuditChange {
   /** Null: the change concerns the whole service. */
   readonly appId: Uuid | null;
   readonly action: AuditAction;
-  /** A public id such as `key_…`, or a name such as a property's key. Never a person's: an erasure names the former `usr_…`. */
+  /**
+   * A public id such as `key_…`, or a name such as a property's key. Never a person's name or
+   * external id: an erasure names the deleted `usr_…`.
+   */
   readonly target: string | null;
-  /** The fields that changed, as they were. */
+  /** The values of the changed fields before the change. */
   readonly before?: AuditFields;
-  /** The fields that changed, as they are now. */
+  /** The values of the changed fields after the change. */
   readonly after?: AuditFields;
 }
 
-/** An entry as it is stored. */
 export interface AuditEntry {
   readonly appId: Uuid;
   readonly id: Uuid;

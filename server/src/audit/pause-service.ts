@@ -1,4 +1,4 @@
-// The pause of sends and webhooks as an operator begins and ends it: the audit log says who did.
+// Begins and ends the operator's pause of sends and webhooks, and records in the audit log who did.
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import { type Pause, type PauseReason, pause, resume } from '../platform/restore-guard.ts';
@@ -9,14 +9,17 @@ interface PauseDeps extends Audited {
   readonly clock: Clock;
 }
 
-/** Begins a pause; one that holds already stays as it is. Null: no service ever ran on this database. */
+/**
+ * Begins a pause, and answers the pause in force: an earlier pause stays as it is. Null: no service
+ * ever ran on this database.
+ */
 export async function pauseService(deps: PauseDeps, reason: PauseReason): Promise<Pause | null> {
   return pause(deps.sql, reason, (tx) =>
     recordAudit({ ...deps, tx }, { appId: null, action: 'service.pause', target: null, after: { reason } }),
   );
 }
 
-/** Ends the pause and returns it; null: there was none. */
+/** Ends the pause and returns it; null when there was no pause. */
 export async function resumeService(deps: PauseDeps): Promise<Pause | null> {
   return resume(deps.sql, (tx, { at, reason }) => {
     const before = { reason, paused_at: at };

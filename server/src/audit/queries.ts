@@ -1,4 +1,4 @@
-// SQL: the audit log. There is one statement that writes, and it adds.
+// SQL of the audit log. Only one statement writes, and it only adds rows.
 import type { Clock } from '../platform/clock.ts';
 import { asJson, type Sql, type Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -26,7 +26,10 @@ export async function insertEntry(
       ${before === null ? null : asJson(tx, before)}, ${after === null ? null : asJson(tx, after)})`;
 }
 
-/** Which entries are asked for: of one app or of all and of the whole service, in `[from, to)`, those before an entry. */
+/**
+ * A selection of entries. `appId` null selects all apps and the whole service. Times are within
+ * `[from, to)`, and `beforeId` continues a page.
+ */
 export interface EntryFilter {
   readonly appId: Uuid | null;
   readonly from: Date | null;
@@ -35,7 +38,7 @@ export interface EntryFilter {
   readonly limit: number;
 }
 
-/** Entries, newest first. */
+/** The entries that the filter selects, newest first. */
 export async function listEntries(
   sql: Sql,
   { appId, from, to, beforeId, limit }: EntryFilter,

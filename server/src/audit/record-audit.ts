@@ -1,4 +1,5 @@
-// Writes an entry of the audit log in the transaction of the change it tells of: both are there, or neither is (contract 19).
+// Writes an entry of the audit log in the transaction of the change, so that both are stored or
+// neither is (contract 19).
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
 import { mintUuid, nilUuid } from '../platform/ids.ts';
@@ -6,14 +7,15 @@ import type { Actor } from './actor.ts';
 import type { AuditChange } from './entry.ts';
 import { insertEntry } from './queries.ts';
 
-/** What an operation that changes the set-up is handed beside what it needs for itself. */
+/** What every operation that changes the set-up takes beside its own needs. */
 export interface Audited {
   readonly by: Actor;
 }
 
 /**
- * `tx` is the transaction of the change. A call that changed nothing, such as suspending twice, records nothing. Neither
- * `target` nor a field of `before` and `after` may hold a secret, a push token or a value of a person (R-80).
+ * Records one change; `tx` is the transaction of that change. An operation that changed nothing,
+ * such as a second suspension, must not call this. Neither `target` nor a field of `before` and
+ * `after` may hold a secret, a push token or a value of a person (R-80).
  */
 export async function recordAudit(
   { tx, clock, by }: Audited & { readonly tx: Tx; readonly clock: Clock },

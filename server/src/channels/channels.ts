@@ -1,13 +1,16 @@
-// The table of the three channels, as GET /v1/channels lists them (contract 5.11). Pure data: how each of them sends is
-// in its own folder.
+// The table of the three channels, as GET /v1/channels lists them (contract 5.11). Pure data: the
+// code that sends is in the folder of each channel.
 import type { ChannelId, Platform } from './channel.ts';
 
 export interface ChannelDescription {
   readonly id: ChannelId;
   readonly platform: Platform;
-  /** For people. */
+  /** The name that people read. */
   readonly name: string;
-  /** Largest payload in UTF-8 bytes, measured after personalization; for web push the plaintext, before encryption. */
+  /**
+   * Largest payload in UTF-8 bytes, measured after personalization; for web push the plaintext,
+   * before encryption.
+   */
   readonly payloadBytesMax: number;
 }
 
@@ -15,5 +18,5 @@ export const webpush = { id: 'webpush', platform: 'web', name: 'Web push', paylo
 export const apns = { id: 'apns', platform: 'ios', name: 'Apple push', payloadBytesMax: 4_096 } as const;
 export const fcm = { id: 'fcm', platform: 'android', name: 'Android push', payloadBytesMax: 4_096 } as const;
 
-/** In the order they are listed. */
+/** In the order in which the API lists them. */
 export const channels: readonly ChannelDescription[] = [webpush, apns, fcm];

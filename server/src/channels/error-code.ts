@@ -1,4 +1,5 @@
-// The twelve reasons a delivery can fail with, each a distinct action for somebody (contract 7.6). Closed in v1.
+// The twelve codes with which a delivery can fail. Each code asks for a different action (contract
+// 7.6). The list is closed in v1.
 
 export const errorCodes = [
   'unregistered',

@@ -1,11 +1,12 @@
-// A provider's HTTP answer as the timeline keeps it, and what every channel reads in it the same way. What is kept comes
-// from an allow-list: no request header, no key, and nothing the database could not store.
+// A provider's HTTP answer as the timeline keeps it, and the parts that every channel reads alike.
+// An allow-list chooses what is kept: no request header, no key, and nothing the database could not
+// store.
 import type { AnswerHeaders, OutboundFailure, OutboundResult } from '../platform/outbound-http.ts';
 import type { TransportError } from '../platform/outbound-socket.ts';
 import type { ChannelId, ProviderAnswer, RefusedOutcome } from './channel.ts';
 import type { ErrorCode } from './error-code.ts';
 
-// Contract 5.2.
+// Contract 5.2 lists these headers.
 const keptHeaders = ['apns-id', 'apns-unique-id', 'retry-after', 'location', 'content-type'];
 const headerLengthMax = 1_024;
 const reasonLengthMax = 200;
@@ -32,20 +33,25 @@ export function presentProviderAnswer(name: ChannelId, result: OutboundResult): 
   return { name, httpStatus, headers, body, truncated, transportError: null };
 }
 
-/** A request without an answer: only the timer of our own leaves it open what became of it. */
+/**
+ * The code of a request without an answer. Only our own timer leaves open whether the push arrived.
+ */
 function codeOfTransportError(error: TransportError): ErrorCode {
   return error === 'timeout' ? 'timeout' : 'provider_unavailable';
 }
 
 const retryableCodes: readonly ErrorCode[] = ['rate_limited', 'provider_unavailable', 'timeout'];
 
-/** Whether a refusal may be tried again at all: what nobody documents is, unless it blames the request (contract 7.6). */
+/**
+ * Whether a refusal may be tried again at all. An undocumented answer may, unless its status blames
+ * the request (contract 7.6).
+ */
 function isRetryable(errorCode: ErrorCode, status: number): boolean {
   const isClientError = status >= 400 && status < 500;
   return retryableCodes.includes(errorCode) || (errorCode === 'unknown_error' && !isClientError);
 }
 
-/** A push that was not answered, and may be tried again. */
+/** A push without an answer, which may be tried again. */
 export function unanswered(failure: OutboundFailure, provider: ProviderAnswer): RefusedOutcome {
   const errorCode = codeOfTransportError(failure.transportError);
   const latencyMs = Math.round(failure.latencyMs);
@@ -61,12 +67,12 @@ export function unanswered(failure: OutboundFailure, provider: ProviderAnswer): 
   return failure.isUntried ? { ...refusal, isUntried: true } : refusal;
 }
 
-/** What a refusal says, read in the provider's own way. */
+/** The parts of a refusal, after the channel read them in the provider's own way. */
 export interface RefusingAnswer {
   readonly status: number;
   readonly errorCode: ErrorCode;
   readonly reason: string | null;
-  /** As it was said. */
+  /** The header's text as it came. */
   readonly retryAfter: string | undefined;
   readonly latencyMs: number;
 }
@@ -79,13 +85,16 @@ export function refused(answer: RefusingAnswer, provider: ProviderAnswer, nowMs:
   return { kind: 'refused', errorCode, retryable, retryAfterMs: waitMs, reason, provider, latencyMs };
 }
 
-/** A push that a local check ended: nobody was asked. */
+/** A push that a local check ended before any request. */
 export function refuseLocally(errorCode: ErrorCode, reason?: string): RefusedOutcome {
   const base = { kind: 'refused', retryable: false, retryAfterMs: null, provider: null, latencyMs: 0 } as const;
   return { ...base, errorCode, reason: presentReason(reason) };
 }
 
-/** A provider's word, short and storable, whatever its JSON has escaped; null where there is none. */
+/**
+ * A provider's reason, shortened and made storable: its JSON may have escaped any character. Null
+ * without a reason.
+ */
 export function presentReason(text: string | undefined): string | null {
   const word = (text ?? '').trim().slice(0, reasonLengthMax).toWellFormed();
   if (word === '') return null;
@@ -96,8 +105,9 @@ const retryAfterMsMin = 1_000;
 const retryAfterMsMax = 3_600_000;
 
 /**
- * Retry-After as seconds or as an HTTP-date (RFC 9110, 10.2.3), clamped to 1 s … 1 h; null for anything else. The oldest form of a
- * date names no zone and ends in its year: it is in GMT like the others.
+ * The wait of a Retry-After, in seconds or as an HTTP-date (RFC 9110, 10.2.3), clamped to 1 s … 1
+ * h; null for anything else. The oldest form of a date names no zone and ends in its year, but is
+ * in GMT like the others.
  */
 export function retryAfterMs(text: string | undefined, nowMs: number): number | null {
   const value = (text ?? '').trim();

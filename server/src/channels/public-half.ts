@@ -1,8 +1,8 @@
-// The public half of a private key that somebody uploaded. A file may hold a public half that is another's: only what that verifies
-// was made with the private one. Throws nothing and shows nothing of either.
+// Derives the public half of an uploaded private key. A file may hold the public half of another
+// key, so the two halves are tested by a signature. Never throws and shows nothing of either half.
 import { createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 
-/** Undefined where the key does not sign, or signs what its public half does not verify. */
+/** Undefined when the key cannot sign, or when its public half does not verify the signature. */
 export function publicHalfOf(privateKey: KeyObject): KeyObject | undefined {
   const text = Buffer.from('carillon');
   try {

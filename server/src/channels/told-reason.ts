@@ -1,4 +1,4 @@
-// What a push service said, read once more in an answer that the timeline kept. Pure.
+// Reads a push service's reason again from an answer that the timeline kept. Pure.
 import { reasonOf as reasonOfApple } from './apns/answer.ts';
 import type { ChannelId, ProviderAnswer } from './channel.ts';
 import { reasonOf as reasonOfGoogle } from './fcm/answer.ts';

@@ -1,5 +1,6 @@
-// Content made ready for many devices: merged and parsed once per channel and language, then rendered per person. What is
-// literal is prepared once and shared by every device, so an untemplated message costs a look-up. Never throws for a person.
+// Prepares content for many devices. Each channel and language is merged and parsed once, then
+// rendered per person. Content without templates is shared by every device, so it costs only a
+// look-up. Never throws for a person.
 import {
   type ChannelContent,
   type Content,
@@ -23,35 +24,46 @@ import {
 } from './template.ts';
 import { type Attribute, hasTags } from './template-grammar.ts';
 
-/** What one device gets. A skip and a failure concern that delivery alone. */
+/** The result for one device. A skip and a failure concern that delivery alone. */
 export type Rendered =
   | { readonly kind: 'content'; readonly content: ChannelContent }
   | { readonly kind: 'skip'; readonly reason: 'empty_content' }
   | { readonly kind: 'fail'; readonly errorCode: 'payload_too_large' | 'unknown_error'; readonly reason: string };
 
-/** Where a tap leads: the notification's own url, and that of each action button. */
+/** The addresses that a tap opens: of the notification, and of each action button. */
 export interface TargetUrls {
   readonly url: string | null;
-  /** Pairs of action and url; an action without a url of its own leads where the notification does, or nowhere. */
+  /** Pairs of action and url. A missing action opens no address. */
   readonly actions: readonly (readonly [action: string, url: string])[];
 }
 
 export interface CompiledContent extends UsedVariables {
-  /** Whether anything depends on the person's values. Their language matters wherever there are `locales`. */
+  /**
+   * Whether any text depends on a person's values. The person's language matters separately, when
+   * `hasLocales`.
+   */
   readonly isPersonalized: boolean;
   readonly hasLocales: boolean;
   readonly ttlSeconds: Readonly<Record<ContentChannel, number>>;
-  /** What the send window is measured by (contract 7.5). */
+  /** The send window depends on this value (contract 7.5). */
   readonly largestTtlSeconds: number;
-  /** Whether webpush loses an app's own url in any language: the dry run's warning `url_dropped`. */
+  /**
+   * Whether webpush loses an app's own url in any language: the dry run's warning `url_dropped`.
+   */
   readonly dropsUrl: boolean;
-  /** `language`: that of the delivery (`languageOfDelivery`), in canonical case. The result may be shared: never change it. */
+  /**
+   * `language` is the language of the delivery (`languageOfDelivery`), in canonical case. Results
+   * may be shared between devices: a caller must not change them.
+   */
   render(channel: ContentChannel, person: Person, language: string | null): Rendered;
-  /** The urls of every delivery on this channel, or null when they differ by person or language and go on its row. */
+  /**
+   * The urls of every delivery on this channel. Null when they differ by person or language; then
+   * each delivery's row holds its own.
+   */
   literalUrls(channel: ContentChannel): TargetUrls | null;
 }
 
-/** Thrown for content that no longer holds what `contentSchema` checked. */
+/** Thrown for stored content that does not satisfy `contentSchema`. */
 export class ContentError extends Error {
   override readonly name = 'ContentError';
 }
@@ -100,7 +112,10 @@ export function targetUrlsOf(content: ChannelContent): TargetUrls {
   };
 }
 
-/** Where a click leads: of the notification itself when `action` is null. Null when it leads nowhere, or is unknown. */
+/**
+ * The address that a click opens; `action` null stands for the notification itself. Null when the
+ * click opens none, or the action is unknown.
+ */
 export function targetUrl(urls: TargetUrls, action: string | null): string | null {
   if (action === null) return urls.url;
   return urls.actions.find(([name]) => name === action)?.[1] ?? null;
@@ -109,11 +124,11 @@ export function targetUrl(urls: TargetUrls, action: string | null): string | nul
 type Variants = ReadonlyMap<string | null, Variant>;
 type Part = string | Template;
 
-/** One channel in one language. */
+/** The content of one channel in one language. */
 interface Variant {
-  /** The fields as merged, those with templates among them, which `parts` replace. */
+  /** The fields as merged. `texts`, `data` and `actions` replace those that hold templates. */
   readonly merged: ChannelContent;
-  /** The whole answer, when no field has a template. */
+  /** The finished result when no field has a template. */
   readonly literal: Rendered | null;
   readonly isBackground: boolean;
   readonly texts: readonly (readonly [field: TextField, template: Template])[];
@@ -128,7 +143,10 @@ type TextField = keyof typeof textFields;
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** The templates of a message: each text is parsed once, however many channels and languages share it. */
+/**
+ * The templates of a message. Each text is parsed once, however many channels and languages share
+ * it.
+ */
 class Templates {
   readonly attributes = new Set<Attribute>();
   readonly propertyKeys = new Set<string>();
@@ -198,14 +216,15 @@ function renderFor(person: Person, variant: Variant): Rendered {
     return finish(content, variant.isBackground);
   } catch (error) {
     if (error instanceof TooLongError) return { kind: 'fail', errorCode: 'payload_too_large', reason: error.message };
-    // The library's own words could repeat a person's value.
+    // liquidjs's own error text could contain a person's value.
     return { kind: 'fail', errorCode: 'unknown_error', reason: 'A template could not be rendered.' };
   }
 }
 
-/** Drops what came out empty, and says so when nothing is left to show. */
+/** Removes empty fields. Answers a skip when nothing is left to show. */
 function finish(content: Mutable<ChannelContent>, isBackground: boolean): Rendered {
-  // Only what is there and empty: this runs for every push, and to delete what is not there costs as much.
+  // `delete` only where the field is empty: this runs for every push, and deleting an absent field
+  // costs as much as deleting a present one.
   if (content.title === '') delete content.title;
   if (content.body === '') delete content.body;
   if (!isBackground && content.title === undefined && content.body === undefined) {
@@ -230,13 +249,13 @@ function bounded(part: Part, person: Person): string {
 }
 
 function renderData(entries: NonNullable<Variant['data']>, person: Person): Record<string, DataValue> {
-  // No prototype: a key named `__proto__` is a key.
+  // An object without a prototype, so that `__proto__` is a key like any other.
   const data: Record<string, DataValue> = Object.create(null);
   for (const [key, value] of entries) data[key] = typeof value === 'object' ? bounded(value, person) : value;
   return data;
 }
 
-/** The urls of a channel when no template and no language changes them, else null. */
+/** The urls of a channel when no template and no language changes them; otherwise null. */
 function commonUrls(variants: Variants): TargetUrls | null {
   let common: { readonly urls: TargetUrls; readonly text: string } | null = null;
   for (const { merged, texts, actions } of variants.values()) {

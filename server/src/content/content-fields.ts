@@ -1,5 +1,5 @@
-// The kinds of fields that content is made of, as schemas: personalized text, plain text, urls, data. Lengths are checked
-// before a template is read, since the cost of reading grows with them (R-74).
+// Schemas of the kinds of fields in content: personalized text, plain text, urls and data. Lengths
+// are checked before a template is read, because the cost of reading grows with them (R-74).
 import { z } from 'zod';
 import type { Issue } from '../platform/api-error.ts';
 import { issueOf } from '../platform/validate.ts';
@@ -15,7 +15,7 @@ const localesMax = 100;
 
 type Context = z.core.$RefinementCtx;
 
-/** Puts a finding on the list and lets the other checks go on. */
+/** Adds an issue, and lets the other checks go on. */
 export function report(ctx: Context, issue: Issue): void {
   ctx.issues.push({ ...issueOf(issue, ctx.value), continue: true });
 }
@@ -30,9 +30,7 @@ export function templateText(lengthMax: number) {
     });
 }
 
-/**
- * Text that goes out as written. A tag in it is refused: it would reach people as it stands, and tags never do.
- */
+/** Text that is sent as written. A tag in it is refused, because people would see the tag. */
 export function plainText(lengthMax: number, lengthMin = 0) {
   return z
     .string()
@@ -43,7 +41,7 @@ export function plainText(lengthMax: number, lengthMin = 0) {
     });
 }
 
-/** A url that is personalized behind its host (contract 7.2). */
+/** A url that may be personalized after its host (contract 7.2). */
 export function templateUrl(use: UrlUse) {
   return z
     .string()
@@ -54,7 +52,7 @@ export function templateUrl(use: UrlUse) {
     });
 }
 
-/** A picture's address, as written. */
+/** The address of a picture, without tags. */
 export const plainHttpsUrl = z
   .string()
   .max(urlLengthMax, { abort: true })
@@ -65,8 +63,8 @@ export const plainHttpsUrl = z
 const resourceName = /^[A-Za-z0-9_]*$/;
 
 /**
- * An `icon`: for browsers an https URL, for Android the name of a drawable in the app. `any` takes both: each channel then
- * uses what it can.
+ * An `icon`: for browsers an https URL, for Android the name of a drawable in the app. `any`
+ * accepts both, and each channel uses the kind that it can.
  */
 export function icon(kind: 'url' | 'resource' | 'any') {
   return z
@@ -84,7 +82,7 @@ export function icon(kind: 'url' | 'resource' | 'any') {
     });
 }
 
-/** 1 to 64 visible ASCII characters: what every channel takes as a collapse key. */
+/** 1 to 64 visible ASCII characters, which every channel accepts as a collapse key. */
 export const visibleAscii = plainText(64, 1).regex(/^[\u0021-\u007e]*$/, {
   error: 'Only visible ASCII characters are allowed.',
 });
@@ -94,8 +92,8 @@ const reservedKeys = new Set(['aps', 'url', 'image_url', 'from', 'message_type']
 const reservedPrefix = /^(?:google|gcm|carillon)/;
 
 /**
- * Custom data. Kept as the object that was sent: a copy by the schema library would lose a key named `__proto__`, which is
- * a name like any other.
+ * Custom data. The sent object itself is kept, because a copy by the schema library would lose a
+ * key named `__proto__`.
  */
 export const dataField = z
   .unknown()
@@ -119,7 +117,10 @@ export const dataField = z
     additionalProperties: { type: ['string', 'number', 'boolean'], maxLength: dataValueLengthMax },
   });
 
-/** An object by language tag: its keys in canonical case, each language once. */
+/**
+ * An object by language tag. Its keys come out in canonical case, and each language may stand there
+ * once.
+ */
 export function byLocale<Entry extends z.ZodType>(entry: Entry) {
   return z
     .preprocess(
@@ -173,7 +174,10 @@ function checkDataEntry(ctx: Context, key: string, value: unknown): void {
   }
 }
 
-/** The literal pieces of the text, or null when it is a malformed template, which is then reported. */
+/**
+ * The literal pieces of the text. Null when it is a malformed template, which this function
+ * reports.
+ */
 function checkTemplate(ctx: Context, source: string, use: TemplateUse, path: Issue['path']): readonly string[] | null {
   if (!hasTags(source)) return [source];
   const parsed = parseTemplate(source, use);

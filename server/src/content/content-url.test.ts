@@ -4,7 +4,7 @@ import { isWebUrl, urlProblem } from './content-url.ts';
 import { parseTemplate } from './template.ts';
 import { hasTags } from './template-grammar.ts';
 
-/** The literal pieces of a url, as the schemas pass them on. */
+/** The literal pieces of a url, as the schemas pass them to `urlProblem`. */
 function textsOf(source: string): readonly string[] {
   if (!hasTags(source)) return [source];
   const parsed = parseTemplate(source, 'url');

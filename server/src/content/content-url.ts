@@ -1,17 +1,22 @@
-// Which urls a message may carry (contract 7.2, R-38). Judged on the literal text alone: scheme and host end before the
-// first tag, so no person's value can change where a url leads. Pure.
+// The urls that a message may carry (contract 7.2, R-38). Only the literal text is judged: scheme
+// and host end before the first tag, so no person's value can change the host of a url. Pure.
 
-/** What a url is for. `open` is opened by a tap, `web` also, but by a browser; `https` is loaded as a picture. */
+/**
+ * The use of a url. A tap opens an `open` url, and a browser opens a `web` url after a tap. A
+ * device loads an `https` url as a picture.
+ */
 export type UrlUse = 'open' | 'web' | 'https';
 
 const refusedSchemes = new Set(['javascript', 'data', 'vbscript', 'file', 'blob', 'about', 'ws', 'wss']);
 
-// What WHATWG parsers strip or read as '/', and other parsers do not: with these inside, two programs can see two hosts.
+// Characters that WHATWG parsers strip or read as '/', and other parsers do not. With them, two
+// programs could read two different hosts.
 const ambiguousCharacter = /[\p{Cc}\p{Z}\\]/u;
 const schemeForm = /^([A-Za-z][A-Za-z0-9+.-]*):/;
 
 /**
- * Why a url is refused, or null. `texts` is its literal text: one piece for a literal url, else the pieces between tags.
+ * The reason why a url is refused, or null. `texts` is its literal text: one piece for a literal
+ * url, otherwise the pieces between tags.
  */
 export function urlProblem(texts: readonly string[], use: UrlUse): string | null {
   const head = texts[0] ?? '';
@@ -29,11 +34,12 @@ export function urlProblem(texts: readonly string[], use: UrlUse): string | null
   if (use === 'web' && !isWeb) return 'On webpush a URL must be http or https.';
   const rest = head.slice(scheme.length + 1);
   const problem = isWeb ? webProblem(rest, hasTags) : appProblem(rest, hasTags);
-  // What follows the host cannot make a url invalid, so the literal start stands for all of it.
+  // The literal start decides for the whole url, because nothing after the host can make a url
+  // invalid.
   return problem ?? (URL.canParse(head) ? null : 'The host of the URL is not valid.');
 }
 
-/** Whether a browser can open the url: http or https. For urls that have passed `urlProblem`. */
+/** Whether a browser can open the url: http or https. Only for urls that passed `urlProblem`. */
 export function isWebUrl(url: string): boolean {
   return /^https?:/i.test(url);
 }
@@ -53,8 +59,8 @@ function webProblem(rest: string, hasTags: boolean): string | null {
   return host.includes('@') ? 'A URL must not hold a user name or password.' : null;
 }
 
-// An app's own url may have no host (`app:item/7`). With tags, the first literal character after the colon, or after
-// the single slash, settles that no value can make one out of what follows.
+// An app's own url may have no host (`app:item/7`). When it has tags, a literal character must
+// follow the colon or the single slash. Then no person's value can add a host.
 function appProblem(rest: string, hasTags: boolean): string | null {
   if (hasTags) return /^(?:[^/]|\/[^/]|\/\/[^/?#]*[/?#])/.test(rest) ? null : literalOrigin;
   return rest === '' ? 'A URL has something after its scheme.' : null;

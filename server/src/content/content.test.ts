@@ -5,7 +5,7 @@ import { ApiError, type Issue } from '../platform/api-error.ts';
 import { validate } from '../platform/validate.ts';
 import { type Content, contentSchema, dropsUrl, isBackgroundPush, mergeContent } from './content.ts';
 
-// As POST /v1/messages holds it, so that paths read as a caller sees them.
+// Content inside a request, as in POST /v1/messages, so that paths read as a caller sees them.
 const request = z.strictObject({ content: contentSchema });
 
 function parse(content: unknown): Content {
@@ -22,7 +22,7 @@ function issuesOf(content: unknown): readonly Issue[] {
   return [];
 }
 
-/** Each finding as `path code`. */
+/** Each issue as `path code`. */
 function findings(content: unknown): readonly string[] {
   return issuesOf(content).map(({ path, code }) => `${path.join('.')} ${code}`);
 }

@@ -1,5 +1,5 @@
-// What a message says: the fields of contract 7.1, and how a channel's own object overrides the common ones. Pure; renders
-// nothing and knows no person.
+// The content of a message: the fields of contract 7.1, and how a channel's own object overrides
+// the common fields. Pure; renders nothing and knows no person.
 import { z } from 'zod';
 import { component } from '../platform/schemas.ts';
 import {
@@ -16,7 +16,10 @@ import {
 import { isHttpsUrl, isWebUrl, type UrlUse } from './content-url.ts';
 import { languageTag } from './locales.ts';
 
-/** The objects in content that override for one channel; the channels bear these names. */
+/**
+ * The objects in content that override the common fields for one channel. Their names are those of
+ * the channels.
+ */
 export const contentChannels = ['webpush', 'apns', 'fcm'] as const;
 export type ContentChannel = (typeof contentChannels)[number];
 
@@ -33,8 +36,8 @@ export interface WebAction {
 }
 
 /**
- * One channel's content for one person: merged and rendered. Keys are spelled as contract 7.1 spells them, since this is
- * the caller's document; an absent key was not given, or was removed by a `null`.
+ * The content of one channel for one person: merged and rendered. Keys are spelled as in contract
+ * 7.1, because this is the caller's document. An absent key was not given, or a `null` removed it.
  */
 export interface ChannelContent {
   readonly title?: string;
@@ -46,7 +49,7 @@ export interface ChannelContent {
   readonly ttl: number;
   readonly priority: Priority;
   readonly collapse_key?: string;
-  // webpush
+  // Only for webpush.
   readonly badge?: string | number;
   readonly tag?: string;
   readonly renotify?: boolean;
@@ -56,7 +59,7 @@ export interface ChannelContent {
   readonly dir?: 'auto' | 'ltr' | 'rtl';
   readonly lang?: string;
   readonly app_badge?: number;
-  // apns
+  // Only for apns.
   readonly subtitle?: string;
   readonly sound?: string | { readonly name: string; readonly critical?: boolean; readonly volume?: number };
   readonly category?: string;
@@ -66,7 +69,7 @@ export interface ChannelContent {
   readonly mutable_content?: boolean;
   readonly content_available?: boolean;
   readonly target_content_id?: string;
-  // fcm
+  // Only for fcm.
   readonly channel_id?: string;
   readonly color?: string;
   readonly visibility?: 'private' | 'public' | 'secret';
@@ -109,7 +112,7 @@ const webActions = z
   )
   .max(2)
   .superRefine(([first, second], ctx) => {
-    // A click names its action: two of one name could not be told apart.
+    // A click names its action, so two actions of one name could not be told apart.
     if (first && first.action === second?.action) {
       const message = `The action '${first.action}' is given twice.`;
       report(ctx, { path: [1, 'action'], code: 'invalid_value', message });
@@ -185,8 +188,9 @@ const contentFields = z.strictObject({
 });
 
 /**
- * `content` of a message. What comes out is what was sent, nulls included, with the language tags in canonical case: fit
- * to be stored, compared and shown. Two stages: emptiness is judged on fields that are each in order.
+ * The `content` of a message. The result is what was sent, nulls included, with language tags in
+ * canonical case, so that it can be stored, compared and shown. This second stage judges emptiness,
+ * because it needs fields that are valid.
  */
 export const contentSchema = component(
   'Content',
@@ -202,31 +206,37 @@ export type Content = z.infer<typeof contentFields>;
 const commonKeys = ['title', 'body', 'url', 'image', 'icon', 'data', 'ttl', 'priority', 'collapse_key'] as const;
 
 /**
- * One channel's content in one language, before personalization: the top level, then the entry of `locale` field by field,
- * then the channel's own object. A null removes; an object or array replaces as a whole.
+ * The content of one channel in one language, before personalization. The entry of `locale`
+ * overrides the top level field by field, and the channel's own object overrides both. A null
+ * removes a field; an object or array replaces the former as a whole.
  */
 export function mergeContent(content: Content, channel: ContentChannel, locale: string | null): ChannelContent {
   const { url, icon: iconName, ...rest } = inherit(content, channel, locale);
   const usesUrl = url !== undefined && (channel !== 'webpush' || isWebUrl(url));
-  // A browser loads an icon, Android looks one up in the app, and APNs has none.
+  // A browser loads an icon from a url, Android finds it in the app, and APNs has no icon.
   const usesIcon = iconName !== undefined && channel !== 'apns' && isHttpsUrl(iconName) === (channel === 'webpush');
   return { ...rest, ...(usesUrl && { url }), ...(usesIcon && { icon: iconName }) };
 }
 
-/** Whether webpush loses a url that only an app can open (the dry run's warning `url_dropped`). */
+/**
+ * Whether webpush loses a url that only an app can open, which the dry run reports as
+ * `url_dropped`.
+ */
 export function dropsUrl(content: Content, locale: string | null): boolean {
   const { url } = inherit(content, 'webpush', locale);
   return url !== undefined && !isWebUrl(url);
 }
 
-/** Whether merged content is a push that shows nothing (contract 7.1). Web push has none. */
+/**
+ * Whether merged content makes a push that shows nothing (contract 7.1). Web push has no such push.
+ */
 export function isBackgroundPush(channel: ContentChannel, merged: ChannelContent): boolean {
   if (merged.title || merged.body) return false;
   if (channel === 'apns') return merged.content_available === true;
   return channel === 'fcm' && merged.data !== undefined && Object.keys(merged.data).length > 0;
 }
 
-/** The keys of `content.locales`; null stands for everyone without one. */
+/** The keys of `content.locales`. Null stands for people whose language has no entry. */
 export function localesOf(content: Content): readonly (string | null)[] {
   return [null, ...Object.keys(content.locales ?? {})];
 }
@@ -246,11 +256,11 @@ function inherit(content: Content, channel: ContentChannel, locale: string | nul
     overlay(channel === 'apns' ? { subtitle, ...shared } : shared);
   }
   overlay(content[channel] ?? {});
-  // The keys are those the schemas above know, so this is what it is said to be.
+  // The schemas above allow no other keys, so the object has this type.
   return { ttl: ttlSecondsDefault, priority: 'high', ...merged } as ChannelContent;
 }
 
-/** Inside an action or a sound, null is as good as absent. */
+/** A null inside an action or a sound means the same as an absent key. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (typeof value !== 'object' || value === null) return value;

@@ -1,4 +1,5 @@
-// Country codes as profiles hold them: ISO 3166-1 alpha-2 and XK (Kosovo, user-assigned but in wide use), upper-case.
+// Country codes of profiles: ISO 3166-1 alpha-2 in upper case, and XK (Kosovo), which is
+// user-assigned but in wide use.
 import { z } from 'zod';
 import { issueOf } from '../platform/validate.ts';
 
@@ -14,13 +15,16 @@ const codes = new Set(
   ).split(' '),
 );
 
-/** The code in upper case, or null when it is none. */
+/** The code in upper case, or null when the text is not a country code. */
 export function canonicalCountry(text: string): string | null {
   const code = text.toUpperCase();
   return text.length === 2 && codes.has(code) ? code : null;
 }
 
-/** A `country` field: any letter case in, upper case out. The 400 for the common mistake `UK` suggests `GB`. */
+/**
+ * A `country` field: accepts any letter case and gives upper case. The 400 for the common mistake
+ * `UK` suggests `GB`.
+ */
 export const countryField = z
   .string()
   .transform((text, ctx): string => {

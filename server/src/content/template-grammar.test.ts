@@ -175,8 +175,8 @@ describe('R-74 a template', () => {
   });
 });
 
-// What the grammar accepts must mean the same to liquidjs. Its own analysis is the witness: had it read a tag differently,
-// it would find other variables.
+// A template that the grammar accepts must mean the same to liquidjs. liquidjs's own analysis
+// proves it: if it read a tag differently, it would find other variables.
 const blank = fc.constantFrom('', ' ', '  ', '\n', '\u00a0');
 const someBlank = fc.constantFrom(' ', '\t ');
 const variable = fc.oneof(

@@ -1,11 +1,12 @@
-// The closed grammar of templates (contract 7.3). A template is read here first, and liquidjs is shown only what passed:
-// its own reader skips over much that is malformed (`{{ a b }}`, a stray comma), and its known flaws lie in tags, filters
-// and lookups that this grammar does not have. Each form accepted here means the same to liquidjs.
+// The closed grammar of templates (contract 7.3). Every template is read here first, and liquidjs
+// sees only what passed. Its own reader skips much that is malformed (`{{ a b }}`, a stray comma),
+// and its known flaws lie in tags, filters and lookups that this grammar does not have. Every form
+// accepted here means the same to liquidjs.
 
 export const attributes = ['first_name', 'external_id', 'country', 'language', 'timezone'] as const;
 export type Attribute = (typeof attributes)[number];
 
-/** How many arguments each filter takes: least and most. */
+/** The number of arguments of each filter: least and most. */
 export const filterArguments = {
   default: [1, 1],
   upcase: [0, 0],
@@ -23,7 +24,7 @@ export const filterArguments = {
 } as const;
 export type FilterName = keyof typeof filterArguments;
 
-/** The tags that open a block; liquidjs keeps no other. */
+/** The tags that open a block. liquidjs has every other tag removed. */
 export const blockTags = ['if', 'unless', 'case'] as const;
 
 const tagNames = [...blockTags, 'elsif', 'else', 'when', 'endif', 'endunless', 'endcase'];
@@ -32,16 +33,16 @@ const keyLengthMax = 64;
 const literals = new Set(['true', 'false', 'nil', 'null', 'empty', 'blank']);
 const operators = new Set(['and', 'or', 'not', 'contains']);
 
-/** What a template is made of. */
+/** The parts of a template. */
 export interface TemplateParts {
-  /** The profile attributes it reads, and the property keys. */
+  /** The profile attributes that the template reads, and the property keys. */
   readonly attributes: ReadonlySet<Attribute>;
   readonly propertyKeys: ReadonlySet<string>;
   /** The literal text before, between and after the tags, in order. */
   readonly texts: readonly string[];
 }
 
-/** Why a template is refused, in words for its author. */
+/** The reason why a template is refused, in words for its author. */
 export class TemplateSyntaxError extends Error {
   override readonly name = 'TemplateSyntaxError';
   readonly allowed: readonly string[] | undefined;
@@ -63,11 +64,11 @@ interface Reader {
   readonly propertyKeys: Set<string>;
   readonly texts: string[];
   readonly blocks: Block[];
-  /** True inside `{% %}`, whose end liquidjs finds without looking at quotes. */
+  /** True inside `{% %}`. liquidjs ignores quotes when it looks for the end of such a tag. */
   inTag: boolean;
 }
 
-// Sticky, and none of them can backtrack over more than one way to match.
+// Each pattern can match in one way only, so that none backtracks.
 const opening = /\{\{-?|\{%-?/g;
 const blanks = /[ \t\r\n\u00a0]*/y;
 const word = /[A-Za-z_](?:[A-Za-z0-9_]|-(?![%}]\}))*/y;
@@ -80,12 +81,14 @@ const alternative = /,|or(?![A-Za-z0-9_-])/y;
 const outputEnd = /-?\}\}/y;
 const tagEnd = /-?%\}/y;
 
-/** Whether personalization has anything to do in this text. */
+/** Whether the text contains a tag. */
 export function hasTags(source: string): boolean {
   return source.includes('{{') || source.includes('{%');
 }
 
-/** Reads a template, in time linear in its length. Throws `TemplateSyntaxError`, and nothing else. */
+/**
+ * Reads a template, in time linear in its length. Throws `TemplateSyntaxError`, and nothing else.
+ */
 export function readTemplate(source: string): TemplateParts {
   const reader: Reader = {
     source,
@@ -156,7 +159,8 @@ function readTag(reader: Reader): void {
   }
 }
 
-// A comparison takes no filter: liquidjs would filter the truth of the whole condition, which nobody means.
+// A comparison takes no filter: liquidjs would apply the filter to the result of the whole
+// condition, which no author means.
 function readCondition(reader: Reader): void {
   let isBare = readTest(reader);
   while (take(reader, conjunction) !== null) {
@@ -166,7 +170,7 @@ function readCondition(reader: Reader): void {
   if (isBare) readFilters(reader);
 }
 
-/** One side of `and` or `or`. True when it is a value and nothing more. */
+/** Reads one side of `and` or `or`. True when it is a value and nothing more. */
 function readTest(reader: Reader): boolean {
   let isBare = true;
   while (take(reader, negation) !== null) isBare = false;
@@ -230,7 +234,7 @@ function readOperand(reader: Reader): void {
   reader.attributes.add(name);
 }
 
-/** Skips blanks, then takes what the pattern matches, or nothing. */
+/** Skips blanks. Then takes the text that the pattern matches, or nothing. */
 function take(reader: Reader, pattern: RegExp): string | null {
   blanks.lastIndex = reader.at;
   blanks.exec(reader.source);
@@ -286,7 +290,7 @@ function excerpt(source: string, at: number): string {
   return `${clip(source.slice(at, at + 64))} (character ${at + 1})`;
 }
 
-// By code point, so that no answer holds half a character.
+// Cuts between code points, so that no answer holds half a character.
 function clip(text: string): string {
   const start = [...text.slice(0, 64)].slice(0, 30).join('');
   return start.length < text.length ? `${start.toWellFormed()}…` : start.toWellFormed();

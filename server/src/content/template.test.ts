@@ -194,7 +194,7 @@ test('text and values alone mean the same as where liquidjs renders them', () =>
     .map(([entries, firstName, country]) => person(new Map(entries), { firstName, country }));
   fc.assert(
     fc.property(source, who, fc.constantFrom('text' as const, 'url' as const), (plain, someone, use) => {
-      // A condition that never holds says nothing, and is liquidjs's.
+      // The added condition never holds and prints nothing, but makes liquidjs render the template.
       expect(render(plain, someone, use)).toBe(render(`{% if nil %}{% endif %}${plain}`, someone, use));
     }),
     { numRuns: 3000 },

@@ -1,5 +1,7 @@
-// Personalization (contract 7.3): liquidjs, restricted, and a short way for what is text and values alone. Parsed once per message, rendered per person. A value is plain
-// text, inserted once: what it contains is never read as a template. Only what `template-grammar.ts` accepts gets here.
+// Personalization (contract 7.3) by a restricted liquidjs, with a shorter way for text and plain
+// values. A template is parsed once per message and rendered per person. A value is inserted as
+// plain text and never read as a template. Only templates that `template-grammar.ts` accepts get
+// here.
 import { defaultOperators, Liquid, type LiquidOptions, filters as libraryFilters } from 'liquidjs';
 import { readPlainTemplate } from './plain-template.ts';
 import {
@@ -12,23 +14,29 @@ import {
   TemplateSyntaxError,
 } from './template-grammar.ts';
 
-/** Where the text goes: in a `url` each value is percent-encoded. */
+/** The place of the text. In a `url` each value is percent-encoded. */
 export type TemplateUse = 'text' | 'url';
 
 export type PropertyValue = string | number | boolean;
 
-/** Whom a template is rendered for. An anonymous device has nulls and its own properties. */
+/**
+ * The values of the person that a template is rendered for. An anonymous device has nulls and its
+ * own properties.
+ */
 export interface Person {
   readonly firstName: string | null;
   readonly externalId: string | null;
   readonly country: string | null;
   readonly language: string | null;
   readonly timezone: string | null;
-  /** The user's value, else the device's own. A Map, so that `__proto__` and `size` are names like any other (R-72). */
+  /**
+   * The user's value, or without one the device's own. A Map, so that `__proto__` and `size` are
+   * names like any other (R-72).
+   */
   readonly properties: ReadonlyMap<string, PropertyValue>;
 }
 
-/** Which of a person's values templates read, so that a sender loads no others. */
+/** The values that templates read, so that a sender loads only these. */
 export interface UsedVariables {
   readonly attributes: ReadonlySet<Attribute>;
   readonly propertyKeys: ReadonlySet<string>;
@@ -40,7 +48,9 @@ type Scope = Readonly<Partial<Record<Attribute, string>>> & {
 };
 
 export interface Template extends TemplateParts {
-  /** Throws only where liquidjs does; nothing the grammar accepts is known to make it. */
+  /**
+   * Throws only when liquidjs does. No template that the grammar accepts is known to make it throw.
+   */
   render(person: Person): string;
 }
 
@@ -51,7 +61,10 @@ export type ParsedTemplate =
 /** A rendered text longer than this fails its delivery. */
 export const renderedLengthMax = 4096;
 
-/** A text with tags → a template, or why it is none. Never throws. Lengths are the caller's to check before. */
+/**
+ * Makes a template of a text with tags, or says why the text is not one. Never throws. The caller
+ * must have checked the length.
+ */
 export function parseTemplate(source: string, use: TemplateUse): ParsedTemplate {
   try {
     const parts = readTemplate(source);
@@ -79,8 +92,9 @@ function rendererOf(source: string, parts: TemplateParts, use: TemplateUse): Tem
 }
 
 /**
- * The values the templates may read. Every name in use becomes an own key, missing ones too: for an absent `size` liquidjs
- * would answer the number of keys, and for an absent `first` or `last` look further.
+ * The values that a template may read. Every name in use becomes an own key, also when the value is
+ * missing. Otherwise liquidjs would answer the number of keys for `size`, and look further for
+ * `first` and `last`.
  */
 function scopeFor(person: Person, used: UsedVariables): Scope {
   const properties: Record<string, PropertyValue | undefined> = Object.create(null);
@@ -91,7 +105,10 @@ function scopeFor(person: Person, used: UsedVariables): Scope {
   return scope as Scope;
 }
 
-/** The number in shortest decimal form, never with an exponent; nothing for what is not finite. */
+/**
+ * The number in its shortest decimal form, never with an exponent; '' for a number that is not
+ * finite.
+ */
 export function decimal(value: number): string {
   if (!Number.isFinite(value)) return '';
   const [mantissa = '', power] = String(value).split('e');
@@ -103,7 +120,10 @@ export function decimal(value: number): string {
   return sign + digits.padEnd(point, '0');
 }
 
-/** Percent-encodes all but the unreserved characters of RFC 3986, 2.3. Total: an unpaired surrogate becomes U+FFFD. */
+/**
+ * Percent-encodes every character except the unreserved ones of RFC 3986, 2.3. Never throws: an
+ * unpaired surrogate becomes U+FFFD.
+ */
 export function percentEncode(text: string): string {
   if (/^[A-Za-z0-9._~-]*$/.test(text)) return text;
   return encodeURIComponent(text.toWellFormed()).replace(
@@ -138,11 +158,11 @@ function createEngine(outputEscape: (value: unknown) => string): Liquid {
     ownPropertyOnly: true,
     outputEscape,
     operators: { ...defaultOperators, contains },
-    // No file can be named by the grammar; without a file system none could be read either.
+    // No template may read files. The grammar cannot name one, and liquidjs gets no file system.
     templates: {},
     cache: false,
-    // The grammar has no loops, so these bound nothing that happens: they are the second fence. The time is generous, since
-    // a pause of the process must not fail a delivery.
+    // A second line of defence: the grammar has no loops, so no template comes near these limits.
+    // The time limit is generous, because a stall of the process must not fail a delivery.
     parseLimit: 4096,
     renderLimit: 1000,
     memoryLimit: 1_000_000,
@@ -158,7 +178,8 @@ function createEngine(outputEscape: (value: unknown) => string): Liquid {
   return engine;
 }
 
-// The library would print numbers with an exponent, and missing arguments as it pleases.
+// The library would print numbers with an exponent, and would treat missing arguments in its own
+// way.
 function replaceByTextFilter(engine: Liquid, name: FilterName): void {
   const handler = libraryFilters[name];
   if (typeof handler !== 'function') throw new Error(`liquidjs has no filter '${name}'`);
@@ -169,13 +190,13 @@ function replaceByTextFilter(engine: Liquid, name: FilterName): void {
   });
 }
 
-// The library would find 'undefined' in a text when the right side is missing.
+// The library would look for the text 'undefined' when the right side is missing.
 function contains(left: unknown, right: unknown): boolean {
   const isScalar = typeof right === 'string' || typeof right === 'number' || typeof right === 'boolean';
   return typeof left === 'string' && isScalar && left.includes(textOf(right));
 }
 
-/** The first argument of `truncate`; undefined, which is 50, for what is no number. */
+/** The first argument of `truncate`. Undefined when it is not a number: then liquidjs takes 50. */
 function lengthOf(value: unknown): number | undefined {
   if (typeof value !== 'number' && typeof value !== 'string') return undefined;
   const length = Math.trunc(Number(value));

@@ -10,7 +10,7 @@ function read(status: number, body: string | null, headers: Record<string, strin
 
 const said = (reason: string, more: object = {}) => JSON.stringify({ reason, ...more });
 
-/** Every reason that Apple documents, and one that it only says. */
+/** Every reason that Apple documents, and one undocumented reason that it sends. */
 const documented: readonly (readonly [status: number, reason: string, code: ErrorCode, retryable: boolean])[] = [
   [400, 'BadCollapseId', 'invalid_payload', false],
   [400, 'BadDeviceToken', 'invalid_token', false],

@@ -1,11 +1,14 @@
-// Apple's answer → an outcome (contract 7.6). The reason decides before the status: 400 and 403 stand for faults of the token,
-// of our credential and of the content alike. Pure; a body that is no JSON is simply no reason.
+// Turns Apple's answer into an outcome (contract 7.6). The reason decides before the status,
+// because 400 and 403 each stand for faults of the token, of our credential and of the content.
+// Pure. A body that is not JSON counts as an answer without a reason.
 import type { OutboundResult } from '../../platform/outbound-http.ts';
 import type { Outcome, ProviderAnswer } from '../channel.ts';
 import type { ErrorCode } from '../error-code.ts';
 import { headerText, presentProviderAnswer, presentReason, refused, unanswered } from '../provider-answer.ts';
 
-/** https://developer.apple.com/documentation/usernotifications/handling-notification-responses-from-apns */
+/**
+ * https://developer.apple.com/documentation/usernotifications/handling-notification-responses-from-apns
+ */
 const codeOfReason: Readonly<Record<string, ErrorCode>> = {
   BadCollapseId: 'invalid_payload',
   BadDeviceToken: 'invalid_token',
@@ -29,9 +32,10 @@ const codeOfReason: Readonly<Record<string, ErrorCode>> = {
   MissingProviderToken: 'auth_failed',
   UnrelatedKeyIdInToken: 'auth_failed',
   BadEnvironmentKeyIdInToken: 'credential_mismatch',
-  // Apple documents the one above and has been seen to say this one.
+  // Apple documents the reason above, but has been seen to send this one.
   BadEnvironmentKeyInToken: 'credential_mismatch',
-  // Tokens that are no hexadecimal never leave this service, so it is the request that is at fault.
+  // The path is wrong by a fault of the request: this service never sends a token that is not
+  // hexadecimal.
   BadPath: 'invalid_payload',
   MethodNotAllowed: 'invalid_payload',
   ExpiredToken: 'unregistered',
@@ -54,10 +58,13 @@ const codeOfStatus: Readonly<Record<number, ErrorCode>> = {
   429: 'rate_limited',
 };
 
-/** "Too many requests were made consecutively to the same device token" (the page above): others are taken. */
+/**
+ * Apple: "Too many requests were made consecutively to the same device token" (page above). Apple
+ * still accepts pushes to other tokens.
+ */
 const throttledTokenReason = 'TooManyRequests';
 
-/** What a push came to. `nowMs` is the present, for a Retry-After that is a date. */
+/** The outcome of a push. `nowMs` is the present, for a Retry-After that is a date. */
 export function readAnswer(result: OutboundResult, nowMs: number): Outcome {
   const provider = presentProviderAnswer('apns', result);
   if ('transportError' in result) return unanswered(result, provider);
@@ -79,7 +86,7 @@ export function readAnswer(result: OutboundResult, nowMs: number): Outcome {
   };
 }
 
-/** Apple's own word in an answer that was kept. */
+/** Apple's reason in an answer that the timeline kept. */
 export function reasonOf(provider: ProviderAnswer): string | null {
   return presentReason(readBody(provider.body).reason);
 }
@@ -89,7 +96,9 @@ function errorCodeOf(status: number, reason: string | undefined): ErrorCode {
   return codeOfStatus[status] ?? (status >= 500 ? 'provider_unavailable' : 'unknown_error');
 }
 
-/** 2000 to 2100 in milliseconds: a number outside is no instant that anything could be compared with. */
+/**
+ * The years 2000 to 2100, in milliseconds. A number outside this range is taken for no time at all.
+ */
 const [timestampMin, timestampMax] = [946_684_800_000, 4_102_444_800_000];
 
 function readBody(body: string | null): { reason?: string; timestamp?: number } {

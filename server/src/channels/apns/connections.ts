@@ -1,11 +1,12 @@
-// Which connections a push goes over: Apple binds one to the team, key and environment it sees first, so each of those has
-// its own. A connection that went bad for its key is let go, and never so often that Apple would take it for an attack.
+// Chooses the connections that a push uses. Apple binds a connection to the first team, key and
+// environment that it sees, so each combination has connections of its own. Connections that turned
+// bad for their key are replaced at most once a minute, because Apple takes more for an attack.
 import type { OutboundOrigin } from '../../platform/outbound-socket.ts';
 import type { OutboundTransport } from '../../platform/outbound-transport.ts';
 import type { Environment } from '../channel.ts';
 import type { ApnsCredential } from './credential.ts';
 
-/** The connections of one key to one environment, until they are replaced by those of a later generation. */
+/** The connections of one key to one environment. A later generation replaces them. */
 export interface Connection {
   readonly origin: OutboundOrigin;
   readonly pool: string;
@@ -15,7 +16,10 @@ export interface Connection {
 
 export interface Connections {
   of(environment: Environment, credential: ApnsCredential): Connection;
-  /** Sees to another connection than this one; false when the last change is too recent for one more. */
+  /**
+   * Makes `of` answer newer connections than these. False when the last replacement was less than
+   * `renewEveryMs` ago.
+   */
   renew(connection: Connection): boolean;
 }
 
@@ -28,7 +32,7 @@ export function createConnections(
   nowMs: () => number,
 ): Connections {
   const renewed = new Map<string, { generation: number; atMs: number }>();
-  // Asked with the same credential for every push.
+  // Remembered per credential object, because every push asks with the same object.
   const made: Readonly<Record<Environment, WeakMap<ApnsCredential, Connection>>> = {
     production: new WeakMap(),
     sandbox: new WeakMap(),

@@ -1,5 +1,6 @@
-// What an app sends to Apple with: a token signing key, whose it is, and for which app. Checked in words when it is saved,
-// and by signing, so that a wrong file is found out before the first push.
+// An app's credential for Apple: a token signing key, its team and the app's bundle id. Saving
+// checks the credential in words and by a signature, so that a wrong file is found before the first
+// push.
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import type { Issue } from '../../platform/api-error.ts';
 import { type Environment, environments } from '../channel.ts';
@@ -11,14 +12,17 @@ export interface ApnsCredential {
   readonly keyId: string;
   /** The app's bundle id: the `apns-topic`. */
   readonly bundleId: string;
-  /** Asked first for devices that do not say where they belong. */
+  /** The environment to ask first for a device that does not say its own. */
   readonly environment: Environment;
   readonly privateKey: KeyObject;
-  /** Tells keys apart that were given the same id: what was signed by one is of no use to the other. */
+  /** Tells two keys of one id apart: a token that one key signed must not serve the other. */
   readonly fingerprint: string;
 }
 
-/** A credential as it was configured: the text of the `.p8` file and what Apple's developer pages say of it. */
+/**
+ * A credential as it was configured: the text of the `.p8` file and the values that Apple's
+ * developer pages show for it.
+ */
 export interface GivenApnsCredential {
   readonly p8: string;
   readonly keyId: string;
@@ -30,7 +34,10 @@ export interface GivenApnsCredential {
 const identifierForm = /^[A-Z0-9]{10}$/;
 const bundleIdForm = /^[A-Za-z0-9](?:[A-Za-z0-9.-]{0,153}[A-Za-z0-9])?$/;
 
-/** Makes a credential of what was configured, or says what is wrong with it. Shows nothing of the key. */
+/**
+ * Makes a credential of what was configured, or says what is wrong with it. No issue shows any part
+ * of the key.
+ */
 export function parseApnsCredential(
   given: GivenApnsCredential,
 ): { readonly credential: ApnsCredential } | { readonly issues: readonly Issue[] } {
@@ -50,7 +57,7 @@ export function parseApnsCredential(
 }
 
 function readSigningKey(text: string): Pick<ApnsCredential, 'privateKey' | 'fingerprint'> | { problem: string } {
-  // A service account's JSON holds a PEM as well, and is another vendor's.
+  // A service account's JSON holds a PEM as well, but belongs to Google.
   const label = text.trimStart().startsWith('{') ? undefined : /-----BEGIN ([A-Z0-9 ]+)-----/.exec(text)?.[1];
   if (label === undefined) {
     return { problem: 'It is no PEM file: an APNs key begins with -----BEGIN PRIVATE KEY-----.' };

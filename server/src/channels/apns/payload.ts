@@ -1,6 +1,6 @@
-// What an iPhone is told: the JSON that Apple delivers, and the headers that say how (contract 7.4;
-// https://developer.apple.com/documentation/usernotifications/generating-a-remote-notification). Pure,
-// but for the memory of the message whose id it read last.
+// The JSON that Apple delivers to an iPhone, and the headers that say how (contract 7.4;
+// https://developer.apple.com/documentation/usernotifications/generating-a-remote-notification).
+// Pure, but remembers the message whose id it read last.
 import { hash } from 'node:crypto';
 import { type ChannelContent, isBackgroundPush, type Priority } from '../../content/content.ts';
 import { decodeId, uuidToBytes } from '../../platform/ids.ts';
@@ -17,7 +17,7 @@ export function buildPayload({ content, messageId, receiptToken }: Push<unknown>
     member('thread-id', content.thread_id) +
     member('category', category) +
     member('content-available', content.content_available ? 1 : undefined) +
-    // Without it no extension of the app runs that could fetch the image.
+    // Without mutable-content iOS runs no extension of the app, which alone could fetch the image.
     member('mutable-content', content.mutable_content || image !== undefined ? 1 : undefined) +
     member('target-content-id', content.target_content_id) +
     member('interruption-level', content.interruption_level) +
@@ -32,7 +32,7 @@ export function buildPayload({ content, messageId, receiptToken }: Push<unknown>
   return Buffer.from(objectOf(members));
 }
 
-/** What no key of the caller's data stands for. */
+/** Keys that are ours. A key of the caller's data never replaces them. */
 const ours = {
   aps: undefined,
   url: undefined,
@@ -50,10 +50,12 @@ function soundOf(sound: ChannelContent['sound']): string {
 
 const priorityOf: Readonly<Record<Priority, string>> = { high: '10', normal: '5', low: '1' };
 
-/** Values that no two pushes share: the header table must not keep them. */
+/**
+ * Headers whose values no two pushes share. They must not fill the header table of the connection.
+ */
 export const uniqueHeaders = ['apns-id', 'apns-expiration', 'apns-collapse-id'] as const;
 
-/** `nowMs` is the present, which the expiration counts from. */
+/** `nowMs` is the present, from which the expiration counts. */
 export function buildHeaders(
   push: Push<{ readonly bundleId: string }>,
   nowMs: number,
@@ -67,13 +69,16 @@ export function buildHeaders(
     'apns-push-type': isBackground ? 'background' : 'alert',
     'apns-id': apnsIdOf(messageId, deviceId),
     'apns-expiration': ttlSeconds === 0 ? '0' : String(Math.floor(nowMs / 1_000) + ttlSeconds),
-    // Apple refuses a background push that claims to be urgent.
+    // Apple rejects a background push of priority 10.
     'apns-priority': isBackground ? '5' : priorityOf[content.priority],
     'apns-collapse-id': content.collapse_key ?? messageId,
   };
 }
 
-/** UUIDv5 (RFC 9562, 5.5): the message id is the namespace, the device's public id the name. The same on every attempt. */
+/**
+ * The id of a push at Apple, a UUIDv5 (RFC 9562, 5.5): the namespace is the message id, the name is
+ * the device's public id. Every attempt has the same id.
+ */
 export function apnsIdOf(messageId: string, deviceId: string): string {
   if (hashed.messageId !== messageId) hashed = hashedOf(messageId);
   hashed.input.write(deviceId, hashed.namespaceBytes, 'latin1');
@@ -87,7 +92,8 @@ export function apnsIdOf(messageId: string, deviceId: string): string {
   return apnsId.toString('latin1');
 }
 
-// Written over for each, and never used across calls: a text put together from parts would leave all of them behind.
+// Each call writes over this buffer and answers a string of its own. A text joined from parts would
+// leave all of its parts to the garbage collector.
 const apnsId = Buffer.from('00000000-0000-0000-0000-000000000000', 'latin1');
 const versionAt = 14;
 const variantAt = 19;
@@ -95,7 +101,7 @@ const variants = '89ab';
 
 const publicIdLength = 26;
 
-// A batch asks for one message a thousand times.
+// Remembered, because a batch asks for one message up to a thousand times.
 let hashed = hashedOf('');
 
 function hashedOf(messageId: string) {

@@ -1,21 +1,26 @@
-// Who sends: the token that Apple asks for with every push, signed with ES256. One serves everything of a team and key for
-// 50 minutes, and none is renewed within 20: Apple punishes both an old token and a fresh one each time
+// The provider token that Apple asks for with every push, signed with ES256. One token serves all
+// pushes of a team and key for 50 minutes, and is never renewed within 20. Apple rejects an old
+// token and throttles a sender that renews too often
 // (https://developer.apple.com/documentation/usernotifications/establishing-a-token-based-connection-to-apns).
 import { sign } from 'node:crypto';
 import type { ApnsCredential } from './credential.ts';
 
 const lifetimeMs = 50 * 60_000;
 const renewAfterMs = 20 * 60_000;
-/** A clock may be corrected by so much without a new token. */
+/** The system's clock may be set back by up to this much without a new token. */
 const setBackMs = 60_000;
-/** Each costs some hundred bytes; one that is forgotten would be renewed too soon. */
+/**
+ * A token costs some hundred bytes of memory. A forgotten token would be renewed too soon, so the
+ * limit is high.
+ */
 const tokensKeptMax = 10_000;
 
 export interface ProviderTokens {
   tokenFor(credential: ApnsCredential): string;
   /**
-   * What to try after Apple called `refused` expired: a token made meanwhile, or a new one where the last is old enough.
-   * Undefined: it is too young to be expired, so one of the two clocks is wrong.
+   * The token to try after Apple called `refused` expired: a token made in the meantime, or a new
+   * one when the last is older than 20 minutes. Undefined when the last is younger: then it cannot
+   * be expired, and one of the two clocks is wrong.
    */
   renew(credential: ApnsCredential, refused: string): string | undefined;
 }
@@ -38,7 +43,8 @@ export function createProviderTokens(clock: { nowMs(): number }): ProviderTokens
       const nowMs = clock.nowMs();
       const known = kept.get(nameOf(credential));
       const ageMs = known === undefined ? Number.POSITIVE_INFINITY : nowMs - known.mintedAtMs;
-      // A token from the future is refused as well: a clock that went back makes the old one worthless.
+      // Apple rejects a token from the future as well. So a clock that was set back makes the old
+      // token worthless.
       return known !== undefined && ageMs < lifetimeMs && ageMs > -setBackMs ? known.token : mint(credential, nowMs);
     },
     renew(credential, refused) {
@@ -61,7 +67,10 @@ export function signProviderToken({ keyId, teamId, privateKey }: ApnsCredential,
 
 const names = new WeakMap<ApnsCredential, string>();
 
-/** Whose a token is. Asked with the same credential for every push. */
+/**
+ * Identifies the team and key of a token. Remembered per credential object, because every push asks
+ * with the same object.
+ */
 function nameOf(credential: ApnsCredential): string {
   const known = names.get(credential);
   if (known !== undefined) return known;

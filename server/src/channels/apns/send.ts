@@ -1,5 +1,6 @@
-// Apple push: one push is one stream of a warm HTTP/2 connection. Never rejects and changes nothing it was handed; what fails
-// before any request is a refusal without a provider's answer. Opens no connection per push: Apple takes that for an attack.
+// Apple push: one push is one stream of a warm HTTP/2 connection. `send` never rejects and changes
+// no argument; a failure before any request is a refusal without a provider's answer. No push opens
+// a connection of its own, because Apple takes that for an attack.
 import { isHex } from '../../platform/ids.ts';
 import type { Log } from '../../platform/log.ts';
 import type { OutboundResult } from '../../platform/outbound-http.ts';
@@ -15,7 +16,7 @@ import { buildHeaders, buildPayload, uniqueHeaders } from './payload.ts';
 import { createProviderTokens } from './provider-token.ts';
 
 export interface ApnsOptions {
-  /** Used by this channel alone, which closes it: see `transportSettings`. */
+  /** Used by this channel alone, which closes it. Made with `transportSettings`. */
   readonly transport: OutboundTransport;
   readonly origins: Readonly<Record<Environment, OutboundOrigin>>;
   readonly clock: { nowMs(): number };
@@ -25,14 +26,16 @@ export interface ApnsOptions {
 }
 
 /**
- * How this channel wants its transport: connections that stay, asked now and then whether they still live, since a network
- * between may forget them without a word. Of streams, as many as Apple allows: one until the first token was accepted.
+ * The transport settings of this channel. Connections stay open, and pings test them, because a
+ * network between may drop a connection without a word. The number of streams is Apple's limit,
+ * which is one until Apple accepted the first token.
  */
 export const transportSettings = {
   http2: { streamsMax: 1_000, idleMs: 3_600_000, ping: { afterMs: 30_000, timeoutMs: 5_000 } },
 };
 
-// Contract 8: it goes into the path, so nothing else may be in it (R-37). Whole bytes, 32 to 100 of them.
+// A token goes into the path, so only hexadecimal digits may be in it (R-37). Contract 8: whole
+// bytes, 32 to 100 of them.
 const [tokenLengthMin, tokenLengthMax] = [64, 200];
 
 function isToken(text: string): boolean {
@@ -42,14 +45,14 @@ function isToken(text: string): boolean {
 
 type ApnsPush = Push<ApnsCredential>;
 
-/** A push that was found fit to be sent. */
+/** A push that passed the local checks. */
 interface Prepared {
   readonly push: ApnsPush;
   readonly path: string;
   readonly body: Buffer;
 }
 
-/** A request under way, and what it was made with. */
+/** A request under way, and everything it was made with. */
 interface Asked {
   readonly prepared: Prepared;
   readonly environment: Environment;
@@ -62,7 +65,8 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
   const { transport, origins, clock, log, timeoutMs = 10_000 } = options;
   const tokens = createProviderTokens(clock);
   const connections = createConnections(transport, origins, () => clock.nowMs());
-  // The same text as the last time: the header table knows it by sight.
+  // The same string object as the last time, which lets the header table find it without comparing
+  // texts.
   let last = { token: '', authorization: '' };
   const authorizationOf = (token: string): string => {
     if (last.token !== token) last = { token, authorization: `bearer ${token}` };
@@ -72,7 +76,8 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
   const post = ({ origin, pool }: Connection, token: string, { push, path, body }: Prepared) => {
     const { host, port } = origin;
     const headers = buildHeaders(push, clock.nowMs(), authorizationOf(token));
-    // Field by field, as this runs for every push: spreads cost microseconds. The type says where one is missing.
+    // Named field by field, because this runs for every push and a spread costs microseconds. The
+    // type reports a missing field.
     const sent = {
       host,
       port,
@@ -100,7 +105,9 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
     return readAnswer(await post(connection, token, prepared), clock.nowMs());
   };
 
-  /** One environment's word, after what may be put right at once was put right. */
+  /**
+   * The outcome in one environment, after every fault that can be put right at once was put right.
+   */
   const conclude = async ({ prepared, environment, connection, token, result }: Asked): Promise<Outcome> => {
     const { credential } = prepared.push;
     const answer = await result;
@@ -117,7 +124,7 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
       if (!connections.renew(connection)) return outcome;
       return postAgain(connections.of(environment, credential), token, prepared);
     } else if (outcome.reason === 'TooManyProviderTokenUpdates') {
-      // The token stays as it is; only the connection that saw too many is of no more use.
+      // The token stays: only this connection saw too many tokens, and is replaced.
       connections.renew(connection);
       log.error(ids, 'Apple says that the token is renewed too often');
     } else if ((outcome.provider?.httpStatus ?? 0) >= 500) {
@@ -126,13 +133,14 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
     return outcome;
   };
 
-  /** Of a push whose first request was not accepted. */
+  /** The outcome of a push whose first request was not accepted. */
   const followUp = async (asked: Asked): Promise<Outcome> => {
     const { prepared } = asked;
     const { credential, environment: known = null, again } = prepared.push;
     const first = await conclude(asked);
     if (known !== null || !isBadDeviceToken(first)) return first;
-    // A token of the other environment looks like one that never was valid: only the other can tell (contract 8).
+    // A token of the other environment looks like a token that never was valid. Only the other
+    // environment can tell (contract 8).
     const other = credential.environment === 'production' ? 'sandbox' : 'production';
     await again?.();
     const second = await conclude(ask(other, prepared));
@@ -142,7 +150,8 @@ export function createApns(options: ApnsOptions): Channel<ApnsCredential> {
 
   return {
     ...apns,
-    // Nearly every push is one request and its acceptance: each further step that is awaited would cost all of them a promise.
+    // Nearly every push is one request that is accepted. An `await` more would cost each of them a
+    // promise.
     async send(push) {
       try {
         const prepared = prepare(push);
@@ -169,7 +178,10 @@ function isBadDeviceToken(outcome: Outcome): boolean {
   return outcome.kind === 'refused' && outcome.reason === 'BadDeviceToken';
 }
 
-/** The key does not serve that environment: then the first one's word is all there is. */
+/**
+ * Whether the refusal concerns the key in that environment. Then only the first environment's
+ * answer says something of the token.
+ */
 function isAboutKey(outcome: Outcome): boolean {
   if (outcome.kind === 'sent') return false;
   return outcome.errorCode === 'auth_failed' || /^BadEnvironmentKey/.test(outcome.reason ?? '');

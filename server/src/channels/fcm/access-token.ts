@@ -1,6 +1,8 @@
-// Access tokens for a service account: an assertion signed with RS256, exchanged at the one address the operator knows
-// (RFC 7523; https://developers.google.com/identity/protocols/oauth2/service-account). One exchange at a time per account,
-// and after a failure none for a while, so that a bad key does not cost a request per push. A token never enters an outcome.
+// Access tokens for a service account. An assertion signed with RS256 is exchanged at the one
+// address that the operator configured (RFC 7523;
+// https://developers.google.com/identity/protocols/oauth2/service-account). Each account has at
+// most one exchange under way, and none for a while after a failure, so that a bad key does not
+// cost a request per push. A token never enters an outcome.
 import { sign } from 'node:crypto';
 import type { OutboundResult } from '../../platform/outbound-http.ts';
 import type { OutboundOrigin } from '../../platform/outbound-socket.ts';
@@ -10,17 +12,20 @@ import type { ErrorCode } from '../error-code.ts';
 import { headerText, presentProviderAnswer, presentReason, refused, unanswered } from '../provider-answer.ts';
 import type { FcmCredential } from './credential.ts';
 
-/** A token, or what becomes of every push that needs one. */
+/** A token, or the outcome of every push that needs the token. */
 export type Access = { readonly token: string } | { readonly refusal: RefusedOutcome };
 
 export interface AccessTokens {
-  /** A token that is good as it is, without waiting; undefined where `tokenFor` has to be asked. */
+  /**
+   * A token that is valid now, without waiting; undefined when the caller has to ask `tokenFor`.
+   */
   held(credential: FcmCredential): Access | undefined;
   /** Never rejects. */
   tokenFor(credential: FcmCredential): Promise<Access>;
   /**
-   * What to try after Google refused a token: one obtained meanwhile, or a new one. Undefined when one was forced a short
-   * while ago: yet another would be refused as well.
+   * The access to try after Google refused a token: a token obtained in the meantime, or a new one.
+   * Undefined when a new one was forced within the last minute, because Google would refuse another
+   * one too.
    */
   replace(credential: FcmCredential, refused: string): Promise<Access | undefined>;
 }
@@ -53,7 +58,7 @@ const renewBeforeMs = 300_000;
 const lifetimeSecondsLeast = 1;
 const failureMsLeast = 30_000;
 const forceEveryMs = 60_000;
-/** Beyond it the one that came first is forgotten, and asked for again when it is needed. */
+/** Above this number the oldest account is forgotten. Its next push asks for a new token. */
 const accountsMax = 10_000;
 const retryAfterMsMax = 3_600_000;
 
@@ -87,7 +92,7 @@ export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
     if (grant !== undefined) {
       account.access = { token: grant.token };
       account.expiresAtMs = nowMs + grant.lifetimeMs;
-      // A life so short that five minutes would be most of it is used for a half.
+      // A token that lives less than ten minutes is used for half of its life.
       account.renewAtMs = nowMs + Math.max(grant.lifetimeMs - renewBeforeMs, grant.lifetimeMs / 2);
       account.failure = undefined;
       return;
@@ -107,7 +112,7 @@ export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
       });
       await account.underWay;
     }
-    // While a new one cannot be had, the old one serves to its end.
+    // The old token serves until its end while a new one cannot be had.
     if (account.access !== undefined && has(account.expiresAtMs)) return account.access;
     return { refusal: presentFailure(account, clock.nowMs()) };
   };
@@ -134,8 +139,10 @@ export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
 const names = new WeakMap<FcmCredential, string>();
 
 /**
- * Whose an access token is: by the key itself, too, for the names of an account and its keys are public, and whoever writes them into a
- * file of their own must not have its token (R-62). Asked with the same credential for every push.
+ * Identifies the account of a token. The name includes the key itself, because the names of an
+ * account and its keys are public. A caller who writes them into a file of their own must not get
+ * the account's token (R-62). Remembered per credential object, because every push asks with the
+ * same object.
  */
 function nameOf(credential: FcmCredential): string {
   const known = names.get(credential);
@@ -168,9 +175,9 @@ function exchange(
 function readGrant(result: OutboundResult): { token: string; lifetimeMs: number } | undefined {
   if ('transportError' in result || result.status < 200 || result.status >= 300) return undefined;
   const { access_token: token, expires_in: seconds } = readJson(result.body);
-  // It becomes a header: nothing in it may end one.
+  // The token becomes a header value, so it must not contain a line break or a space.
   if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) return undefined;
-  // One whose end is not known could only be used once: an exchange per push.
+  // A token without a known end could serve only once, which would cost an exchange per push.
   return typeof seconds === 'number' && seconds >= lifetimeSecondsLeast
     ? { token, lifetimeMs: seconds * 1_000 }
     : undefined;
@@ -178,7 +185,7 @@ function readGrant(result: OutboundResult): { token: string; lifetimeMs: number 
 
 function readFailure(result: OutboundResult, nowMs: number): RefusedOutcome {
   const provider = presentProviderAnswer('fcm', result);
-  // No push was under way: unlike a push without an answer, this leaves nothing unknown.
+  // No push was under way. So this failure leaves nothing unknown, unlike a push without an answer.
   if ('transportError' in result) return { ...unanswered(result, provider), errorCode: 'provider_unavailable' };
   const { status, body, headers } = result;
   const { error, error_description: description } = readJson(body);
@@ -191,7 +198,7 @@ function readFailure(result: OutboundResult, nowMs: number): RefusedOutcome {
       retryAfter: headerText(headers, 'retry-after'),
       latencyMs: Math.round(result.latencyMs),
     },
-    // What answers with success may hold a token, in whatever shape.
+    // The body of a success may hold a token in an unexpected shape.
     status < 300 ? { ...provider, body: null } : provider,
     nowMs,
   );
@@ -202,7 +209,10 @@ function codeOfStatus(status: number): ErrorCode {
   return status >= 400 && status < 500 ? 'auth_failed' : 'provider_unavailable';
 }
 
-/** Until Google is asked again, nothing need be tried: the wait is said as if Google had said it. */
+/**
+ * The refusal of pushes until Google is asked again. `retryAfterMs` is that wait, as if Google had
+ * asked for it.
+ */
 function presentFailure({ failure, failedUntilMs }: Account, nowMs: number): RefusedOutcome {
   if (failure === undefined) {
     const base = { kind: 'refused', errorCode: 'provider_unavailable', reason: null, latencyMs: 0 } as const;

@@ -28,7 +28,7 @@ function said({ status, fcm, message = 'Something.', field }: Said): string {
 const badToken = 'The registration token is not a valid FCM registration token';
 const disabled = 'Firebase Cloud Messaging API has not been used in project 4711 before or it is disabled.';
 
-/** Every error that Google documents, as it says it. */
+/** Every error that Google documents, in Google's words. */
 const documented: readonly (readonly [http: number, said: Said, code: ErrorCode, retryable: boolean])[] = [
   [400, { status: 'INVALID_ARGUMENT', fcm: 'INVALID_ARGUMENT', message: badToken }, 'invalid_token', false],
   [400, { status: 'INVALID_ARGUMENT', field: 'message.token', message: 'Invalid value' }, 'invalid_token', false],
@@ -46,7 +46,7 @@ const documented: readonly (readonly [http: number, said: Said, code: ErrorCode,
     false,
   ],
   [400, { status: 'INVALID_ARGUMENT', fcm: 'INVALID_ARGUMENT', message: 'Invalid color' }, 'invalid_payload', false],
-  // Without FCM's own word it is not the token that is meant, whatever the text speaks of.
+  // Without FCM's own code the error is not about the token, whatever its text mentions.
   [400, { status: 'INVALID_ARGUMENT', message: 'data of the registration token' }, 'invalid_payload', false],
   [401, { status: 'UNAUTHENTICATED', fcm: 'THIRD_PARTY_AUTH_ERROR' }, 'auth_failed', false],
   [401, { status: 'UNAUTHENTICATED' }, 'auth_failed', false],
@@ -71,7 +71,7 @@ test.each<[number, string | null, ErrorCode, boolean]>([
   [400, '<html>', 'invalid_payload', false],
   [401, null, 'auth_failed', false],
   [403, 'Forbidden', 'auth_failed', false],
-  // A wrong project or address: no device died of it.
+  // A wrong project or address says nothing of the device.
   [404, '<!DOCTYPE html><title>Error 404 (Not Found)</title>', 'auth_failed', false],
   [404, null, 'auth_failed', false],
   [405, null, 'invalid_payload', false],

@@ -1,12 +1,13 @@
-// Google's answer → an outcome (contract 7.6; https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode). FCM's own
-// code decides before the status in the body, and that before HTTP's. `INVALID_ARGUMENT` is a bad token or bad content: only
-// its details tell, and a good token must not die of bad content. Pure.
+// Turns Google's answer into an outcome (contract 7.6;
+// https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode). FCM's own code decides before
+// the status in the body, and that status before HTTP's. `INVALID_ARGUMENT` means a bad token or
+// bad content. Only the details tell, and bad content must not retire a good token. Pure.
 import type { OutboundResult } from '../../platform/outbound-http.ts';
 import type { Outcome, ProviderAnswer } from '../channel.ts';
 import type { ErrorCode } from '../error-code.ts';
 import { headerText, presentProviderAnswer, presentReason, refused, unanswered } from '../provider-answer.ts';
 
-/** `FcmError.errorCode`. */
+/** The values of `FcmError.errorCode`. */
 const codeOfFcmError: Readonly<Record<string, ErrorCode>> = {
   UNREGISTERED: 'unregistered',
   SENDER_ID_MISMATCH: 'credential_mismatch',
@@ -16,7 +17,7 @@ const codeOfFcmError: Readonly<Record<string, ErrorCode>> = {
   THIRD_PARTY_AUTH_ERROR: 'auth_failed',
 };
 
-/** `error.status`, a code of google.rpc. */
+/** The values of `error.status`, which are codes of google.rpc. */
 const codeOfRpcStatus: Readonly<Record<string, ErrorCode>> = {
   NOT_FOUND: 'unregistered',
   UNAUTHENTICATED: 'auth_failed',
@@ -26,7 +27,7 @@ const codeOfRpcStatus: Readonly<Record<string, ErrorCode>> = {
   INTERNAL: 'provider_unavailable',
 };
 
-/** A 404 that is none of FCM's is a wrong address or project: no device has to do with it. */
+/** A 404 without an FCM error means a wrong address or project, and says nothing of the device. */
 const codeOfHttpStatus: Readonly<Record<number, ErrorCode>> = {
   400: 'invalid_payload',
   401: 'auth_failed',
@@ -37,7 +38,7 @@ const codeOfHttpStatus: Readonly<Record<number, ErrorCode>> = {
   429: 'rate_limited',
 };
 
-/** What a push came to. `nowMs` is the present, for a Retry-After that is a date. */
+/** The outcome of a push. `nowMs` is the present, for a Retry-After that is a date. */
 export function readAnswer(result: OutboundResult, nowMs: number): Outcome {
   const provider = presentProviderAnswer('fcm', result);
   if ('transportError' in result) return unanswered(result, provider);
@@ -54,7 +55,10 @@ export function readAnswer(result: OutboundResult, nowMs: number): Outcome {
   return refused(refusal, provider, nowMs);
 }
 
-/** Google's own word in an answer that was kept: of FCM, or of the endpoint that gives access tokens. */
+/**
+ * Google's reason in an answer that the timeline kept: from FCM, or from the endpoint that gives
+ * access tokens.
+ */
 export function reasonOf(provider: ProviderAnswer): string | null {
   const json = readJson(provider.body);
   const { error, error_description: description } = json;
@@ -66,7 +70,10 @@ function reasonIn({ fcmCode, status, message }: FcmError): string | null {
   return presentReason([fcmCode ?? status, message].filter(Boolean).join(': '));
 }
 
-/** The access token is refused: another one may be taken. A key of the project's own being refused is not that. */
+/**
+ * Whether Google refused the access token, so that a new token may help. False when Google refused
+ * a key that the project uploaded there, such as an APNs key.
+ */
 export function isTokenRefused(outcome: Outcome): boolean {
   if (outcome.kind === 'sent' || outcome.provider?.httpStatus !== 401) return false;
   return !/^THIRD_PARTY_AUTH_ERROR/.test(outcome.reason ?? '');
@@ -76,7 +83,7 @@ interface FcmError {
   readonly fcmCode?: string;
   readonly status?: string;
   readonly message: string;
-  /** The fields that google.rpc.BadRequest complains of. */
+  /** The fields that google.rpc.BadRequest names as violations. */
   readonly fields: readonly string[];
 }
 

@@ -6,7 +6,10 @@ const google = 'https://oauth2.googleapis.com/token';
 const rsaPem = (modulusLength: number) =>
   generateKeyPairSync('rsa', { modulusLength }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 const pem = rsaPem(2_048);
-/** What anybody could write who has seen the public half of `pem`: its modulus, and secrets of another key. */
+/**
+ * A key that anybody can make who has seen the public half of `pem`: its modulus, with the secrets
+ * of another key.
+ */
 function stolenPem(): string {
   const [victim, own] = [pem, rsaPem(2_048)].map((each) => createPrivateKey(each).export({ format: 'jwk' }));
   const key = { ...own, n: victim?.n ?? '', e: victim?.e ?? '' };

@@ -1,5 +1,5 @@
-// What an app sends to Google with: the service account of its Firebase project. Checked in words when it is saved, so that
-// the wrong one of Google's many JSON files is found out before the first push.
+// An app's credential for Google: the service account of its Firebase project. Saving checks the
+// file in words, so that a wrong one of Google's many JSON files is found before the first push.
 import { createHash, createPrivateKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import type { Issue } from '../../platform/api-error.ts';
@@ -10,17 +10,17 @@ export interface FcmCredential {
   readonly projectId: string;
   readonly clientEmail: string;
   readonly privateKeyId: string;
-  /** Whom its assertions are made out to. Requests never follow it: they go where the operator says. */
+  /** The audience of the assertions. Requests do not use it: they go to the operator's address. */
   readonly tokenUri: string;
   readonly privateKey: KeyObject;
   /**
-   * Tells keys apart that come under the same names, which anybody can read: Google publishes the ids of an account's keys. What one
-   * was given, another must neither get nor spoil.
+   * Tells apart keys of the same names. Names are public, because Google publishes the ids of an
+   * account's keys. A key must neither get nor spoil the tokens of another key.
    */
   readonly fingerprint: string;
 }
 
-/** Where Google gives out access tokens. */
+/** Google's address for access tokens. */
 export const googleTokenUrl = 'https://oauth2.googleapis.com/token';
 
 const fileSchema = z.object({
@@ -32,8 +32,9 @@ const fileSchema = z.object({
 });
 
 /**
- * Makes a credential of a service account's JSON, or says what is wrong with it. `tokenUrl` is the operator's address for
- * access tokens: beside Google's own the only one that the file may name. Shows nothing of the key.
+ * Makes a credential of a service account's JSON, or says what is wrong with it. The file may name
+ * Google's address for access tokens, or the operator's (`tokenUrl`), and no other. No issue shows
+ * any part of the key.
  */
 export function parseServiceAccount(
   text: string,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createBucket, createPace, googlePace, type Slice } from './pace.ts';
 
-/** How many go out in each second, when always one more is ready. */
+/** The number of pushes in each second, while one more push is always ready. */
 function sendSteadily(waitMs: (nowMs: number) => number, seconds: number, startMs = 0): number[] {
   const sent = new Array<number>(seconds).fill(0);
   let nowMs = startMs;
@@ -47,7 +47,7 @@ describe('a process that is alone', () => {
 
 describe('a pace by slices', () => {
   const aloneMs = 77;
-  /** Slices of ten places, a millisecond apart, behind each other. */
+  /** Slices of ten places, a millisecond apart, one slice after the other. */
   function bySlices() {
     const time = { ms: 0 };
     let nextAtMs = 0;
@@ -71,7 +71,7 @@ describe('a pace by slices', () => {
     const waits = [await pace.waitMs()];
     for (let push = 1; push < 100; push++) {
       waits.push(await pace.waitMs());
-      // What was asked for ahead has come.
+      // Lets the slice that was asked for ahead arrive.
       await Promise.resolve();
     }
     expect(waits).toEqual(Array.from({ length: 100 }, (_, place) => place));

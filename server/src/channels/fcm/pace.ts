@@ -1,45 +1,63 @@
-// How fast a credential may send: Google counts 600,000 messages a minute and asks for a slow start
-// (https://firebase.google.com/docs/cloud-messaging/scale-fcm). The rate grows the longer it is used, and is one for all processes: each
-// takes places by the slice, ahead of their use, so that a push asks nobody. Knows no database: slices are handed in.
+// The pace of a credential: Google counts 600,000 messages a minute and asks for a slow start
+// (https://firebase.google.com/docs/cloud-messaging/scale-fcm). The rate grows while it is used,
+// and all processes share it. Each process takes slices of places ahead of their use, so that most
+// pushes wait for no question. Knows no database: the caller hands in how a slice is taken.
 
 export interface PaceOptions {
   readonly perSecondMax: number;
-  /** The rate after a rest; a second's worth of it goes at once. */
+  /** The rate after a rest. The places of its first second may be used at once. */
   readonly perSecondLeast: number;
-  /** From the least to the most; a rest as long begins again. */
+  /**
+   * The time in which the rate grows from the least to the most. A rest of the same length starts
+   * the growth again.
+   */
   readonly rampMs: number;
 }
 
-/** Half of Google's default quota, reached in a minute. */
+/** Half of Google's default quota, reached after one minute. */
 export const googlePace: PaceOptions = { perSecondMax: 5_000, perSecondLeast: 500, rampMs: 60_000 };
 
-/** Places in a row, one each `apartMs`; the first lies `startInMs` from now, in the past where some are at hand. */
+/**
+ * Places in a row, one every `apartMs`. The first place is `startInMs` from now; a negative number
+ * means that places are already at hand.
+ */
 export interface Slice {
   readonly count: number;
   readonly startInMs: number;
   readonly apartMs: number;
 }
 
-/** Takes the next slice of a credential's places, of whatever length is worth one question. */
+/**
+ * Takes the next slice of a credential's places. The slice is long enough to be worth one question.
+ */
 export type TakeSlice = (name: string, pace: PaceOptions) => Promise<Slice>;
 
 export interface Pace {
-  /** Takes a place; how long to wait for it, 0 for not at all. A promise only where no place is at hand. */
+  /**
+   * Takes a place and answers the milliseconds until it, 0 for no wait. A promise only when no
+   * place is at hand.
+   */
   waitMs(): number | Promise<number>;
 }
 
-/** Places that nobody has used so long after their slice was taken are let go: later they would be too many at once. */
+/**
+ * Places not used within this time after the end of their slice are dropped. Used later, they would
+ * be too many at once.
+ */
 const keptMs = 1_000;
 
 interface Held {
   left: number;
-  /** By the clock that is handed in. */
+  /** By the clock that the caller hands in. */
   nextAtMs: number;
   readonly apartMs: number;
   readonly endsAtMs: number;
 }
 
-/** `nowMs`: a clock that nobody sets. Where no slice can be had, the rate is kept as if nobody else were sending. */
+/**
+ * `nowMs` is a monotonic clock. When no slice can be had, `alone` keeps the rate as if no other
+ * process were sending.
+ */
 export function createPace(takeSlice: () => Promise<Slice>, alone: () => number, nowMs: () => number): Pace {
   let held: Held[] = [];
   let taken = 0;
@@ -66,7 +84,8 @@ export function createPace(takeSlice: () => Promise<Slice>, alone: () => number,
     const placeMs = first.nextAtMs;
     first.left--;
     first.nextAtMs += first.apartMs;
-    // The next slice is asked for while this one lasts: between two there would be a gap.
+    // The next slice is asked for while this one lasts. Otherwise there would be a gap between
+    // them.
     const left = held.reduce((sum, one) => sum + one.left, 0);
     if (left <= taken / 2) askOnce().catch(() => undefined);
     return Math.max(0, Math.ceil(placeMs - now));
@@ -85,7 +104,10 @@ export function createPace(takeSlice: () => Promise<Slice>, alone: () => number,
   return { waitMs: () => takePlace() ?? wait() };
 }
 
-/** A bucket of one process, which fills faster the longer it is used; how long its next push has to wait. */
+/**
+ * A token bucket of one process, which fills faster the longer it is used. Answers the milliseconds
+ * until the next push.
+ */
 export function createBucket({ perSecondMax, perSecondLeast, rampMs }: PaceOptions): (nowMs: number) => number {
   let tokens = perSecondLeast;
   let startedAtMs = Number.NEGATIVE_INFINITY;

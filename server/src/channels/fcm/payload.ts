@@ -1,10 +1,10 @@
-// What an Android phone is told: the message of FCM's HTTP v1 API (contract 7.4;
+// The message of FCM's HTTP v1 API for an Android phone (contract 7.4;
 // https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages). Pure.
 import { type ChannelContent, isBackgroundPush, type Priority } from '../../content/content.ts';
 import { member, membersOf, nested, objectOf } from '../../platform/json-text.ts';
 import type { Push } from '../channel.ts';
 
-/** Four weeks: FCM keeps nothing longer. */
+/** Four weeks: FCM keeps no message longer. */
 const ttlSecondsMax = 2_419_200;
 
 const priorityOf: Readonly<Record<Priority, string>> = { high: 'HIGH', normal: 'NORMAL', low: 'NORMAL' };
@@ -31,7 +31,8 @@ export function buildMessage({ content, token, messageId, receiptToken, ttlSecon
       member('icon', icon) +
       member('color', color) +
       member('sound', typeof sound === 'string' ? sound : undefined) +
-      // Not a collapse key per message: FCM keeps only four of those per device.
+      // A tag and not a collapse key per message, because FCM keeps only four collapse keys per
+      // device.
       member('tag', content.tag ?? content.collapse_key ?? messageId) +
       member('click_action', click_action) +
       member('channel_id', channel_id) +
@@ -46,7 +47,7 @@ export function buildMessage({ content, token, messageId, receiptToken, ttlSecon
   return objectOf(nested('message', members));
 }
 
-/** What no key of the caller's data stands for. */
+/** Keys that are ours. A key of the caller's data never replaces them. */
 const ours = { carillon_message_id: undefined, carillon_token: undefined };
 const oursWithUrl = { ...ours, url: undefined };
 
@@ -54,14 +55,17 @@ function textsOf(data: NonNullable<ChannelContent['data']>): Record<string, stri
   return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, String(value)]));
 }
 
-/** The parts of a message that count for its size. */
+/** The parts of a message that count towards FCM's size limit. */
 interface Counted {
   readonly data: Readonly<Record<string, string>>;
   readonly notification?: Readonly<Record<string, string>>;
   readonly android: { readonly notification?: Readonly<Record<string, string | number>> };
 }
 
-/** What FCM counts towards its limit, of the body of a request: keys and values of data and notification, in UTF-8 bytes. */
+/**
+ * The bytes of a request's body that FCM counts towards its limit: keys and values of data and
+ * notification, in UTF-8.
+ */
 export function payloadBytesOf(body: string): number {
   const { message } = JSON.parse(body) as { message: Counted };
   const { data, notification, android } = message;

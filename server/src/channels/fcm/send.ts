@@ -1,5 +1,6 @@
-// Android push: one push is one POST to FCM's HTTP v1 API over warm HTTP/2 connections. Never rejects and changes nothing it
-// was handed; what fails before any request is a refusal without a provider's answer.
+// Android push: one push is one POST to FCM's HTTP v1 API over warm HTTP/2 connections. `send`
+// never rejects and changes no argument; a failure before any request is a refusal without a
+// provider's answer.
 import type { OutboundResult } from '../../platform/outbound-http.ts';
 import type { OutboundOrigin } from '../../platform/outbound-socket.ts';
 import type { OutboundTransport } from '../../platform/outbound-transport.ts';
@@ -13,13 +14,16 @@ import { createBucket, createPace, type Pace, type PaceOptions, type TakeSlice }
 import { buildMessage, payloadBytesOf } from './payload.ts';
 
 export interface FcmOptions {
-  /** Used by this channel alone, which closes it: see `transportSettings`. */
+  /** Used by this channel alone, which closes it. Made with `transportSettings`. */
   readonly transport: OutboundTransport;
   readonly origin: OutboundOrigin;
-  /** Where access tokens are had, whatever a service account says. */
+  /** The endpoint of access tokens, whatever a service account says. */
   readonly tokenEndpoint: OutboundOrigin & { readonly path: string };
   readonly clock: { nowMs(): number };
-  /** Of each credential, with how its places are taken over all processes; null where nobody asks for a pace. */
+  /**
+   * The pace of each credential, and how its places are taken across all processes. Null when the
+   * operator configured no pace.
+   */
   readonly pace: (PaceOptions & { readonly takeSlice: TakeSlice }) | null;
   /** Default 10 s (contract 7.5). */
   readonly timeoutMs?: number;
@@ -27,15 +31,19 @@ export interface FcmOptions {
 }
 
 /**
- * How this channel wants its transport: FCM ends a connection that has more than 100 streams, and one that is pinged at rest
- * (`too_many_pings`); so connections at rest are let go instead. Another is opened only while every stream of the others is taken:
- * thirty carry 60,000 pushes a second that are answered in 50 ms.
+ * The transport settings of this channel. FCM ends a connection that has more than 100 streams, and
+ * one that is pinged at rest (`too_many_pings`), so connections at rest are closed instead. Another
+ * connection is opened only while all streams of the open ones are taken. Thirty connections carry
+ * 60,000 pushes a second when FCM answers in 50 ms.
  */
 export const transportSettings = { http2: { sessionsMax: 30, streamsMax: 100, idleMs: 90_000 } };
 
-// Contract 8 (R-37).
+// Contract 8, R-37: visible ASCII, at most 4,096 characters.
 const tokenForm = /^[\x21-\x7e]{1,4096}$/;
-/** Beyond it the one that came first begins anew. */
+/**
+ * Above this number the oldest credential's pace is forgotten. Its next push starts again at the
+ * least rate.
+ */
 const pacesMax = 10_000;
 
 type FcmPush = Push<FcmCredential>;
@@ -45,7 +53,8 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
   const { host, port, path } = tokenEndpoint;
   const tokens = createAccessTokens({ transport, origin: { host, port }, path, clock, timeoutMs, random });
   const paces = new Map<string, Pace>();
-  // The same text as the last time: the header table knows it by sight.
+  // The same string object as the last time, which lets the header table find it without comparing
+  // texts.
   let last = { token: '', authorization: '' };
   const authorizationOf = (token: string): string => {
     if (last.token !== token) last = { token, authorization: `Bearer ${token}` };
@@ -58,7 +67,7 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
       const oldest = paces.size >= pacesMax ? paces.keys().next().value : undefined;
       if (oldest !== undefined) paces.delete(oldest);
       const bucket = createBucket(pace);
-      // By a clock that nobody sets: the database's may be corrected in between.
+      // A monotonic clock, because the database's clock may be corrected between two questions.
       const nowMs = (): number => performance.now();
       known = createPace(
         () => pace.takeSlice(name, pace),
@@ -85,7 +94,7 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
     });
   };
 
-  /** Once more, where it was the access token that was refused. */
+  /** Makes a second request when Google refused the access token. */
   const followUp = async (push: FcmPush, token: string, body: Buffer, outcome: Outcome): Promise<Outcome> => {
     if (!isTokenRefused(outcome)) return outcome;
     const other = await tokens.replace(push.credential, token);
@@ -97,7 +106,8 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
 
   return {
     ...fcm,
-    // Nearly every push is one request and its acceptance: each further step that is awaited would cost all of them a promise.
+    // Nearly every push is one request that is accepted. An `await` more would cost each of them a
+    // promise.
     async send(push) {
       try {
         const body = prepare(push);
@@ -115,12 +125,13 @@ export function createFcm(options: FcmOptions): Channel<FcmCredential> {
   };
 }
 
-/** The body, or why there is none. */
+/** The body of the request, or the refusal by a local check. */
 function prepare(push: FcmPush): Buffer | Outcome {
   if (!tokenForm.test(push.token)) return refuseLocally('invalid_token', 'The token is not visible ASCII.');
   const text = buildMessage(push);
   const body = Buffer.from(text);
-  // What counts is a part of the JSON: only where all of it is over the limit, the part may be.
+  // FCM counts only a part of the JSON. So that part can exceed the limit only when the whole JSON
+  // does.
   const mayExceed = body.length > fcm.payloadBytesMax;
   if (mayExceed && payloadBytesOf(text) > fcm.payloadBytesMax) return refuseLocally('payload_too_large');
   return body;
@@ -134,8 +145,10 @@ interface Address {
 const addresses = new WeakMap<FcmCredential, Address>();
 
 /**
- * Where pushes of a credential go. Each credential's connections and pace are its own (R-62): whatever one does to them is its own
- * affair, and whoever merely names somebody else's project shares nothing with them. Asked with the same credential for every push.
+ * The address and connection pool of a credential's pushes. Each credential has connections and a
+ * pace of its own (R-62). So a credential that spoils its connections, or names another customer's
+ * project, harms no other. Remembered per credential object, because every push asks with the same
+ * object.
  */
 function addressOf(credential: FcmCredential): Address {
   const known = addresses.get(credential);

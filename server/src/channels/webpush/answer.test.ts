@@ -34,30 +34,30 @@ const googleMismatch =
   'the VAPID credentials in the authorization header do not correspond to the credentials used to create the subscriptions.\n';
 
 const rows: Row[] = [
-  // 404, 410 of any vendor
+  // 404 and 410 of any vendor.
   ...[apple, mozilla, google, wns, other].flatMap((host): Row[] => [
     [host, 404, null, 'unregistered'],
     [host, 410, null, 'unregistered'],
   ]),
   [google, 404, 'A valid push subscription endpoint should be specified in the URL as such: https://…', 'unregistered'],
   [google, 404, '<!DOCTYPE html><html>…', 'unregistered'],
-  // Mozilla: gone
+  // Mozilla: the subscription is gone.
   [mozilla, 404, errno(102), 'unregistered'],
   [mozilla, 410, errno(103), 'unregistered'],
   [mozilla, 410, errno(105), 'unregistered'],
   [mozilla, 410, errno(106), 'unregistered'],
-  // Apple: gone, and a path that never was one
+  // Apple: the subscription is gone, or the path never existed.
   [apple, 410, reason('Unregistered'), 'unregistered'],
   [apple, 410, reason('ExpiredToken'), 'unregistered'],
   [apple, 404, reason('BadPath'), 'invalid_token'],
-  // Another key than the one subscribed with
+  // A key other than the one of the subscription.
   [apple, 400, reason('VapidPkHashMismatch'), 'credential_mismatch'],
   [apple, 403, reason('VapidPkHashMismatch'), 'credential_mismatch'],
   [google, 403, googleMismatch, 'credential_mismatch'],
   [google, 400, 'UnauthorizedRegistration', 'credential_mismatch'],
   [wns, 403, null, 'credential_mismatch'],
   [mozilla, 401, errno(109, 'VAPID public key mismatch: KeyMismatch'), 'credential_mismatch'],
-  // Our proof of identity is refused
+  // Our proof of identity is rejected.
   [apple, 403, reason('BadJwtToken'), 'auth_failed'],
   [apple, 403, reason('BadVapidPublicKey'), 'auth_failed'],
   [apple, 403, reason('BadAuthorizationHeader'), 'auth_failed'],
@@ -69,11 +69,11 @@ const rows: Row[] = [
   [other, 401, null, 'auth_failed'],
   [other, 403, null, 'auth_failed'],
   [apple, 403, reason('SomethingNew'), 'auth_failed'],
-  // Too large
+  // The payload is too large.
   ...[apple, mozilla, google, wns, other].map((host): Row => [host, 413, null, 'payload_too_large']),
   [apple, 413, reason('PayloadTooLarge'), 'payload_too_large'],
   [mozilla, 413, errno(104), 'payload_too_large'],
-  // A field is refused
+  // A field is rejected.
   [apple, 400, reason('BadTtl'), 'invalid_payload'],
   [apple, 400, reason('BadUrgency'), 'invalid_payload'],
   [apple, 400, reason('BadWebPushTopic'), 'invalid_payload'],
@@ -84,14 +84,14 @@ const rows: Row[] = [
   [wns, 405, null, 'invalid_payload'],
   [other, 405, null, 'invalid_payload'],
   [google, 400, 'Bad Request', 'invalid_payload'],
-  // Throttled
+  // Throttled.
   ...[apple, mozilla, google, wns, other].map((host): Row => [host, 429, null, 'rate_limited']),
   [apple, 429, reason('TooManyRequests'), 'rate_limited'],
   [mozilla, 429, errno(201), 'rate_limited'],
   [wns, 406, null, 'rate_limited'],
   [wns, 200, null, 'rate_limited', { 'x-wns-status': 'channelthrottled' }],
   [wns, 400, null, 'rate_limited', { 'x-wns-status': 'channelthrottled' }],
-  // Not able to, for the moment
+  // Temporarily unavailable.
   [apple, 400, reason('IdleTimeout'), 'provider_unavailable'],
   [apple, 500, reason('InternalServerError'), 'provider_unavailable'],
   [apple, 503, reason('ServiceUnavailable'), 'provider_unavailable'],
@@ -102,7 +102,7 @@ const rows: Row[] = [
   [mozilla, 500, errno(999), 'provider_unavailable'],
   ...[500, 503].map((status): Row => [wns, status, null, 'provider_unavailable']),
   ...[500, 502, 503, 504, 599].map((status): Row => [other, status, null, 'provider_unavailable']),
-  // Anything else
+  // Any other answer.
   [other, 406, null, 'unknown_error'],
   [other, 402, null, 'unknown_error'],
   [other, 418, 'teapot', 'unknown_error'],

@@ -1,12 +1,16 @@
-// A push service's answer → an outcome (contract 7.6). The body's reason decides before the status: vendors give the same
-// status for a dead subscription, a wrong key and a bad request. Pure; a body that is no JSON is simply no reason.
+// Turns a push service's answer into an outcome (contract 7.6). The body's reason decides before
+// the status, because vendors give the same status for a dead subscription, a wrong key and a bad
+// request. Pure. A body that is not JSON counts as an answer without a reason.
 import type { OutboundResult } from '../../platform/outbound-http.ts';
 import type { Outcome, ProviderAnswer } from '../channel.ts';
 import type { ErrorCode } from '../error-code.ts';
 import { headerText, presentProviderAnswer, presentReason, refused, unanswered } from '../provider-answer.ts';
 import { type PushVendor, vendorOf } from './push-hosts.ts';
 
-/** Apple's reasons. It lists statuses and reasons without pairing them, so the reason alone is read. */
+/**
+ * Apple's reasons. Apple lists statuses and reasons without pairing them, so only the reason is
+ * read.
+ */
 const codeOfAppleReason: Readonly<Record<string, ErrorCode>> = {
   BadPath: 'invalid_token',
   Unregistered: 'unregistered',
@@ -63,7 +67,10 @@ const codeOfStatus: Readonly<Record<number, ErrorCode>> = {
   429: 'rate_limited',
 };
 
-/** What a push came to. `host` is the push service's, `nowMs` the present for a Retry-After that is a date. */
+/**
+ * The outcome of a push. `host` is the push service's; `nowMs` is the present, for a Retry-After
+ * that is a date.
+ */
 export function readAnswer(host: string, result: OutboundResult, nowMs: number): Outcome {
   const provider = presentProviderAnswer('webpush', result);
   if ('transportError' in result) return unanswered(result, provider);
@@ -83,7 +90,10 @@ export function readAnswer(host: string, result: OutboundResult, nowMs: number):
   return refused({ status, errorCode, reason, retryAfter, latencyMs }, provider, nowMs);
 }
 
-/** The push service's own word in an answer that was kept; Microsoft's stood in headers, which are not. */
+/**
+ * The push service's reason in an answer that the timeline kept. Microsoft's reason is missing
+ * there, because its headers are not kept.
+ */
 export function reasonOf(provider: ProviderAnswer): string | null {
   return reasonIn(readBody(provider));
 }
@@ -92,7 +102,7 @@ function reasonIn(said: Said, wnsReason?: string): string | null {
   return presentReason(said.reason ?? wnsReason ?? said.mozilla ?? said.text);
 }
 
-/** What a refusal's body says, as far as it can be read. */
+/** The readable parts of a refusal's body. */
 interface Said {
   readonly reason?: string;
   readonly errno?: number;
@@ -130,7 +140,8 @@ function codeOfReason(
   if (reason !== undefined && Object.hasOwn(codeOfAppleReason, reason)) return codeOfAppleReason[reason];
   if (errno !== undefined) {
     if (status === 429) return 'rate_limited';
-    // A key other than the one subscribed with is 401 like every other fault of the token; only the message tells.
+    // Mozilla answers 401 and errno 109 for a key other than the subscription's, as for every fault
+    // of the VAPID token. Only the message tells.
     if (errno === 109 && /key ?mismatch/i.test(mozilla ?? '')) return 'credential_mismatch';
     return codeOfMozillaErrno[errno];
   }

@@ -1,5 +1,5 @@
-// Encryption jobs and their results as flat bytes, so that a thread takes and gives back a hundred of them in one message
-// without a copy. Pure.
+// Encryption jobs and their results as flat bytes, so that one message carries many of them to a
+// thread and back without a copy. Pure.
 
 export interface EncryptJob {
   readonly plaintext: Buffer;
@@ -13,7 +13,10 @@ const keyBytes = 65;
 const authBytes = 16;
 const lengthBytes = 2;
 
-/** Each job: length of the plaintext (2 bytes, big-endian), p256dh, auth, plaintext. The buffer is the result's own. */
+/**
+ * Packs each job as: length of the plaintext (2 bytes, big-endian), p256dh, auth, plaintext. The
+ * result has a buffer of its own, which may be transferred.
+ */
 export function packJobs(jobs: readonly EncryptJob[]): Uint8Array<ArrayBuffer> {
   const size = jobs.reduce((sum, job) => sum + lengthBytes + keyBytes + authBytes + job.plaintext.length, 0);
   const packed = Buffer.from(new ArrayBuffer(size));
@@ -42,7 +45,7 @@ export function unpackJobs(packed: Uint8Array): EncryptJob[] {
   return jobs;
 }
 
-/** Each body: its length (2 bytes; 0: there is none), then the body. */
+/** Packs each body as its length (2 bytes; 0 for no body) and its bytes. */
 export function packBodies(bodies: readonly (Buffer | undefined)[]): Uint8Array<ArrayBuffer> {
   const size = bodies.reduce((sum, body) => sum + lengthBytes + (body?.length ?? 0), 0);
   const packed = Buffer.from(new ArrayBuffer(size));

@@ -1,4 +1,5 @@
-// The thread that encrypts for `createThreadedEncryptor`: takes packed jobs, gives back packed bodies, in order.
+// The thread that encrypts for `createThreadedEncryptor`. It takes packed jobs and answers packed
+// bodies in the same order.
 import { parentPort } from 'node:worker_threads';
 import { encrypt } from './encrypt.ts';
 import { packBodies, unpackJobs } from './encrypt-batch.ts';

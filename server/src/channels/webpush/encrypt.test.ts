@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { encrypt, plaintextBytesMax } from './encrypt.ts';
 
-// An implementation that nobody here wrote; it has no types.
+// An implementation by other authors. It has no types.
 const foreign: {
   decrypt(body: Buffer, keys: { version: string; privateKey: unknown; authSecret: Buffer }): Buffer;
 } = createRequire(import.meta.url)('http_ece');

@@ -1,9 +1,12 @@
-// One message encrypted for one subscriber: RFC 8291 over the aes128gcm coding of RFC 8188, in a single record. Every
-// message gets a key pair and a salt of its own; no secret is ever kept.
+// Encrypts one message for one subscriber: RFC 8291 over the aes128gcm coding of RFC 8188, in a
+// single record. Every message gets a key pair and a salt of its own, and no secret is kept.
 import { createCipheriv, createECDH, randomFillSync } from 'node:crypto';
 import { hmacSha256 } from '../../platform/hmac-sha256.ts';
 
-/** Larger messages do not fit the 4,096 bytes that a push service must accept (RFC 8030, section 7.2). */
+/**
+ * Larger messages do not fit the 4,096 bytes that a push service must accept (RFC 8030, section
+ * 7.2).
+ */
 export const plaintextBytesMax = 3_993;
 
 const recordSize = 4_096;
@@ -12,30 +15,37 @@ const keyLength = 65;
 const headerLength = saltLength + 4 + 1 + keyLength;
 const tagLength = 16;
 
-// RFC 8291 section 3.4 and RFC 8188 section 2.2 and 2.3; the last byte is HKDF's counter (RFC 5869), since one block is enough.
+// RFC 8291 section 3.4 and RFC 8188 sections 2.2 and 2.3. The last byte is HKDF's counter (RFC
+// 5869), because one block is enough.
 const keyInfoStart = Buffer.from('WebPush: info\0');
-// With room for both public keys, which change with each message.
+// Has room for both public keys, which change with each message.
 const keyInfo = Buffer.concat([keyInfoStart, Buffer.alloc(2 * keyLength), Buffer.from([1])]);
 const contentKeyInfo = Buffer.from('Content-Encoding: aes128gcm\0\x01');
 const nonceInfo = Buffer.from('Content-Encoding: nonce\0\x01');
 const lastRecordDelimiter = Buffer.from([2]);
 
-// One object, and a fresh pair from it for each message: making the object anew takes as long as making the pair.
+// One object, which makes a fresh key pair for each message. A new object takes as long to make as
+// a key pair.
 const curve = createECDH('prime256v1');
 
-/** What a test fixes in order to meet published vectors; in production both are made for each message. */
+/**
+ * Values that a test fixes in order to meet published vectors. In production both are made for each
+ * message.
+ */
 export interface FixedKeys {
   readonly privateKey: Buffer;
   readonly salt: Buffer;
 }
 
 /**
- * The request body for a message of at most `plaintextBytesMax` bytes. `p256dh` and `auth` are the subscription's keys.
- * Undefined when `p256dh` is not a point on P-256: there is nobody who could read it.
+ * The request body for a message of at most `plaintextBytesMax` bytes. `p256dh` and `auth` are the
+ * subscription's keys. Undefined when `p256dh` is not a point on P-256, because then no key could
+ * decrypt it.
  */
 export function encrypt(plaintext: Buffer, p256dh: Buffer, auth: Buffer, fixed?: FixedKeys): Buffer | undefined {
   const ecdh = fixed === undefined ? curve : createECDH('prime256v1');
-  // Generating answers with the public key; asking for it separately would serialize the point once more.
+  // `generateKeys` answers the public key. Asking for the key separately would serialize the point
+  // a second time.
   let publicKey: Buffer;
   if (fixed === undefined) {
     publicKey = ecdh.generateKeys();
@@ -70,11 +80,14 @@ export function encrypt(plaintext: Buffer, p256dh: Buffer, auth: Buffer, fixed?:
   return body;
 }
 
-// Random bytes for 256 salts at a time: a call for 16 bytes costs as much as one for 4,096.
+// Random bytes for 256 salts at a time: one call for 16 bytes costs as much as one for 4,096.
 const saltPool = Buffer.alloc(256 * saltLength);
 let saltsUsed = saltPool.length;
 
-/** 16 random bytes, given out once. They lie in the pool: use them before the next call. */
+/**
+ * 16 random bytes that no other call gets. The caller uses them before the next call, because they
+ * lie in the pool.
+ */
 function freshSalt(): Buffer {
   if (saltsUsed === saltPool.length) {
     randomFillSync(saltPool);

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
 import type { createThreadedEncryptor } from './encryptor.ts';
 
-// The thread exists in the build only, which `npm test` makes first.
+// The thread exists only in the build, which `npm test` makes first.
 const built = (await import('../../../dist/channels/webpush/encryptor.js' as string)) as {
   createThreadedEncryptor: typeof createThreadedEncryptor;
 };

@@ -1,6 +1,6 @@
-// Where encryption is done: most of a web push's cost is arithmetic on the curve, so a busy process shares it with a thread and
-// goes on rendering, sending and recording. Whichever of the two is free takes the next push, so that neither core waits for
-// the other. A push that comes alone is encrypted on the spot: it need not wait for a thread.
+// Shares encryption between the calling thread and a second one. Most of a web push's cost is
+// arithmetic on the curve, so a busy process keeps both cores at work. A push that comes alone is
+// encrypted at once on the calling thread, without waiting for the second thread.
 import { existsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { encrypt } from './encrypt.ts';
@@ -15,16 +15,25 @@ export interface Encryptor {
 /** Encrypts at once, on the calling thread. */
 export const inlineEncryptor: Encryptor = { encrypt, close: async () => undefined };
 
-/** Jobs that go to the thread in one message: enough that the message costs little, few enough to overlap with sending. */
+/**
+ * Jobs that go to the thread in one message: enough that the message costs little per job, and few
+ * enough that the thread overlaps with sending.
+ */
 const jobsAtOnce = 32;
-/** Messages the thread has before it: one in work, one to go on with. */
+/** Messages the thread has before it: one in work and the next. */
 const chunksAhead = 2;
-/** Fewer than this in one turn of the event loop are done on the spot. */
+/** Fewer jobs than this in one turn of the event loop are encrypted on the calling thread. */
 const jobsWorthAThread = 4;
-/** What the calling thread does itself in one turn of the event loop while the other has its hands full: under half a millisecond. */
+/**
+ * Jobs that the calling thread takes in one turn of the event loop while the second thread is busy.
+ * They take less than half a millisecond.
+ */
 const jobsHere = 4;
 
-/** Only the built service has one: from source, nothing could load it, and encryption is done on the spot. */
+/**
+ * Exists only in the built service. When the service runs from source, the calling thread encrypts
+ * everything.
+ */
 const threadFile = new URL('./encrypt-thread.js', import.meta.url);
 
 interface Waiting extends EncryptJob {
@@ -32,8 +41,8 @@ interface Waiting extends EncryptJob {
 }
 
 /**
- * Encrypts on a thread of its own when there is enough to do. A thread that dies takes nothing with it: what it held is
- * encrypted here, and so is everything after.
+ * Encrypts on a second thread when there is enough to do. When that thread dies, the calling thread
+ * encrypts its open jobs and all later ones.
  */
 export function createThreadedEncryptor(): Encryptor {
   let thread: Worker | undefined;
@@ -49,10 +58,10 @@ export function createThreadedEncryptor(): Encryptor {
   const start = (): Worker => {
     const started = new Worker(threadFile);
     started.unref();
-    // Answers come in the order of the questions.
+    // Answers come in the order of the messages.
     started.on('message', (packed: Uint8Array) => {
       const jobs = underWay.shift() ?? [];
-      // Its next work first, so that it does not stand idle while the bodies are sent.
+      // The thread gets its next work first, so that it is not idle while the bodies are sent.
       if (queued.length >= jobsWorthAThread && !isBroken) giveToThread();
       for (const [i, body] of unpackBodies(packed).entries()) jobs[i]?.resolve(body);
     });

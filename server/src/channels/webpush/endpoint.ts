@@ -1,5 +1,5 @@
-// A push subscription, from unknown text to something that can be sent to: shape, keys, and where it may lead. Asks no
-// name server; the address guard judges every connection as well.
+// Reads a push subscription from unknown text: its shape, its keys, and the host that its endpoint
+// may name. Asks no name server, because the address guard judges every connection as well.
 import { ECDH } from 'node:crypto';
 import type { OutboundExceptions } from '../../platform/address-guard.ts';
 import type { Issue, IssueCode } from '../../platform/api-error.ts';
@@ -21,9 +21,9 @@ export interface EndpointRules {
 }
 
 export interface Subscription {
-  /** Normalized; what tells one subscription from another. */
+  /** The normalized URL. Two subscriptions are the same when their endpoints are. */
   readonly endpoint: string;
-  /** The VAPID audience. */
+  /** The endpoint's origin, which is the VAPID audience. */
   readonly origin: string;
   readonly host: string;
   readonly port: number;
@@ -40,8 +40,9 @@ const tooLong = issue([], 'too_big', `A push subscription has at most ${tokenByt
 export type ParsedSubscription = { readonly subscription: Subscription } | { readonly issues: readonly Issue[] };
 
 /**
- * Judges a subscription on registration: JSON text, or the object itself. The paths of its issues begin inside the token;
- * a host that is not allowed is an issue of the token as a whole (contract 8).
+ * Judges a subscription that is being registered, given as JSON text or as the object itself. The
+ * paths of its issues begin inside the token. A host that is not allowed is an issue of the token
+ * as a whole (contract 8).
  */
 export function checkSubscription(token: unknown, rules: EndpointRules): ParsedSubscription {
   const parsed = read(token, rules, findEndpointFault);
@@ -50,8 +51,8 @@ export function checkSubscription(token: unknown, rules: EndpointRules): ParsedS
 }
 
 /**
- * The same of a device that is stored. Encrypting does the arithmetic on the curve in any case, and what a vendor's endpoints looked like
- * when it registered is not judged again.
+ * Reads the subscription of a stored device. The form of the vendor's endpoints was judged when the
+ * device registered, and encryption tests whether the point is on the curve.
  */
 export function readSubscription(token: unknown, rules: EndpointRules): ParsedSubscription {
   return read(token, rules, (host, _path, operatorHosts) =>
@@ -62,7 +63,8 @@ export function readSubscription(token: unknown, rules: EndpointRules): ParsedSu
 type FindFault = (host: string, path: string, operatorHosts: readonly string[]) => string | null;
 
 function read(token: unknown, rules: EndpointRules, findFault: FindFault): ParsedSubscription {
-  // Measured before it is parsed: text in text escapes the limit on the depth of a body.
+  // Measured before parsing, because the limit on the depth of a body does not see JSON inside a
+  // string.
   if (typeof token === 'string' && Buffer.byteLength(token) > tokenBytesMax) return { issues: [tooLong] };
   const value = typeof token === 'string' ? parseJson(token) : token;
   if (value === undefined) return { issues: [issue([], 'invalid_format', 'It is not JSON.')] };
@@ -93,7 +95,8 @@ function readEndpoint(endpoint: unknown, rules: EndpointRules, findFault: FindFa
     return undefined;
   }
   const { url, host, port } = judged;
-  // What is stored and sent to is the normalized form, which may be longer than what was given: 'ü' becomes '%C3%BC'.
+  // The normalized form is stored and sent to. It may be longer than the given form: 'ü' becomes
+  // '%C3%BC'.
   if (url.href.length > endpointLengthMax) {
     const message = `An endpoint has at most ${endpointLengthMax} characters, percent-encoded.`;
     issues.push(issue(['endpoint'], 'too_big', message));
@@ -123,7 +126,7 @@ function readKey(name: string, text: unknown, length: number, issues: Issue[]): 
     return undefined;
   }
   const bytes = decodeBase64Url(text, length);
-  // An uncompressed point, as RFC 8291 section 2.1 has it.
+  // A p256dh key is an uncompressed point (RFC 8291 section 2.1), so its first byte is 4.
   if (bytes !== undefined && (length === 16 || bytes[0] === 4)) return bytes;
   issues.push(issue(['keys', name], 'invalid_format', `It must be ${length} bytes in base64url.`));
   return undefined;

@@ -1,17 +1,17 @@
-// What a service worker reads: the JSON of Declarative Web Push, so that the same text works with and without a worker
-// (contract 7.4; https://webkit.org/blog/16535/meet-declarative-web-push/). Pure.
+// The JSON of Declarative Web Push that a service worker reads. The same text works with and
+// without a worker (contract 7.4; https://webkit.org/blog/16535/meet-declarative-web-push/). Pure.
 import type { ChannelContent, WebAction } from '../../content/content.ts';
 import type { Push } from '../channel.ts';
 
 /**
- * The plaintext of a push. With `countsClicksByUrl` the links lead through the click URL: on Apple's push services the
- * browser opens them itself, and no worker sees the click.
+ * The plaintext of a push. With `countsClicksByUrl` the links lead through the click URL. Apple's
+ * browsers need this, because they open the link themselves and no worker sees the click.
  */
 export function buildPayload(push: Push<unknown>, countsClicksByUrl: boolean): Buffer {
   const { content, messageId, receiptToken } = push;
   const clickUrl = countsClicksByUrl ? push.clickUrl : null;
   const { title, body, url, lang, dir, silent, icon, image, badge, app_badge, renotify, require_interaction } = content;
-  // JSON.stringify leaves out what is undefined.
+  // JSON.stringify omits members that are undefined.
   return Buffer.from(
     JSON.stringify({
       web_push: 8030,
@@ -36,14 +36,17 @@ export function buildPayload(push: Push<unknown>, countsClicksByUrl: boolean): B
   );
 }
 
-/** A button without a url of its own opens what the notification opens. */
+/** A button without a url of its own opens the notification's url. */
 function buildAction({ action, title, url, icon }: WebAction, mainUrl: string | undefined, clickUrl: string | null) {
   const target = url ?? mainUrl;
   const counted = url === undefined ? clickUrl : clickUrl && `${clickUrl}?a=${encodeURIComponent(action)}`;
   return { action, title, navigate: target && (counted ?? target), icon };
 }
 
-/** The same on every attempt, so that a repeated push replaces instead of doubling. */
+/**
+ * The tag is the same on every attempt, so that a repeated notification replaces the first instead
+ * of appearing twice.
+ */
 function replacementTag({ tag, collapse_key }: ChannelContent, messageId: string): string {
   return tag ?? collapse_key ?? messageId;
 }

@@ -1,6 +1,7 @@
-// The push services of the browsers: whose a host is, and the form of endpoint that its browsers get (contract 8). Client keys are held
-// by strangers, so a registration is judged by host and path; devices that were stored before are sent to wherever their vendor is.
-// A new form of a vendor is one line here. Pure.
+// The push services of the browsers: which vendor owns a host, and which form its endpoints have
+// (contract 8). Client keys are in strangers' hands, so a registration is judged by host and path.
+// Devices that are already stored may have any host of their vendor. A vendor's new form is one
+// line in `vendorForms`. Pure.
 
 export type PushVendor = 'google' | 'mozilla' | 'apple' | 'microsoft' | 'other';
 
@@ -8,9 +9,9 @@ interface VendorForm {
   readonly vendor: PushVendor;
   /** The host as subscriptions name it. */
   readonly host: RegExp;
-  /** What the path begins with; none: any path. */
+  /** The possible beginnings of the path; an empty list allows any path. */
   readonly paths: readonly string[];
-  /** For people. */
+  /** The form as an error message shows it. */
   readonly form: string;
 }
 
@@ -48,18 +49,23 @@ const vendorDomains: readonly (readonly [domain: string, vendor: PushVendor])[] 
   ['.notify.windows.com', 'microsoft'],
 ];
 
-/** Whose push service a host is: vendors differ in what they accept and in how they refuse. */
+/**
+ * The vendor of a push service's host. Vendors differ in what they accept and in how they refuse.
+ */
 export function vendorOf(host: string): PushVendor {
   const found = vendorDomains.find(([domain]) => (domain.startsWith('.') ? host.endsWith(domain) : host === domain));
   return found?.[1] ?? 'other';
 }
 
-/** A device that is stored may be sent to there. */
+/** Whether a stored device with this host may receive pushes. */
 export function isPushHost(host: string, operatorHosts: readonly string[]): boolean {
   return vendorOf(host) !== 'other' || isOperatorHost(host, operatorHosts);
 }
 
-/** Why a subscription there is not registered, in words; null: it is. No path is judged at a host that the operator allowed. */
+/**
+ * The reason why a subscription at this address is not registered, in words; null when it may be.
+ * At a host that the operator allowed, every path is accepted.
+ */
 export function findEndpointFault(host: string, path: string, operatorHosts: readonly string[]): string | null {
   if (isOperatorHost(host, operatorHosts)) return null;
   const vendor = vendorOf(host);
@@ -72,7 +78,7 @@ export function findEndpointFault(host: string, path: string, operatorHosts: rea
   return `'${host}' gives no such endpoint. The form is ${forms.join(' or ')}.`;
 }
 
-/** `PUSH_HOSTS`: names, `*.` for any name beneath, `*` for any. */
+/** `PUSH_HOSTS` holds names, `*.` for any name beneath a domain, and `*` for any host. */
 function isOperatorHost(host: string, patterns: readonly string[]): boolean {
   return patterns.some((pattern) => {
     if (pattern === '*' || pattern.toLowerCase() === host) return true;

@@ -1,5 +1,5 @@
-// Web push: one push is one POST to the subscription's endpoint (RFC 8030). Never rejects and changes nothing it was
-// handed; what fails before any request is a refusal without a provider's answer.
+// Web push: one push is one POST to the subscription's endpoint (RFC 8030). `send` never rejects
+// and changes no argument; a failure before any request is a refusal without a provider's answer.
 import { createHash } from 'node:crypto';
 import type { ChannelContent, Priority } from '../../content/content.ts';
 import type { Log } from '../../platform/log.ts';
@@ -17,24 +17,27 @@ import { vendorOf } from './push-hosts.ts';
 import { createVapidHeaders, type WebPushCredential } from './vapid.ts';
 
 export interface WebPushOptions {
-  /** Used by this channel alone, which closes it: see `transportSettings`. */
+  /** Used by this channel alone, which closes it. Made with `transportSettings`. */
   readonly transport: OutboundTransport;
   readonly rules: EndpointRules;
   readonly clock: { nowMs(): number };
   readonly log: Pick<Log, 'info'>;
-  /** Closed with the channel. Default: on the calling thread. */
+  /** Closed with the channel. The default encrypts on the calling thread. */
   readonly encryptor?: Encryptor;
   /** Default 10 s (contract 7.5). */
   readonly timeoutMs?: number;
 }
 
-/** How this channel wants its transport: WNS speaks only HTTP/1.1, and it and Mozilla like fewer connections. */
+/**
+ * The transport settings of this channel. WNS speaks only HTTP/1.1, and WNS and Mozilla prefer
+ * fewer connections.
+ */
 export const transportSettings = {
   isHttp1Only: (host: string) => vendorOf(host) === 'microsoft',
   http1SocketsMax: (host: string) => (['microsoft', 'mozilla'].includes(vendorOf(host)) ? 32 : 64),
 };
 
-/** Google's four weeks, the shortest of what the push services keep a message for. */
+/** Four weeks: Google's limit, the shortest of the push services' limits. */
 const ttlSecondsMax = 2_419_200;
 
 const urgencyOf: Readonly<Record<Priority, string>> = { high: 'high', normal: 'normal', low: 'low' };
@@ -54,7 +57,8 @@ export function createWebPush(options: WebPushOptions): Channel<WebPushCredentia
     const authorization = vapid.headerFor(subscription.origin, push.credential);
     const { host, port, path } = subscription;
     const headers = buildHeaders(push, subscription, authorization);
-    // Each app's connections are its own (R-62): whatever one does to them is its own affair.
+    // Each app has connections of its own (R-62), so that an app that spoils its connections harms
+    // no other.
     const pool = push.credential.publicKey;
     const { isWanted } = push;
     const request = { method: 'POST', host, port, path, pool, headers, body, timeoutMs, isWanted } as const;
@@ -75,7 +79,10 @@ export function createWebPush(options: WebPushOptions): Channel<WebPushCredentia
   };
 }
 
-/** A success that reaches nobody: what Microsoft says of it stands in headers that the timeline does not keep. */
+/**
+ * What Microsoft says of a push that it accepted and dropped. Only the log shows this, because the
+ * timeline keeps none of these headers.
+ */
 function droppedByMicrosoft(result: OutboundResult): Record<string, string | undefined> | undefined {
   if ('transportError' in result || result.status >= 300) return undefined;
   const told = (name: string): string | undefined => headerText(result.headers, name)?.slice(0, 200);
@@ -102,12 +109,15 @@ function buildHeaders(
     'content-encoding': 'aes128gcm',
     'content-type': 'application/octet-stream',
   };
-  // WNS refuses a ttl of 0 that does not say so twice.
+  // WNS rejects a ttl of 0 unless this header repeats it.
   if (vendorOf(host) === 'microsoft') headers['x-wns-cache-policy'] = ttl === 0 ? 'no-cache' : 'cache';
   return headers;
 }
 
-/** 26 characters of the message id, or 32 of a hash: never a length that Apple cannot decode as base64. */
+/**
+ * 26 characters of the message id, or 32 of a hash. Apple decodes the topic as base64, and both
+ * lengths can be decoded.
+ */
 function topicOf({ collapse_key }: ChannelContent, messageId: string): string {
   if (collapse_key === undefined) return messageId;
   return createHash('sha256').update(collapse_key).digest('base64url').slice(0, 32);

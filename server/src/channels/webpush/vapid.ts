@@ -1,5 +1,6 @@
-// Who sends: VAPID keys, and the Authorization header they sign (RFC 8292). One header serves every subscription of a push
-// service, and is kept until shortly before its end: services remember it, and Apple dislikes a fresh one each time.
+// VAPID keys, and the Authorization header that they sign (RFC 8292). One header serves every
+// subscription of a push service, and is kept until shortly before its end: push services remember
+// a header, and Apple dislikes a new one with each push.
 import { createECDH, createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import { noExceptions } from '../../platform/address-guard.ts';
 import type { Issue } from '../../platform/api-error.ts';
@@ -8,16 +9,19 @@ import { decodeBase64Url } from './base64url.ts';
 
 /** A VAPID key pair ready for use. A subscription is bound to its public key for life. */
 export interface WebPushCredential {
-  /** Names the key pair: with the push service's origin it is what a signed header is kept under. */
+  /** Names the key pair. A signed header is kept under this id and the push service's origin. */
   readonly id: string;
-  /** 65 bytes, base64url: what browsers subscribe with. */
+  /** 65 bytes in base64url. Browsers subscribe with this key. */
   readonly publicKey: string;
   readonly privateKey: KeyObject;
-  /** `mailto:` or `https:`: whom a push service can write to. */
+  /** `mailto:` or `https:`: the contact that a push service can write to. */
   readonly subject: string;
 }
 
-/** A key pair as text, base64url: 65 bytes public, 32 private. The form that `web-push` prints, too. */
+/**
+ * A key pair as base64url text: 65 bytes public, 32 bytes private. The tool `web-push` prints the
+ * same form.
+ */
 export interface VapidKeys {
   readonly publicKey: string;
   readonly privateKey: string;
@@ -26,7 +30,7 @@ export interface VapidKeys {
 export function generateVapidKeys(): VapidKeys {
   const ecdh = createECDH('prime256v1');
   ecdh.generateKeys();
-  // A private key with leading zeros comes out short.
+  // Node answers a private key with leading zeros without them.
   const privateKey = Buffer.alloc(32);
   const bytes = ecdh.getPrivateKey();
   bytes.copy(privateKey, 32 - bytes.length);
@@ -34,8 +38,9 @@ export function generateVapidKeys(): VapidKeys {
 }
 
 /**
- * Makes a credential of what was configured, or says what is wrong with it: lengths, alphabet, keys that do not belong
- * together, a subject that push services refuse (Apple answers `BadJwtToken` to `localhost`, spaces and angle brackets).
+ * Makes a credential of what was configured, or says what is wrong with it: the lengths, the
+ * alphabet, two keys that do not belong together, or the subject. Apple, for one, answers
+ * `BadJwtToken` to a subject with `localhost`, spaces or angle brackets.
  */
 export function parseVapidKeys(
   given: VapidKeys & { readonly id: string; readonly subject: string },
@@ -80,23 +85,29 @@ export function isVapidSubject(subject: string): boolean {
 
 const lifetimeSeconds = 12 * 3_600;
 const renewBeforeSeconds = 3_600;
-/** Far more push services than there are; only `PUSH_HOSTS=*` could make so many. */
+/** Far more than there are push services. Only `PUSH_HOSTS=*` could need so many headers. */
 const headersKeptMax = 1_000;
 
 const tokenStart = `${Buffer.from('{"typ":"JWT","alg":"ES256"}').toString('base64url')}.`;
 
-/** `header.payload` of the token: what is signed. */
+/** The text that is signed: `header.payload` of the token. */
 export function vapidSigningInput(audience: string, expiresAtSeconds: number, subject: string): string {
   const claims = JSON.stringify({ aud: audience, exp: expiresAtSeconds, sub: subject });
   return tokenStart + Buffer.from(claims).toString('base64url');
 }
 
 export interface VapidHeaders {
-  /** The Authorization header for a push service, by its origin (`https://host`, with a port only if it is not 443). */
+  /**
+   * The Authorization header for a push service, by its origin (`https://host`, with a port only if
+   * it is not 443).
+   */
   headerFor(origin: string, credential: WebPushCredential): string;
 }
 
-/** Keeps a header per origin and key for 12 h and renews it in the last: so never more often than once an hour. */
+/**
+ * Keeps one header for each origin and key. A header is valid for 12 h and renewed in its last
+ * hour, so no header is renewed sooner than after 11 h.
+ */
 export function createVapidHeaders(clock: { nowMs(): number }): VapidHeaders {
   const kept = new Map<string, { header: string; subject: string; expiresAtSeconds: number }>();
 
@@ -114,7 +125,8 @@ export function createVapidHeaders(clock: { nowMs(): number }): VapidHeaders {
       const nowSeconds = Math.floor(clock.nowMs() / 1_000);
       const known = kept.get(key);
       if (known !== undefined && known.subject === credential.subject) {
-        // Below: a clock that went back so far that services would call the token too long-lived (24 h).
+        // A clock that was set back makes the kept token look too long-lived. Push services reject
+        // a token that ends in more than 24 h.
         const leftSeconds = known.expiresAtSeconds - nowSeconds;
         if (leftSeconds > renewBeforeSeconds && leftSeconds <= 2 * lifetimeSeconds) return known.header;
       }
