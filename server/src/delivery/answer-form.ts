@@ -1,16 +1,22 @@
-// Success answers that a provider gives again and again are stored once, as a form; a delivery keeps the form's number and
-// the provider's own reference, so that its row stays small while the answer reads back byte for byte (design 4). Pure,
-// but for the process's memory of what it has seen.
+// Answer forms. A success answer that a provider repeats is stored once, as a form. A delivery
+// keeps the form's number and the provider's reference. So its row is small, and the answer still
+// reads back byte for byte (design 4). Pure.
 import type { ProviderAnswer } from '../channels/channel.ts';
 
-/** Stands in a form for the provider's reference: a private-use character that no stored answer holds. */
+/**
+ * The character that replaces the reference in a form: a private-use character, and an answer that
+ * contains it gets no form.
+ */
 const placeholder = '\uE000';
 
-/** A provider that varies its answers endlessly must not fill the table: beyond this, answers are stored whole. */
+/**
+ * The limit of forms per credential. A provider that varies its answers endlessly must not fill the
+ * table, so answers beyond this limit are stored whole.
+ */
 export const formsMax = 100;
 
 export interface FormedAnswer {
-  /** The answer with its reference taken out, as canonical text. */
+  /** The answer without its reference, as canonical text. */
   readonly form: string;
   readonly ref: string;
 }
@@ -19,13 +25,13 @@ interface FormBody {
   readonly status: number | null;
   readonly headers: readonly (readonly [string, string])[];
   readonly body: string | null;
-  /** What stands before the reference in the provider's message id. */
+  /** The part of the provider's message id before the reference. */
   readonly idPrefix: string;
 }
 
 /**
- * Takes the reference out of a success; undefined when it does not stand in exactly one place, so that the answer must be
- * kept whole.
+ * Takes the reference out of a success. Undefined when the reference does not stand in exactly one
+ * place; then the answer must be stored whole.
  */
 export function takeForm(answer: ProviderAnswer, providerMessageId: string | null): FormedAnswer | undefined {
   if (providerMessageId === null || answer.truncated) return undefined;
@@ -45,19 +51,28 @@ export function takeForm(answer: ProviderAnswer, providerMessageId: string | nul
   return { form: text.slice(0, at) + placeholder + text.slice(at + escapedRef.length), ref };
 }
 
-/** A success of a known form, cut at its reference: the next of its kind is compared with it and never written as text. */
+/**
+ * A success of a known form, cut at its reference. The next answers are compared with this pattern,
+ * which is cheaper than writing each of them as text.
+ */
 export interface AnswerPattern {
   readonly status: number | null;
   readonly headers: readonly (readonly [string, string])[];
   readonly body: string | null;
   readonly idPrefix: string;
-  /** Where the reference stands: a header's name, or null for the body; and what stands there around it. */
+  /**
+   * The place of the reference, a header's name or null for the body, and the text before and after
+   * the reference in that place.
+   */
   readonly place: string | null;
   readonly before: string;
   readonly after: string;
 }
 
-/** The pattern of an answer that `ref` was taken out of; undefined where the reference is not part of one value. */
+/**
+ * The pattern of an answer from which `ref` was taken. Undefined when no single value contains the
+ * whole reference.
+ */
 export function patternOf(answer: ProviderAnswer, providerMessageId: string, ref: string): AnswerPattern | undefined {
   const headers = Object.entries(answer.headers);
   const [place, text] = headers.find(([, value]) => value.includes(ref)) ?? [null, answer.body ?? ''];
@@ -74,7 +89,10 @@ export function patternOf(answer: ProviderAnswer, providerMessageId: string, ref
   };
 }
 
-/** The reference of an answer that differs from the pattern's in nothing else; undefined for every other. */
+/**
+ * The reference of an answer that differs from the pattern in nothing else; undefined for every
+ * other answer.
+ */
 export function refWithin(
   pattern: AnswerPattern,
   answer: ProviderAnswer,
@@ -95,13 +113,13 @@ export function refWithin(
   return count === pattern.headers.length ? ref : undefined;
 }
 
-/** Does the text hold this reference where the pattern has its own, and else nothing but what the pattern has? */
+/** Whether the text is the pattern's text with `ref` in place of the pattern's reference. */
 function isAround({ before, after }: AnswerPattern, text: string | null, ref: string): boolean {
   if (text === null || text.length !== before.length + ref.length + after.length) return false;
   return text.startsWith(before) && text.endsWith(after) && text.startsWith(ref, before.length);
 }
 
-/** The answer and the provider's message id that a form and a reference stand for. */
+/** The answer and the provider's message id that belong to a form and a reference. */
 export function fillForm(
   name: ProviderAnswer['name'],
   form: string,

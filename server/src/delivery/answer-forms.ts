@@ -1,5 +1,5 @@
-// The process's memory of answer forms: which success answers have a number, and which were seen once and get one when they
-// repeat (design 4).
+// The process's memory of answer forms (design 4): which success answers have a number, and which
+// were seen once and get a number when they repeat.
 import { createHash } from 'node:crypto';
 import type { ProviderAnswer } from '../channels/channel.ts';
 import type { Sql } from '../platform/db.ts';
@@ -16,20 +16,22 @@ import {
 import { insertAnswerForm, listAnswerForms } from './outcome-queries.ts';
 import { packRef, unpackRef } from './packed-ref.ts';
 
-/** What a success becomes on its row: a form's number and the reference, or the answer whole. */
+/** How a row stores a success: the form's number and the reference, or the whole answer. */
 export type StoredSuccess =
   | { readonly form: number; readonly ref: string }
   | { readonly form: null; readonly ref: string | null };
 
 export interface AnswerForms {
-  /** At once for a success like the last one of its credential, as nearly all are. */
+  /**
+   * Answers without a promise for a success like the last one of its credential, as nearly all are.
+   */
   store(
     appId: Uuid,
     credentialId: number,
     answer: ProviderAnswer,
     providerMessageId: string | null,
   ): StoredSuccess | Promise<StoredSuccess>;
-  /** The answer that a row stands for; undefined for a form that is not known. */
+  /** The answer that a row stores; undefined for an unknown form. */
   read(
     appId: Uuid,
     credentialId: number,
@@ -43,7 +45,7 @@ interface AppForms {
   readonly numbers: Map<string, number>;
   readonly texts: Map<string, string>;
   readonly seenOnce: Set<string>;
-  /** By credential, the last success whose form is known: nearly always the next one is like it. */
+  /** By credential, the last success of a known form. Nearly always the next success is like it. */
   readonly last: Map<number, { readonly pattern: AnswerPattern; readonly form: number }>;
 }
 
@@ -52,7 +54,7 @@ const seenOnceMax = 500;
 
 export function createAnswerForms({ sql }: { sql: Sql }): AnswerForms {
   const apps = new Map<Uuid, Promise<AppForms>>();
-  /** By app, those of `apps` that are loaded. */
+  /** The entries of `apps` that are loaded, by app. */
   const loaded = new Map<Uuid, AppForms>();
 
   const load = async (appId: Uuid): Promise<AppForms> => {
@@ -120,7 +122,8 @@ export function createAnswerForms({ sql }: { sql: Sql }): AnswerForms {
       const seen = formsOf(appId);
       let text = (await seen).texts.get(key);
       if (text === undefined) {
-        // Another process learned it since: one reader loads anew, the others of this page wait for the same load.
+        // Another process added the form after this one had loaded. One reader loads again, and the
+        // other readers of this page wait for the same load.
         if (apps.get(appId) === seen) apps.delete(appId);
         text = (await formsOf(appId)).texts.get(key);
       }

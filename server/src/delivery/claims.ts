@@ -1,6 +1,6 @@
-// Claims as one process asks for them. After an outage it takes over nothing at first (R-97). And a claim whose answer was lost may
-// have been granted: the process gives it back, so that nobody waits for its lease and the batch is not held to have lost a
-// process (R-96).
+// The claims of one process. After an outage the process at first takes over no expired lease
+// (R-97). A claim whose answer was lost may have been granted. The process gives such a claim back,
+// so that the batch does not wait for the lease and does not count a dead process (R-96).
 import type { Clock } from '../platform/clock.ts';
 import { isDatabaseState, type Sql } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
@@ -16,11 +16,15 @@ export interface Claims {
 }
 
 /**
- * A claim that the server comes to later takes over nothing: its process may have given up the connection. Well below the ten
- * seconds that the youngest lease has left when an outage begins.
+ * A claim that the server executes later than this takes over no expired lease, because its process
+ * may have given up the connection. Well below the ten seconds that the youngest lease has left
+ * when an outage begins.
  */
 const answerMsMax = 8000;
-/** A claim that was not heard of is looked for so often and so long: a server that was stopped may come to it late. */
+/**
+ * A claim without an answer is given back again every `lookEveryMs`, for `lookForMs`: a server that
+ * was stopped may execute the claim late.
+ */
 const lookEveryMs = 1000;
 const lookForMs = 30_000;
 
@@ -33,11 +37,12 @@ export function createClaims({
   readonly clock: Clock;
   readonly outages: OutageWatch;
 }): Claims {
-  /** By claim, when it was first looked for; undefined: not yet. */
+  /** By claim, the time when it was first given back; undefined: not yet. */
   const unheard = new Map<Uuid, number | undefined>();
   let lookedAtMs = Number.NEGATIVE_INFINITY;
 
-  // Asked before the next claim: while nobody answers, one claim is unheard and not one a second.
+  // Called before the next claim. So while the database does not answer, at most one claim is
+  // unheard, instead of one a second.
   const giveBackUnheard = async (): Promise<void> => {
     const nowMs = clock.steadyMs();
     if (unheard.size === 0 || nowMs - lookedAtMs < lookEveryMs) return;

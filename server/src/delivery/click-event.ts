@@ -1,5 +1,5 @@
-// A click, as webhooks are told of it: once for each message and device, with the address that it leads to, as it was rendered
-// for that device (contract 13.2).
+// The webhook event of a click (contract 13.2). It is told once for each message and device, with
+// the address that the click opened, as rendered for that device.
 import { type CompiledContent, compileContent, type TargetUrls, targetUrl } from '../content/compile-content.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql, Tx } from '../platform/db.ts';
@@ -9,7 +9,7 @@ import { channelOfNumber } from './delivery.ts';
 import type { MessageLedger, MessageToSend } from './message-ledger.ts';
 import { findDeliveryUrls, listExternalIds } from './timeline-queries.ts';
 
-/** A message as its clicks are told: compiled once, however many there are. */
+/** A message prepared for its click events: compiled once, however many clicks there are. */
 export interface ClickedMessage {
   readonly content: CompiledContent;
   readonly defaultUrl: string | null;
@@ -19,7 +19,7 @@ export function prepareClicks({ content, defaultUrl }: MessageToSend): ClickedMe
   return { content: compileContent(content), defaultUrl };
 }
 
-/** Where a click led: null where there was no url, or the message is gone. */
+/** The address that a click opened. Null when there was no url, or the message is gone. */
 export function clickedUrl(
   message: ClickedMessage | undefined,
   delivery: { readonly urls: TargetUrls | null; readonly channel: number },
@@ -35,11 +35,14 @@ export interface Click {
   readonly batchId: Uuid;
   readonly deviceId: Uuid;
   readonly at: Date;
-  /** The button; null: the notification itself. */
+  /** The button's action; null for the notification itself. */
   readonly action: string | null;
 }
 
-/** To be called in the transaction that sets the mark, when it was not set before. Answers the webhooks that are to be told. */
+/**
+ * Stores the event of a click. Call it in the transaction that sets the mark, and only for a mark
+ * that was not set before. Answers the webhooks to be told.
+ */
 export async function emitClick(
   { tx, clock, ledger }: { tx: Tx; clock: Clock; ledger: MessageLedger },
   { appId, messageId, batchId, deviceId, at, action }: Click,

@@ -1,4 +1,5 @@
-// Messages parsed once for all of their batches in this process: a template costs its parsing once a message, not once a batch.
+// The messages compiled in this process, shared by all of their batches: a template is parsed once
+// per message and not once per batch.
 import { type CompiledContent, compileContent } from '../content/compile-content.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -8,7 +9,7 @@ import type { MessageLedger } from './message-ledger.ts';
 export interface CompiledMessage {
   readonly content: CompiledContent;
   readonly defaultUrl: string | null;
-  /** Which columns of a person its templates read. */
+  /** The columns of a person's properties that the templates read. */
   readonly columns: Awaited<ReturnType<typeof findPropertiesByKeys>>;
 }
 
@@ -17,7 +18,9 @@ export interface CompiledMessages {
 }
 
 const compiledMax = 50;
-/** The catalog may move a property to another column: a compiled message is not kept for longer. */
+/**
+ * A compiled message is kept no longer, because the catalog may move a property to another column.
+ */
 const compiledForMs = 10_000;
 
 export function createCompiledMessages({ sql, ledger }: { sql: Sql; ledger: MessageLedger }): CompiledMessages {

@@ -1,16 +1,19 @@
-// The breaker: a wrong key upload must not destroy an audience (contract 7.6, footnote 1; providers 5.3). Pure rule; the
-// counts are those of one credential's last hour.
+// The breaker: the upload of a wrong key must not destroy an audience (contract 7.6, footnote 1;
+// providers 5.3). A pure rule over the counts of one credential's last hour.
 
 export interface HourOfCredential {
   /** Attempts that ended without success. */
   readonly refused: number;
-  /** Of those, the ones that ended `invalid_token` or `credential_mismatch`. */
+  /** The part of `refused` that ended with `invalid_token` or `credential_mismatch`. */
   readonly suspicious: number;
   readonly everSucceeded: boolean;
   readonly succeededWithinHour: boolean;
 }
 
-/** No success in the hour, at least half suspicious, over enough attempts to tell. */
+/**
+ * Whether the credential is suspect: no success in the hour, and at least half of enough refused
+ * attempts are suspicious.
+ */
 export function isSuspect({ refused, suspicious, everSucceeded, succeededWithinHour }: HourOfCredential): boolean {
   const attemptsLeast = everSucceeded ? 20 : 3;
   return !succeededWithinHour && refused >= attemptsLeast && suspicious * 2 >= refused;

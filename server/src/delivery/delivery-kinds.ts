@@ -1,17 +1,19 @@
-// The kinds of final deliveries: a channel, and what the delivery ended with. A batch keeps the set of its kinds as bits of one
-// number, so that a filter over a whole message passes over batches without reading their rows. Knows no database.
+// The kinds of final deliveries: a channel together with an end, such as `sent` or an error code. A
+// batch keeps the set of its kinds as bits of one number. So a filter over a whole message skips
+// batches without reading their rows. Knows no database.
 import { type ChannelId, channelIds } from '../channels/channel.ts';
 import { errorCodes } from '../channels/error-code.ts';
 import { type DeliveryStatus, skipReasons } from './delivery.ts';
 
-/** What a caller asks for; null: any. */
+/** The filter that a caller gives; null lets every value pass. */
 export interface KindFilter {
   readonly status: DeliveryStatus | null;
   readonly channel: ChannelId | null;
   readonly code: string | null;
 }
 
-// Stored in `batches.kinds`. Never renumber: append. Three channels of 21 bits fill a bigint without its sign.
+// Stored in `batches.kinds`, so a bit never changes its meaning: append new ones. Three channels of
+// 21 bits fill a bigint without its sign.
 const bitsPerChannel = 21;
 const sentBit = 0;
 /** Room for 14 codes. */
@@ -21,7 +23,7 @@ const skippedBits = 15;
 
 type FinalStatus = Exclude<DeliveryStatus, 'retrying'>;
 
-/** Each end with its bit. */
+/** Every end of a delivery and its bit. */
 const ends: readonly { readonly status: FinalStatus; readonly code: string | null; readonly bit: number }[] = [
   { status: 'sent', code: null, bit: sentBit },
   ...errorCodes.map((code, i) => ({ status: 'failed' as const, code, bit: failedBits + i })),
@@ -31,7 +33,10 @@ const ends: readonly { readonly status: FinalStatus; readonly code: string | nul
 const bitOfEnd = new Map(ends.map(({ status, code, bit }) => [`${status} ${code}`, bit]));
 const everyBit = ends.reduce((bits, { bit }) => bits | (1 << bit), 0);
 
-/** The bits of some final deliveries, as a decimal: a bigint is wider than a number. Runs for every flush. */
+/**
+ * The bits of some final deliveries, as a decimal because a bigint is wider than a number. Runs for
+ * every flush.
+ */
 export function kindsOf(
   items: Iterable<{
     readonly channel: ChannelId;
@@ -43,7 +48,8 @@ export function kindsOf(
   for (const { channel, final, code } of items) {
     if (final === null) continue;
     const bit = final === 'sent' ? sentBit : bitOfEnd.get(`${final} ${code}`);
-    // A set that says too much costs a reader time; one that says too little would hide a delivery.
+    // An unknown code sets every bit. A set with too many bits costs a reader time, but a set with
+    // too few would hide a delivery.
     byChannel.set(channel, (byChannel.get(channel) ?? 0) | (bit === undefined ? everyBit : 1 << bit));
   }
   let kinds = 0n;
@@ -51,7 +57,7 @@ export function kindsOf(
   return kinds.toString();
 }
 
-/** The bits of every kind that a filter lets through, as a decimal. */
+/** The bits of every kind that a filter lets pass, as a decimal. */
 export function kindsWanted({ status, channel, code }: KindFilter): string {
   let ofChannel = 0;
   for (const end of ends) {
@@ -64,12 +70,15 @@ export function kindsWanted({ status, channel, code }: KindFilter): string {
   return kinds.toString();
 }
 
-/** Whether a filter lets deliveries through that wait for a retry: those are no final ones, and no bit tells of them. */
+/**
+ * Whether a filter lets pass deliveries that wait for a retry. They are not final, so no bit stands
+ * for them.
+ */
 export function wantsRetrying({ status }: KindFilter): boolean {
   return status === null || status === 'retrying';
 }
 
-/** The numbers that are stored of a whole message. */
+/** The counters stored for a whole message. */
 export interface MessageOutcomes {
   readonly channels: Readonly<
     Record<
@@ -81,7 +90,10 @@ export interface MessageOutcomes {
   readonly errorCounts: Readonly<Record<string, number>>;
 }
 
-/** Whether a message may hold a delivery that a filter lets through. False is certain: nothing needs to be read. */
+/**
+ * Whether a message may have a delivery that the filter lets pass. False is certain, so no row
+ * needs to be read.
+ */
 export function mayHold(filter: KindFilter, { channels, errorCounts }: MessageOutcomes): boolean {
   const { status, channel, code } = filter;
   const counts = channelIds.filter((one) => channel === null || channel === one).map((one) => channels[one]);

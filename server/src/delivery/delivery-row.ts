@@ -1,5 +1,6 @@
-// One outcome in the numbers it is stored as, and many as the bytes of COPY's binary format (PostgreSQL, "COPY", File Formats):
-// neither we nor the database make text of ids and numbers only to read it again. Pure.
+// One outcome in the numbers it is stored as, and many outcomes as bytes of COPY's binary format
+// (PostgreSQL, "COPY", File Formats). With this format neither side converts ids and numbers to
+// text and back. Pure.
 import { type Uuid, writeUuid } from '../platform/ids.ts';
 
 /** One outcome, in the numbers it is stored as. */
@@ -26,17 +27,20 @@ const headBytes = signature.length + 8;
 const tailBytes = 2;
 const fieldsCount = 15;
 const uuidBytes = 16;
-/** A row without its texts: the count of its fields, their lengths, three ids, an instant, a latency, and seven small numbers. */
+/**
+ * The bytes of a row without its texts: the count of its fields, their lengths, three ids, an
+ * instant, a latency, and seven small numbers.
+ */
 const rowBytes = 2 + 4 * fieldsCount + 3 * uuidBytes + 8 + 4 + 7 * 2;
-/** A code unit of a string takes three bytes at the most. */
+/** A code unit of a string takes at most three bytes in UTF-8. */
 const bytesPerUnit = 3;
 
 const absent = -1;
-/** 2000-01-01, where PostgreSQL counts microseconds from. */
+/** 2000-01-01: PostgreSQL counts microseconds from this instant. */
 const epochMs = Date.UTC(2000, 0, 1);
 const words = 2 ** 32;
 
-/** The fields stand in the order of `copyDeliveries`' statement. */
+/** The fields have the order of the statement in `copyDeliveries`. */
 export function encodeDeliveries(batchId: Uuid, rows: readonly DeliveryRow[]): Buffer {
   const out = new FieldWriter(headBytes + rows.reduce((sum, row) => sum + bytesMaxOf(row), 0) + tailBytes);
   const batch = Buffer.alloc(uuidBytes);
@@ -88,7 +92,7 @@ class FieldWriter {
     this.#int4(0);
   }
 
-  /** Of the fields of a row; -1 stands behind the last. */
+  /** The number of fields of the next row; -1 ends the rows. */
   count(fields: number): void {
     this.#at = this.#bytes.writeInt16BE(fields, this.#at);
   }
@@ -109,7 +113,7 @@ class FieldWriter {
     this.#at += uuidBytes;
   }
 
-  /** In microseconds, which plain numbers hold for 285 years. */
+  /** Written in microseconds. A number holds them exactly for 285 years. */
   instant(ms: number): void {
     const us = Math.round((ms - epochMs) * 1000);
     const high = Math.floor(us / words);

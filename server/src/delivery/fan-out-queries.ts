@@ -1,27 +1,30 @@
-// SQL of the fan-out: an audience becomes batches of device ids.
+// SQL of the fan-out, which turns an audience into batches of device ids.
 import { bareArray } from '../platform/array-text.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Fragment, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { batchSizeOf, leaseMs } from './batch.ts';
 
-/** When the deliveries are due, and how long they may be tried from then on. */
+/** The time when the deliveries are due, and how long they may be tried after it. */
 export interface SendWindow {
-  /** Null: now, as the statement that makes the batches sees it. */
+  /** Null: the time at which the statement runs. */
   readonly dueAt: Date | null;
   readonly windowMs: number;
-  /** Devices of these time zones are due at other instants, or not at all; null: all are due together. */
+  /**
+   * Time zones whose devices are due at another instant, or skipped. Null: all devices are due
+   * together.
+   */
   readonly zones: readonly DueZone[] | null;
 }
 
 export interface DueZone {
   readonly zone: string;
   readonly dueAtMs: number;
-  /** Its devices are in batches whose deliveries are skipped as `local_time_past`. */
+  /** The deliveries of this zone are skipped as `local_time_past`. */
   readonly isSkipped: boolean;
 }
 
-/** Claims the batches for the caller when they are this few devices. */
+/** Lets the caller claim the new batches, when they have at most `devicesMax` devices together. */
 export interface OwnBatches {
   readonly claimId: Uuid;
   readonly devicesMax: number;
@@ -31,31 +34,38 @@ export interface BatchPlan {
   readonly appId: Uuid;
   readonly messageId: Uuid;
   readonly batchIds: readonly Uuid[];
-  /** Over `audience` under the alias `a`, app and activity included. */
+  /**
+   * A condition over `audience` under the alias `a`, including the app and that the device is
+   * active.
+   */
   readonly predicate: Fragment;
   readonly window: SendWindow;
-  /** Null: the batches are for any worker. */
+  /** Null: any worker may claim the batches. */
   readonly own: OwnBatches | null;
-  /** Provider requests a second of the whole message; null: as fast as it goes. */
+  /** Provider requests a second of the whole message; null for no limit. */
   readonly perSecond: number | null;
 }
 
 export interface FannedOut {
-  /** Devices per platform. */
+  /** The number of devices on each platform. */
   readonly web: number;
   readonly ios: number;
   readonly android: number;
-  /** How many batches they are; none was made when there were fewer ids. */
+  /**
+   * The number of batches that the audience needs. None was inserted when there are fewer batch
+   * ids.
+   */
   readonly batches: number;
-  /** When the last of them is due; null when there is none. */
+  /** The time when the last batch is due; null without any batch. */
   readonly lastDueAt: Date | null;
   readonly isOwn: boolean;
 }
 
 /**
- * An audience becomes batches, in one statement: the ids never pass through the process (R-09). `batchIds` are minted by
- * the caller, since no statement may be volatile; when they are too few, the audience is counted and nothing is made. What is due
- * at another instant is in other batches, and ids follow the instants.
+ * Turns an audience into batches in one statement, so that the ids never pass through the process
+ * (R-09). The caller mints `batchIds`, because no statement may be volatile. With too few of them
+ * the audience is only counted. Devices due at different instants are in different batches, and the
+ * order of batch ids follows the instants.
  */
 export async function insertBatches(tx: Tx, clock: Clock, plan: BatchPlan): Promise<FannedOut> {
   const { appId, messageId, batchIds, predicate, window, own, perSecond } = plan;
@@ -95,7 +105,10 @@ export async function insertBatches(tx: Tx, clock: Clock, plan: BatchPlan): Prom
   return row ?? { web: 0, ios: 0, android: 0, batches: 0, lastDueAt: null, isOwn: true };
 }
 
-/** How the statement tells when a device is due. Without zones it says nothing about it until the batches are written. */
+/**
+ * The parts of the statement that say when a device is due. Without zones, only the insert of the
+ * batches says so.
+ */
 function dueOf(tx: Tx, clock: Clock, { dueAt, zones }: SendWindow) {
   const at = dueAt === null ? tx`${clock.now}` : tx`${dueAt}::timestamptz`;
   if (zones === null) {
@@ -106,7 +119,7 @@ function dueOf(tx: Tx, clock: Clock, { dueAt, zones }: SendWindow) {
   return {
     columns: tx`, ${dueAtOf} AS due_at, ${isSkippedOf} AS is_skipped`,
     partition: tx`PARTITION BY ${dueAtOf}, ${isSkippedOf}`,
-    // The device's own zone, else its user's.
+    // The device's own zone, or without one its user's.
     join: tx`LEFT JOIN (
         SELECT given.name COLLATE "C" AS name, to_timestamp(given.due_ms / 1000) AS due_at, given.skipped = 1 AS is_skipped
         FROM unnest(${zones.map(({ zone }) => zone)}::text[], ${zones.map(({ dueAtMs }) => dueAtMs)}::float8[],

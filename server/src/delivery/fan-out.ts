@@ -1,5 +1,5 @@
-// An audience becomes batches of device ids, in one statement inside the message's transaction: what it returns
-// is what the message accepts.
+// Turns an audience into batches of device ids, in one statement inside the message's transaction.
+// The number of devices is what the message answers as `accepted`.
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
@@ -11,15 +11,18 @@ export interface FanOut {
   readonly byChannel: { readonly webpush: number; readonly apns: number; readonly fcm: number };
   readonly firstBatchId: Uuid | null;
   readonly lastBatchId: Uuid | null;
-  /** When the last batch is due; null when there is none. */
+  /** The time when the last batch is due; null without any batch. */
   readonly lastDueAt: Date | null;
 }
 
-/** Batch ids are minted before their number is known. So many cost nothing, and these cost a thousandth of what they are for. */
+/**
+ * The number of batch ids minted before the audience is counted. The least costs next to nothing.
+ * The most costs a thousandth of the work on the devices it is for.
+ */
 const batchesGuess = { least: 16, most: 1_024 };
 const triesMax = 5;
 
-/** `devicesGuess`: how many there will hardly be more of. Where there are more, the audience is gone through twice. */
+/** `devicesGuess` is an upper estimate of the audience. A larger audience is read twice. */
 export async function fanOut(
   deps: { readonly tx: Tx; readonly clock: Clock },
   plan: Omit<BatchPlan, 'batchIds'> & { readonly devicesGuess: number },
@@ -40,13 +43,14 @@ export async function fanOut(
         isOwn: made.isOwn,
       };
     }
-    // Some more, in case the audience grows meanwhile.
+    // One percent more, in case the audience grows before the second statement.
     count = Math.ceil(made.batches * 1.01) + 1;
   }
   throw new Error('the audience grows faster than it can be counted');
 }
 
-// In order, so that the first id covers the first devices: within one millisecond UUIDv7 has no order of its own.
+// Sorted, so that the first id covers the first devices. UUIDv7 has no order within one
+// millisecond.
 function mintBatchIds(nowMs: number, count: number): Uuid[] {
   return Array.from({ length: count }, () => mintUuid(nowMs)).sort();
 }

@@ -1,22 +1,30 @@
-// How long outcomes may wait for company before they are committed. The commit itself takes time, and on a busy machine so does
-// everything before it: what the last ones took is taken off, so that an outcome is safe within `flushEveryMs` of the
-// provider's answer (R-02). Pure: elapsed times are handed in.
+// How long outcomes may wait before a flush, so that one commit holds many. The commit takes time,
+// and on a busy machine so does every step before it. The duration of recent flushes is subtracted,
+// so that an outcome is committed within `flushEveryMs` of the provider's answer (R-02). Pure: the
+// caller measures.
 import { flushEveryMs } from './batch.ts';
 
 export interface FlushPace {
   /** How long the first outcome of a flush may still wait. */
   readonly waitMs: number;
-  /** A flush was committed so long after its outcomes had waited. */
+  /** Records how long a flush took, from the moment it was due to its commit. */
   note(tookMs: number): void;
 }
 
-/** However slow commits are, this much is gathered: else a slow database would be asked for more of them. */
+/**
+ * A flush gathers at least this long. Otherwise a slow database would be asked for more commits.
+ */
 const waitMsLeast = 150;
-/** What is kept in hand for a flush that takes longer than the last ones: a disk may take 200 ms at any time. */
+/**
+ * A reserve for a flush that takes longer than the last ones. A disk may take 200 ms at any time.
+ */
 const marginMs = 200;
-/** A process that has just begun is slow, and does not know it yet. */
+/** The assumed duration before the first flush, because a process that has just started is slow. */
 const firstMs = 100;
-/** The slowest of late counts, up to the limit, which an outage exceeds by far; it is forgotten over some ten flushes. */
+/**
+ * The slowest recent flush counts, up to `flushEveryMs`, because an outage exceeds that by far. It
+ * is forgotten over some ten flushes.
+ */
 const forgottenShare = 0.8;
 
 export function createFlushPace(): FlushPace {

@@ -1,17 +1,17 @@
-// Addresses that were rendered for a person may carry their name or mail, and clicks are led to them. Of an erased user, and of what
-// their devices got before they were anybody's, they are taken out of the deliveries; the deliveries stay. Literal addresses stand in
-// the message and go on leading where they lead.
+// Deletes the urls of an erased user from their deliveries. A url rendered for a person may contain
+// their name or mail address. Urls of their devices from the time before a user had them are
+// deleted too. The deliveries stay, and literal urls stay in the message.
 import { uuidFloorOf } from '../platform/ids.ts';
 import type { ErasureTurn } from '../users/erasures.ts';
 import { clearUrls } from './outcome-queries.ts';
 
-/** Whoever marks one of these deliveries meanwhile waits for so many at most. */
+/** The deliveries of one transaction. A receipt for one of them waits at most for this many. */
 const deliveriesAtOnce = 5_000;
 
-/** May be repeated. */
+/** Deletes the urls of these users. May run again after a crash. */
 export async function forgetUrls({ erasures, run }: Pick<ErasureTurn, 'erasures' | 'run'>): Promise<void> {
   const userIds = erasures.map(({ userId }) => userId);
-  // A device may have become somebody else's, or nobody's again, since then: what it gets now is not the erased user's.
+  // A device may have another user by now, or none. So only batches from before the erasure count.
   const devices = erasures.flatMap(({ deviceIds, at }) =>
     deviceIds.map((id) => ({ id, beforeBatch: uuidFloorOf(at) })),
   );

@@ -1,19 +1,23 @@
-// Lanes: a provider's Retry-After pauses all pushes of one credential to one host, not one message (contract 7.5). A lane
-// belongs to one app, so one app's 429 slows no other (R-62). Known to this process alone: each learns from its own answers.
+// Lanes: a provider's Retry-After pauses all pushes of one credential to one host, and not only one
+// message (contract 7.5). A lane belongs to one app, so the 429 of one app slows no other (R-62).
+// Each process keeps its own lanes and learns from its own answers.
 import type { Uuid } from '../platform/ids.ts';
 
 export interface Lanes {
-  /** Until when a lane stands still; undefined when it is open. */
+  /** The end of the lane's pause; undefined when the lane is open. */
   pausedUntilMs(lane: string): number | undefined;
   pause(lane: string, untilMs: number): void;
 }
 
-/** `host` is the push service's for web push, whose credential serves many; null where the credential has one provider. */
+/**
+ * `host` is the push service's for web push, because one VAPID key serves many push services. Null
+ * for a credential with a single provider.
+ */
 export function laneOf(appId: Uuid, credentialId: number, host: string | null): string {
   return `${appId} ${credentialId} ${host ?? ''}`;
 }
 
-/** Lanes remembered before those that are open again are swept. */
+/** Above this number, lanes that are open again are deleted. */
 const lanesMax = 10_000;
 
 export function createLanes(nowMs: () => number): Lanes {

@@ -1,6 +1,7 @@
-// The claims this process holds, and the heartbeat that keeps them (R-03). A lease is lost by the fence's word alone: a renewal or
-// a write that no longer finds the claim. Age loses none, because after an outage the claim may still be ours (R-97). But no push
-// begins in the second half of a lease, so that none is under way when another process may push the same (R-04).
+// The claims of this process, and the heartbeat that renews them (R-03). Only the fence ends a
+// lease: a renewal or a write that finds the claim gone. Age does not end it, because after an
+// outage the claim may still be ours (R-97). But no push begins in the second half of a lease, so
+// that no push is under way when another process may repeat it (R-04).
 import type { Clock } from '../platform/clock.ts';
 import { isDatabaseState, type Sql } from '../platform/db.ts';
 import { failpoint } from '../platform/failpoint.ts';
@@ -10,42 +11,51 @@ import type { OutageWatch } from './outage-watch.ts';
 import { renewClaims } from './queries.ts';
 
 export interface Lease {
-  /** For good: no push of the batch begins any more. */
+  /** True for good: no further push of the batch begins. */
   isOver(): boolean;
-  /** Calls back when the lease is over, in the same turn; at once where it is. */
+  /** Calls back in the same turn in which the lease ends; at once when it has ended. */
   onOver(hear: () => void): void;
-  /** The claim is another's, or this process is done with it: it is renewed no more. */
+  /** Ends the lease and its renewals, because the claim is lost or this process is done with it. */
   end(): void;
-  /** Whether a push that begins now is over before the claim may be another's. */
+  /** Whether a push that begins now ends before another process may hold the claim. */
   mayPush(): boolean;
-  /** While the lease is held and no push may begin: ends when that may have changed. */
+  /** While the lease is held but no push may begin: resolves when that may have changed. */
   untilMayPush(): Promise<void> | undefined;
-  /** A commit has renewed the lease; it was begun at `askedAtMs` or later; `clock.steadyMs`. */
+  /**
+   * A commit that began at `askedAtMs` or later has renewed the lease. The time is
+   * `clock.steadyMs`.
+   */
   noteRenewed(askedAtMs: number): void;
 }
 
 type HeldBatch = Pick<ClaimedBatch, 'id' | 'claimId'>;
 
 export interface Leases {
-  /** `claimedAtMs`: `clock.steadyMs` before the claim was asked for, which is when the lease may have begun. */
+  /**
+   * `claimedAtMs` is `clock.steadyMs` before the claim was sent, which is the earliest time at
+   * which the lease may have begun.
+   */
   hold(batch: HeldBatch, claimedAtMs: number): Lease;
   stop(): void;
 }
 
 export interface LeasesDeps {
-  /** For renewals alone: they stand behind nothing else that asks the database. */
+  /** A pool for renewals alone, so that they wait for no other statement. */
   readonly sql: Sql;
   readonly clock: Clock;
   readonly log: Log;
   readonly outages: OutageWatch;
 }
 
-/** A lease that could not be renewed is tried again so soon. */
+/** Leases are checked this often, and a failed renewal is repeated after this time. */
 const lookEveryMs = 1000;
-/** A push that waits for a renewal looks so often. */
+/** A push that waits for a renewal checks this often. */
 const restMs = 100;
 
-/** One claim of one batch; `sinceMs`: when it was last known to be ours, by the clock that nobody sets. */
+/**
+ * One claim of one batch. `sinceMs` is when the claim was last known to be ours, by the monotonic
+ * clock.
+ */
 class Held implements Lease {
   readonly batch: HeldBatch;
   readonly #clock: Clock;
@@ -96,11 +106,12 @@ class Held implements Lease {
 }
 
 export function createLeases({ sql, clock, log, outages }: LeasesDeps): Leases {
-  /** A batch stands here twice where this process took it over from itself. */
+  /** A batch is here twice when this process took it over from itself. */
   const held = new Set<Held>();
   let isRenewing = false;
 
-  // One at a time. What flushes have renewed is left alone, and with it the rows that they hold.
+  // One renewal runs at a time. It skips leases that a flush has renewed, and so does not wait for
+  // their rows.
   const renew = async (): Promise<void> => {
     const askedAtMs = clock.steadyMs();
     const due = [...held].filter((lease) => lease.ageMs(askedAtMs) > renewEveryMs - lookEveryMs);

@@ -1,42 +1,49 @@
-// The pace of one message in one run of a batch: whoever is about to ask a provider takes a place first. Places are instants,
-// 1/per_second of a second apart, in one row for all processes; each run takes a slice of them at once and lets go what it comes
-// too late for. So in any second there are at most per_second requests, and 2 % more, or one, for those that come late.
+// The pace of one message in one run of a batch: a push takes a place before it asks the provider.
+// Places are instants, 1/`per_second` of a second apart, and one row serves all processes. Each run
+// takes a slice of places at once and drops those for which it is too late. So a second holds at
+// most `per_second` requests, plus 2 % or one request for late ones.
 import type { Clock } from '../platform/clock.ts';
 import { isDatabaseState, type Sql } from '../platform/db.ts';
 import { findNextPlace, type MessageRate, reservePlaces } from './pace-queries.ts';
 
 export interface MessagePace {
   /**
-   * Resolves at the instant of a place, which holds until `isLate`. Undefined: none is to be had soon, or this run has lasted
-   * long enough; then the batch comes back at `nextAtMs`.
+   * Resolves at the instant of a place, which may be used until `isLate`. Undefined when no place
+   * comes soon, or this run has lasted long enough. Then the batch is due again at `nextAtMs`.
    */
   take(): Promise<number | undefined>;
   isLate(placeMs: number): boolean;
-  /** When it is worth coming again. */
+  /** The time at which the batch should come again. */
   readonly nextAtMs: number;
-  /** One more place, for a request that a push needs beside its first. Waits as long as it takes, and never rejects. */
+  /**
+   * Takes one more place, for a request that a push needs beside its first. Waits as long as
+   * necessary and never rejects.
+   */
   again(): Promise<void>;
 }
 
-/** Places of one reservation: a slice of so much time. */
+/** One reservation takes the places of this much time. */
 const sliceMs = 100;
-/** The first place of a reservation lies this far ahead, so that it is not late before it is known. */
+/**
+ * The first place of a reservation is this far ahead, so that it is not late before the answer
+ * comes.
+ */
 const soonestMs = 25;
-/** The row may be taken this far ahead, and no further: what a run holds and never uses is small. */
+/** Places are reserved at most this far ahead, so that a run drops only a few of them unused. */
 export const aheadMs = 200;
 const hourMs = 3_600_000;
-/** A run that would wait longer for its next place gives the batch back instead. */
+/** A run that would wait longer for its next place hands the batch back. */
 const patienceMs = 250;
-/** How long a run keeps its turn: other messages wait for theirs. */
+/** How long a run keeps its turn. Other messages wait for a turn. */
 const runMs = 5000;
-/** How late a place may be used; where places are further apart, until the next. */
+/** A place may be used this late, or until the next place when places are further apart. */
 const lateMs = 20;
 const downWaitMs = 1000;
 
 export function createMessagePace(
   { sql, clock }: { readonly sql: Sql; readonly clock: Clock },
   rate: MessageRate,
-  /** How many places this run can use at most. */
+  /** The most places that this run can use. */
   wanted: number,
 ): MessagePace {
   const apartMs = 1000 / rate.perSecond;
@@ -56,7 +63,7 @@ export function createMessagePace(
     if (startMs !== undefined) for (let i = 0; i < count; i++) places.push(startMs + i * apartMs);
     else nextAtMs = ((await findNextPlace(sql, rate)) ?? clock.nowMs()) - aheadMs;
   };
-  /** One reservation at a time, whoever asks. */
+  /** Only one reservation runs at a time, however many pushes ask. */
   const reserveOnce = (): Promise<void> => {
     reserving ??= reserve().finally(() => {
       reserving = undefined;
@@ -80,7 +87,8 @@ export function createMessagePace(
         const place = places.shift();
         if (place !== undefined) {
           left--;
-          // The next slice is asked for while this one lasts: between two there would be a gap.
+          // The next slice is asked for while this one lasts. Otherwise there would be a gap
+          // between them.
           if (places.length <= sliceMax / 2 && places.length < left && sliceMax > 1 && clock.nowMs() < endsAtMs)
             reserveOnce().catch(() => undefined);
           await sleepUntil(place);
@@ -105,7 +113,7 @@ export function createMessagePace(
       return nextAtMs;
     },
     async again() {
-      // Without the database the rate is kept as if nobody else were sending.
+      // Without the database the rate is kept as if no other process were sending.
       const alone = (): number => clock.nowMs() + apartMs;
       const startMs = await reservePlaces(sql, clock, rate, { count: 1, soonestMs: 0, aheadMs: hourMs }).catch(alone);
       await sleepUntil(startMs ?? alone());

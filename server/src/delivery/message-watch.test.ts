@@ -7,7 +7,7 @@ const appId = mintUuid();
 const messageId = mintUuid();
 const batch = { appId, messageId };
 
-/** Watches over a ledger that answers when it is told to. */
+/** Watches over a ledger that answers when the test tells it to. */
 function openWatches() {
   const looks: { answer(isSending: boolean): void; fail(): void }[] = [];
   const warn = vi.fn();
@@ -35,7 +35,7 @@ describe('the watch of a message', () => {
     expect(looks).toHaveLength(1);
     looks[0]?.answer(true);
     await started;
-    // Batches that start within the second need none.
+    // Batches that start within the second cause no further look.
     await watches.watch(batch).look();
     for (let second = 2; second <= 4; second++) {
       await vi.advanceTimersByTimeAsync(1000);
@@ -55,7 +55,7 @@ describe('the watch of a message', () => {
     watches.notify('');
     const waiting = watches.watch(batch).look();
     expect(looks).toHaveLength(1);
-    // It was asked before the cancel was heard of: so the message is looked at once more.
+    // The question was asked before the cancel was heard of, so the message is looked at once more.
     looks[0]?.answer(true);
     await waiting;
     expect(looks).toHaveLength(2);

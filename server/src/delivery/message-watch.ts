@@ -1,5 +1,6 @@
-// Whether a message still wants to be sent: asked when its first batch starts, when its cancel is heard of, and once a second while
-// batches of it run. One watch per message and process, however many batches: never two unanswered looks at a message.
+// Whether a message is still to be sent. The database is asked when the message's first batch
+// starts, when its cancel is heard of, and once a second while its batches run. Each process has
+// one watch per message, with at most one unanswered question.
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Log } from '../platform/log.ts';
@@ -7,9 +8,12 @@ import type { ClaimedBatch } from './batch.ts';
 import type { MessageLedger } from './message-ledger.ts';
 
 export interface MessageWatch {
-  /** As of the last look: nothing more of the message may be begun. */
+  /** Whether the last answer said that no further push of the message may begin. */
   isCanceled(): boolean;
-  /** Resolves when the message was looked at within the last second. Rejects with what the look rejects with. */
+  /**
+   * Resolves when the last answer is at most a second old, after asking if necessary. Rejects when
+   * asking rejects.
+   */
   look(): Promise<void>;
   stop(): void;
 }
@@ -17,7 +21,10 @@ export interface MessageWatch {
 /** The watches of one process. */
 export interface MessageWatches {
   watch(batch: Pick<ClaimedBatch, 'appId' | 'messageId'>): MessageWatch;
-  /** This message was canceled; '' stands for any, when something may have been missed. Watched messages are looked at now. */
+  /**
+   * A cancel of this message was heard of. '' stands for every message, when a notification may
+   * have been missed. Watched messages are asked for at once.
+   */
   notify(messageId: Uuid | ''): void;
 }
 
@@ -26,13 +33,15 @@ const watchEveryMs = 1000;
 interface Watched {
   readonly appId: Uuid;
   readonly messageId: Uuid;
-  /** Those that run. Without any the message is forgotten when it would be looked at next. */
+  /**
+   * The number of its running batches. With none, the next turn of the timer forgets the message.
+   */
   batches: number;
   isCanceled: boolean;
-  /** When the last look that was answered had begun; `performance.now()`. */
+  /** The time at which the last answered question began; `performance.now()`. */
   lookedAt: number;
   unanswered: Promise<void> | undefined;
-  /** A cancel was heard of after the unanswered look had begun. */
+  /** A cancel was heard of after the unanswered question had begun. */
   mustLookAgain: boolean;
   readonly timer: NodeJS.Timeout;
 }

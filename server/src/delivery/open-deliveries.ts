@@ -1,5 +1,5 @@
-// The deliveries of a batch that have no final outcome yet, and what was tried for each: a batch may be claimed many times, and
-// nobody who has an outcome is pushed to again.
+// The deliveries of a batch without a final outcome, and the attempts of each. A batch may be
+// claimed many times, and a device with a final outcome gets no further push.
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { ClaimedBatch } from './batch.ts';

@@ -1,5 +1,6 @@
-// Whether this process may take over expired leases. After an outage every lease is old, although its owner is alive and holds
-// outcomes that it could not write. Owners renew first, so that nothing is pushed twice.
+// Whether this process may take over expired leases. After an outage every lease is old, although
+// its owner may be alive and hold outcomes that it could not write. Owners renew first, so that no
+// push is made twice.
 import type { Clock } from '../platform/clock.ts';
 
 export interface OutageWatch {
@@ -7,14 +8,17 @@ export interface OutageWatch {
   noteAway(): void;
   /** A claim or a renewal was answered. */
   noteAnswered(): void;
-  /** False while the database does not answer, and for six seconds after. */
+  /** False while the database does not answer, and for six seconds after an outage. */
   mayTakeOver(): boolean;
 }
 
-/** A renewal that hangs on a dead connection is given up after five seconds, and repeated on a new one. */
+/**
+ * Longer than the five seconds after which a renewal gives up a dead connection and asks on a new
+ * one.
+ */
 const ownersFirstMs = 6000;
 
-/** A process that has just started may have missed an outage, and waits as if there had been one. */
+/** A new process may have missed an outage. So it waits as if there had been one. */
 export function createOutageWatch(clock: Clock): OutageWatch {
   let backAtMs: number | undefined = clock.steadyMs();
   return {

@@ -1,14 +1,17 @@
-// How many outcomes of this process wait to be written. They are kept through an outage, and memory has an end: above the bound
-// nothing is pushed until some are written.
+// Counts the outcomes of this process that wait to be written. They are kept through an outage, but
+// memory is limited: above the limit no push begins until some outcomes are written.
 
-/** 1 kB each at most for answers as providers give them (a guess): 25 MB of the 300 MB that a process may have. */
+/**
+ * An outcome with the provider's answer takes at most 1 kB (a guess). So the limit is 25 MB of the
+ * 300 MB that a process may have (R-09).
+ */
 const outcomesMax = 25_000;
 
 export interface OutcomeBacklog {
   add(count: number): void;
-  /** They were written, or are another's to write. */
+  /** The outcomes were written, or dropped because another process owns the batch. */
   remove(count: number): void;
-  /** While the bound is reached: resolves when that may have changed. */
+  /** While the limit is reached: resolves when that may have changed. */
   untilRoom(): Promise<void> | undefined;
 }
 

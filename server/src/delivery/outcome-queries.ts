@@ -1,4 +1,5 @@
-// SQL of outcomes: the rows of `deliveries`, the receipts that came before them, and the forms that keep answers short.
+// SQL of outcomes: the rows of `deliveries`, receipts that came before their outcome, and the forms
+// that keep answers short.
 import { copyBytes } from '../platform/copy-rows.ts';
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -12,7 +13,7 @@ export interface RecordedDelivery {
   readonly timeline: readonly Attempt[] | null;
 }
 
-/** Which devices of a batch already have an outcome, and what was tried for those that wait for a retry? */
+/** The devices of a batch that have a row, and the attempts of those that wait for a retry. */
 export async function listRecorded(sql: Sql, batchId: Uuid): Promise<RecordedDelivery[]> {
   return sql<RecordedDelivery[]>`
     SELECT device_id, status, attempts, CASE WHEN status = 0 THEN timeline END AS timeline
@@ -20,8 +21,8 @@ export async function listRecorded(sql: Sql, batchId: Uuid): Promise<RecordedDel
 }
 
 /**
- * Writes outcomes in bulk. A delivery that waited for a retry has its row already and is brought up to date; a final one is
- * never touched again.
+ * Writes outcomes in bulk. A delivery that waited for a retry already has a row, which is updated.
+ * A final row is never changed.
  */
 export async function upsertDeliveries(tx: Tx, batchId: Uuid, rows: readonly DeliveryRow[]): Promise<void> {
   const column = <Value>(pick: (row: DeliveryRow) => Value): Value[] => rows.map(pick);
@@ -48,7 +49,10 @@ export async function upsertDeliveries(tx: Tx, batchId: Uuid, rows: readonly Del
     WHERE deliveries.status = 0`;
 }
 
-/** Writes outcomes of deliveries that have no row yet, at half of the cost; a row that is there refuses all of them. */
+/**
+ * Writes outcomes of deliveries without a row, at half the cost of `upsertDeliveries`. If any row
+ * exists, none is written.
+ */
 export async function copyDeliveries(tx: Tx, batchId: Uuid, rows: readonly DeliveryRow[]): Promise<void> {
   if (rows.length === 0) return;
   const copy = tx`
@@ -58,8 +62,8 @@ export async function copyDeliveries(tx: Tx, batchId: Uuid, rows: readonly Deliv
 }
 
 /**
- * Forgets where clicks of these people led, and of these devices while they were nobody's, in batches before one: how many deliveries
- * it cleared.
+ * Deletes the urls of deliveries of these users. Of these devices, only deliveries without a user
+ * in earlier batches count. Answers how many deliveries it cleared.
  */
 export async function clearUrls(
   tx: Tx,
@@ -87,13 +91,16 @@ export interface EarlyReceipt {
   readonly action: string | null;
 }
 
-/** Of which devices of a batch are there receipts that came before their outcomes? Nearly always of none. */
+/**
+ * The devices of a batch with receipts that came before their outcomes. Nearly always there are
+ * none.
+ */
 export async function listEarlyDevices(tx: Tx, batchId: Uuid): Promise<Uuid[]> {
   const rows = await tx<{ deviceId: Uuid }[]>`SELECT device_id FROM early_receipts WHERE batch_id = ${batchId}`;
   return rows.map((row) => row.deviceId);
 }
 
-/** Takes the receipts that came before these outcomes. */
+/** Deletes and answers the receipts that came before these outcomes. */
 export async function takeEarlyReceipts(tx: Tx, batchId: Uuid, deviceIds: readonly Uuid[]): Promise<EarlyReceipt[]> {
   return tx<EarlyReceipt[]>`
     DELETE FROM early_receipts WHERE batch_id = ${batchId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])
@@ -101,13 +108,13 @@ export async function takeEarlyReceipts(tx: Tx, batchId: Uuid, deviceIds: readon
 }
 
 export interface MarkedDelivery {
-  /** The mark was set now. */
+  /** True when this call set the mark. */
   readonly isNew: boolean;
-  /** The push service had said that it took the push. */
+  /** True when the push service had accepted the push. */
   readonly wasSent: boolean;
 }
 
-/** Sets one mark of one delivery, unless it is set; undefined when there is no such row. */
+/** Sets one mark of one delivery if it is not set. Undefined when there is no such row. */
 export async function markDelivery(tx: Tx, batchId: Uuid, receipt: EarlyReceipt): Promise<MarkedDelivery | undefined> {
   const column = tx(`${receipt.mark}_at`);
   const [row] = await tx<MarkedDelivery[]>`
@@ -123,7 +130,7 @@ export async function markDelivery(tx: Tx, batchId: Uuid, receipt: EarlyReceipt)
   return row;
 }
 
-/** Keeps a receipt until its outcome is committed; false when the same mark waits already. */
+/** Keeps a receipt until its outcome is committed. False when the same mark is already kept. */
 export async function insertEarlyReceipt(tx: Tx, batchId: Uuid, receipt: EarlyReceipt): Promise<boolean> {
   const result = await tx`
     INSERT INTO early_receipts (batch_id, device_id, mark, at, action)
@@ -143,7 +150,10 @@ export async function listAnswerForms(tx: Tx, appId: Uuid): Promise<KnownForm[]>
   return tx<KnownForm[]>`SELECT credential_id, id, form FROM answer_forms WHERE app_id = ${appId}`;
 }
 
-/** Gives a form a number, or finds the number that another process gave it; undefined when there are enough of them. */
+/**
+ * Numbers a form, or finds the number that another process gave it. Undefined when the credential
+ * already has `formsMax` forms.
+ */
 export async function insertAnswerForm(
   tx: Tx,
   appId: Uuid,

@@ -1,5 +1,5 @@
-// What a push came to, in the form it is recorded: the delivery's row, the counter it moves, and what it says of its device
-// and credential. Writes nothing.
+// Turns the result of a push into its record: the delivery's row, the counter that it moves, and
+// the verdict on its device and credential. Writes nothing.
 import type { ChannelId, Outcome } from '../channels/channel.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -16,14 +16,17 @@ import type { Verdict } from './record-verdicts.ts';
 /** One delivery's outcome on its way to the database. */
 export interface OutcomeItem {
   readonly row: DeliveryRow;
-  /** Nothing was written of it before: no earlier attempt. */
+  /** True when the delivery has no row yet, because there was no earlier attempt. */
   readonly isNew: boolean;
   readonly channel: ChannelId;
   readonly final: 'sent' | 'failed' | 'skipped' | null;
   readonly code: string | null;
-  /** What it says of its device; null where that is nothing. */
+  /** What the outcome says of its device; null when it says nothing. */
   readonly verdict: Verdict | null;
-  /** What a webhook is told beside the row: the user as the send saw them, and the provider's own word. */
+  /**
+   * What a webhook is told beside the row: the user's external id at the time of the send, and the
+   * provider's reason.
+   */
   readonly externalId: string | null;
   readonly providerReason: string | null;
 }
@@ -34,7 +37,10 @@ export interface OutcomeRowDeps {
   readonly forms: AnswerForms;
 }
 
-/** At once, but for a success whose answer needs a number. Never rejects: an outcome that a provider has given must reach the recorder. */
+/**
+ * Answers without a promise, except for a success whose form needs a number. Never rejects, because
+ * every outcome that a provider has given must reach the recorder.
+ */
 export function toOutcomeItem(
   deps: OutcomeRowDeps,
   batch: ClaimedBatch,
@@ -77,7 +83,7 @@ function unattemptedItem(
     urls: null,
     timeline: before.length > 0 ? JSON.stringify(before) : null,
   };
-  // Keys that cannot be used are as good as a provider's word that the token is none (contract 7.6).
+  // Keys that cannot be used say as much as a provider's `invalid_token` (contract 7.6).
   const verdict =
     code === 'invalid_token' && credentialId !== null
       ? { ...verdictOf(target, credentialId, code), isLocal: true }
@@ -95,7 +101,7 @@ function unattemptedItem(
   };
 }
 
-// This runs for every push: one literal, and a timeline only where it is kept.
+// Runs for every push. So it builds one literal, and a timeline only when that is stored.
 function attemptedItem(
   target: Target,
   channel: ChannelId,
@@ -107,7 +113,8 @@ function attemptedItem(
   const final = outcome.kind === 'sent' ? 'sent' : retryAtMs === null ? 'failed' : null;
   const errorCode = outcome.kind === 'sent' ? null : outcome.errorCode;
   const attempts = before.length + 1;
-  // A first-attempt success of a known form needs no timeline: form and reference say all of it.
+  // A success at the first attempt and of a known form needs no timeline: form and reference say
+  // everything.
   const isTold = stored !== undefined && stored.form !== null && before.length === 0;
   const latencyMs = Math.round(outcome.latencyMs);
   const row: DeliveryRow = {
@@ -162,7 +169,8 @@ function verdictOf({ deviceId, registeredAtMs }: Target, credentialId: number, e
   };
 }
 
-// An answer that cannot be given a number now is stored whole: an outcome is never lost for the sake of its size.
+// An answer whose form gets no number now is stored whole, so that a failing form never costs an
+// outcome.
 function storeAnswer(
   { forms, log }: OutcomeRowDeps,
   appId: Uuid,

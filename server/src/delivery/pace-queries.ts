@@ -1,5 +1,5 @@
-// SQL of messages that are sent at so many requests a second: the places in a message's row, which all processes take from, and
-// the claims of its batches. A place is an instant; the row knows only the next one.
+// SQL of messages with a rate: the places in a message's row, which all processes share, and the
+// claims of its batches. A place is an instant, and the row holds only the next one.
 import type { Clock } from '../platform/clock.ts';
 import type { Fragment, Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -15,9 +15,9 @@ export interface MessageRate {
 const ms = (sql: Sql, value: number): Fragment => sql`${value}::float8 * interval '1 millisecond'`;
 
 /**
- * Takes the next `count` places, one each 1/per_second of a second, none of them sooner than `soonestMs` from now. Answers the
- * first one's instant by the database's clock; undefined, with nothing taken, when the row is taken further ahead than
- * `aheadMs`.
+ * Takes the next `count` places, 1/`perSecond` of a second apart and none sooner than `soonestMs`
+ * from now. Answers the instant of the first place by the database's clock. Undefined, with nothing
+ * taken, when the next place is further ahead than `aheadMs`.
  */
 export async function reservePlaces(
   sql: Sql,
@@ -36,7 +36,7 @@ export async function reservePlaces(
   return row?.startMs;
 }
 
-/** The instant of the next place that nobody has taken. */
+/** The instant of the next free place. */
 export async function findNextPlace(sql: Sql, { appId, messageId }: MessageRate): Promise<number | undefined> {
   const [row] = await sql<{ nextMs: number }[]>`
     SELECT (extract(epoch FROM next_at) * 1000)::float8 AS next_ms FROM message_paces
@@ -44,18 +44,22 @@ export async function findNextPlace(sql: Sql, { appId, messageId }: MessageRate)
   return row?.nextMs;
 }
 
-/** Forgets the rows of messages that have not been sent for long: a row that is missing is one whose next place has passed. */
+/**
+ * Deletes the rows of paces that were not used for an hour. A missing row means that the next place
+ * has passed.
+ */
 export async function deletePastPaces(sql: Sql, clock: Clock): Promise<void> {
   await sql`DELETE FROM message_paces WHERE next_at < ${clock.now} - interval '1 hour'`;
   await sql`DELETE FROM provider_paces WHERE next_at < now() - interval '1 hour'`;
 }
 
-/** Of the rate that grows from the least to the most while a credential is used: its worth of so much time is one slice. */
+/** A slice is as many places as the current rate gives in this time. */
 const sliceSeconds = 0.1;
 
 /**
- * Takes the next slice of a credential's places (`fcm/pace`), by the server's clock. After a rest as long as the ramp the rate is the
- * least again, and a second's worth of it lies in the past: as much goes at once.
+ * Takes the next slice of a credential's places (`fcm/pace`), by the server's clock. After a rest
+ * as long as the ramp the rate is the least again. Then the places of a second lie in the past, so
+ * they may be used at once.
  */
 export async function takeProviderSlice(
   sql: Sql,
@@ -63,7 +67,7 @@ export async function takeProviderSlice(
   { perSecondMax, perSecondLeast, rampMs }: { perSecondMax: number; perSecondLeast: number; rampMs: number },
 ): Promise<{ count: number; startInMs: number; apartMs: number }> {
   const ramp = ms(sql, rampMs);
-  // How far the ramp has come decides the rate; the slice is a whole number of places.
+  // The progress of the ramp decides the rate. A slice is a whole number of places.
   const rateSince = (startedAt: Fragment): Fragment => sql`
     (${perSecondLeast}::float8 + ${perSecondMax - perSecondLeast}::float8
       * least(1, greatest(0, extract(epoch FROM now() - ${startedAt}) * 1000 / ${rampMs}::float8)))::float8`;
@@ -87,9 +91,9 @@ export async function takeProviderSlice(
 }
 
 /**
- * Takes a batch of the message that has waited longest among those whose next place is no further ahead than `aheadMs`. The
- * recursion steps from message to message through the index. Messages of `exceptMessageIds` are passed over, and those of
- * `lastMessageIds` come after all others.
+ * Claims a batch of the message that has waited longest, among messages whose next place is at most
+ * `aheadMs` ahead. The recursion steps from message to message through the index. Messages of
+ * `exceptMessageIds` are skipped, and those of `lastMessageIds` come after all others.
  */
 export async function claimNextPacedBatch(
   sql: Sql,

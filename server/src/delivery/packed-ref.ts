@@ -1,24 +1,28 @@
-// A provider's reference as a delivery's row keeps it: the two long kinds, Apple's and Google's, in two thirds of their length; any
-// other as it is. What comes back is the same text, byte for byte. Pure.
+// A provider's reference as a delivery's row stores it. The two long forms, Apple's and Google's,
+// take two thirds of their length, and any other text stays as it is. Unpacking gives the same
+// text, byte for byte. Pure.
 
 import { writeUuid } from '../platform/ids.ts';
 
-/** Apple's: a UUID in upper case. */
+/** Apple's form: a UUID in upper case. */
 const uuidForm = /^[0-9A-F]{8}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{12}$/;
-/** Google's: `0:`, microseconds, `%`, and 64 bits in hex. */
+/** Google's form: `0:`, microseconds, `%`, and 64 bits in hex. */
 const timedForm = /^0:[0-9]{16}%[0-9a-f]{16}$/;
 const timeAt = 2;
 const timeDigits = 16;
 const bitsAt = timeAt + timeDigits + 1;
 
-/** The first character says how the rest is packed; a text that begins with one of them is kept behind the third. */
+/**
+ * The first character says how the rest is packed. A plain text that begins with one of these marks
+ * gets `plainMark` before it.
+ */
 const uuidMark = '!';
 const timedMark = '#';
 const plainMark = '~';
-/** 10^16 needs 54 bits. */
+/** 10^16 microseconds need 54 bits. */
 const timeBytes = 7;
 
-// Used within a call and never across one.
+// Shared buffers, used within one call only.
 const uuid = Buffer.alloc(16);
 const timed = Buffer.alloc(timeBytes + 8);
 
@@ -36,7 +40,8 @@ export function packRef(ref: string): string {
   return isMarked ? plainMark + ref : ref;
 }
 
-// In two halves of eight digits: high × 10^8 + low is (high × 390,625) × 256 + low, and no part of that comes near 2^53.
+// Writes the digits in two halves of eight: high × 10^8 + low equals (high × 390,625) × 256 + low.
+// No part of this comes near 2^53.
 function writeTime(ref: string): void {
   const high = Number(ref.slice(timeAt, timeAt + timeDigits / 2));
   const low = Number(ref.slice(timeAt + timeDigits / 2, timeAt + timeDigits));

@@ -1,6 +1,7 @@
-// Weekly partitions of `deliveries`, by the time inside `batch_id`. Made four weeks ahead, so that a send never waits for
-// one; a batch id outside all of them would fail its flush, so the current week is made at every start too. Taken away without
-// a lock that a send would wait for.
+// Weekly partitions of `deliveries`, by the time inside `batch_id`. They are made four weeks ahead,
+// so that no send waits for one. A batch id outside all partitions would fail its flush, so every
+// start makes the current week's too. Dropping a partition takes no lock that a send would wait
+// for.
 import { type Sql, transaction } from '../platform/db.ts';
 import { type Uuid, uuidFloorOf } from '../platform/ids.ts';
 import { listAttached, listDetached } from './retention-queries.ts';
@@ -8,17 +9,20 @@ import { listAttached, listDetached } from './retention-queries.ts';
 const weekMs = 7 * 24 * 3_600_000;
 const weeksAhead = 4;
 
-/** 1970-01-05 was a Monday: weeks begin there, in UTC. */
+/** 1970-01-05 was a Monday. Weeks begin on Monday 00:00 UTC. */
 const firstMondayMs = 4 * 24 * 3_600_000;
 
 export interface Partition {
   readonly name: string;
-  /** The first batch id in it, and the first after it. */
+  /** The first batch id of this partition, and the first of the next. */
   readonly from: Uuid;
   readonly to: Uuid;
 }
 
-/** The partitions that should exist at an instant: last week's, for clocks that differ, to four weeks ahead. */
+/**
+ * The partitions that should exist at an instant: from last week's, because clocks differ, to four
+ * weeks ahead.
+ */
 export function partitionsAround(nowMs: number): Partition[] {
   const current = Math.floor((nowMs - firstMondayMs) / weekMs);
   return Array.from({ length: weeksAhead + 2 }, (_, i) => {
@@ -32,13 +36,13 @@ export function partitionsAround(nowMs: number): Partition[] {
   });
 }
 
-/** Any number that nothing else in this database locks. */
+/** An arbitrary number that no other code of this database locks. */
 const advisoryLock = 4_271_960_119;
 
 /**
- * Creates the missing partitions. Safe to run at any time and from several processes: one works, the others wait and find them
- * made. A table is made apart and then attached, which lets reads and writes of the others go on; CREATE … PARTITION OF would
- * lock them all.
+ * Creates the missing partitions. Safe at any time and from several processes: one works, and the
+ * others wait. A table is made apart and then attached, because that lets reads and writes of the
+ * other partitions continue. CREATE … PARTITION OF would lock all of them.
  */
 export async function ensureDeliveryPartitions(sql: Sql, nowMs: number = Date.now()): Promise<void> {
   await transaction(sql, async (tx) => {
@@ -47,7 +51,7 @@ export async function ensureDeliveryPartitions(sql: Sql, nowMs: number = Date.no
     for (const { name, from, to } of partitionsAround(nowMs)) {
       const [existing] = await tx`SELECT to_regclass(${name}) AS found`;
       if (existing?.['found']) continue;
-      // Names and bounds are made above from numbers alone; DDL takes no parameters.
+      // DDL takes no parameters. These names and bounds are made above, from numbers alone.
       await tx.unsafe(`CREATE TABLE ${name} (LIKE deliveries INCLUDING ALL)`);
       await tx.unsafe(`ALTER TABLE deliveries ATTACH PARTITION ${name} FOR VALUES FROM ('${from}') TO ('${to}')`);
     }
@@ -56,7 +60,7 @@ export async function ensureDeliveryPartitions(sql: Sql, nowMs: number = Date.no
 
 const leavingComment = 'carillon: on its way out';
 
-/** The partitions there are, oldest first. */
+/** The attached partitions, oldest first. */
 export async function listPartitions(sql: Sql): Promise<Partition[]> {
   const attached = await listAttached(sql);
   return attached
@@ -68,17 +72,22 @@ export async function listPartitions(sql: Sql): Promise<Partition[]> {
 }
 
 /**
- * Takes a partition away, rows and all. DETACH … CONCURRENTLY marks it first, waits for the transactions that may still see it
- * without standing in anybody's way, and locks the partition alone; DROP TABLE would lock the parent, and with it every send.
+ * Deletes a partition with its rows. DETACH … CONCURRENTLY marks the partition, waits for
+ * transactions that may still see it, and locks only the partition. DROP TABLE alone would lock the
+ * parent, and with it every send.
  */
 export async function dropPartition(sql: Sql, name: string): Promise<void> {
-  // What an operator detached is theirs: only a table that says so is dropped by those who find it detached.
+  // A table that an operator detached belongs to the operator. `finishDropping` drops only tables
+  // with this comment.
   await sql.unsafe(`COMMENT ON TABLE ${name} IS '${leavingComment}'`);
   await sql.unsafe(`ALTER TABLE deliveries DETACH PARTITION ${name} CONCURRENTLY`);
   await sql.unsafe(`DROP TABLE ${name}`);
 }
 
-/** Finishes what a process left that died while it took a partition away: marked and not detached, or detached and not dropped. */
+/**
+ * Finishes the work of a process that died while it dropped a partition: the partition was marked
+ * and not detached, or detached and not dropped.
+ */
 export async function finishDropping(sql: Sql): Promise<void> {
   for (const { name, isLeaving } of await listAttached(sql)) {
     if (isLeaving) await sql.unsafe(`ALTER TABLE deliveries DETACH PARTITION ${name} FINALIZE`);

@@ -1,5 +1,6 @@
-// What is known of a push before anything is rendered or asked: whether it is made at all, by whose credential, in which lane and
-// until when. Costs next to nothing, so it is asked again after every wait. Pure but for the clock and the lanes.
+// Decides about a push before anything is rendered or sent: whether it is made, by which
+// credential, in which lane and until when. Cheap, so it runs again after every wait. Pure but for
+// the clock and the lanes.
 import type { OpenCredential } from '../apps/credentials.ts';
 import { type ChannelId, channelOfPlatform, type Environment, type Platform } from '../channels/channel.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
@@ -22,21 +23,29 @@ export interface Target {
   readonly isActive: boolean;
   readonly token: string | null;
   readonly credentialId: number | null;
-  /** When this token was registered last. */
+  /** The time when this token was last registered. */
   readonly registeredAtMs: number;
-  /** iOS: where the token belongs, by the device's word or as a push found out; null: not known. */
+  /**
+   * The environment of an iOS token, as the device said or a push found; null when it is not known.
+   */
   readonly environment: Environment | null;
-  /** Pushes to it failed as another credential's, the last ones in a row. */
+  /** The last pushes to this device failed with `credential_mismatch`. */
   readonly hasMismatches: boolean;
-  /** A push or a receipt reached it once. */
+  /** A push or a receipt has reached this device before. */
   readonly isReached: boolean;
-  /** A client key registered it, and nothing ever reached it: anybody may have made it up. */
+  /**
+   * A client key registered this device, and nothing ever reached it. So a stranger may have made
+   * it up.
+   */
   readonly isStranger: boolean;
   readonly locale: string | null;
   readonly person: Person;
 }
 
-/** What pushes share that go out by one credential, to one host where it serves many. */
+/**
+ * What pushes of one credential share. A web credential serves many hosts, so there the host is
+ * part of the route.
+ */
 export interface Route {
   readonly channel: ChannelId;
   readonly sender: Sender;
@@ -51,21 +60,24 @@ export interface BatchContext {
   readonly batch: ClaimedBatch;
   readonly messageId: string;
   readonly content: CompiledContent;
-  /** Opened by web notifications without a url of their own. */
+  /** The url of web notifications without one of their own. */
   readonly defaultUrl: string | null;
   readonly routes: Routes;
   readonly tokenOf: (deviceId: Uuid) => string;
   readonly publicUrl: string | null;
-  /** False at a stop, a pause or a cancel, and while the claim may soon be another's: what has not gone out by then does not (R-04, R-05, R-92). */
+  /**
+   * False at a stop, a pause or a cancel, and while another process may soon hold the claim. A push
+   * that has not gone out by then does not go out (R-04, R-05, R-92).
+   */
   readonly isWanted: () => boolean;
 }
 
-/** What a delivery comes to without a push. */
+/** The result of a delivery without a push. */
 export type Unpushed =
   | { readonly kind: 'skipped'; readonly reason: SkipReason }
-  /** Failed without a request on this turn: nothing was asked of a provider. */
+  /** Failed without any request to a provider on this turn. */
   | { readonly kind: 'failed'; readonly code: ErrorCode; readonly credentialId: number | null }
-  /** Its lane stands still: not an attempt, and not recorded. */
+  /** The lane is paused. This is not an attempt and is not recorded. */
   | { readonly kind: 'deferred'; readonly untilMs: number };
 
 /** A push that may be made now. */
@@ -75,7 +87,7 @@ export interface PlannedPush {
   readonly route: Route;
 }
 
-/** `before`: the attempts already made, oldest first. */
+/** Decides whether this push is made. `before` holds the attempts already made, oldest first. */
 export function planPush(
   deps: { readonly clock: Clock; readonly lanes: Lanes },
   { batch, content, routes }: BatchContext,
@@ -85,14 +97,14 @@ export function planPush(
   const { token, credentialId } = target;
   const channel = channelOfPlatform[target.platform];
   if (!target.isActive || token === null) return { kind: 'skipped', reason: 'device_inactive' };
-  // The fifth push was the last, known or not (R-02).
+  // A device gets at most five pushes, counting those with unknown outcome (R-02).
   if (before.length + unknownPushesOf(batch) >= pushesMax)
     return { kind: 'failed', code: before.at(-1)?.error_code ?? 'timeout', credentialId };
 
   const windowEndsAtMs = windowEndOf(batch, content.ttlSeconds[channel]);
   const nowMs = deps.clock.nowMs();
   if (nowMs >= windowEndsAtMs) return { kind: 'failed', code: 'expired', credentialId };
-  // A retry may come late: its lane stood still, or nobody was there.
+  // A retry may come too late, because its lane was paused or no process was running.
   if (isRetryTooLate(before, nowMs))
     return { kind: 'failed', code: before.at(-1)?.error_code ?? 'timeout', credentialId };
 
@@ -104,10 +116,10 @@ export function planPush(
   return { kind: 'planned', token, route };
 }
 
-/** Finds the route of a device's token; undefined where its channel has no credential. */
+/** Finds the route of a device's token; undefined when its channel has no credential. */
 export type Routes = (channel: ChannelId, credentialId: number | null, token: string) => Route | undefined;
 
-/** The routes of a batch, each made once for all devices that share it. */
+/** The routes of a batch. Each is made once and shared by its devices. */
 export function routesOf(
   senders: Senders,
   batch: ClaimedBatch,
@@ -156,7 +168,8 @@ function isRetryTooLate(before: readonly Attempt[], nowMs: number): boolean {
   return first !== undefined && nowMs - Date.parse(first.at) > retrySpanMs;
 }
 
-// A web device belongs to the VAPID key it subscribed with, former or not; all others to the channel's current credential.
+// The credential of a device. A web device belongs to the VAPID key with which it subscribed, also
+// when that key is a former one. Every other device uses the channel's current credential.
 function credentialFor(
   credentials: ReadonlyMap<number, OpenCredential>,
   channel: ChannelId,

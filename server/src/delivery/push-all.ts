@@ -1,5 +1,5 @@
-// Pushes to every open delivery of a batch: what all of them share is made once, the channels go side by side, and what each push
-// comes to goes to the recorder. Writes nothing itself.
+// Pushes to every open delivery of a batch. What the pushes share is made once, the channels run
+// side by side, and the recorder gets each result. Writes no outcome itself.
 import type { Credentials } from '../apps/credentials.ts';
 import { channelOfPlatform, type Platform } from '../channels/channel.ts';
 import type { Sql } from '../platform/db.ts';
@@ -22,7 +22,7 @@ export interface PushAllDeps extends QueueDeps {
   readonly sql: Sql;
   readonly credentials: Credentials;
   readonly compiled: CompiledMessages;
-  /** What receipt tokens are signed with. */
+  /** The key that signs receipt tokens. */
   readonly receiptKeys: Pick<ReceiptKeys, 'signing'>;
   readonly publicUrl: string | null;
 }
@@ -33,13 +33,13 @@ export interface BatchWork {
   readonly recorder: Recorder;
   readonly watch: MessageWatch;
   readonly lease: Lease;
-  /** Once it is true, not even what was begun and waits for a connection goes out. */
+  /** Once true, not even a push that waits for a connection goes out. */
   readonly isStopping: () => boolean;
 }
 
 /**
- * Returns when the batch must be looked at again, or undefined when every delivery is final. Calls `onPushing` before the first push,
- * when all that is read of the database has been read.
+ * Resolves with the time at which the batch is due again; undefined when every delivery is final.
+ * Calls `onPushing` before the first push, after everything was read from the database.
  */
 export async function pushAll(
   deps: PushAllDeps,
@@ -85,20 +85,21 @@ export async function pushAll(
   };
   if (unknownPushesOf(batch) > 0) await markPushed(deps.sql, batch);
   onPushing();
-  // Side by side, so that a channel whose provider asks for a slow start does not hold up the others of the batch.
+  // Channels run side by side, so that a provider with a slow start does not delay the other
+  // channels.
   const ended = await Promise.allSettled(byPlatform(targets).map((some) => pushQueue(deps, queue, some)));
   for (const one of ended) if (one.status === 'rejected') throw one.reason;
   return nextAtMs;
 }
 
-/** A token names the place of its device in the batch, whoever is still open. */
+/** A token names the device's place in the whole batch, whichever devices are still open. */
 function tokensOfDevices(key: Buffer, { id, deviceIds }: ClaimedBatch): (deviceId: Uuid) => string {
   const places = new Map(deviceIds.map((deviceId, place) => [deviceId, place]));
   const tokenAt = receiptTokensOf(key, id);
   return (deviceId) => tokenAt(places.get(deviceId) ?? -1);
 }
 
-/** For a message with so many requests a second: as many places as there are pushes to be made now. */
+/** The pace of a message with a rate. It wants as many places as there are pushes to make now. */
 function paceOf(
   deps: PushAllDeps,
   context: BatchContext,

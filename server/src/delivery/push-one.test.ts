@@ -7,7 +7,10 @@ import type { SendRequest } from './senders.ts';
 
 const windowEndsAtMs = 60_000;
 
-/** A push that waits for its connection, while the clock goes on and the message may be ended; then it is asked for. */
+/**
+ * A push that waits for its connection. Meanwhile the clock goes on and the message may be ended;
+ * then the channel asks whether the push is wanted.
+ */
 async function pushAfter(waitedMs: number, isStillWanted: boolean) {
   const clock = { ms: 0, nowMs: () => clock.ms };
   let isWanted = true;
@@ -35,7 +38,7 @@ async function pushAfter(waitedMs: number, isStillWanted: boolean) {
   return { kind, requests };
 }
 
-/** A push that ends so. */
+/** A push that ends with this outcome. */
 function pushWith(outcome: Outcome, before: readonly Attempt[]) {
   return push({ nowMs: () => 0 }, { send: async () => outcome }, () => true, before);
 }

@@ -1,5 +1,5 @@
-// One person: render, mint the receipt token, push, name the outcome. Everything a delivery can come to is a value here;
-// nothing is thrown and nothing is written.
+// Pushes to one device: renders, mints the receipt token, pushes and names the outcome. Every
+// result is a value; nothing is thrown and nothing is written.
 import type { ChannelId, Outcome, RefusedOutcome } from '../channels/channel.ts';
 import { targetUrlsOf } from '../content/compile-content.ts';
 import type { ChannelContent } from '../content/content.ts';
@@ -21,26 +21,29 @@ export interface PushDeps {
   readonly random: () => number;
 }
 
-/** By then other names have given places back. */
+/**
+ * The wait after a host's name could not be looked up, because other names held all places. By then
+ * some places are free again.
+ */
 const untriedAgainMs = 30_000;
 
-/** What a delivery came to on this turn. */
+/** The result of a delivery on this turn. */
 export type PushResult =
   | Unpushed
   | {
       readonly kind: 'attempted';
       readonly outcome: Outcome;
-      /** When it began. */
+      /** The time when the attempt began. */
       readonly atMs: number;
-      /** Null: it is not tried again. */
+      /** Null: no further attempt. */
       readonly retryAtMs: number | null;
       readonly credentialId: number;
       readonly urls: string | null;
     };
 
 /**
- * Makes a push that was planned. `before`: the attempts already made, oldest first. `again` is waited for before each request
- * beside the first. Never rejects.
+ * Makes a planned push. `before` holds the attempts already made, oldest first. `again` is awaited
+ * before each request after the first. Never rejects.
  */
 export async function pushOne(
   deps: PushDeps,
@@ -60,7 +63,8 @@ export async function pushOne(
   const heldBefore = failpoint('push.before_write');
   if (heldBefore) await heldBefore;
   const receiptToken = context.tokenOf(target.deviceId);
-  // Asked as late as can be, where it may have waited for a connection: its window may have passed by then (R-91).
+  // Called as late as possible, because the push may have waited for a connection. Its window may
+  // have passed by then (R-91).
   let isLeft = false;
   const isWanted = (): boolean => {
     if (context.isWanted() && deps.clock.nowMs() < windowEndsAtMs) return true;
@@ -84,14 +88,15 @@ export async function pushOne(
   const outcome = await sending;
   const heldAfter = failpoint('push.after_reply');
   if (heldAfter) await heldAfter;
-  // Nothing went out: not an attempt.
+  // No request went out, so this is not an attempt.
   if (isLeft && outcome.kind === 'refused' && outcome.provider?.transportError === 'connect_error')
     return { kind: 'deferred', untilMs: deps.clock.nowMs() };
-  // Neither was anything learned of its host. A delivery that was tried before has had its turn: else hosts without end that never
-  // answer would be asked for until their window closes.
+  // The host's name was not looked up, so nothing is known of the host. Only a delivery without
+  // earlier attempts waits for another turn. Otherwise countless hosts that never answer would be
+  // looked up until their window closes.
   if (outcome.kind === 'refused' && outcome.isUntried && before.length === 0)
     return { kind: 'deferred', untilMs: deps.clock.nowMs() + untriedAgainMs * (0.5 + deps.random() / 2) };
-  // A local check of the channel: nothing was asked of the provider, so there is no attempt to show.
+  // A local check of the channel failed. No provider was asked, so there is no attempt to show.
   if (outcome.kind === 'refused' && outcome.provider === null) {
     return { kind: 'failed', code: outcome.errorCode, credentialId: credential.id };
   }
@@ -110,7 +115,10 @@ function withDefaultUrl(channel: ChannelId, content: ChannelContent, defaultUrl:
     : content;
 }
 
-/** A stranger's device on a host without an address: four more attempts would keep a caller waiting who waits for all outcomes. */
+/**
+ * Whether a stranger's device names a host without an address. Four more attempts would delay a
+ * caller who waits for all outcomes.
+ */
 function isInvented({ isStranger }: Target, { provider, isUntried }: RefusedOutcome): boolean {
   return isStranger && provider?.transportError === 'dns_error' && !isUntried;
 }
@@ -141,6 +149,6 @@ function retryOf(
     ttlSeconds,
     random,
   });
-  // Whole milliseconds, as it is stored and read again.
+  // Whole milliseconds, because the time is stored so and read again.
   return atMs === undefined ? null : Math.trunc(atMs);
 }

@@ -1,6 +1,7 @@
-// Begins the pushes of one channel of a batch, one after the other, with many under way. Each waits first for its provider's pace,
-// then for its message's, holding nothing that others need, and last for a slot; after every wait it is asked anew whether it is
-// to be made at all.
+// Begins the pushes of one channel of a batch, one after the other, with many under way. Each push
+// waits first for its provider's pace and then for its message's, and holds nothing that other
+// pushes need. Last it waits for a slot. After every wait it is decided again whether the push is
+// made.
 
 import type { FairSlots } from '../platform/fair-slots.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -11,7 +12,7 @@ import { type BatchContext, type PlannedPush, planPush, type Target, type Unpush
 import { type PushDeps, type PushResult, pushOne } from './push-one.ts';
 
 export interface QueueDeps extends PushDeps {
-  /** How many pushes this process has under way at once, shared fairly between apps (R-62). */
+  /** The right to have a push under way in this process, shared fairly between apps (R-62). */
   readonly slots: FairSlots;
   readonly hasSpareTime: () => boolean;
 }
@@ -20,29 +21,32 @@ export interface Queue {
   readonly context: BatchContext;
   readonly watch: MessageWatch;
   readonly isStopping: () => boolean;
-  /** Calls back when the batch's lease is over: whoever waits then is asked again, and left. */
+  /**
+   * Calls back when the batch's lease ends. A push that waits is then decided again, and not made.
+   */
   readonly onOver: (hear: () => void) => void;
   /** The attempts already made for a device, oldest first. */
   readonly attemptsOf: (deviceId: Uuid) => readonly Attempt[];
-  /** Takes what a delivery came to; undefined where nothing is to be waited for. */
+  /** Takes the result of a delivery; undefined when the caller need not wait. */
   readonly settle: (target: Target, attempts: readonly Attempt[], result: PushResult) => Promise<void> | undefined;
   /**
-   * While what was pushed is not safe, or what is pushed now would not be: ends when that may have changed, or when there is nothing
-   * left to save.
+   * While outcomes are not yet committed for too long, or no push may begin under the lease:
+   * resolves when that may have changed. Undefined otherwise.
    */
   readonly untilSafe: () => Promise<void> | undefined;
-  /** Where the message has so many requests a second: each push takes a place first. */
+  /** The pace of a message with a rate: each push takes a place first. Null without a rate. */
   readonly pace: MessagePace | null;
-  /** The batch has to be looked at again then. */
+  /** The batch is due again at this time. */
   readonly lookAgainAt: (atMs: number) => void;
 }
 
-/** A stop waits no longer than this for one who waits for the pace. */
+/** A push that waits for its pace checks at least this often whether the service stops. */
 const restMsMax = 100;
 
 /**
- * Resolves when every push that was begun has ended; rejects then if one of them failed in our own code. Asks before every push
- * whether to stop: what is on the wire ends, and the rest is left (R-05).
+ * Resolves when every push that began has ended. Rejects then if one of them failed in our own
+ * code. Before every push it asks whether to stop. At a stop the requests under way end, and the
+ * other deliveries stay for later (R-05).
  */
 export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly Target[]): Promise<void> {
   const underWay = new PushesUnderWay(deps, queue);
@@ -71,7 +75,10 @@ export async function pushQueue(deps: QueueDeps, queue: Queue, targets: readonly
   if (underWay.failures.length > 0) throw underWay.failures[0];
 }
 
-/** The pushes that were begun: counted, since a list of their promises would live as long as the batch. */
+/**
+ * The pushes that began. They are counted, because a list of promises would live as long as the
+ * batch.
+ */
 class PushesUnderWay {
   readonly failures: unknown[] = [];
   readonly #deps: QueueDeps;
@@ -84,7 +91,10 @@ class PushesUnderWay {
     this.#queue = queue;
   }
 
-  /** The push has its slot, and gives it back. A push that fails in our own code ends neither the others nor the process. */
+  /**
+   * Makes a push that has its slot, and gives the slot back. A push that fails in our own code ends
+   * neither the other pushes nor the process.
+   */
   async push(target: Target, planned: PlannedPush, attempts: readonly Attempt[]): Promise<void> {
     const { context, pace, settle } = this.#queue;
     this.#count++;
@@ -102,7 +112,7 @@ class PushesUnderWay {
     this.#deps.slots.give(context.batch.appId, went);
   }
 
-  /** Resolves when none is left. */
+  /** Resolves when no push is under way. */
   async none(): Promise<void> {
     if (this.#count === 0) return;
     await new Promise<void>((resolve) => {
@@ -112,8 +122,9 @@ class PushesUnderWay {
 }
 
 /**
- * What is refused for a reason that may pass says that the provider has enough to do; every other answer, that it keeps up. Where this
- * process does not, more at once would only cost memory.
+ * A retryable refusal means that the provider is saturated; any other answer means that it keeps
+ * up. While our own event loop is busy, success reports neither: more pushes at once would only
+ * cost memory.
  */
 function wentOf({ hasSpareTime }: QueueDeps, result: PushResult): 'well' | 'badly' | undefined {
   if (result.kind !== 'attempted') return undefined;
@@ -121,18 +132,24 @@ function wentOf({ hasSpareTime }: QueueDeps, result: PushResult): 'well' | 'badl
   return hasSpareTime() ? 'well' : undefined;
 }
 
-/** What is next for the delivery at the door. `planned` holds a slot; after `over` it is settled, or left for later. */
+/**
+ * The next step of the delivery at the door. `planned` holds a slot. After `over` the delivery is
+ * settled, or waits for another turn of the batch.
+ */
 type Next = PlannedPush | { readonly kind: 'over' } | { readonly kind: 'wait'; readonly until: Promise<unknown> };
 
 const over = { kind: 'over' } as const;
 
-/** A slot that was asked for; one whose turn is still to come when nobody waits for it any more is given back then. */
+/**
+ * A slot that was asked for. With `isLeft` nobody waits for it any more, so its turn gives it back
+ * at once.
+ */
 interface Slot {
   isHeld: boolean;
   isLeft: boolean;
 }
 
-/** Where one delivery after the other waits until its push may be made. */
+/** The place where one delivery after the other waits until its push may be made. */
 class Door {
   readonly #deps: QueueDeps;
   readonly #queue: Queue;
@@ -140,7 +157,7 @@ class Door {
   #attempts: readonly Attempt[] = [];
   #isInRow = false;
   #placeMs: number | undefined;
-  /** There was no place to be had. */
+  /** The message's pace had no place for this delivery. */
   #isWithoutPlace = false;
   #slot: Slot | undefined;
 
@@ -158,7 +175,10 @@ class Door {
     this.#slot = undefined;
   }
 
-  /** To be asked again after each wait. Nearly every push waits for nothing, or for a slot: a promise is made only where one does. */
+  /**
+   * Call this again after each wait. Nearly every push waits for nothing or only for a slot, so a
+   * promise is made only for a wait.
+   */
   next(): Next {
     const { slots } = this.#deps;
     const { pace, untilSafe, isStopping, context } = this.#queue;
@@ -199,7 +219,9 @@ class Door {
     else if (slot) slot.isLeft = true;
   }
 
-  /** Is this push to be made, as things stand? If not, sees to what becomes of the delivery. */
+  /**
+   * Whether this push is to be made now. If not, this settles the delivery or leaves it for later.
+   */
   #decide(): Next {
     const { context, watch, isStopping, lookAgainAt } = this.#queue;
     const target = this.#target;

@@ -1,4 +1,4 @@
-// SQL of batches: claim, renew, hand back, advance; and the devices that a batch is for.
+// SQL of batches: claim, renew, hand back, advance; and the devices of a batch.
 import type { Environment, Platform } from '../channels/channel.ts';
 import type { Attribute } from '../content/template-grammar.ts';
 import { bareArray } from '../platform/array-text.ts';
@@ -9,16 +9,17 @@ import { type ClaimedBatch, flushRenewsAfterMs, leaseMs } from './batch.ts';
 import type { Mark } from './delivery.ts';
 import type { ReceiptSubject } from './receipt-token.ts';
 
-/** What processes tell each other: there are batches. */
+/** The topic by which processes tell each other that there are new batches. */
 export const batchesTopic = 'batches';
 
-/** When a lease ends that is so long from now on. */
+/** The end of a lease that lasts this long from now. */
 const leaseEnd = (tx: Tx, clock: Clock, ms = leaseMs): Fragment => tx`
   (${clock.now} + ${ms}::float8 * interval '1 millisecond')`;
 
 /**
- * Which expired leases a claim takes over: all, none, or all if the server comes to the claim before an instant. A server that
- * was stopped may come to a claim when its process is long gone; it must not take a batch from a live owner (R-97).
+ * Whether a claim takes over expired leases: all, none, or all if the server executes the claim
+ * before an instant. A server that was stopped may execute a claim whose process is gone, and must
+ * not take the batch from a live owner (R-97).
  */
 export type TakeOver = 'all' | 'none' | { readonly before: Date };
 
@@ -30,12 +31,15 @@ export function isDue(sql: Sql, clock: Clock, takeOver: TakeOver): Fragment {
   return sql`${isDueNow} AND (b.state = 'waiting' OR ${clock.now} <= ${takeOver.before}::timestamptz)`;
 }
 
-/** What a claim answers of a batch `b`. The devices as JSON: the driver reads an array letter by letter. */
+/**
+ * The columns that a claim answers for a batch `b`. Devices come as JSON, because the driver parses
+ * an array character by character.
+ */
 export const claimedColumns = (tx: Tx): Fragment => tx`
   b.id, b.app_id, b.message_id, b.claim_id, b.claims, b.pushed, b.setbacks, b.faults, b.per_second, to_json(b.device_ids) AS device_ids, b.queued_at, b.due_at, b.expires_at,
   b.skip_reason`;
 
-/** The batches of a message that were born claimed by its acceptor. */
+/** The batches of a message that were inserted as claimed by the process that accepted it. */
 export async function listOwnBatches(sql: Sql, messageId: Uuid, claimId: Uuid): Promise<ClaimedBatch[]> {
   return sql<ClaimedBatch[]>`
     SELECT ${claimedColumns(sql)} FROM batches b
@@ -43,10 +47,11 @@ export async function listOwnBatches(sql: Sql, messageId: Uuid, claimId: Uuid): 
 }
 
 /**
- * Takes the next batch of the next app that has one due, after `afterAppId` in a circle: one app's million delays no other
- * app's one. Apps of `exceptAppIds` are passed over; paced batches have claims of their own (`claimNextPacedBatch`). The
- * recursion steps from app to app through the index, so an app with many batches costs one probe.
- * SKIP LOCKED: claimers never wait for each other. An expired lease is due like any other.
+ * Claims the next batch of the next app with a due batch, after `afterAppId` in a circle. So a
+ * large send of one app does not delay other apps. Apps of `exceptAppIds` are skipped, and paced
+ * batches are claimed by `claimNextPacedBatch`. The recursion steps from app to app through the
+ * index, so an app with many batches costs one probe. With SKIP LOCKED, claims never wait for each
+ * other. An expired lease is due like any other batch.
  */
 export async function claimNextBatch(
   sql: Sql,
@@ -88,15 +93,17 @@ export interface RenewedClaim {
 }
 
 /**
- * Keeps leases. Answers the claims that still hold, and whether each is renewed: not where its row is locked at this moment, most likely by
- * its own flush, which renews it too and which nobody waits for here. One that is missing has been taken over.
+ * Renews leases. Answers the claims that still hold, and whether each was renewed. A row that is
+ * locked is not waited for, because most likely its own flush holds and renews it. A claim missing
+ * from the answer was taken over.
  */
 export async function renewClaims(
   sql: Sql,
   clock: Clock,
   batches: readonly Pick<ClaimedBatch, 'id' | 'claimId'>[],
 ): Promise<readonly RenewedClaim[]> {
-  // A claim may hold more batches, which are not worked at this moment: each stands for itself.
+  // A claim may hold further batches that this process does not work now. Only the given ones are
+  // renewed.
   const isHeld = sql`
     id = ANY(${batches.map(({ id }) => id)}::uuid[]) AND claim_id = ANY(${batches.map(({ claimId }) => claimId)}::uuid[])
       AND state = 'claimed'`;
@@ -113,8 +120,9 @@ export async function renewClaims(
 }
 
 /**
- * Gives a batch back in order, due again at an instant; at once where it was ended meanwhile. False: the claim was lost before.
- * This claim is counted no longer; those that ended without order are, for good.
+ * Hands a batch back in order, due at `availableAt`, or at once when the batch was ended in the
+ * meantime. False: the claim was lost before. This claim counts no longer; claims that ended
+ * without order stay counted.
  */
 export async function handBackBatch(sql: Sql, batch: ClaimedBatch, availableAt: Date): Promise<boolean> {
   const result = await sql`
@@ -126,13 +134,15 @@ export async function handBackBatch(sql: Sql, batch: ClaimedBatch, availableAt: 
 
 export interface HandBack {
   readonly availableAt: Date;
-  /** Our own fault; null: the database's state. */
+  /** The fingerprint of a fault of our own; null for the database's state. */
   readonly fault: string | null;
-  /** Pushes may have been made whose outcomes nobody knows: the claim stays counted (R-02). */
+  /**
+   * True when pushes with unknown outcome may have been made. Then this claim stays counted (R-02).
+   */
   readonly hasUnknownPushes: boolean;
 }
 
-/** Gives a batch back that could not be worked to its end. False: the claim was lost before. */
+/** Hands back a batch that could not be worked to its end. False: the claim was lost before. */
 export async function handBackAfterSetback(
   sql: Sql,
   batch: ClaimedBatch,
@@ -149,7 +159,7 @@ export async function handBackAfterSetback(
   return result.count === 1;
 }
 
-/** Gives back at once what these claims were granted, if anything. */
+/** Hands back, due at once, every batch that these claims hold. */
 export async function handBackClaims(sql: Sql, clock: Clock, claimIds: readonly Uuid[]): Promise<number> {
   const result = await sql`
     UPDATE batches SET state = 'waiting', claim_id = NULL, claims = greatest(claims - 1, 0), available_at = ${clock.now}
@@ -157,14 +167,17 @@ export async function handBackClaims(sql: Sql, clock: Clock, claimIds: readonly 
   return result.count;
 }
 
-/** From here on the pushes of this claim may be on the wire. */
+/** Records that from now on pushes of this claim may be on the wire. */
 export async function markPushed(sql: Sql, batch: ClaimedBatch): Promise<void> {
   await sql`
     UPDATE batches SET pushed = true
     WHERE id = ${batch.id} AND claim_id = ${batch.claimId} AND state = 'claimed' AND NOT pushed`;
 }
 
-/** The fence alone: holds the batch until the transaction ends, after any commit of ours that may still be under way. */
+/**
+ * Only the fence: locks the batch until the transaction ends. It waits for a commit of ours that
+ * may still be under way.
+ */
 export async function lockClaimedBatch(tx: Tx, batch: ClaimedBatch): Promise<boolean> {
   const rows = await tx`
     SELECT 1 FROM batches WHERE id = ${batch.id} AND claim_id = ${batch.claimId} AND state = 'claimed' FOR UPDATE`;
@@ -177,8 +190,9 @@ export interface BatchAdvance {
 }
 
 /**
- * The fence and the progress of a flush, which renews the lease where that is due: whether the batch is done with it, and whether it is
- * renewed. Undefined when the claim was lost, and then nothing may be written. `kinds`: those of the final deliveries (`kindsOf`).
+ * The fence and the progress of a flush, which also renews the lease when due. Answers whether the
+ * batch is done and whether the lease was renewed. Undefined when the claim was lost: then nothing
+ * may be written. `kinds` are those of the final deliveries (`kindsOf`).
  */
 export async function advanceBatch(
   tx: Tx,
@@ -188,7 +202,8 @@ export async function advanceBatch(
   kinds: string,
 ): Promise<BatchAdvance | undefined> {
   const finals = counts.sent + counts.failed + counts.skipped;
-  // Done exactly when every delivery is final. A finished batch keeps its devices: receipt tokens name their places.
+  // A batch is done when every delivery is final. It keeps its devices, because receipt tokens name
+  // their places.
   const isDone = tx`b.sent + b.failed + b.skipped + ${finals}::int = b.size`;
   const isAging = tx`b.available_at < ${leaseEnd(tx, clock, leaseMs - flushRenewsAfterMs)}`;
   const [row] = await tx<BatchAdvance[]>`
@@ -204,7 +219,10 @@ export async function advanceBatch(
   return row;
 }
 
-/** Counts marks on the batch: the message sums its batches, so a click never waits for a flush's message row. */
+/**
+ * Counts marks on the batch. A message sums the marks of its batches, so a click never waits for
+ * the message's row, which flushes lock.
+ */
 export async function addBatchMarks(tx: Tx, batchId: Uuid, marks: Readonly<Record<Mark, number>>): Promise<void> {
   await tx`
     UPDATE batches SET displayed = displayed + ${marks.displayed}, clicked = clicked + ${marks.clicked},
@@ -213,11 +231,12 @@ export async function addBatchMarks(tx: Tx, batchId: Uuid, marks: Readonly<Recor
 }
 
 /**
- * Ends the open batches of a message: what of them is not final yet is to be skipped as canceled. One that waits is due now; one
- * that is being worked, when it is handed back. Not asked yet.
+ * Ends the open batches of a message: their deliveries that are not final are skipped as canceled.
+ * A waiting batch is due at once, and a claimed batch when it is handed back. The statement has not
+ * run yet.
  */
 export function endBatches(tx: Tx, clock: Clock, appId: Uuid, messageId: Uuid): Fragment {
-  // Locked in one order, so that two who end them do not wait for each other.
+  // Locked in one order, so that two concurrent ends do not deadlock.
   return tx`
     WITH open AS (
       SELECT id FROM batches WHERE app_id = ${appId} AND message_id = ${messageId} AND state <> 'done' ORDER BY id FOR UPDATE
@@ -232,7 +251,7 @@ export interface BatchOfReceipt {
   readonly messageId: Uuid;
   /** Null: the batch has no such place. */
   readonly deviceId: Uuid | null;
-  /** Its outcome is still to come. */
+  /** True while the delivery may still get its outcome. */
   readonly awaitsDevice: boolean;
 }
 
@@ -245,8 +264,9 @@ const receiptColumns = (tx: Tx, subject: ReceiptSubject): Fragment => tx`
   }`;
 
 /**
- * Which device is a receipt from, and is its delivery still to come? Locks the batch as a flush does, and first as a flush does:
- * after this statement the outcome is either visible or not yet begun, and the two never wait for each other in a circle.
+ * The device of a receipt, and whether its delivery is still open. Locks the batch first, as a
+ * flush does. So after this statement the outcome is either visible or not begun, and the two never
+ * deadlock.
  */
 export async function lockBatchForReceipt(tx: Tx, subject: ReceiptSubject): Promise<BatchOfReceipt | undefined> {
   const [batch] = await tx<BatchOfReceipt[]>`
@@ -254,14 +274,14 @@ export async function lockBatchForReceipt(tx: Tx, subject: ReceiptSubject): Prom
   return batch;
 }
 
-/** Which device is a receipt from, and is its delivery still to come? Takes no lock. */
+/** The device of a receipt, and whether its delivery is still open. Takes no lock. */
 export async function findBatchOfReceipt(tx: Tx, subject: ReceiptSubject): Promise<BatchOfReceipt | undefined> {
   const [batch] = await tx<BatchOfReceipt[]>`
     SELECT ${receiptColumns(tx, subject)} FROM batches WHERE id = ${subject.batchId}`;
   return batch;
 }
 
-/** The devices of a batch, column by column in one order; null where there is none. */
+/** The devices of a batch as columns of one order; null when there are no devices. */
 export interface TargetColumns {
   readonly deviceIds: readonly Uuid[] | null;
   readonly userIds: readonly (Uuid | null)[] | null;
@@ -273,21 +293,25 @@ export interface TargetColumns {
   readonly registeredAts: readonly number[] | null;
   readonly environments: readonly (Environment | null)[] | null;
   readonly mismatches: readonly boolean[] | null;
-  /** Of the devices that nothing ever reached; and of these, the ones that a client key registered. */
+  /**
+   * The devices that nothing ever reached. `strangerIds` are those of them that a client key
+   * registered.
+   */
   readonly unreachedIds: readonly Uuid[] | null;
   readonly strangerIds: readonly Uuid[] | null;
   readonly locales: readonly (string | null)[] | null;
   readonly languages: readonly (string | null)[] | null;
   readonly externalIds: readonly (string | null)[] | null;
-  /** Absent where they were not asked for. */
+  /** Absent unless the templates read them. */
   readonly firstNames?: readonly (string | null)[] | null;
   readonly countries?: readonly (string | null)[] | null;
   readonly timezones?: readonly (string | null)[] | null;
 }
 
 /**
- * The devices of a batch with what a push needs of each, as one row of lists: a thousand rows would cost both sides more than the
- * devices do. `properties` are further lists, of columns of the audience row `a`.
+ * The devices of a batch with what a push needs, as one row of lists. A thousand rows would cost
+ * both sides more than the devices themselves. `properties` adds lists of columns of the audience
+ * row `a`.
  */
 export async function selectTargets(
   sql: Sql,

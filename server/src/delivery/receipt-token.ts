@@ -1,5 +1,6 @@
-// The signed token that a notification carries (contract 14): it names a batch and a place in it, and authorises marks on that one
-// delivery and nothing else. A device id never stands in it: tokens lie readable in payloads, addresses and the logs of proxies. Pure.
+// The signed token of a notification (contract 14). It names a batch and a place in it, and
+// authorizes marks on that one delivery and nothing else. It holds no device id, because tokens are
+// readable in payloads, addresses and the logs of proxies. Pure.
 import { timingSafeEqual } from 'node:crypto';
 import { hmacSha256, hmacsSha256 } from '../platform/hmac-sha256.ts';
 import { type Uuid, uuidFromBytes, uuidToBytes } from '../platform/ids.ts';
@@ -12,20 +13,23 @@ const version = 0x02;
 const signedBytes = 19;
 const placeFrom = 17;
 
-/** Made by earlier releases: message, device and batch. */
+/** The version of tokens from earlier releases: message, device and batch. */
 const formerVersion = 0x01;
 const formerSignedBytes = 49;
 
-/** The characters of a token as it is made now. */
+/** The number of characters of a token of the present version. */
 export const receiptTokenLength = base64UrlLength(signedBytes + macBytes);
 const formerTokenLength = base64UrlLength(formerSignedBytes + macBytes);
 
-/** Which delivery a token is for: by its place in the batch, from 0; of a token of an earlier release, by its device. */
+/**
+ * The delivery of a token, by its place in the batch from 0. A token of an earlier release names
+ * the device.
+ */
 export type ReceiptSubject =
   | { readonly batchId: Uuid; readonly place: number }
   | { readonly batchId: Uuid; readonly deviceId: Uuid };
 
-/** Mints the tokens of one batch by place: what does not change from device to device is prepared once. */
+/** Mints the tokens of one batch by place. The parts that all devices share are prepared once. */
 export function receiptTokensOf(key: Buffer, batchId: Uuid): (place: number) => string {
   const all = Buffer.concat([label, Buffer.from([version]), uuidToBytes(batchId), Buffer.alloc(2 + macBytes)]);
   const macFrom = label.length + signedBytes;
@@ -35,13 +39,16 @@ export function receiptTokensOf(key: Buffer, batchId: Uuid): (place: number) => 
   return (place) => {
     if (!(place >= 0 && place <= placeMax)) throw new RangeError('there is no such place in a batch');
     all.writeUInt16BE(place, label.length + placeFrom);
-    // The text is longer than the room that is left: the first half of the HMAC is kept.
+    // The HMAC is longer than the rest of the buffer, so its first half is kept.
     all.write(macOfOne(labelled), macFrom, 'latin1');
     return token.toString('base64url');
   };
 }
 
-/** Opens a token made with any of the keys, also of an earlier release; undefined for everything else, without telling why. */
+/**
+ * Opens a token made with one of the keys, also a token of an earlier release. Undefined for
+ * anything else, without a reason.
+ */
 export function openReceiptToken(keys: readonly Buffer[], token: string): ReceiptSubject | undefined {
   const signed = readSigned(keys, token);
   if (!signed) return undefined;
@@ -54,7 +61,7 @@ function readSigned(keys: readonly Buffer[], token: string): Buffer | undefined 
   const isFormer = token.length === formerTokenLength;
   if ((!isFormer && token.length !== receiptTokenLength) || !/^[A-Za-z0-9_-]+$/.test(token)) return undefined;
   const bytes = Buffer.from(token, 'base64url');
-  // The last character has spare bits: only the canonical spelling is the token.
+  // The last character has spare bits. Only the canonical spelling is a token.
   if (bytes.toString('base64url') !== token || bytes[0] !== (isFormer ? formerVersion : version)) return undefined;
   const signed = bytes.subarray(0, isFormer ? formerSignedBytes : signedBytes);
   const mac = bytes.subarray(signed.length);

@@ -1,5 +1,6 @@
-// Writes what deliveries came to: every 500 ms at the latest, in bulk. One transaction, fenced by the claim, holds outcomes,
-// batch progress, message counters and early receipts. What the outcomes say of devices and credentials goes to the verdict book.
+// Writes the outcomes of deliveries in bulk, at the latest every 500 ms. One transaction, fenced by
+// the claim, holds outcomes, batch progress, message counters and early receipts. What the outcomes
+// say of devices and credentials goes to the verdict book.
 import type { ChannelId } from '../channels/channel.ts';
 import { insertPeopleChange } from '../devices/link-queries.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -43,20 +44,22 @@ export interface RecorderDeps {
   readonly forms: AnswerForms;
   readonly ledger: MessageLedger;
   readonly flushPace: FlushPace;
-  /** Of this process: outcomes are kept until they are written, and pushes stop while there are too many of them. */
+  /** The unwritten outcomes of this process. Pushes stop while there are too many of them. */
   readonly backlog: OutcomeBacklog;
   /** Takes what committed outcomes say of devices and credentials. */
   readonly verdicts: VerdictBook;
-  /** Webhooks are told of what was committed. */
+  /** Tells webhooks what was committed. */
   readonly outbox: OutboxTeller;
-  /** Those who wait for the end of a message hear of it. */
+  /** Tells callers that wait for the end of a message. */
   readonly teller: Pick<Teller, 'tell'>;
-  /** Hears what was committed; `hasEnded`: with it the last of the message's deliveries. */
+  /**
+   * Called with what was committed. `hasEnded`: the last of the message's deliveries is among it.
+   */
   readonly noteOutcomes: (counts: OutcomeCounts, hasEnded: boolean) => void;
 }
 
 export interface Recorder {
-  /** Takes a result, nearly always at once; `deferred` ones leave no trace. */
+  /** Takes a result, nearly always without a promise. A `deferred` result is not recorded. */
   add(
     target: Target,
     channel: ChannelId,
@@ -64,20 +67,20 @@ export interface Recorder {
     result: Exclude<PushResult, { kind: 'deferred' }>,
   ): Promise<void> | undefined;
   /**
-   * While nothing further may be pushed, since a kill would repeat it or there is no room for more outcomes: ends when that may have
-   * changed.
+   * While no further push may begin, because a kill would repeat it or there is no room for its
+   * outcome: resolves when that may have changed. Undefined otherwise.
    */
   behind(): Promise<void> | undefined;
   /**
-   * Writes what is left, however long the database is away. False: what had not been written is dropped, for the claim is lost or
-   * `refusal` is set.
+   * Writes the remaining outcomes, however long the database does not answer. False: the unwritten
+   * outcomes are dropped, because the claim is lost or `refusal` is set.
    */
   close(): Promise<boolean>;
-  /** The error by which outcomes were refused for good, other than by the fence. */
+  /** The error by which the database rejected outcomes for good, other than the fence. */
   readonly refusal: { readonly error: unknown } | undefined;
 }
 
-/** A commit under way for longer than this is late. */
+/** A commit that takes longer is late, and stops further pushes. */
 const lateMs = 500;
 
 export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: Lease): Recorder {
@@ -90,7 +93,8 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
   let isCommitting = false;
   let commitBegunAt = 0;
 
-  // The one place where outcomes are dropped. With it the pushes of the batch end: what they came to could not be written.
+  // The only place where outcomes are dropped. The batch's pushes end too, because their outcomes
+  // could not be written.
   const refuse = (error?: unknown): void => {
     isRefused = true;
     if (error !== undefined) refusal = { error };
@@ -111,8 +115,8 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
     deps.flushPace.note(performance.now() - dueAt);
   };
 
-  // Flushes of one batch follow each other.
-  // `dueAt`: by `performance.now()`, when its oldest outcome had waited long enough.
+  // Flushes of one batch follow each other. `dueAt` is the time when the oldest outcome had waited
+  // long enough; `performance.now()`.
   const flush = (dueAt: number): Promise<void> => {
     clearTimeout(timer);
     timer = undefined;
@@ -162,8 +166,9 @@ export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: L
 }
 
 /**
- * Commits, and while the database is away or slow commits again: the fence makes a late commit safe, so age is no reason to drop
- * an outcome (R-97). False: the fence refuses. Any other refusal is for good and rejects.
+ * Commits, and repeats the commit while the database is away or slow. The fence makes a late commit
+ * safe, so age is no reason to drop an outcome (R-97). False: the fence refuses. Any other refusal
+ * is final and rejects.
  */
 function commitUntilKnown(
   deps: RecorderDeps,
@@ -185,7 +190,7 @@ function commitUntilKnown(
   );
 }
 
-// The one transaction. False: the claim is another's, and nothing was written.
+// The transaction. False: another process holds the claim, and nothing was written.
 async function commit(
   deps: RecorderDeps,
   batch: ClaimedBatch,
@@ -199,7 +204,8 @@ async function commit(
   let advance: MessageAdvance | undefined;
   const toTell = new Set<Uuid>();
   const isCommitted = await transaction<boolean>(sql, async (tx, rollback, atEnd) => {
-    // On a repeat the fence comes first: it waits for the commit before, whose answer was lost, and then sees what it wrote.
+    // On a repeat the fence comes first. It waits for the earlier commit, whose answer was lost, so
+    // that its rows are visible afterwards.
     if (isRepeat && !(await lockClaimedBatch(tx, batch))) return rollback(false);
     const items = isRepeat ? await leaveOutCommitted(tx, batch, given) : given;
     const counts = { sent: 0, failed: 0, skipped: 0 };
@@ -218,7 +224,8 @@ async function commit(
       for (const id of told) toTell.add(id);
     }
     await failpoint('outcomes.before_commit');
-    // The rows that other processes write, too, with the commit: were this one stopped here, nobody else's outcomes would wait.
+    // Other processes write these rows too, so they go together with the COMMIT. If this process
+    // stopped here, no other flush would wait.
     advance = ledger.advance(tx, batch.appId, batch.messageId, countOutcomes(items), progress.isDone);
     atEnd(advance.statements);
     return true;
@@ -228,20 +235,21 @@ async function commit(
   if (!isCommitted) return false;
   const hasEnded = (await advance?.hasEnded()) ?? false;
   if (hasEnded) deps.teller.tell(finishedTopic, batch.messageId);
-  // On a repeat also what the commit before had written, whose answer was lost.
+  // On a repeat the counts include what the earlier commit had written, because its answer was
+  // lost.
   noteOutcomes(countOutcomes(given), hasEnded);
   return true;
 }
 
-/** From so many on, COPY and its one answer more cost less than an INSERT. */
+/** From this number of rows on, COPY with its extra round trip costs less than an INSERT. */
 const copyFrom = 32;
 
-// A device is pushed to once in a claim, and what other claims wrote was read at the start of this one: a row is there already
-// where there were attempts before, and nowhere else.
+// Writes the rows. A device is pushed to once per claim, and rows of earlier claims were read at
+// the start. So a row exists exactly when there were earlier attempts.
 async function writeDeliveries(tx: Tx, batchId: Uuid, items: readonly OutcomeItem[]): Promise<void> {
   const rowsOf = (some: readonly OutcomeItem[]): DeliveryRow[] => some.map((item) => item.row);
   if (items.length < copyFrom) return upsertDeliveries(tx, batchId, rowsOf(items));
-  // In the order of the key: pages of the index are filled one after the other, and not split again and again.
+  // Sorted by the key, so that pages of the index are filled one after the other and not split.
   await copyDeliveries(tx, batchId, rowsOf(items.filter((item) => item.isNew)).sort(byDevice));
   const known = items.filter((item) => !item.isNew);
   if (known.length > 0) await upsertDeliveries(tx, batchId, rowsOf(known));
@@ -253,11 +261,11 @@ function byDevice(one: DeliveryRow, other: DeliveryRow): number {
 
 const reasonLengthMax = 200;
 
-/** Whoever classes events by what is stored here waits for it so long; what comes later is told. */
+/** Attribution waits this long for outcomes; later ones are recorded in `people_changes`. */
 const onTimeMs = 60_000;
 
-// Whom something was sent to, or who clicked, longer ago than that. A delivery that was tried before may have been clicked before,
-// which counts from now on.
+// The devices and users whose send or click is older than `beforeMs`. A delivery with earlier
+// attempts may have been clicked before it was sent, and that click counts only now.
 function findLate(items: readonly OutcomeItem[], marked: readonly EarlyReceipt[], beforeMs: number): Uuid[] {
   const ids: Uuid[] = [];
   for (const { final, isNew, row } of items) {
@@ -274,7 +282,8 @@ function isLateClick({ mark, at, ...receipt }: EarlyReceipt, deviceId: Uuid, bef
   return mark === 'clicked' && receipt.deviceId === deviceId && at.getTime() < beforeMs;
 }
 
-// Sent and failed, each once and at its end; skips are nobody's news (contract 7.6).
+// The events of deliveries that were sent or failed, once each and at their end. A skip is no event
+// (contract 7.6).
 function happeningsOf(batch: ClaimedBatch, items: readonly OutcomeItem[]): Happening[] {
   return items.flatMap(({ row, final, code, externalId, providerReason }): Happening[] => {
     if (final !== 'sent' && final !== 'failed') return [];
@@ -289,7 +298,8 @@ function happeningsOf(batch: ClaimedBatch, items: readonly OutcomeItem[]): Happe
   });
 }
 
-// A commit whose answer was lost may have happened: what it wrote must not be counted again.
+// Removes the outcomes that an earlier commit with a lost answer may have written, so that none is
+// counted twice.
 async function leaveOutCommitted(
   tx: Tx,
   batch: ClaimedBatch,

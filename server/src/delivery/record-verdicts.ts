@@ -1,6 +1,7 @@
-// Writes what outcomes said of one credential and its devices: dead devices are retired, behind the breaker, and the credential's
-// health is kept (contract 7.6). Runs apart from flushes (`verdict-book`). The credential's row is locked over more than one
-// statement only while the credential may be at fault.
+// Writes what outcomes said of one credential and its devices: dead devices are retired unless the
+// breaker stops it, and the credential's health is kept (contract 7.6). Runs apart from flushes
+// (`verdict-book`). The credential's row is locked over several statements only while the
+// credential may be at fault.
 import {
   addCredentialRefusals,
   getCredentialHour,
@@ -29,44 +30,53 @@ import { isSuspect } from './credential-health.ts';
 import { retireUnresolved } from './retire-unresolved.ts';
 
 /**
- * What one attempt showed of its device and credential; `errorCode` null: a success, which has a verdict only where it changes
- * something of its device.
+ * What one attempt showed of its device and credential. `errorCode` null is a success, which has a
+ * verdict only when it changes something of its device.
  */
 export interface Verdict {
   readonly deviceId: Uuid;
   readonly credentialId: number;
   readonly errorCode: ErrorCode | null;
   readonly reason: string | null;
-  /** When the provider says that the token ended; a device registered since is left alone. */
+  /**
+   * The time when the token ended, by the provider's word. A device that registered later is not
+   * retired.
+   */
   readonly goneAtMs: number | null;
-  /** When the device had registered the token that was pushed to; one that has registered since is left alone. */
+  /**
+   * The time when the device had registered the token of this push. A device that registered again
+   * since is not retired.
+   */
   readonly registeredAtMs: number;
-  /** Where a push found that the device's token belongs, to be remembered. */
+  /** The environment in which a push found the device's token, to be remembered. */
   readonly environmentFound: Environment | null;
-  /** Found here, without asking the provider: says nothing of the credential. */
+  /** Found by a local check without asking the provider, so it says nothing of the credential. */
   readonly isLocal: boolean;
   /** The first push that reached the device. */
   readonly reaches: boolean;
-  /** Refused as our credential's fault, for a device that a stranger may have made up: the push service may mean the device. */
+  /**
+   * Refused as a fault of our credential, but for a device that a stranger may have made up. The
+   * push service may mean the device.
+   */
   readonly isDoubtful: boolean;
-  /** Failed for good because the host has no address; the device was never reached. */
+  /** Failed for good because the host has no address, and nothing ever reached the device. */
   readonly isUnresolved: boolean;
 }
 
-/** What one process heard of one credential within some time. */
+/** What one process learned of one credential within some time. */
 export interface Hearing {
   readonly appId: Uuid;
   readonly credentialId: number;
-  /** The credential had a success, whatever else it had. */
+  /** The credential had a success, beside any refusals. */
   readonly hasWorked: boolean;
   readonly verdicts: readonly Verdict[];
 }
 
-/** Which parts of a hearing are committed: a further try leaves them out. */
+/** The parts of a hearing that are committed. A repeat skips them. */
 export interface HearingProgress {
   areRefusalsCounted: boolean;
   areDevicesJudged: boolean;
-  /** Whether the hour before looks as if the credential were at fault. */
+  /** Whether the last hour looks as if the credential were at fault. */
   mayBeAtFault: boolean;
 }
 
@@ -82,10 +92,13 @@ export interface JudgeDeps {
 
 const mismatchesMax = 3;
 const hourMs = 3_600_000;
-/** What may retire a device. */
+/** The codes that may retire a device. */
 const codesOfDevices: ReadonlySet<ErrorCode> = new Set(['unregistered', 'invalid_token', 'credential_mismatch']);
 
-/** May be repeated with the same progress, which it changes as its parts are committed. */
+/**
+ * Records a hearing. May be repeated with the same `progress`, which changes as parts are
+ * committed.
+ */
 export async function recordVerdicts(
   deps: JudgeDeps,
   hearing: Hearing,
@@ -101,7 +114,8 @@ export async function recordVerdicts(
     verdicts.filter((verdict) => verdict.errorCode !== null && !verdict.isLocal),
   );
 
-  // The common case, nothing but successes, costs a statement that writes at most once a minute.
+  // In the common case there are only successes. They cost one statement, which writes at most once
+  // a minute.
   if (hearing.hasWorked || successes.length > 0) {
     const ended = await markCredentialOk(sql, clock, appId, credentialId);
     if (ended) log.info({ ...ids, former: ended }, 'credential works again');
@@ -120,12 +134,15 @@ export async function recordVerdicts(
     else if (retiring.length > 0) await repeatOnDeadlock(() => retireAll(deps, hearing, retiring));
     progress.areDevicesJudged = true;
   }
-  // Last, since it may wait for the credential's row, and no device should.
+  // Last, because it may wait for the credential's row, and no device should wait for that.
   const latest = refusals.at(-1);
   if (latest?.errorCode) await keepError(deps, hearing, { code: latest.errorCode, reason: latest.reason });
 }
 
-/** What a stranger's device was refused says nothing of a credential that has ever had a success. */
+/**
+ * Removes doubtful refusals when the credential has ever had a success. A refusal for a stranger's
+ * device then says nothing of the credential.
+ */
 async function believedOf(
   { sql }: JudgeDeps,
   { appId, credentialId, hasWorked }: Hearing,
@@ -147,17 +164,21 @@ async function keepError(
   log.error(fields, 'credential is failing: the push service refuses it');
 }
 
-/** Retires the devices of a credential that is beyond doubt, without holding the credential. */
+/** Retires devices of a credential that is not in doubt, without locking the credential. */
 async function retireAll({ sql, clock }: JudgeDeps, hearing: Hearing, retiring: readonly Verdict[]): Promise<void> {
   await transaction(sql, async (tx) => {
-    // All devices that may change below, at once: locked reason by reason they would not be in order.
+    // Locks all devices that may change below at once. Locking them by reason would break the order
+    // of locks.
     await lockDevicesById(tx, hearing.appId, idsOf(retiring));
     await retireCertain(tx, clock, hearing);
     await retireDoubtful(tx, clock, hearing, { countsMismatches: true });
   });
 }
 
-/** The breaker: retires devices, or brings back those that were retired within the hour by a credential that is at fault. */
+/**
+ * The breaker: retires devices. If the credential is at fault, it instead restores the devices that
+ * were retired within the hour.
+ */
 async function judgeSuspicious(
   { sql, clock, log }: JudgeDeps,
   hearing: Hearing,
@@ -167,7 +188,7 @@ async function judgeSuspicious(
   const { appId, credentialId } = hearing;
   await transaction(sql, async (tx) => {
     const at = clock.date();
-    // Holds the credential: nobody else retires devices for it until this is over.
+    // Locks the credential, so that no other process retires devices for it at the same time.
     const hour = await getCredentialHour(tx, clock, appId, credentialId);
     const suspect = isSuspect(hour);
     const since = new Date(at.getTime() - hourMs);
@@ -179,7 +200,7 @@ async function judgeSuspicious(
     if (suspect) {
       const isNew = await markCredentialSuspect(tx, clock, appId, credentialId);
       const restored = await restoreDevices(tx, appId, credentialId, since, at);
-      // Once, and not every second of a large send.
+      // Logged once, and not every second of a large send.
       if (isNew || restored > 0)
         log.error(
           {
@@ -199,7 +220,7 @@ function isSuspicious({ errorCode }: Verdict): boolean {
   return errorCode === 'invalid_token' || errorCode === 'credential_mismatch';
 }
 
-/** Retires what no credential can be at fault for. */
+/** Retires devices for reasons that no credential can be at fault for. */
 async function retireCertain(tx: Tx, clock: Clock, { appId, verdicts }: Hearing): Promise<void> {
   const retire = (reason: 'unregistered' | 'invalid_token', of: readonly Verdict[]) =>
     invalidateDevices(tx, { appId, credentialId: null, at: clock.date(), items: refusedBy(reason, of) });
@@ -213,7 +234,10 @@ async function retireCertain(tx: Tx, clock: Clock, { appId, verdicts }: Hearing)
   );
 }
 
-/** Retires what is undone with the credential, should it turn out to be at fault within the hour. */
+/**
+ * Retires devices for reasons that are undone if the credential turns out to be at fault within the
+ * hour.
+ */
 async function retireDoubtful(
   tx: Tx,
   clock: Clock,
@@ -227,7 +251,8 @@ async function retireDoubtful(
     verdicts.filter(({ errorCode, isLocal }) => errorCode === 'invalid_token' && !isLocal),
   );
   let mismatched = countsMismatches ? verdicts.filter(({ errorCode }) => errorCode === 'credential_mismatch') : [];
-  // A device that two messages reached meanwhile counts twice: one statement changes a row once.
+  // A device that two messages reached in this time counts twice. One statement changes a row only
+  // once, so each round takes one verdict per device.
   while (mismatched.length > 0) {
     const once = new Map(mismatched.map((verdict) => [verdict.deviceId, verdict]));
     const stale = await countMismatches(tx, appId, [...once.keys()], mismatchesMax);
@@ -240,14 +265,17 @@ async function retireDoubtful(
 }
 
 function refusedBy<Reason extends string>(reason: Reason, verdicts: readonly Verdict[]) {
-  // One that two messages reached meanwhile is refused once, by the last word.
+  // A device that two messages reached in this time is retired once, by the last verdict.
   const byDevice = new Map(verdicts.map((verdict) => [verdict.deviceId, verdict]));
   return [...byDevice.values()].map(({ deviceId, goneAtMs, registeredAtMs }) => {
     return { deviceId, reason, goneAtMs, registeredAtMs };
   });
 }
 
-/** A success ends a row of mismatches, and may have found where an iOS token belongs. Few devices have either. */
+/**
+ * A success ends a row of mismatches, and may have found the environment of an iOS token. Few
+ * devices have either.
+ */
 async function rememberSuccesses(sql: Sql, appId: Uuid, successes: readonly Verdict[]): Promise<void> {
   const reached = successes.filter(({ reaches }) => reaches);
   if (reached.length > 0) await markReached(sql, appId, idsOf(reached));

@@ -1,6 +1,7 @@
-// Tells a webhook the events of a time once more, built again from the deliveries that are kept: a batch at a time, each in a
-// transaction of its own, so that a million of them hold neither memory nor locks. What is told anew is never told twice by one
-// replay, whatever broke it off: the next one of the same time goes on behind the last batch that is in the outbox.
+// Tells a webhook the events of a time again, rebuilt from the deliveries that are kept. Each batch
+// has a transaction of its own, so that a million events hold neither memory nor locks. One replay
+// never tells an event twice, even if it is interrupted: the next run of the same replay continues
+// after the last batch in the outbox.
 import type { Audited } from '../audit/record-audit.ts';
 import { toldReason } from '../channels/told-reason.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -31,35 +32,37 @@ export interface ReplayDeps extends Audited {
 export interface ReplayedWebhook {
   readonly appId: Uuid;
   readonly id: Uuid;
-  /** What it is subscribed to; empty: to all. */
+  /** The kinds of events that the webhook is subscribed to; empty for all. */
   readonly events: readonly string[];
 }
 
 export interface ReplayRequest extends TimeRange {
-  /** Empty: all that it is subscribed to. */
+  /** Empty for every kind that the webhook is subscribed to. */
   readonly kinds: readonly EventKind[];
-  /** How many are queued so far. */
+  /** Called with the number of events queued so far. */
   readonly onProgress?: (queued: number) => void;
 }
 
 export interface Replayed {
-  /** Events put in the outbox by this run. */
+  /** The events that this run put in the outbox. */
   readonly queued: number;
-  /** And by those of the same replay that were broken off before. */
+  /** The events that interrupted runs of the same replay had put there. */
   readonly queuedBefore: number;
-  /** Why the rest was not queued; undefined: all is. */
+  /** The reason why the rest was not queued; undefined when everything was. */
   readonly stop: ReplayStop | undefined;
 }
 
-/** Batches are looked for in slices of time: with many apps in one database a slice is what one statement reads. */
+/**
+ * Batches are read in slices of time. With many apps in a database, one statement reads one slice.
+ */
 const sliceMs = 6 * 3_600_000;
 const batchesAtOnce = 500;
-/** By so much the clocks of two processes may differ at the most. */
+/** The clocks of two processes may differ by at most this much. */
 const clocksApartMs = 60_000;
 
 /**
- * Queues the events whose `created_at` lies in the range, of subscribed kinds alone (contract 13.4), or those that are still to be
- * queued of a replay of the same ones that was broken off.
+ * Queues the events whose `created_at` lies in the range, of subscribed kinds only (contract 13.4).
+ * After an interrupted replay of the same range and kinds, queues the rest.
  */
 export async function replayEvents(
   deps: ReplayDeps,
@@ -91,7 +94,8 @@ export async function replayEvents(
   return { queued, queuedBefore, stop: await replay.end() };
 }
 
-// In the order of their ids, which is nearly that of time. What is queued after the range has begun to be walked is past its end.
+// Batches in the order of their ids, which is nearly the order of time. A batch queued after this
+// began lies beyond the range.
 async function* walkBatches(
   { sql, clock }: ReplayDeps,
   appId: Uuid,
@@ -100,13 +104,14 @@ async function* walkBatches(
 ): AsyncGenerator<ToldBatch> {
   const first = afterId ?? (await findOldestBatch(sql));
   if (first === undefined) return;
-  // What has not happened yet was told to nobody.
+  // Nothing in the future was told yet.
   const toMs = Math.min(range.to.getTime(), clock.nowMs() + clocksApartMs);
-  // The end of a batch is the database's word, the time of an outcome that of a process.
+  // The end of a batch has the database's time, but an outcome has the process's time.
   const endedFrom = new Date(range.from.getTime() - clocksApartMs);
   let after = afterId ?? uuidFloorOf(new Date(mintedAtMs(first)));
   for (let sliceAtMs = mintedAtMs(first); sliceAtMs < toMs; sliceAtMs += sliceMs) {
-    // Its batches are queued when the message runs, and ids are minted then: none of a later id was queued before the end.
+    // The id of a batch is minted when it is queued. So a batch with a later id was not queued
+    // before this slice's end.
     const before = uuidFloorOf(new Date(sliceAtMs + sliceMs));
     for (;;) {
       const ids = { after, before, limit: batchesAtOnce };
@@ -116,7 +121,7 @@ async function* walkBatches(
       if (!last || batches.length < batchesAtOnce) break;
       after = last.id;
     }
-    // An id is never the floor of its millisecond: it bears a version.
+    // No id equals this bound, because an id also contains its version.
     after = before;
   }
 }
@@ -128,7 +133,7 @@ interface Told {
   readonly range: TimeRange;
 }
 
-/** What happened to a delivery in the time: how it ended, and its click. */
+/** The events of a delivery within the range: its end and its click. */
 function toldOf(delivery: ToldDelivery, { batch, message, externalIds, range }: Told): Happening[] {
   const { deviceId, userId, channel, doneAt, clickedAt, action } = delivery;
   const about = { messageId: batch.messageId, deviceId, channel };
@@ -153,7 +158,8 @@ function toldOf(delivery: ToldDelivery, { batch, message, externalIds, range }: 
   return happened;
 }
 
-// What ended without a further attempt, such as by the end of its window, was told without a reason too.
+// The provider's reason of a failure. Null when the delivery ended without a further attempt, such
+// as at the end of its window: its event had no reason either.
 function reasonOf(attempt: Attempt | null): string | null {
   if (attempt?.outcome !== 'failed' || attempt.provider === null) return null;
   const { name, http_status: httpStatus, headers, body, truncated } = attempt.provider;
@@ -174,7 +180,7 @@ async function findClicked({ sql, ledger }: ReplayDeps, appId: Uuid, id: Uuid): 
   return message && prepareClicks(message);
 }
 
-// Batches of one message follow each other.
+// Remembers the last message, because batches of one message follow each other.
 function rememberLast<Value>(find: (id: Uuid) => Promise<Value>): (id: Uuid) => Promise<Value> {
   let last: { readonly id: Uuid; readonly value: Value } | undefined;
   return async (id) => {

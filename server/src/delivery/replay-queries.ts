@@ -1,16 +1,17 @@
-// SQL that finds what webhooks were told in a time, in the deliveries that are kept. Writes nothing.
+// SQL that finds what webhooks were told in a time, among the deliveries that are kept. Writes
+// nothing.
 import type { TargetUrls } from '../content/compile-content.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Attempt } from './delivery.ts';
 
-/** A half-open time, `[from, to)`. */
+/** A half-open range of time, `[from, to)`. */
 export interface TimeRange {
   readonly from: Date;
   readonly to: Date;
 }
 
-/** The first batch that there is, of any app: where a walk in time begins. */
+/** The oldest batch of any app, where a walk in time begins. */
 export async function findOldestBatch(sql: Sql): Promise<Uuid | undefined> {
   const [row] = await sql<{ id: Uuid }[]>`SELECT id FROM batches ORDER BY id LIMIT 1`;
   return row?.id;
@@ -21,7 +22,10 @@ export interface ToldBatch {
   readonly messageId: Uuid;
 }
 
-/** Which batches of an app, of those with ids between two, may have deliveries that ended, or were clicked, in a time? */
+/**
+ * The batches of an app, between two ids, that may have deliveries that ended or were clicked in
+ * the range.
+ */
 export async function listToldBatches(
   sql: Sql,
   appId: Uuid,
@@ -47,11 +51,11 @@ export interface ToldDelivery {
   readonly clickedAt: Date | null;
   readonly action: string | null;
   readonly urls: TargetUrls | null;
-  /** Of a failed one. */
+  /** Set for a failed delivery only. */
   readonly lastAttempt: Attempt | null;
 }
 
-/** The deliveries of a batch that were sent, failed or clicked in a time. */
+/** The deliveries of a batch that were sent, failed or clicked in the range. */
 export async function listToldDeliveries(sql: Sql, batchId: Uuid, { from, to }: TimeRange): Promise<ToldDelivery[]> {
   return sql<ToldDelivery[]>`
     SELECT device_id, user_id, channel, status, error_code, attempts, provider_status, done_at, clicked_at, action, urls,

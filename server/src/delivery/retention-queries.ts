@@ -1,24 +1,24 @@
-// SQL: what is kept of deliveries and batches, and what may go.
+// SQL of the retention of deliveries and batches.
 import type { Clock } from '../platform/clock.ts';
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
 export interface AttachedPartition {
   readonly name: string;
-  /** As PostgreSQL writes it: `FOR VALUES FROM ('…') TO ('…')`. */
+  /** The bound in PostgreSQL's words: `FOR VALUES FROM ('…') TO ('…')`. */
   readonly bound: string;
-  /** Somebody began to detach it. */
+  /** A process or an operator began to detach it. */
   readonly isLeaving: boolean;
 }
 
-/** The partitions of deliveries, those on their way out among them. */
+/** The partitions of deliveries, including those that are being detached. */
 export async function listAttached(sql: Sql): Promise<AttachedPartition[]> {
   return sql<AttachedPartition[]>`
     SELECT quote_ident(c.relname) AS name, pg_get_expr(c.relpartbound, c.oid) AS bound, i.inhdetachpending AS is_leaving
     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'deliveries'::regclass`;
 }
 
-/** Tables that were partitions, belong to nothing any more, and bear this comment. */
+/** Tables that were partitions, are detached, and have this comment. */
 export async function listDetached(sql: Sql, comment: string): Promise<string[]> {
   const rows = await sql<{ name: string }[]>`
     SELECT c.relname::text AS name FROM pg_class c
@@ -29,7 +29,10 @@ export async function listDetached(sql: Sql, comment: string): Promise<string[]>
   return rows.map(({ name }) => name);
 }
 
-/** The batches of a range of ids: is one of them open still, and did all of them end more than so many days ago? */
+/**
+ * The batches of a range of ids: whether one is still open, and whether all of them ended more than
+ * `keepDays` ago.
+ */
 export async function summarizeBatches(
   sql: Sql,
   clock: Clock,
@@ -50,12 +53,12 @@ export async function listFinishedBatches(tx: Tx, messageId: Uuid, limit: number
   return rows.map(({ id }) => id);
 }
 
-/** Receipts that no outcome ever came for go with their batches. */
+/** Deletes early receipts of these batches. No outcome ever came for them. */
 export async function deleteEarlyReceipts(tx: Tx, batchIds: readonly Uuid[]): Promise<void> {
   await tx`DELETE FROM early_receipts WHERE batch_id = ANY(${batchIds as Uuid[]}::uuid[])`;
 }
 
-/** Removes batches whose deliveries are gone. */
+/** Deletes batches whose deliveries are gone. */
 export async function deleteBatches(tx: Tx, batchIds: readonly Uuid[]): Promise<void> {
   await tx`DELETE FROM batches WHERE id = ANY(${batchIds as Uuid[]}::uuid[])`;
 }

@@ -1,5 +1,5 @@
-// How long deliveries are kept, and how they go: a week's partition at a time, when its newest row is old enough. A batch that is
-// open still keeps its week, however old, and no other.
+// How long deliveries are kept, and how they are deleted: one week's partition at a time, when its
+// newest row is old enough. A batch that is still open keeps only its own week.
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, transaction } from '../platform/db.ts';
 import { type Uuid, uuidFloorOf } from '../platform/ids.ts';
@@ -9,7 +9,10 @@ import { deleteBatches, deleteEarlyReceipts, listFinishedBatches, summarizeBatch
 
 export const dayMs = 24 * 3_600_000;
 
-/** Days that messages and deliveries are kept: a purchase may be credited to what is one attribution window old (contract 5.2). */
+/**
+ * The days for which messages and deliveries are kept. A purchase may be credited to a message that
+ * is one attribution window old, so this is at least two windows (contract 5.2).
+ */
 export function keepDaysOf(retentionDays: number, attributionWindowHoursMax: number): number {
   return Math.max(retentionDays, Math.ceil((2 * attributionWindowHoursMax) / 24));
 }
@@ -20,12 +23,15 @@ export interface RetentionDeps {
   readonly log: Log;
 }
 
-/** Drops the weeks that are old enough. One that cannot be dropped stays for the next time and keeps no other. */
+/**
+ * Drops the weeks that are old enough. A partition that cannot be dropped is tried again the next
+ * time and stops no other.
+ */
 export async function dropOldDeliveries({ sql, clock, log }: RetentionDeps, keepDays: number): Promise<void> {
   await finishDropping(sql);
   const cutoff = uuidFloorOf(new Date(clock.nowMs() - keepDays * dayMs));
   for (const partition of await listPartitions(sql)) {
-    // The newest row cannot be older than what could still come in.
+    // Rows of this week may be younger than the cutoff, and so are those of every later week.
     if (partition.to > cutoff) break;
     try {
       const { isOpen, isOld } = await summarizeBatches(sql, clock, partition, keepDays);
@@ -39,7 +45,7 @@ export async function dropOldDeliveries({ sql, clock, log }: RetentionDeps, keep
   }
 }
 
-/** Removes the batches of a message whose deliveries are gone, so many a transaction. */
+/** Deletes the batches of a message whose deliveries are gone, 500 in a transaction. */
 export async function removeBatches(sql: Sql, messageId: Uuid): Promise<void> {
   const batchesAtOnce = 500;
   for (let removed = batchesAtOnce; removed === batchesAtOnce; ) {

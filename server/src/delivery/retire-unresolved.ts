@@ -1,5 +1,6 @@
-// Devices that nothing ever reached and whose host has no address: somebody made them up, or their push service is gone. After three
-// messages over a day they are retired (contract 8).
+// Retires devices that nothing ever reached and whose host has no address: a stranger made them up,
+// or their push service is gone. They are retired after three messages over at least a day
+// (contract 8).
 import { invalidateDevices } from '../devices/device-history.ts';
 import { lockDevicesById } from '../devices/queries.ts';
 import { countUnresolved } from '../devices/reach-queries.ts';
@@ -23,7 +24,8 @@ export async function retireUnresolved(
         appId,
         unresolved.map(({ deviceId }) => deviceId),
       );
-      // Two messages that failed at the same time count as two.
+      // Two messages that failed at the same time count as two, so each round takes one verdict per
+      // device.
       for (let left = unresolved; left.length > 0; ) {
         const once = new Map(left.map((verdict) => [verdict.deviceId, verdict]));
         const at = clock.date();

@@ -3,7 +3,9 @@ import { pushesMax, type RetryQuestion, retryAtMs, retrySpanMs } from './retry.t
 
 const firstMs = Date.UTC(2026, 10, 22, 7);
 
-/** A push service that says when to come again, asked for the second time a minute after the first. */
+/**
+ * The second attempt, a minute after the first, at a push service that answers with a Retry-After.
+ */
 function ask(overrides: Partial<RetryQuestion>, retryAfterMs = 30_000, httpStatus = 503): number | undefined {
   const provider = {
     name: 'webpush',

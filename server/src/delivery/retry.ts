@@ -1,16 +1,17 @@
-// Whether and when a push is tried again (contract 7.5). Pure: the time and the die are handed in.
+// Whether and when a push is tried again (contract 7.5). Pure: the caller gives the time and the
+// random number.
 import type { ChannelId, RefusedOutcome } from '../channels/channel.ts';
 import type { ErrorCode } from '../channels/error-code.ts';
 
-/** Pushes to a device for one message, whatever happens (R-02). */
+/** The most pushes to a device for one message, whatever happens (R-02). */
 export const pushesMax = 5;
-/** From the first push to the last. */
+/** The longest time between the first push and the last. */
 export const retrySpanMs = 3_600_000;
 const timeoutRetriesMax = 2;
 const timeoutWaitMsLeast = 10_000;
 const apnsServerErrorRetriesMax = 2;
 
-/** First wait, doubled with each further attempt. */
+/** The first wait, doubled with each further attempt. */
 const rateLimitedWaitMs = 60_000;
 const unavailableWaitMs = 10_000;
 const apnsServerErrorWaitMs = 900_000;
@@ -25,7 +26,7 @@ export interface RetryQuestion {
   readonly outcome: RefusedOutcome;
   /** The attempts before this one, oldest first. */
   readonly before: readonly PastAttempt[];
-  /** Pushes that may have been made beside them, whose outcome nobody knows. */
+  /** Further pushes that may have been made, with unknown outcome. */
   readonly unknownPushes: number;
   readonly firstAttemptAtMs: number;
   readonly nowMs: number;
@@ -36,10 +37,13 @@ export interface RetryQuestion {
   readonly random: number;
 }
 
-/** The instant of the next attempt, or undefined when this one was the last: then its code stays. */
+/**
+ * The instant of the next attempt. Undefined when this attempt was the last; then its code is
+ * final.
+ */
 export function retryAtMs(question: RetryQuestion): number | undefined {
   const { channel, outcome, before, unknownPushes, firstAttemptAtMs, nowMs, windowEndsAtMs, ttlSeconds } = question;
-  // With a ttl of 0 the push is for now or never (contract 7.1).
+  // With a ttl of 0 the push is tried only once (contract 7.1).
   if (!outcome.retryable || ttlSeconds === 0) return undefined;
   if (before.length + 1 + unknownPushes >= pushesMax) return undefined;
   if (outcome.errorCode === 'timeout' && countCode(before, 'timeout') >= timeoutRetriesMax) return undefined;
@@ -53,8 +57,9 @@ export function retryAtMs(question: RetryQuestion): number | undefined {
 }
 
 /**
- * How long a refusal stops its whole lane: as long as the provider asks, and after a refusal for the rate that names no time as long as a first
- * retry waits, unless it is about one token. 0: not at all.
+ * How long a refusal pauses its whole lane: the time that the provider asks for. A `rate_limited`
+ * without a time pauses the lane as long as a first retry waits, unless it concerns one token. 0
+ * for no pause.
  */
 export function lanePauseMs(outcome: RefusedOutcome, random: number): number {
   if (!outcome.retryable) return 0;

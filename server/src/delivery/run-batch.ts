@@ -1,6 +1,7 @@
-// Works one claimed batch: the devices still without an outcome are loaded, rendered and pushed together; outcomes go to the
-// recorder as they come. Ends with the batch done, or handed back with a time, or lost to another process; never, while the process
-// lives, with a batch that waits for its lease to run out.
+// Works one claimed batch: devices without a final outcome are loaded, rendered and pushed to, and
+// outcomes go to the recorder as they come. At the end the batch is done, handed back with a time,
+// or lost to another process. While the process lives, no batch has to wait for its lease to
+// expire.
 import { channelOfPlatform } from '../channels/channel.ts';
 import { failpoint } from '../platform/failpoint.ts';
 import { repeatUntilAnswered } from '../platform/repeat-until-answered.ts';
@@ -22,16 +23,21 @@ export interface RunDeps extends RecorderDeps, PushAllDeps {
   readonly leases: Leases;
   readonly watches: MessageWatches;
   readonly outages: OutageWatch;
-  /** Asked before every push, as a stop is: a pause lets what is on the wire end and hands the rest back (R-92). */
+  /**
+   * Asked before every push. A pause lets requests on the wire end and hands the rest back (R-92).
+   */
   readonly isPaused: () => boolean;
 }
 
-/** `done`: every delivery is final. `waiting`: handed back, and due then. `lost`: another process holds it, or will. */
+/**
+ * `done`: every delivery is final. `waiting`: handed back, and due at `dueAtMs`. `lost`: another
+ * process holds the batch, or will.
+ */
 export type BatchEnd = { readonly kind: 'done' | 'lost' } | { readonly kind: 'waiting'; readonly dueAtMs: number };
 
 /**
- * `claimedAtMs`: `clock.steadyMs` before the claim was asked for. `isStopping` is asked before every push: a stop finishes what
- * is on the wire and hands the rest back (R-05).
+ * Works one batch. `claimedAtMs` is `clock.steadyMs` before the claim was sent. `isStopping` is
+ * asked before every push: a stop finishes requests on the wire and hands the rest back (R-05).
  */
 export async function runBatch(
   deps: RunDeps,
@@ -42,7 +48,9 @@ export async function runBatch(
   return runHeld(deps, batch, deps.leases.hold(batch, claimedAtMs), isStopping);
 }
 
-/** Works batches of one claim, one after the other; the leases of those that wait are kept meanwhile. */
+/**
+ * Works the batches of one claim, one after the other. The leases of the waiting ones are renewed.
+ */
 export async function runBatches(
   deps: RunDeps,
   batches: readonly ClaimedBatch[],
@@ -74,7 +82,7 @@ async function runHeld(deps: RunDeps, batch: ClaimedBatch, lease: Lease, isStopp
   } finally {
     watch.stop();
     lease.end();
-    // The canonical line of a batch: one, with every id on it (R-82).
+    // The canonical line of a batch: one line with every id (R-82).
     deps.log.info(
       {
         app_id: batch.appId,
@@ -89,11 +97,11 @@ async function runHeld(deps: RunDeps, batch: ClaimedBatch, lease: Lease, isStopp
   }
 }
 
-/** What one claim leaves of a batch. */
+/** The state in which one claim leaves a batch. */
 type Left =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'open'; readonly nextAtMs: number }
-  /** It could not be worked to its end. */
+  /** The batch could not be worked to its end. */
   | { readonly kind: 'unworked'; readonly error: unknown; readonly hasUnknownPushes: boolean };
 
 async function tryBatch(deps: RunDeps, work: BatchWork): Promise<Left> {
@@ -104,16 +112,18 @@ async function tryBatch(deps: RunDeps, work: BatchWork): Promise<Left> {
       hasPushed = true;
     });
     if (nextAtMs === undefined) return { kind: 'nothing' };
-    // What was canceled meanwhile ends now, not when its retries would be due. A look that fails is no reason to have worked in vain.
+    // A message canceled in the meantime ends now, and not when its retries would be due. A look
+    // that fails must not turn the work into a setback.
     await work.watch.look().catch((error: unknown) => deps.log.warn({ err: error }, 'message not looked at'));
     return { kind: 'open', nextAtMs: work.watch.isCanceled() ? deps.clock.nowMs() : nextAtMs };
   } catch (error) {
-    // A push that failed in our own code may have reached its provider. The database's state ends no push without its outcome.
+    // A push that failed in our own code may have reached its provider. A fault of the database
+    // never costs a push its outcome.
     return { kind: 'unworked', error, hasUnknownPushes: hasPushed && setbackOf(error).kind === 'fault' };
   }
 }
 
-/** Whatever went wrong, what providers have answered is written first. */
+/** Ends the work on a batch. Whatever went wrong, the outcomes of its pushes are written first. */
 async function closeBatch(deps: RunDeps, { batch, recorder }: BatchWork, tried: Left): Promise<BatchEnd> {
   const isWritten = await recorder.close();
   const { refusal } = recorder;
@@ -150,14 +160,16 @@ async function putOff(
   return isHandedBack ? { kind: 'waiting', dueAtMs } : { kind: 'lost' };
 }
 
-/** A batch is handed back once the database says so, or says that it is another's. */
+/** Repeats the hand-back until the database confirms it, or says that the claim is another's. */
 function untilSaid(deps: RunDeps, batch: ClaimedBatch, handBack: () => Promise<boolean>): Promise<boolean> {
   return repeatUntilAnswered(handBack, (error, attempt) =>
     deps.log.warn({ err: error, batch_id: batch.id, attempt }, 'batch not handed back, trying again'),
   );
 }
 
-/** Returns when the batch must be looked at again, or undefined when every delivery is final. */
+/**
+ * Resolves with the time at which the batch is due again; undefined when every delivery is final.
+ */
 async function workBatch(deps: RunDeps, work: BatchWork, onPushing: () => void): Promise<number | undefined> {
   const { batch, watch } = work;
   const open = await loadOpenDeliveries(deps.sql, batch);
@@ -167,8 +179,9 @@ async function workBatch(deps: RunDeps, work: BatchWork, onPushing: () => void):
     return undefined;
   }
   if (batch.claims > claimsMax || batch.faults >= claimsMax) {
-    // Its processes died, or met the same fault, again and again: the batch itself must be the reason (R-18). Where its pushes may
-    // have been on the wire, what nobody knows of them is that no answer came (R-02).
+    // The batch's processes died, or met the same fault, again and again. So the batch itself must
+    // be the reason (R-18). When its pushes may have been on the wire, its deliveries end as
+    // `timeout`, because no answer came (R-02).
     const { id, messageId, claims, faults } = batch;
     deps.log.error({ batch_id: id, message_id: messageId, claims, faults }, 'batch given up');
     const unknown = batch.pushed ? 'timeout' : 'unknown_error';
@@ -178,14 +191,14 @@ async function workBatch(deps: RunDeps, work: BatchWork, onPushing: () => void):
     return undefined;
   }
   if (deps.clock.nowMs() >= batch.expiresAt.getTime()) {
-    // The window of every channel has passed: nothing is compiled or rendered for what is not sent (R-91).
+    // The window of every channel has passed, so nothing is compiled or rendered (R-91).
     await endAll(deps, work, open, ({ credentialId }) => ({ kind: 'failed', code: 'expired', credentialId }));
     return undefined;
   }
   return pushAll(deps, work, open, onPushing);
 }
 
-/** Ends every open delivery alike, without a push; the batch is read no further than that needs. */
+/** Ends every open delivery in the same way, without a push. Reads only what that needs. */
 async function endAll(
   deps: RunDeps,
   { batch, recorder }: BatchWork,

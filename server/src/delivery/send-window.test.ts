@@ -71,7 +71,7 @@ describe('the least rate', () => {
     }
   });
 
-  /** Sends second by second, whoever is due first. */
+  /** Sends second by second, the earliest due first. */
   function finishes(groups: ReturnType<typeof due>, windowSeconds: number, perSecond: number): boolean {
     const open = groups.map(({ dueAtMs, deliveries }) => ({ due: dueAtMs / 1000, left: deliveries }));
     open.sort((a, b) => a.due - b.due);

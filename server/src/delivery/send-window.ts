@@ -1,14 +1,18 @@
-// How long a delivery may be tried: from when its batch is due (contract 7.5, R-91), and what can be sent in that time. Pure.
+// The send window: how long a delivery may be tried after its batch is due (contract 7.5, R-91),
+// and what rate sends a message within it. Pure.
 
 const windowMsLeast = 60_000;
 const windowMsMost = 24 * 3_600_000;
 
-/** The length of the send window of a ttl: max(60 s, min(ttl, 24 h)). */
+/** The send window of a ttl: max(60 s, min(ttl, 24 h)). */
 export function sendWindowMs(ttlSeconds: number): number {
   return Math.max(windowMsLeast, Math.min(ttlSeconds * 1000, windowMsMost));
 }
 
-/** What is left of a ttl, in whole seconds since the batch was due: at least 1, and 0 stays 0 (contract 7.4). */
+/**
+ * The rest of a ttl, in whole seconds since the batch was due: at least 1, and 0 stays 0 (contract
+ * 7.4).
+ */
 export function ttlLeftSeconds(ttlSeconds: number, dueAtMs: number, nowMs: number): number {
   if (ttlSeconds === 0) return 0;
   return Math.max(1, ttlSeconds - Math.max(0, Math.floor((nowMs - dueAtMs) / 1000)));
@@ -21,9 +25,9 @@ export interface DueDeliveries {
 }
 
 /**
- * The least requests per second with which every delivery is asked for within its own window, each window being so long (contract
- * 5.20). Where windows overlap, those who are due share the rate: any run of them has from the first one's start to the last one's
- * end.
+ * The least requests a second with which every delivery is tried within its window (contract 5.20).
+ * All windows are `windowMs` long. Deliveries with overlapping windows share the rate. So any row
+ * of groups has the time from the start of its first window to the end of its last.
  */
 export function leastPerSecond(due: readonly DueDeliveries[], windowMs: number): number {
   const inOrder = due.toSorted((a, b) => a.dueAtMs - b.dueAtMs);

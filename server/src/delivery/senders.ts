@@ -1,5 +1,5 @@
-// Which channel sends for which credential: opens a stored credential in the form its channel takes, and remembers it.
-// A credential that its channel cannot read is answered as `not_configured`, never by an exception.
+// Opens a stored credential in the form that its channel takes, remembers it, and sends by it. A
+// credential that its channel cannot read is answered as `not_configured`, never by an exception.
 import type { OpenCredential } from '../apps/credentials.ts';
 import { type ApnsCredential, parseApnsCredential } from '../channels/apns/credential.ts';
 import type { Channel, ChannelId, Outcome, Push } from '../channels/channel.ts';
@@ -7,18 +7,20 @@ import { type FcmCredential, parseServiceAccount } from '../channels/fcm/credent
 import { parseVapidKeys, type WebPushCredential } from '../channels/webpush/vapid.ts';
 import { encodeId, type Uuid } from '../platform/ids.ts';
 
-/** One push with its credential still sealed in its stored form, and with its device's own id. */
+/** One push with the credential in its stored form and the device's internal id. */
 export type SendRequest = Omit<Push<never>, 'credential' | 'deviceId'> & {
   readonly credential: OpenCredential;
   readonly device: Uuid;
 };
 
 export interface Sender {
-  /** Never rejects. Undefined, at once: this credential cannot be read. */
+  /** Never rejects. Undefined when the credential cannot be read. */
   send(request: SendRequest): Promise<Outcome> | undefined;
-  /** How long the next push with this credential waits for its provider's sake; takes its place in the row. */
+  /**
+   * Takes the next place of the credential at its provider, and answers the milliseconds until it.
+   */
   waitMs(credential: OpenCredential): number | Promise<number>;
-  /** The host a token's pushes go to, where one credential serves many hosts; else null. */
+  /** The host of a token's pushes when one credential serves many hosts; otherwise null. */
   hostOf(token: string): string | null;
   close(): Promise<void>;
 }
@@ -34,7 +36,7 @@ export interface SenderChannels {
   readonly fcmTokenUrl: string;
 }
 
-/** Puts each channel behind the stored form of its credential. */
+/** Makes a sender of each channel, which takes credentials in their stored form. */
 export function createSenders({ webpush, apns, fcm, fcmTokenUrl }: SenderChannels): Senders {
   return {
     webpush: senderFor(webpush, readWebPushCredential, hostOfSubscription),
@@ -47,7 +49,10 @@ export function createSenders({ webpush, apns, fcm, fcmTokenUrl }: SenderChannel
   };
 }
 
-/** A request as its channel sees it. The device's public id is made where it is asked for: two channels of three never do. */
+/**
+ * A request in the form that its channel takes. The device's public id is computed on demand,
+ * because two of the three channels never ask for it.
+ */
 class OpenPush<Credential> implements Push<Credential> {
   readonly credential: Credential;
   readonly #request: SendRequest;
@@ -105,7 +110,7 @@ function senderFor<Credential>(
     }
     return opened.get(key);
   };
-  // A batch asks with the same object a thousand times.
+  // Remembered per object, because a batch asks with the same object up to a thousand times.
   const ofBatch = new WeakMap<OpenCredential, { credential: Credential | undefined }>();
   const openOnce = (stored: OpenCredential): Credential | undefined => {
     let known = ofBatch.get(stored);
@@ -150,7 +155,8 @@ function readFcmCredential({ secret }: OpenCredential, tokenUrl: string): FcmCre
   return 'credential' in parsed ? parsed.credential : undefined;
 }
 
-// Only a name for a lane, read without parsing the subscription: the channel itself judges the endpoint.
+// The host, used only as a part of a lane's name and so read without parsing. The channel itself
+// judges the endpoint.
 function hostOfSubscription(token: string): string | null {
   return /"endpoint"\s*:\s*"https:\/\/([^/?#"\\]{1,255})/.exec(token)?.[1]?.toLowerCase() ?? null;
 }

@@ -1,15 +1,15 @@
-// A setback: a batch that was claimed could not be worked to its end, and its process lives. Says whose fault it was and how long
-// the batch waits for its next try. The database's state is never held against a batch (R-96); the same fault of our own is (R-18).
-// Pure: the die is handed in.
+// A setback: a claimed batch could not be worked to its end, but its process lives. Says who is at
+// fault, and how long the batch waits. The database's state never counts against a batch (R-96),
+// but the same fault of our own does (R-18). Pure: the caller gives the random number.
 import { createHash } from 'node:crypto';
 import { isDatabaseAway, isDatabaseState } from '../platform/db.ts';
 
 export type Setback =
   /** The database was out of reach. */
   | { readonly kind: 'away' }
-  /** The database answered, too slowly or with a refusal of the moment. */
+  /** The database answered, but too slowly or with a temporary refusal. */
   | { readonly kind: 'slow' }
-  /** Anything else: a bug, or a row that cannot be read. `fault` is the same for the same fault. */
+  /** Any other error: a bug, or a row that cannot be read. Equal faults have equal `fault`. */
   | { readonly kind: 'fault'; readonly fault: string };
 
 export function setbackOf(error: unknown): Setback {
@@ -20,7 +20,10 @@ export function setbackOf(error: unknown): Setback {
 
 const fingerprintLength = 16;
 
-/** By name, code and place: a message may name a device, and would tell one fault apart from itself. It may also hold a secret. */
+/**
+ * Made of name, code and place, and not of the message. A message may name a device, so equal
+ * faults would differ, and it may hold a secret.
+ */
 function fingerprintOf(error: unknown): string {
   const {
     name = typeof error,
@@ -37,15 +40,18 @@ const otherMsFirst = 2000;
 const otherMsMost = 60_000;
 
 export interface WaitQuestion {
-  /** In a row, before this one. */
+  /** The setbacks in a row before this one. */
   readonly setbacks: number;
-  /** Until the batch expires. */
+  /** The time until the batch expires. */
   readonly windowLeftMs: number;
   /** Uniform in [0, 1). */
   readonly random: number;
 }
 
-/** 1 s to 5 s after an outage, else up to 60 s, longer with each setback; never past half of what is left of the send window. */
+/**
+ * How long the batch waits: 1 s to 5 s after an outage, otherwise up to 60 s and longer with each
+ * setback. At least 1 s, and else at most half of the rest of the send window.
+ */
 export function waitMsAfter({ kind }: Setback, { setbacks, windowLeftMs, random }: WaitQuestion): number {
   const doubled = 2 ** Math.min(setbacks, 10);
   const mostMs =

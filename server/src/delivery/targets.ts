@@ -1,5 +1,5 @@
-// The devices of a batch as the send sees them: token and state from `devices`, the person's values from the audience row
-// beside it, and of these only those the message reads.
+// The devices of a batch for a send: token and state from `devices`, and from the audience row only
+// the person's values that the message reads.
 import { propertyLists, readProperties } from '../audience/property-columns.ts';
 import type { Attribute } from '../content/template-grammar.ts';
 import { listFormerPlatforms } from '../devices/purge-queries.ts';
@@ -9,7 +9,7 @@ import type { findPropertiesByKeys } from '../properties/queries.ts';
 import type { Target } from './plan-push.ts';
 import { selectTargets } from './queries.ts';
 
-/** Of the attributes, those that are not named may be null although they are not. */
+/** The given devices. An attribute that is not in `attributes` is null here, whatever is stored. */
 export async function listTargets(
   sql: Sql,
   appId: Uuid,
@@ -54,7 +54,10 @@ export async function listTargets(
     : [...targets, ...(await listGone(sql, appId, deviceIds, targets))];
 }
 
-/** Devices that were deleted since the batch was made: nothing is sent to them, and their deliveries end as any. */
+/**
+ * Devices that were deleted after the batch was made. Nothing is sent to them, and their deliveries
+ * end like any other.
+ */
 async function listGone(
   sql: Sql,
   appId: Uuid,

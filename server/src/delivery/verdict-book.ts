@@ -1,38 +1,45 @@
-// Collects what outcomes say of devices and credentials, by credential, and writes it once a second, apart from the batches it comes
-// from. A credential whose rows are busy is tried again with whatever has been heard since; nothing of it is dropped, and no other
-// credential waits for it. What a kill loses is said again by the next push (decision 60).
+// Collects by credential what outcomes say of devices and credentials, and writes it once a second,
+// apart from the batches. When the rows of a credential are locked, its verdicts are kept and tried
+// again together with newer ones, and no other credential waits. After a kill the next push says
+// again what was lost (decision 60).
 import { isDatabaseDown, isStatementTimeout } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { beginHearing, type HearingProgress, type JudgeDeps, recordVerdicts, type Verdict } from './record-verdicts.ts';
 
 export interface VerdictBook {
-  /** Takes what a committed flush says. `succeeded`: credentials that worked beside the verdicts. */
+  /** Takes what a committed flush says. `succeeded` names every credential that had a success. */
   note(appId: Uuid, verdicts: readonly Verdict[], succeeded: ReadonlySet<number>): void;
-  /** While so much waits that memory would grow: ends when there is room, or when the database has been asked again. */
+  /** While the book is full: resolves after the next attempt to write. Undefined otherwise. */
   untilRoom(): Promise<void> | undefined;
-  /** Writes what is there now. Resolves when all of it has been tried. */
+  /** Writes what is in the book now. Resolves when all of it was tried. */
   settle(): Promise<void>;
-  /** At an orderly stop, when no batch is worked any more: writes what is left, for as long as a stop may take. */
+  /** For an orderly stop, after the last batch: writes the rest, for at most five seconds. */
   close(): Promise<void>;
 }
 
 const writeEveryMs = 1000;
-/** Some megabytes. More come only while verdicts cannot be written and outcomes can. */
+/**
+ * Some megabytes of verdicts. The book fills only while outcomes can be written and verdicts
+ * cannot.
+ */
 const waitingMax = 50_000;
-/** In one transaction: rows of devices are held for some ten milliseconds. */
+/** The verdicts of one transaction, which locks rows of devices for some ten milliseconds. */
 const verdictsAtOnce = 1_000;
-/** Credentials written side by side: one whose rows are busy holds up no other. */
+/**
+ * Credentials written side by side, so that a credential with locked rows does not delay all
+ * others.
+ */
 const credentialsAtOnce = 2;
 const closeWithinMs = 5_000;
 const closeAgainMs = 200;
 
-/** What is not written yet of one credential. */
+/** The unwritten verdicts of one credential. */
 interface Page {
   readonly appId: Uuid;
   readonly credentialId: number;
   hasWorked: boolean;
   verdicts: Verdict[];
-  /** The first verdicts, which have been tried, and which parts of them are committed. */
+  /** The number of first verdicts that were tried, and the parts of them that are committed. */
   tried: { count: number; readonly progress: HearingProgress } | undefined;
 }
 
@@ -54,10 +61,10 @@ export function createVerdictBook(deps: JudgeDeps): VerdictBook {
 
   const writePage = async (key: string, page: Page): Promise<void> => {
     do {
-      // Noted meanwhile, it is said again.
+      // A success noted during the write is written again later.
       const { hasWorked } = page;
       page.hasWorked = false;
-      // What was tried before is tried again as it was.
+      // Verdicts that were tried before are tried again as the same group.
       page.tried ??= { count: Math.min(page.verdicts.length, verdictsAtOnce), progress: beginHearing() };
       const some = page.verdicts.slice(0, page.tried.count);
       const { appId, credentialId } = page;
@@ -83,14 +90,16 @@ export function createVerdictBook(deps: JudgeDeps): VerdictBook {
   const onFailure = (page: Page, some: readonly Verdict[], error: unknown): void => {
     const fields = { err: error, app_id: page.appId, credential_id: page.credentialId, verdicts: some.length };
     if (!isDatabaseDown(error) && !isBusy(error)) {
-      // It would fail again each second. A dead device is found dead by the next message.
+      // Dropped, because it would fail again each second. The next message finds a dead device
+      // again.
       deps.log.error(fields, 'devices and credentials not judged');
       takeFirst(page);
       page.hasWorked = false;
       return;
     }
     deps.log.warn(fields, 'devices and credentials not judged yet');
-    // A commit whose answer was lost may have counted a mismatch: counted twice it would retire a device too early.
+    // A commit whose answer was lost may have counted these mismatches. Counted twice, they would
+    // retire a device too early, so they are dropped.
     if (isBusy(error) || !page.tried || page.tried.progress.areDevicesJudged) return;
     const kept = some.filter(({ errorCode }) => errorCode !== 'credential_mismatch');
     page.verdicts = [...kept, ...page.verdicts.slice(some.length)];
@@ -122,7 +131,7 @@ export function createVerdictBook(deps: JudgeDeps): VerdictBook {
   };
 
   const settle = async (): Promise<void> => {
-    // What came while the last turn was under way has its own.
+    // What came during the last write has a write of its own.
     await writing;
     if (pages.size > 0) await write();
   };
@@ -149,7 +158,10 @@ export function createVerdictBook(deps: JudgeDeps): VerdictBook {
   };
 }
 
-/** Undone for certain, because somebody held a row: it may be tried again as it is. */
+/**
+ * Whether another transaction held a row. Then nothing was written for certain, and the same
+ * verdicts may be tried again.
+ */
 function isBusy(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   return isStatementTimeout(error) || code === '40P01' || code === '55P03';

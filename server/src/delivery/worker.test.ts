@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { batchesMax, mayHaveAnother } from './worker.ts';
 
-/** So many apps take what they may have, one after the other, and nothing ends: how many turns each has, and how many are free. */
+/**
+ * Apps take in turn all turns that they may have, and no batch ends. Answers the turns of each app
+ * and how many are free.
+ */
 function fill(apps: number): { held: number[]; free: number } {
   const held = Array.from({ length: apps }, () => 0);
   let free = batchesMax;

@@ -1,5 +1,6 @@
-// The send worker: claims batches and runs a few at once; those of paced messages apart, so that neither kind waits for a turn of
-// the other. Woken by NOTIFY, and by whoever looks for what is due: losing LISTEN costs latency and nothing else (R-06).
+// The send worker: claims batches and runs several at once. Paced batches have a loop of their own,
+// so that neither kind waits for a turn of the other. NOTIFY wakes it, and so does the lookout. So
+// losing LISTEN costs latency and nothing else (R-06).
 import type { Uuid } from '../platform/ids.ts';
 import { startWorkLoop, type WorkLoop } from '../platform/work-loop.ts';
 import type { ClaimedBatch } from './batch.ts';
@@ -9,21 +10,30 @@ import { claimNextPacedBatch } from './pace-queries.ts';
 import { claimNextBatch, type TakeOver } from './queries.ts';
 import { type RunDeps, runBatch } from './run-batch.ts';
 
-/** Of all apps. */
+/** The most batches under way in the process, of all apps. */
 export const batchesMax = 16;
-/** One batch's commit and load overlap another's pushes here, too; more would only wait for places. */
+/**
+ * With two, one batch's commit and load overlap the other's pushes. More would only wait for
+ * places.
+ */
 const batchesOfPacedMessageMax = 2;
-/** Nearly all of a paced batch's time is waiting, which costs no more than its lease and a look at its message a second. */
+/**
+ * High, because a paced batch spends nearly all its time waiting. That costs only its lease and one
+ * look at its message a second.
+ */
 const pacedBatchesMax = 64;
-/** Under way in one loop: memory is bounded by it, and many batches have a turn at once where they are small. */
+/**
+ * The most devices under way in one loop, which bounds memory while many small batches have a turn.
+ */
 const devicesMax = 16_000;
-/** What is due later is looked for in time by the elected process. */
+/** The lookout wakes this worker in time for what is due later. */
 const lookEveryMs = 1000;
 
 /**
- * Whether an app with so many batches under way may have another: as slots are shared, by what is left, so that whoever comes finds a
- * turn, whatever keeps the others from ending (R-62). Alone it has six, which it takes to fill its slots: a batch whose pushes are
- * answered in 50 ms is under way for 100, and claim, load and commit hold no slots.
+ * Whether an app that holds `held` turns may have another while `free` are free. Turns are shared
+ * by what is left, so that a new app finds a turn even while the others do not end (R-62). An app
+ * alone gets six turns, which it needs to fill its slots: with pushes of 50 ms a batch takes 100
+ * ms, because claim, load and commit hold no slots.
  */
 export function mayHaveAnother(held: number, free: number): boolean {
   return held < free / 2;
@@ -50,7 +60,8 @@ export function startSendWorker(deps: RunDeps): WorkLoop {
     turnsMax: pacedBatchesMax,
     mayHave: (held) => held < batchesOfPacedMessageMax,
     shareOf: (batch) => batch.messageId,
-    // A second batch of a message waits for the first of every other one: a turn that is late costs a message its places.
+    // The second batch of a message comes after the first batch of every other. A message whose
+    // turn is late loses places.
     ask: (claimId, takeOver, fullMessageIds, heldMessageIds) =>
       claimNextPacedBatch(sql, clock, claimId, aheadMs, fullMessageIds, heldMessageIds, takeOver),
   });
@@ -74,10 +85,10 @@ export function startSendWorker(deps: RunDeps): WorkLoop {
 interface BatchLoop {
   readonly name: string;
   readonly turnsMax: number;
-  /** Whether one, be it an app or a message, that holds so many turns may have another while so many are free. */
+  /** Whether an app or a message with `held` turns may have another while `free` are free. */
   readonly mayHave: (held: number, free: number) => boolean;
   readonly shareOf: (batch: ClaimedBatch) => Uuid;
-  /** `full` have all the turns they may have, `held` have some. */
+  /** `full`: apps or messages with all the turns that they may have. `held`: those with any. */
   readonly ask: (
     claimId: Uuid,
     takeOver: TakeOver,
@@ -109,7 +120,7 @@ function startBatchLoop(deps: RunDeps, { name, turnsMax, mayHave, shareOf, ask }
       else shares.delete(share);
     }
   };
-  // What is due before the next look is not left to it.
+  // Wakes the loop for a batch that is due before the next look.
   const wakeAt = (dueAtMs: number): void => {
     const waitMs = dueAtMs - deps.clock.nowMs();
     if (waitMs < lookEveryMs) setTimeout(() => loop.wake(), Math.max(0, Math.ceil(waitMs))).unref();
