@@ -1,5 +1,6 @@
-// Accepts a message: a repeated Idempotency-Key is answered with the first one's message; else message, quota and batches, or
-// the schedule, are stored in one transaction, so that after the answer no crash loses it.
+// Accepts a message. A repeated Idempotency-Key is answered with the first message. Otherwise one
+// transaction stores message, quota and batches, or the schedule. So after the answer no crash
+// loses the message.
 import type { Caller } from '../apps/caller.ts';
 import { countAudience } from '../audience/queries.ts';
 import { compileContent } from '../content/compile-content.ts';
@@ -30,29 +31,32 @@ import { ownDevicesMax, startMessage } from './start-message.ts';
 
 export interface OwnClaim {
   readonly id: Uuid;
-  /** `clock.steadyMs` before its transaction began, whose beginning is when its lease begins. */
+  /** `clock.steadyMs` before the transaction began, which is when the lease begins. */
   readonly claimedAtMs: number;
 }
 
 export interface Accepted {
   readonly id: Uuid;
   readonly isReplay: boolean;
-  /** When a scheduled message runs; null: it is sent now. */
+  /** The time at which a scheduled message runs; null for a message that is sent now. */
   readonly runAt: Date | null;
-  /** Set: the caller holds the message's batches under this claim and works them now. */
+  /** Set when the caller holds the message's batches under this claim and works them now. */
   readonly claim: OwnClaim | null;
 }
 
 export interface AcceptDeps extends DueDeliveriesDeps {
   readonly sql: Sql;
-  /** For short transactions. */
+  /** A pool for short transactions. */
   readonly txSql: Sql;
-  /** One for each connection of the pool for long statements. */
+  /** Slots for the pool of long statements, one for each of its connections. */
   readonly audienceSlots: FairSlots;
   readonly clock: Clock;
-  /** While paused nothing is worked here, however small: its batches wait like all others. */
+  /**
+   * While paused, this process works no batch itself. Workers get small batches too, after the
+   * pause.
+   */
   readonly isPaused: () => boolean;
-  /** Workers hear of batches that are theirs. */
+  /** Tells workers of new batches. */
   readonly teller: Pick<Teller, 'tell'>;
 }
 
@@ -66,7 +70,8 @@ export type AcceptMessage = (
 const busyWaitMs = 25;
 
 export function createAcceptMessage(deps: AcceptDeps): AcceptMessage {
-  // One flight per app and key in this process: those who repeat a request wait here, without holding a connection.
+  // One flight per app and key in this process. Callers that repeat a request wait here without
+  // holding a connection.
   const flights = new Map<string, Promise<unknown>>();
 
   return async (caller, plan, request, idempotencyKey) => {
@@ -90,7 +95,8 @@ export function createAcceptMessage(deps: AcceptDeps): AcceptMessage {
       try {
         const started = await storing;
         if (typeof started !== 'string') return started;
-        // Another process works on this key: look again soon, with no connection held meanwhile.
+        // Another process works on this key. This one looks again soon and holds no connection in
+        // between.
         if (started === 'busy') await new Promise((resolve) => setTimeout(resolve, busyWaitMs));
       } finally {
         flights.delete(flight);
@@ -99,13 +105,16 @@ export function createAcceptMessage(deps: AcceptDeps): AcceptMessage {
   };
 }
 
-/** A message from the command line was made by a person, with no key (contract 5.13). */
+/** A message from the command line was made by a person and not by a key (contract 5.13). */
 function createdBy({ keyId, keyName }: Caller): Record<string, unknown> {
   if (keyId === '') return { type: 'person', id: null, name: keyName };
   return { type: 'key', id: encodeId('key', keyId), name: keyName };
 }
 
-/** The first request's message, if the key is known; throws when the key was used for another request. */
+/**
+ * The message of the first request with this key, if there was one. Throws when that request was a
+ * different one.
+ */
 async function findReplay(
   { sql }: AcceptDeps,
   caller: Caller,
@@ -130,11 +139,11 @@ function windowMsOf({ content }: MessageRequest): number {
   return sendWindowMs(compileContent(content).largestTtlSeconds);
 }
 
-/** So many ids are soon resolved. */
+/** Up to this number of ids, an audience is resolved quickly. */
 const fewIds = 1000;
 
-// What is only stored is short work, and so is a message to a few; whom another one reaches may take long to find out. Of the
-// connections for that an app leaves some to others, however much it sends (R-62).
+// Runs the work in the right pool. Scheduled messages and short id lists use the short pool. Other
+// audiences can be slow: they take a slot in the long pool, which no single app may fill (R-62).
 function inPool<Result>(
   { txSql, workSql, audienceSlots, clock }: AcceptDeps,
   appId: Uuid,
@@ -151,7 +160,10 @@ function inPool<Result>(
   return withSlot(audienceSlots, appId, () => begin(workSql));
 }
 
-/** Stores a message and what it needs, in one transaction. `busy` and `taken`: somebody else has its key. */
+/**
+ * Stores a message and what it needs in one transaction. `busy`: another process works on its
+ * idempotency key. `taken`: another message already has the key.
+ */
 async function store(
   deps: AcceptDeps,
   caller: Caller,
@@ -162,7 +174,7 @@ async function store(
   const sendAt = request.send_at ?? null;
   const perSecond = request.per_second ?? null;
   if (sendAt !== null && perSecond !== null) {
-    // Before the transaction: it is to be short.
+    // Before the transaction, which must be short.
     const due = await countDueDeliveries(deps, caller.appId, request, deps.clock.nowMs());
     refuseLowRate(perSecond, due, windowMsOf(request));
   }
@@ -182,7 +194,8 @@ async function store(
         metadata: request.metadata ?? null,
         createdBy: createdBy(caller),
         audience: request.audience,
-        // A malformed id is that of no segment: the audience is refused before anything of this is kept.
+        // A malformed id matches no segment. Resolving the audience then throws, and nothing is
+        // stored.
         excludeSegmentId: decodeId('seg', request.exclude_segment_id ?? '') ?? null,
         content: request.content,
         title: request.content.title ?? null,
@@ -222,12 +235,12 @@ async function sendNow(
     },
   );
   refuseLowRate(perSecond, [{ dueAtMs: 0, deliveries: started.accepted }], windowMs);
-  // Last: from here to the commit everybody waits who sends for this app.
+  // Last, because from here to the commit every other send of this app waits.
   await chargeQuota({ sql: tx, clock }, appId, plan, started.accepted, started.charge);
   return { id, isReplay: false, runAt: null, claim: started.isOwn && started.accepted > 0 ? claim : null };
 }
 
-/** Nothing is resolved and nothing is charged yet: that is done when it runs. */
+/** Resolves and charges nothing yet: that happens when the message runs. */
 async function sendLater(
   { tx, workSql, clock }: AcceptDeps & { tx: Tx },
   plan: Plan,
@@ -236,7 +249,8 @@ async function sendLater(
 ): Promise<Accepted | undefined> {
   const { appId, id } = message;
   const schedule = scheduleOf(request, await readNowMs(tx, clock));
-  // Resolved again when it runs; here for whoever wrote it, to know now what would be refused then.
+  // The audience is resolved again when the message runs. It is resolved here too, so that the
+  // caller hears now of an error that would stop it then.
   const excluded = request.exclude_segment_id ?? null;
   await keepSegmentsOf(tx, appId, request.audience, excluded);
   const audience = await resolveAudience(tx, appId, request.audience, excluded);

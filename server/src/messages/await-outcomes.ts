@@ -1,5 +1,6 @@
-// Waits for a message's outcomes, up to SEND_WAIT_MS: a small send is worked here and now, by this process; a large one by
-// the workers, whose last commit notifies. The send goes on whatever becomes of the wait.
+// Waits for a message's outcomes, at most SEND_WAIT_MS. This process works a small send at once;
+// workers work a large one, and their last commit notifies. The send goes on, whatever becomes of
+// the wait.
 
 import { listOwnBatches } from '../delivery/queries.ts';
 import { type RunDeps, runBatches } from '../delivery/run-batch.ts';
@@ -11,9 +12,12 @@ import type { OwnClaim } from './accept-message.ts';
 import { isFinalStatus, reportOf } from './message.ts';
 import { findMessageCounts, type MessageCounts } from './queries.ts';
 
-/** Hands out promises that resolve when a message ends, or is said to. */
+/** Hands out promises that resolve when a message has ended, or may have. */
 export interface Finishes {
-  /** The channel's listener calls it with the id that ended; '' tells everybody to look (the connection was lost). */
+  /**
+   * Called by the topic's listener with the id of the message that ended. '' wakes every waiter,
+   * because the connection was lost.
+   */
   notify(messageId: Uuid | ''): void;
   wait(messageId: Uuid, timeoutMs: number): Promise<void>;
 }
@@ -52,10 +56,10 @@ export interface AwaitDeps {
   readonly isStopping: () => boolean;
 }
 
-/** Behind NOTIFY, in case one is lost. */
+/** The time between looks at the message, in case a NOTIFY is lost. */
 const lookEveryMs = 1000;
 
-/** Resolves with the message's numbers: all of them final, or those of the moment when the time is up. */
+/** Resolves with the message's counters: all final, or the present ones when the time is up. */
 export async function awaitOutcomes(
   deps: AwaitDeps,
   appId: Uuid,
@@ -75,20 +79,23 @@ export async function awaitOutcomes(
   }
   for (;;) {
     const counts = await findMessageCounts(deps.sql, appId, messageId);
-    // Only of a repeated request whose message is removed at this very moment: the next repeat is a new message.
+    // Only possible for a repeated request whose message is deleted at this moment. The next repeat
+    // makes a new message.
     if (!counts) throw new ApiError('unavailable');
     const leftMs = deadline - performance.now();
-    // Of a canceled message some outcomes are still to come.
+    // A canceled message may still get outcomes.
     const isOver = isFinalStatus(counts.status) && reportOf(counts).pending === undefined;
     if (isOver || leftMs <= 0 || deps.isStopping()) return counts;
     await deps.finishes.wait(messageId, Math.min(leftMs, lookEveryMs));
   }
 }
 
-// Never rejects: a batch that cannot be worked here goes back to the queue, and the caller just waits.
+// Works the message's batches in this process. Never rejects: a batch that cannot be worked here
+// goes back to the queue, and the caller just waits.
 async function workOwnBatches({ run, isStopping }: AwaitDeps, messageId: Uuid, claim: OwnClaim): Promise<void> {
   try {
-    // Kept asking: the claim is this process's, and nobody else works these batches before its lease is out.
+    // Repeated until answered: this process holds the claim, so no other would work these batches
+    // before the lease ends.
     const batches = await repeatUntilAnswered(
       () => listOwnBatches(run.sql, messageId, claim.id),
       (error, attempt) => run.log.warn({ err: error, message_id: messageId, attempt }, 'own batches not read'),

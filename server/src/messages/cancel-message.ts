@@ -1,5 +1,6 @@
-// Cancels messages: one that is scheduled will not run; of one that is being sent nothing more is begun. What is on the wire ends
-// and is recorded; whatever else is open, retries included, is skipped by whoever works its batch. Never undoes an outcome.
+// Cancels messages. A scheduled message will not run. Of a message that is being sent, no further
+// push begins. Requests on the wire end and are recorded. The process that works a batch skips its
+// other open deliveries, including those that wait for a retry. A cancel undoes no outcome.
 import { batchesTopic, endBatches } from '../delivery/queries.ts';
 import { invalid, noSuch } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -11,11 +12,14 @@ import { canceledTopic, findSendingState, listSendingMessages, updateCanceled } 
 export interface CancelDeps {
   readonly sql: Sql;
   readonly clock: Clock;
-  /** Those who send it hear of it at once. */
+  /** Tells the processes that send the message. */
   readonly teller: Pick<Teller, 'tell'>;
 }
 
-/** Throws the 404, and the 400 `not_cancelable` for a message that has ended otherwise. Canceling twice is as good as once. */
+/**
+ * Cancels a message. Throws the 404, and the 400 `not_cancelable` for a message that is sent or has
+ * failed. Canceling a second time changes nothing.
+ */
 export async function cancelMessage(deps: CancelDeps, appId: Uuid, id: Uuid): Promise<void> {
   for (;;) {
     const state = await findSendingState(deps.sql, appId, id);
@@ -26,19 +30,23 @@ export async function cancelMessage(deps: CancelDeps, appId: Uuid, id: Uuid): Pr
       const message = `A message that is ${status} cannot be canceled.`;
       throw invalid([{ path: ['id'], code: 'not_cancelable', message }]);
     }
-    // It may start, or end, in this very moment: then the move fails, and its new status is looked at.
+    // The message may start or end at this moment. Then this call changes nothing, and its new
+    // status is read.
     if (await cancel(deps, appId, id, status, null)) return;
   }
 }
 
-/** Cancels what an app that was suspended is sending (contract 3). */
+/** Cancels every message that a suspended app is sending (contract 3). */
 export async function cancelSuspended(deps: CancelDeps, appId: Uuid): Promise<void> {
   for (const id of await listSendingMessages(deps.sql, appId)) {
     await cancel(deps, appId, id, 'sending', 'app_suspended');
   }
 }
 
-/** May more of a message be begun? One whose app is suspended is canceled here and now, however it came to be sent. */
+/**
+ * Whether further pushes of a message may begin. A message of a suspended app is canceled by this
+ * call (contract 3).
+ */
 export async function isStillSending(deps: CancelDeps, appId: Uuid, id: Uuid): Promise<boolean> {
   const state = await findSendingState(deps.sql, appId, id);
   if (state?.status !== 'sending') return false;
@@ -47,7 +55,10 @@ export async function isStillSending(deps: CancelDeps, appId: Uuid, id: Uuid): P
   return false;
 }
 
-/** False: it has left that status meanwhile, and nothing was changed: what was sent or has failed has no batch that is open. */
+/**
+ * Moves a message to `canceled`. False: it has left the status `from`, and nothing was changed. A
+ * message that is sent or has failed has no open batch.
+ */
 async function cancel(
   { sql, clock, teller }: CancelDeps,
   appId: Uuid,
@@ -59,8 +70,8 @@ async function cancel(
     let moved: Fragment | undefined;
     await transaction(sql, async (tx, _rollback, atEnd) => {
       moved = updateCanceled(tx, clock, appId, id, from, reason);
-      // The batches before the message, as a flush has it, so that the two do not wait for each other in a circle; and all with the
-      // commit, for others flush into these rows.
+      // The batches come before the message, as in a flush, so that the two cannot deadlock. Both
+      // go together with the COMMIT, because other processes flush into these rows.
       atEnd([...(from === 'sending' ? [endBatches(tx, clock, appId, id)] : []), moved]);
     });
     return ((await moved)?.count ?? 0) > 0;

@@ -1,4 +1,5 @@
-// How many deliveries a message that runs later would have now, and when they would be due: what its rate is judged by.
+// Counts the deliveries that a message would have if it ran now, by the time when they are due. Its
+// rate is checked against them.
 import { countAudience, countAudienceByZone } from '../audience/queries.ts';
 import type { DueDeliveries } from '../delivery/send-window.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -15,7 +16,7 @@ export interface DueDeliveriesDeps {
   readonly localInstants: LocalInstants;
 }
 
-/** Counts the audience as it is. Throws the 400 of a time that cannot be kept. */
+/** Counts the present audience. Throws the 400 of a time that cannot be kept. */
 export async function countDueDeliveries(
   { workSql: tx, clock, localInstants }: DueDeliveriesDeps,
   appId: Uuid,

@@ -61,7 +61,7 @@ describe('every zone of a real database', async () => {
   const { sql } = await createTestDatabase();
   const zones = (await loadTimeZones(sql)).names();
 
-  // Another way to the same: the offset in words, asked at every quarter of an hour.
+  // A second way to the same result: the offset in words, asked at every quarter of an hour.
   const offsetIn = (zone: string): ((ms: number) => number) => {
     const format = new Intl.DateTimeFormat('en', { timeZone: zone, timeZoneName: 'longOffset' });
     return (ms) => {
@@ -77,7 +77,7 @@ describe('every zone of a real database', async () => {
     for (let ms = first; ; ms += stepMs) {
       const offsetMs = offsetMsAt(ms);
       if (ms + offsetMs >= wallMs) return ms;
-      // Offsets change on quarters of an hour only, so within one the clock runs on.
+      // Offsets change only on quarters of an hour, so within one the clock does not jump.
       if (ms + stepMs + offsetMs > wallMs) return wallMs - offsetMs;
     }
   };
@@ -140,7 +140,7 @@ describe('the earliest instant', () => {
     ['2026-12-01T09:00:00+01:00', '2026-11-30T19:00:00.000Z'],
     ['2026-12-01T09:00:00-10:00', '2026-11-30T19:00:00.000Z'],
     ['2026-12-01T09:00:00+14:00', '2026-11-30T19:00:00.000Z'],
-    // Nobody lives there, and yet a device without a zone would be due then.
+    // No zone has this offset, but a device without a zone would be due then.
     ['2026-12-01T09:00:00+15:00', '2026-11-30T18:00:00.000Z'],
   ])('of %s is that of +14:00: %s', (sendAt, instant) => {
     expect(new Date(earliestMsOf(instantOf(sendAt))).toISOString()).toBe(instant);

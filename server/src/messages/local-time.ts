@@ -1,50 +1,58 @@
-// One wall-clock time in many zones → instants (contract 5.20). Pure: what a zone is and when it changes is the runtime's to know.
+// Turns one wall-clock time into its instants in many zones (contract 5.20). Pure: the runtime
+// knows the zones and their changes.
 import type { Instant } from '../platform/instant.ts';
 import { createLocalClock } from '../platform/local-clock.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
-/** Where a day begins first. */
+/** The first zone in which a day begins, +14:00. */
 const firstOffsetMs = 14 * hourMs;
 
-/** What to do about zones in which the time is past already. */
+/** What happens in zones where the time is already past. */
 export const localTimePasts = ['refuse', 'now', 'skip'] as const;
 export type LocalTimePast = (typeof localTimePasts)[number];
 
-/** A time that counts on each device's own clock. */
+/** A time that is read on each device's own clock. */
 export interface LocalTime {
-  /** Its date and wall-clock time are meant as written; its offset is for devices without a zone. */
+  /** The wall-clock date and time count as written. The offset is for devices without a zone. */
   readonly sendAt: Instant;
   readonly past: LocalTimePast;
 }
 
-/** A wall-clock time as milliseconds: those that it would be at UTC. */
+/** A wall-clock time as the milliseconds that it would have in UTC. */
 export function wallMsOf({ ms, offsetMinutes }: Instant): number {
   return ms + offsetMinutes * minuteMs;
 }
 
-/** The earliest instant at which any device may be due: that of +14:00, or as written. */
+/**
+ * The earliest instant at which any device may be due: the time in +14:00, or in the written
+ * offset.
+ */
 export function earliestMsOf(sendAt: Instant): number {
   return Math.min(wallMsOf(sendAt) - firstOffsetMs, sendAt.ms);
 }
 
 /**
- * When a zone's clocks show a wall-clock time, or the next one that they do show (`platform/local-clock.ts`). Throws a RangeError
- * for a zone that the runtime does not know.
+ * The instant at which a zone's clocks show a wall-clock time. For a time that they skip, the first
+ * instant after it (`platform/local-clock.ts`). Throws a RangeError for a zone unknown to the
+ * runtime.
  */
 export function localInstantMs(wallMs: number, zone: string): number {
   return createLocalClock(zone).instantMs(wallMs);
 }
 
-/** When a zone's devices are due. */
+/** The time when a zone's devices are due. */
 export interface ZoneDue {
   readonly zone: string;
   readonly dueAtMs: number;
-  /** Its time was before the run: nothing is sent there. */
+  /** The time there was before the run, so nothing is sent. */
   readonly isSkipped: boolean;
 }
 
-/** When each zone is due of a message that runs then. A zone whose time is past by then is due with the run, or skipped. */
+/**
+ * The time when each zone is due, for a message that runs at `runAtMs`. A zone whose time is past
+ * by then is due with the run, or skipped.
+ */
 export function zonesDue(
   { past }: LocalTime,
   runAtMs: number,
@@ -57,12 +65,15 @@ export function zonesDue(
   }));
 }
 
-/** The instants of a wall-clock time in every zone there is. */
+/** The instants of a wall-clock time in every known zone. */
 export type LocalInstants = (wallMs: number) => ReadonlyMap<string, number>;
 
 const wallsKept = 20;
 
-/** Remembers the last few: they cost tens of milliseconds each, and what is due together was mostly written alike. */
+/**
+ * Remembers the instants of the last 20 times. They cost tens of milliseconds each, and messages
+ * that are due together mostly name the same time.
+ */
 export function createLocalInstants(zoneNames: () => readonly string[]): LocalInstants {
   const kept = new Map<number, ReadonlyMap<string, number>>();
   return (wallMs) => {

@@ -10,7 +10,7 @@ const parse = (text: string) => validate(messageRequestSchema, JSON.parse(text))
 const fingerprint = (text: string): string => fingerprintOf(parse(text)).toString('hex');
 
 describe('the fingerprint of a request', () => {
-  // Contract 16.
+  // The vector of contract 16.
   const vector = {
     request:
       '{"content":{"title":"Sale","body":"Now on"},"audience":{"all":true},"send_at":"2026-12-01T09:00:00+01:00"}',

@@ -1,4 +1,4 @@
-// SQL: messages, their idempotency keys and their counters.
+// SQL of messages, their idempotency keys and their counters.
 import { type ChannelId, channelIds } from '../channels/channel.ts';
 import type { Content } from '../content/content.ts';
 import type { MessageOutcomes } from '../delivery/delivery-kinds.ts';
@@ -27,7 +27,10 @@ export interface NewMessage {
   readonly perSecond: number | null;
 }
 
-/** Stores a message that is sent now; false when its idempotency key is taken, after the one who took it has committed. */
+/**
+ * Stores a message that is sent now. False when its idempotency key is taken: the statement waits
+ * for the transaction that took the key.
+ */
 export function insertSendingMessage(tx: Tx, clock: Clock, message: NewMessage, windowMs: number): Promise<boolean> {
   return insertMessage(tx, clock, message, {
     status: 'sending',
@@ -38,7 +41,7 @@ export function insertSendingMessage(tx: Tx, clock: Clock, message: NewMessage, 
   });
 }
 
-/** Stores a message that runs later; false when its idempotency key is taken, as above. */
+/** Stores a message that runs later. False when its idempotency key is taken, as above. */
 export function insertScheduledMessage(
   tx: Tx,
   clock: Clock,
@@ -76,7 +79,10 @@ async function insertMessage(
   return result.count === 1;
 }
 
-/** Notes what the fan-out made, and starts a scheduled message. An empty audience has nothing to wait for: it is sent. */
+/**
+ * Records what the fan-out made, and starts a scheduled message. With an empty audience the message
+ * is `sent` at once.
+ */
 export async function updateFannedOut(
   tx: Tx,
   clock: Clock,
@@ -88,7 +94,7 @@ export async function updateFannedOut(
     firstBatchId: Uuid | null;
     lastBatchId: Uuid | null;
     charge: { readonly month: string; readonly units: number };
-    /** Of a scheduled message, which starts with this: the end of its last window. */
+    /** For a scheduled message, which starts with this statement: the end of its last window. */
     expiresAt: Date | null;
   },
 ): Promise<void> {
@@ -104,14 +110,19 @@ export async function updateFannedOut(
     WHERE app_id = ${message.appId} AND id = ${message.id}`;
 }
 
-/** Takes the right to work on an idempotency key until the transaction ends, or says at once that somebody else has it. */
+/**
+ * Takes the lock of an idempotency key until the transaction ends. False at once when another
+ * transaction holds it.
+ */
 export async function tryLockIdempotencyKey(tx: Tx, appId: Uuid, key: string): Promise<boolean> {
   const [row] = await tx<{ locked: boolean }[]>`
     SELECT pg_try_advisory_xact_lock(hashtextextended(${appId} || ' ' || ${key}, 0)) AS locked`;
   return row?.locked ?? false;
 }
 
-/** The message that an idempotency key belongs to, with what tells a replay from another request. */
+/**
+ * The message of an idempotency key, and the fingerprint that tells a replay from another request.
+ */
 export async function findByIdempotencyKey(
   sql: Sql,
   appId: Uuid,
@@ -122,7 +133,7 @@ export async function findByIdempotencyKey(
   return row;
 }
 
-/** What the send needs of a message. */
+/** The parts of a message that a send needs. */
 export async function findMessageToSend(sql: Sql, appId: Uuid, id: Uuid): Promise<MessageToSend | undefined> {
   const [row] = await sql<(MessageToSend & { content: Content })[]>`
     SELECT m.content, a.default_url
@@ -130,7 +141,10 @@ export async function findMessageToSend(sql: Sql, appId: Uuid, id: Uuid): Promis
   return row;
 }
 
-/** Where is a message, and is its app suspended? Undefined: there is none, or it is another app's. */
+/**
+ * The status of a message, and whether its app is suspended. Undefined when the app has no such
+ * message.
+ */
 export async function findSendingState(
   sql: Sql,
   appId: Uuid,
@@ -142,7 +156,10 @@ export async function findSendingState(
   return row;
 }
 
-/** What is an app sending? Found by its open batches, in the two parts that are indexed. */
+/**
+ * The messages that an app is sending. They are found by their open batches, in the two parts that
+ * have an index.
+ */
 export async function listSendingMessages(sql: Sql, appId: Uuid): Promise<Uuid[]> {
   const rows = await sql<{ id: Uuid }[]>`
     SELECT m.id FROM messages m WHERE m.app_id = ${appId} AND m.status = 'sending' AND m.id IN (
@@ -152,7 +169,10 @@ export async function listSendingMessages(sql: Sql, appId: Uuid): Promise<Uuid[]
   return rows.map((row) => row.id);
 }
 
-/** Cancels a message that is in this status still: one row where it is. Not asked yet. */
+/**
+ * Cancels a message if it still has the status `from`: then one row changes. The statement has not
+ * run yet.
+ */
 export function updateCanceled(
   tx: Tx,
   clock: Clock,
@@ -166,7 +186,10 @@ export function updateCanceled(
     WHERE app_id = ${appId} AND id = ${id} AND status = ${from}`;
 }
 
-/** What processes tell each other: the id of each message as it is canceled. Those who send it look for themselves. */
+/**
+ * The topic by which processes tell each other the id of a canceled message. A process that sends
+ * the message then reads its status.
+ */
 export const canceledTopic = 'canceled';
 
 const doneSum = (tx: Tx): Fragment => tx`
@@ -176,9 +199,9 @@ const sentSum = (tx: Tx): Fragment => tx`webpush_sent + apns_sent + fcm_sent`;
 const failedSum = (tx: Tx): Fragment => tx`webpush_failed + apns_failed + fcm_failed`;
 
 /**
- * Counts newly final deliveries, gives back what was charged for those that are skipped, and ends the message with the last of them.
- * In that order, so that nobody who shares the message waits for those who share
- * the app's usage.
+ * Counts deliveries that became final, refunds those that are skipped, and ends the message with
+ * its last delivery. The refund comes first: so a flush that shares only the message never waits
+ * for one that shares the app's usage.
  */
 export function advanceMessage(
   tx: Tx,
@@ -204,12 +227,18 @@ export function advanceMessage(
   return { statements, hasEnded: async () => ended !== undefined && (await ended).length > 0 };
 }
 
-/** What is owed where each delivery was charged; what a message was charged never changes once it is being sent. */
+/**
+ * The refund when each delivery was charged. What a message was charged does not change while it is
+ * being sent.
+ */
 const owedForSkipped = (tx: Tx, appId: Uuid, id: Uuid, skipped: number): Fragment => tx`
   SELECT charged_month AS month, ${skipped}::int AS units FROM messages
   WHERE app_id = ${appId} AND id = ${id} AND charged_units = ${acceptedSum(tx)}`;
 
-/** A plan that counts messages gives its one unit back when nothing of the message was tried (contract 4). */
+/**
+ * A plan that counts messages refunds its one unit when no delivery of the message was tried
+ * (contract 4).
+ */
 const owedForUntried = (tx: Tx, appId: Uuid, id: Uuid): Fragment => tx`
   SELECT charged_month AS month, charged_units AS units FROM messages
   WHERE app_id = ${appId} AND id = ${id} AND charged_units <> ${acceptedSum(tx)}
@@ -234,7 +263,9 @@ function countOutcomes(tx: Tx, appId: Uuid, id: Uuid, { byChannel, byCode }: Out
     WHERE app_id = ${appId} AND id = ${id}`;
 }
 
-/** Derived from the counters just written, in the same transaction; a canceled message stays what it is. */
+/**
+ * Derived from the counters that the same transaction wrote. A canceled message keeps its status.
+ */
 function endMessage(tx: Tx, clock: Clock, appId: Uuid, id: Uuid): Fragment {
   return tx`
     UPDATE messages SET status = CASE WHEN ${sentSum(tx)} > 0 OR ${failedSum(tx)} = 0 THEN 'sent' ELSE 'failed' END,
@@ -242,7 +273,7 @@ function endMessage(tx: Tx, clock: Clock, appId: Uuid, id: Uuid): Fragment {
     WHERE app_id = ${appId} AND id = ${id} AND status = 'sending' AND ${doneSum(tx)} = ${acceptedSum(tx)}`;
 }
 
-/** Has a message's last delivery become final? One row where it has, also of a canceled message. */
+/** One row when the message's last delivery is final, also for a canceled message. */
 function selectEnded(tx: Tx, appId: Uuid, id: Uuid): Fragment {
   return tx`
     SELECT 1 FROM messages
@@ -264,7 +295,10 @@ export interface MessageCounts extends ChannelCounts {
   readonly audienceUnmatched: number;
 }
 
-/** An app's messages by id, which is the order in which they were accepted, from one on. */
+/**
+ * The ids of an app's messages from `fromId` on. Their order is the order in which they were
+ * accepted.
+ */
 export async function listMessageIds(sql: Sql, appId: Uuid, fromId: Uuid | null, limit: number): Promise<Uuid[]> {
   const rows = await sql<{ id: Uuid }[]>`
     SELECT id FROM messages WHERE app_id = ${appId} ${fromId === null ? sql`` : sql`AND id >= ${fromId}`}
@@ -280,7 +314,7 @@ export const countsByChannel = (tx: Tx): Fragment => tx`
     'fcm', jsonb_build_object('accepted', m.fcm_accepted, 'sent', m.fcm_sent, 'failed', m.fcm_failed, 'skipped', m.fcm_skipped)
   )`;
 
-/** How far is a message? Undefined: there is none, or it is another app's. */
+/** The counters of a message. Undefined when the app has no such message. */
 export async function findMessageCounts(tx: Tx, appId: Uuid, id: Uuid): Promise<MessageCounts | undefined> {
   const [row] = await tx<(Omit<MessageCounts, 'channels'> & Readonly<Record<string, number>>)[]>`
     SELECT status, ${acceptedSum(tx)} AS accepted, ${sentSum(tx)} AS sent, ${failedSum(tx)} AS failed,
@@ -300,7 +334,7 @@ export async function findMessageCounts(tx: Tx, appId: Uuid, id: Uuid): Promise<
   return { status, accepted, sent, failed, skipped, channels, errorCounts, audienceUnmatched };
 }
 
-/** How far is a message, by channel and by code? Undefined: there is none, or it is another app's. */
+/** The counters of a message by channel and by code. Undefined when the app has no such message. */
 export async function findMessageOutcomes(
   tx: Tx,
   appId: Uuid,

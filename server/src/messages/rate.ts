@@ -1,14 +1,15 @@
-// The rate a message asks for: whether its audience can be sent to at that rate before its windows end (contract 5.20). Pure.
+// Checks the rate that a message asks for: whether all of its deliveries can be tried before their
+// windows end (contract 5.20). Pure.
 import { type DueDeliveries, leastPerSecond } from '../delivery/send-window.ts';
 import { invalid } from '../platform/api-error.ts';
 
 export interface RateTooLow {
-  /** The least that would do. */
+  /** The least rate that is high enough. */
   readonly limit: number;
   readonly message: string;
 }
 
-/** What is wrong with a rate, or undefined: it will do, or none is asked for. */
+/** The fault of a rate; undefined when the rate is high enough or none is asked for. */
 export function describeLowRate(
   perSecond: number | null,
   due: readonly DueDeliveries[],

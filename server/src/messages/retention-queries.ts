@@ -1,22 +1,22 @@
-// SQL: messages that are not kept any longer.
+// SQL that finds and deletes messages that are no longer kept.
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
 export interface RemovalRange {
   readonly appId: Uuid;
-  /** Messages after the one and before the other: ids sort by when they were accepted. */
+  /** Messages between these two ids. Ids have the order in which messages were accepted. */
   readonly afterId: Uuid;
   readonly beforeId: Uuid;
-  /** The weeks whose deliveries exist. */
+  /** The weeks whose deliveries still exist. */
   readonly weeks: readonly { readonly from: Uuid; readonly to: Uuid }[];
   readonly keepDays: number;
   readonly limit: number;
 }
 
 /**
- * Which apps have messages that were accepted before this one? Steps from app to app through the key, so that those with none cost a
- * look at an index.
+ * The apps with messages accepted before this id. Steps from app to app through the key, so that an
+ * app without such messages costs one index look-up.
  */
 export async function listAppsWithMessagesBefore(sql: Sql, beforeId: Uuid): Promise<Uuid[]> {
   const rows = await sql<{ appId: Uuid }[]>`
@@ -32,8 +32,9 @@ export async function listAppsWithMessagesBefore(sql: Sql, beforeId: Uuid): Prom
 }
 
 /**
- * Messages that ended so many days ago and have no delivery left. A scheduled one counts from its instant, also where it was
- * canceled before: until then and a month after, its request may be repeated.
+ * Messages that ended more than `keepDays` ago and have no delivery left. A scheduled message
+ * counts from its `run_at`, even when it was canceled earlier: until a month after that, its
+ * request may be repeated.
  */
 export async function listRemovable(sql: Sql, clock: Clock, range: RemovalRange): Promise<Uuid[]> {
   const { appId, afterId, beforeId, weeks, keepDays, limit } = range;
@@ -48,7 +49,7 @@ export async function listRemovable(sql: Sql, clock: Clock, range: RemovalRange)
   return rows.map(({ id }) => id);
 }
 
-/** Removes a message, and with it its idempotency key; false while a batch of it is left. */
+/** Deletes a message and with it its idempotency key. False while it still has a batch. */
 export async function deleteMessage(sql: Sql, appId: Uuid, id: Uuid): Promise<boolean> {
   const result = await sql`
     DELETE FROM messages m WHERE m.app_id = ${appId} AND m.id = ${id}

@@ -1,5 +1,6 @@
-// Removes messages that have no deliveries left, with their batches and idempotency keys, row by row. Never one that is
-// unfinished, and never before the days have passed for which a key is promised (contract 16).
+// Deletes messages without deliveries, with their batches and idempotency keys, row by row. A
+// message that has not ended is never deleted, nor is any before the days for which its key is
+// promised (contract 16).
 import { listPartitions } from '../delivery/partitions.ts';
 import { dayMs, type RetentionDeps, removeBatches } from '../delivery/retention.ts';
 import { type Uuid, uuidFloorOf } from '../platform/ids.ts';
@@ -8,7 +9,10 @@ import { deleteMessage, listAppsWithMessagesBefore, listRemovable, type RemovalR
 const messagesAtOnce = 200;
 const firstId: Uuid = '00000000-0000-0000-0000-000000000000';
 
-/** One that cannot be removed stays for the next time; the others go. */
+/**
+ * Deletes what is old enough. A message that cannot be deleted is tried again the next time and
+ * stops no other.
+ */
 export async function removeOldMessages(deps: RetentionDeps, keepDays: number): Promise<void> {
   const { sql, clock } = deps;
   const weeks = await listPartitions(sql);

@@ -1,4 +1,4 @@
-// SQL: scheduled messages, from when they are due until they have started or will never.
+// SQL of scheduled messages, from when they are due until they have started or will never start.
 import type { Audience } from '../audience/audience.ts';
 import type { Content } from '../content/content.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -7,7 +7,7 @@ import type { Uuid } from '../platform/ids.ts';
 import type { LocalTimePast } from './local-time.ts';
 import type { NoRun } from './message.ts';
 
-/** A scheduled message that its holder may start. */
+/** A scheduled message that the process that locked it may start. */
 export interface DueMessage {
   readonly appId: Uuid;
   readonly id: Uuid;
@@ -20,7 +20,7 @@ export interface DueMessage {
   readonly content: Content;
   readonly perSecond: number | null;
   readonly starts: number;
-  /** The plan of its app now, and whether that is suspended. */
+  /** The present plan of its app. */
   readonly plan: string;
   readonly isSuspended: boolean;
 }
@@ -29,7 +29,10 @@ const dueColumns = (tx: Tx): Fragment => tx`
   m.app_id, m.id, m.run_at, m.local_send_at, m.local_time_past, m.audience, m.exclude_segment_id, m.content, m.per_second, m.starts,
   a.plan, a.suspended_at IS NOT NULL AS is_suspended`;
 
-/** How long until the next message is due, in milliseconds; 0 or less when one is; undefined when there is none. */
+/**
+ * The milliseconds until the next message is due: 0 or less when one is due, undefined when none is
+ * scheduled.
+ */
 export async function findNextStartMs(sql: Sql, clock: Clock): Promise<number | undefined> {
   const [row] = await sql<{ aheadMs: number }[]>`
     SELECT (extract(epoch FROM next_start_at - ${clock.now}) * 1000)::float8 AS ahead_ms FROM messages
@@ -38,8 +41,9 @@ export async function findNextStartMs(sql: Sql, clock: Clock): Promise<number | 
 }
 
 /**
- * The apps that have something due, in a circle after `afterAppId`: one app's thousand delay no other app's one. The recursion
- * steps from app to app through the index. `which` is a condition over `messages m`.
+ * The apps with a due message, in a circle after `afterAppId`. So an app with a thousand messages
+ * does not delay another's. The recursion steps from app to app through the index. `which` is a
+ * condition over `messages m`.
  */
 const dueApps = (tx: Tx, afterAppId: Uuid, which: Fragment): Fragment => tx`
   apps_waiting AS (
@@ -54,14 +58,15 @@ const dueApps = (tx: Tx, afterAppId: Uuid, which: Fragment): Fragment => tx`
     ORDER BY (app_id <= ${afterAppId}::uuid), app_id
   )`;
 
-/** Due for the first time, and not long ago. */
+/** Messages that are due for the first time, and not for long. */
 const isFresh = (tx: Tx, clock: Clock, freshMs: number): Fragment => tx`
   m.status = 'scheduled' AND m.next_start_at <= ${clock.now} AND m.starts = 0
   AND m.run_at > ${clock.now} - ${freshMs}::float8 * interval '1 millisecond'`;
 
 /**
- * Takes the next few messages that are due for the first time: they are the caller's until its transaction ends, and free for
- * others the moment it is gone. SKIP LOCKED: nobody waits for anybody.
+ * Locks the next few messages that are due for the first time. The caller holds them until its
+ * transaction ends, and they are free at once if its process dies. With SKIP LOCKED no process
+ * waits for another.
  */
 export async function lockFreshMessages(
   tx: Tx,
@@ -80,8 +85,9 @@ export async function lockFreshMessages(
 }
 
 /**
- * Takes one message whose first try came to nothing, or that is due for long: counts the try and puts the next one off, twice as
- * long each time, before anything of it is touched. So a try that ends its process counts too (R-18).
+ * Claims one message whose first start failed, or that has been due for long. First it counts the
+ * start and puts the next one off, twice as long each time. So a start that kills its process
+ * counts too (R-18).
  */
 export async function claimLateMessage(
   sql: Sql,
@@ -105,7 +111,10 @@ export async function claimLateMessage(
   return row;
 }
 
-/** The message of a claim, until the transaction ends; undefined when it is no longer to be started, or another's by now. */
+/**
+ * Locks the claimed message until the transaction ends. Undefined when it must not start any more,
+ * or another process has claimed it since.
+ */
 export async function lockLateMessage(
   tx: Tx,
   claim: { readonly appId: Uuid; readonly id: Uuid; readonly starts: number },
@@ -124,7 +133,7 @@ export async function failScheduled(tx: Tx, clock: Clock, appId: Uuid, id: Uuid,
     WHERE app_id = ${appId} AND id = ${id} AND status = 'scheduled'`;
 }
 
-/** Puts the next try off, and says how many there have been. */
+/** Puts the next start off, and stores how many there have been. */
 export async function postponeStart(
   tx: Tx,
   clock: Clock,

@@ -10,7 +10,7 @@ const secondMs = 1000;
 const hourMs = 3600 * secondMs;
 const dayMs = 24 * hourMs;
 
-/** The run, or the issues in words. */
+/** The run time, or the issues in words. */
 function judge(timing: Timing, nowMs = now): string {
   try {
     return scheduleOf(timing, nowMs).runAt.toISOString();

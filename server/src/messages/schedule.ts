@@ -1,5 +1,5 @@
-// When a message runs that names an instant: what send_at may be, alone and as a local time (contract 5.1, 5.20). Pure; the
-// present is handed in.
+// The run time of a message with send_at: which values are allowed, alone and as a local time
+// (contract 5.1, 5.20). Pure; the caller gives the present.
 import { invalid } from '../platform/api-error.ts';
 import { type Instant, writeInstant } from '../platform/instant.ts';
 import { earliestMsOf, type LocalTime, type LocalTimePast } from './local-time.ts';
@@ -7,7 +7,7 @@ import { earliestMsOf, type LocalTime, type LocalTimePast } from './local-time.t
 const aheadMsLeast = 30_000;
 const aheadMsMost = 365 * 24 * 3_600_000;
 
-/** What a request says about its time. */
+/** The part of a request that concerns time. */
 export interface Timing {
   readonly send_at: Instant;
   readonly local_time?: boolean | null | undefined;
@@ -16,11 +16,11 @@ export interface Timing {
 
 export interface Schedule {
   readonly runAt: Date;
-  /** Set: each device is due by its own clock. */
+  /** Set when each device is due by its own clock. */
   readonly local: LocalTime | null;
 }
 
-/** Throws the 400 when it is too near, past, or too far. */
+/** The schedule of a request. Throws the 400 when its time is past, too near or too far. */
 export function scheduleOf(timing: Timing, nowMs: number): Schedule {
   const sendAt = timing.send_at;
   const local = timing.local_time ? { sendAt, past: timing.local_time_past ?? 'refuse' } : null;
@@ -31,7 +31,7 @@ export function scheduleOf(timing: Timing, nowMs: number): Schedule {
   if (sendAt.ms - nowMs > aheadMsMost) {
     throw invalid([{ path: ['send_at'], code: 'too_big', message: 'send_at must be at most 365 days ahead.' }]);
   }
-  // Where the earliest time is past or too near already, the message runs as soon as any may.
+  // When the earliest zone's time is past or too near, the message runs 30 seconds from now.
   return { runAt: new Date(Math.max(earliestMs, local ? Math.ceil(soonestMs) : earliestMs)), local };
 }
 
@@ -39,7 +39,8 @@ function tooSoon(message: string, limit?: string) {
   return invalid([{ path: ['send_at'], code: 'too_soon', message, ...(limit !== undefined && { limit }) }]);
 }
 
-// In the offset that was written: with another, the same instant would be another time on the wall.
+// The limit has the offset of the request. In another offset the same instant would be another
+// wall-clock time.
 function tooSoonSomewhere(sendAt: Instant, earliestMs: number, soonestMs: number) {
   const limit = writeInstant({ ...sendAt, ms: Math.ceil(sendAt.ms + soonestMs - earliestMs) });
   return tooSoon(

@@ -1,5 +1,5 @@
-// Starts scheduled messages whose time has come, in the transaction that holds them: each as a whole or not at all. What one of
-// them comes to never touches another.
+// Starts scheduled messages that are due, in the transaction that locks them. Each message starts
+// as a whole or not at all, and its failure touches no other message.
 import { compileContent } from '../content/compile-content.ts';
 import type { SendWindow } from '../delivery/fan-out-queries.ts';
 import { batchesTopic } from '../delivery/queries.ts';
@@ -24,21 +24,24 @@ export interface StartDeps {
   readonly plans: Plans;
   readonly log: Log;
   readonly localInstants: LocalInstants;
-  /** Workers hear of what there is to send. */
+  /** Tells workers of new batches. */
   readonly teller: Pick<Teller, 'tell'>;
 }
 
-/** Tries of one message before it counts as one that cannot be started (R-18). */
+/** The starts of one message before it ends as one that cannot be started (R-18). */
 const startsMax = 8;
-/** After the first try that came to nothing; doubled with each further one. */
+/** The wait after the first failed start, doubled with each further one. */
 export const nextTryMs = 2000;
-/** An audience that cannot be resolved in time is tried again until the message expires (contract 5.1). */
+/**
+ * An audience that cannot be resolved in time is tried again until the message expires (contract
+ * 5.1).
+ */
 const nextTryAfterTimeoutMs = 30_000;
 
 /**
- * Starts several in one transaction, so that a thousand that are due at once cost a few commits: no further one is begun when
- * `budgetMs` are over. A message whose start fails, or takes a statement over its limit, is left to be tried alone. Telling the workers of
- * what there is to send is the caller's.
+ * Starts several messages in one transaction, so that a thousand due messages cost only a few
+ * commits. No further message begins after `budgetMs`. A message whose start fails, or exceeds the
+ * limit of a statement, is put off to be started alone. The caller tells the workers.
  */
 export async function startTogether(
   deps: StartDeps,
@@ -48,7 +51,8 @@ export async function startTogether(
 ): Promise<void> {
   const nowMs = await readNowMs(tx, deps.clock);
   const endAt = performance.now() + budgetMs;
-  // In one order everywhere: who waits for an app's usage never holds what the other needs next.
+  // One order everywhere. So a process that waits for an app's usage never holds a row that another
+  // needs next.
   const ordered = [...due].sort((a, b) => (a.appId < b.appId ? -1 : a.appId > b.appId ? 1 : 0));
   let lines: Line[] = [];
   const startAll = async (start: (message: DueMessage) => Promise<Line>): Promise<void> => {
@@ -59,20 +63,22 @@ export async function startTogether(
     }
   };
   try {
-    // Usage is charged for all of an app at once and last of all: everybody who sends for that app waits for its row.
+    // Usage is charged per app and last of all, because every other send of the app waits for that
+    // row.
     await savepoint(tx, async (inner) => {
       const bill = createBill();
       await startAll((message) => judge(deps, inner, message, nowMs, bill.add));
       await bill.pay(inner);
     });
   } catch {
-    // One of them cannot be started, or together they are too many for somebody's quota. Each by itself says which.
+    // One of them cannot be started, or together they exceed a quota. Started one by one, each
+    // shows its own result.
     await startAll((message) => startOne(deps, tx, message, nowMs));
   }
   for (const { level, fields, text } of lines) deps.log[level](fields, text);
 }
 
-/** Starts the message of a claim by itself, with all the time an audience may take. Never rejects. */
+/** Starts a claimed message by itself, without the short limit of a statement. Never rejects. */
 export async function startAlone(
   deps: StartDeps & { readonly sql: Sql },
   claim: { readonly appId: Uuid; readonly id: Uuid; readonly starts: number },
@@ -91,7 +97,7 @@ export async function startAlone(
     log[line.level](line.fields, line.text);
     deps.teller.tell(batchesTopic);
   } catch (error) {
-    // The claim has put the next try off already.
+    // The claim has already put the next start off.
     log.error({ ...known, err: error }, notStarted);
     if (!isStatementTimeout(error)) return;
     await postponeStart(sql, clock, claim, { starts: claim.starts - 1, inMs: nextTryAfterTimeoutMs }).catch(
@@ -102,7 +108,7 @@ export async function startAlone(
 
 const notStarted = 'scheduled message not started';
 
-/** What is told of a message once it is certain. */
+/** A log line, written once the message's result is committed. */
 interface Line {
   readonly level: 'info' | 'warn' | 'error';
   readonly fields: object;
@@ -111,7 +117,7 @@ interface Line {
 
 type ChargeOne = (tx: Tx, appId: Uuid, plan: Plan, charge: Charge) => Promise<void>;
 
-/** Undoes a start that turned out not to be one. */
+/** Rolls a start back when the message must not run after all. */
 class WillNotRun extends Error {
   readonly reason: NoRun;
   constructor(reason: NoRun) {
@@ -124,7 +130,7 @@ const chargeAtOnce: ChargeOne = async (tx, appId, plan, charge) => {
   if (!(await tryCharge(tx, appId, plan, charge))) throw new WillNotRun('quota_exceeded');
 };
 
-/** One among others: whatever goes wrong with it is undone, and it is put off. */
+/** Starts one of several messages. A failure is rolled back, and the message is put off. */
 async function startOne(deps: StartDeps, tx: Tx, message: DueMessage, nowMs: number): Promise<Line> {
   try {
     return await judgeWithin(deps, tx, message, nowMs);
@@ -136,7 +142,7 @@ async function startOne(deps: StartDeps, tx: Tx, message: DueMessage, nowMs: num
   }
 }
 
-/** As `judge`, and charged at once; what a start that throws has written is undone. */
+/** Like `judge`, and charges at once. A start that throws is rolled back. */
 async function judgeWithin(deps: StartDeps, tx: Tx, message: DueMessage, nowMs: number): Promise<Line> {
   try {
     return await savepoint(tx, (inner) => judge(deps, inner, message, nowMs, chargeAtOnce));
@@ -146,7 +152,7 @@ async function judgeWithin(deps: StartDeps, tx: Tx, message: DueMessage, nowMs: 
   }
 }
 
-/** Starts a message, or ends it where it must not run any more. */
+/** Starts a message, or ends it if it must not run any more. */
 async function judge(deps: StartDeps, tx: Tx, message: DueMessage, nowMs: number, charge: ChargeOne): Promise<Line> {
   const { clock, plans } = deps;
   const { appId, id, audience, perSecond } = message;
@@ -163,11 +169,12 @@ async function judge(deps: StartDeps, tx: Tx, message: DueMessage, nowMs: number
   } catch (error) {
     if (error instanceof ApiError && error.code === 'quota_exceeded')
       return refuse(deps, tx, message, nowMs, 'quota_exceeded');
-    // What a caller would be told now: the catalog lacks a key of the filter, or the segment is gone.
+    // The errors that a caller would get now: the catalog lacks a key of the filter, or the segment
+    // is gone.
     if (error instanceof ApiError && error.status < 500) return refuse(deps, tx, message, nowMs, 'segment_invalid');
     throw error;
   }
-  // Somewhere its time could still come; of those it is for, nobody is there.
+  // The time could still come in some zone, but no device of the audience is there.
   if (started.accepted > 0 && (started.expiresAt?.getTime() ?? nowMs) <= nowMs) throw new WillNotRun('expired');
   await charge(tx, appId, plan, started.charge);
   await failpoint('schedule.after_wake');
@@ -175,7 +182,7 @@ async function judge(deps: StartDeps, tx: Tx, message: DueMessage, nowMs: number
   return { level: 'info', fields, text: 'scheduled message started' };
 }
 
-/** When its deliveries are due, and when the last of any could be. */
+/** The window of its deliveries, and the latest time at which any of them may be due. */
 function windowOf(
   { localInstants }: StartDeps,
   { runAt, localSendAt, localTimePast: past }: DueMessage,
@@ -201,7 +208,7 @@ function fieldsOf({ appId, id, runAt }: DueMessage, nowMs: number): object {
   return { app_id: appId, message_id: id, late_ms: Math.round(nowMs - runAt.getTime()) };
 }
 
-/** What several messages cost together, per app and month. */
+/** The charges of several messages, added up per app and month. */
 function createBill(): { add: ChargeOne; pay(tx: Tx): Promise<void> } {
   const items = new Map<string, { appId: Uuid; plan: Plan; charge: Charge }>();
   return {

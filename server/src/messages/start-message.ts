@@ -1,6 +1,7 @@
-// A message starts: its audience becomes batches, in the caller's transaction. An audience that cannot fit into what is left of the
-// quota is refused before that (429). The caller charges the quota, last of all, since that locks a row that all sends of the app
-// share; where the charge does not fit, the transaction is undone.
+// Starts a message: its audience becomes batches, in the caller's transaction. An audience larger
+// than the rest of the quota is refused before that (429). The caller charges the quota last,
+// because that locks a row which all sends of the app share. When the charge does not fit, the
+// transaction is rolled back.
 
 import type { Audience } from '../audience/audience.ts';
 import { audiencePredicate, countDevices, countUnmatched } from '../audience/queries.ts';
@@ -14,29 +15,32 @@ import type { Plan } from '../quotas/plan.ts';
 import { resolveAudience } from '../segments/resolve-audience.ts';
 import { updateFannedOut } from './queries.ts';
 
-/** A send this small is worked by the process that accepted it, at once: no poll stands between the caller and the phone. */
+/**
+ * The process that accepts a message up to this size works it at once, so that the caller's push
+ * waits for no worker.
+ */
 export const ownDevicesMax = 50;
 
 export interface MessageStart {
   readonly appId: Uuid;
   readonly id: Uuid;
   readonly audience: Audience;
-  /** Who leaves it. */
+  /** The segment whose users and devices are taken out of the audience. */
   readonly excludeSegmentId: string | null;
   readonly window: SendWindow;
   readonly plan: Plan;
-  /** Null: the batches are for any worker. */
+  /** Null: any worker may claim the batches. */
   readonly own: OwnBatches | null;
   readonly perSecond: number | null;
 }
 
 export interface Started {
   readonly accepted: number;
-  /** True: the batches are claimed by the caller's claim. */
+  /** True when the caller's claim holds the batches. */
   readonly isOwn: boolean;
-  /** To be charged. */
+  /** The charge that the caller makes. */
   readonly charge: Charge;
-  /** The end of the last window; null for one that is sent now. */
+  /** The end of the last window; null for a message that is sent now. */
   readonly expiresAt: Date | null;
 }
 
@@ -70,7 +74,7 @@ export async function startMessage(
   return { accepted: made.accepted, isOwn: made.isOwn, charge, expiresAt };
 }
 
-/** Few have more. */
+/** Planner guess: most apps have fewer devices than this. */
 const devicesOfApp = 1_000_000;
 const devicesOfUser = 3;
 

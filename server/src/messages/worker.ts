@@ -1,5 +1,6 @@
-// Wakes scheduled messages when they are due. Two loops: one takes those that are due for the first time, several in a
-// transaction; the other takes what did not start there, one by one, so that nothing slow or broken stands before anybody.
+// Starts scheduled messages when they are due, in two loops. One takes messages that are due for
+// the first time, several in a transaction. The other takes those that did not start there, one by
+// one. So no slow or broken message delays the others.
 import { batchesTopic } from '../delivery/queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { limitStatements, type Sql, transaction } from '../platform/db.ts';
@@ -19,30 +20,43 @@ export interface ScheduleDeps {
   readonly isPaused: () => boolean;
   readonly localInstants: LocalInstants;
   readonly teller: Pick<Teller, 'tell'>;
-  /** For short transactions. */
+  /** A pool for short transactions. */
   readonly txSql: Sql;
-  /** For statements over a whole audience. */
+  /** A pool for statements over a whole audience. */
   readonly workSql: Sql;
 }
 
-/** In one transaction: enough that a commit is cheap, few enough that what it holds is soon free when its process dies. */
+/**
+ * The messages of one transaction: enough that a commit is cheap, and few enough that their rows
+ * are soon free when the process dies.
+ */
 const togetherMax = 20;
 const togetherMs = 250;
-/** An audience that takes longer is resolved alone: it would keep the others of its transaction waiting. */
+/**
+ * A message whose audience takes longer is started alone, because it would delay the others of its
+ * transaction.
+ */
 const statementMs = 500;
 const transactionsAtOnce = 2;
 const aloneAtOnce = 2;
-/** Later than this, a message has had its turns among others; it may be what ends them. */
+/**
+ * A message that has been due for longer is started alone, because it may be what kills the
+ * process.
+ */
 const freshMs = 60_000;
-/** What is due later is told by the elected process. */
+/** The lookout tells of messages that are due later than this. */
 const aheadMsMax = 2_000;
-/** A stop does not wait for an audience: its transaction is undone, and another process starts the message. */
+/**
+ * A stop does not wait longer for an audience: the transaction is rolled back, and another process
+ * starts the message.
+ */
 const stopMs = 5000;
 
 const firstAppId: Uuid = '00000000-0000-0000-0000-000000000000';
 
 export function startScheduleWorker(deps: ScheduleDeps): WorkLoop {
-  // While there is more to start nobody is told of what has started: sending would take the time that the others need.
+  // Workers are told only when no further message waits to be started, because sending would take
+  // the time that the starts need.
   let isUntold = false;
   const together = startLoop(deps, 'schedule', transactionsAtOnce, async (afterAppId) => {
     const turn = await lockTogether(deps, afterAppId);
@@ -60,7 +74,7 @@ export function startScheduleWorker(deps: ScheduleDeps): WorkLoop {
       alone.wake();
     },
     async idle() {
-      // What the first leaves behind is the second's.
+      // The second loop takes the messages that the first put off.
       await together.idle();
       await alone.idle();
     },
@@ -80,12 +94,12 @@ export function startScheduleWorker(deps: ScheduleDeps): WorkLoop {
 }
 
 interface Turn {
-  /** Where the circle of apps goes on. */
+  /** The app after which the circle of apps goes on. */
   readonly lastAppId: Uuid;
   readonly work: () => Promise<void>;
 }
 
-/** A loop that looks when something is due, to the millisecond, once it was told that this is soon. */
+/** A loop that looks to the millisecond when a message is due, once it was woken shortly before. */
 function startLoop(
   { txSql, clock, log, isPaused }: ScheduleDeps,
   name: string,
@@ -126,7 +140,10 @@ function startLoop(
   };
 }
 
-/** Opens a transaction that holds the next few; the turn's work is what is left of it. */
+/**
+ * Opens a transaction that locks the next few messages. The turn's work is the rest of the
+ * transaction.
+ */
 async function lockTogether(
   deps: ScheduleDeps & StartDeps,
   afterAppId: Uuid,

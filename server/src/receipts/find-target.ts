@@ -1,5 +1,5 @@
-// Where a click leads: a url stored with the delivery, or one of the message's own. Nothing in the request is ever a target
-// (R-48).
+// The target of a click: a url stored with the delivery, or one of the message's own. Nothing in
+// the request is ever a target (R-48).
 import { compileContent, type TargetUrls, targetUrl } from '../content/compile-content.ts';
 import { channelOfNumber } from '../delivery/delivery.ts';
 import type { MessageLedger } from '../delivery/message-ledger.ts';
@@ -8,11 +8,16 @@ import type { ReceiptSubject } from '../delivery/receipt-token.ts';
 import { findDeliveryUrls } from '../delivery/timeline-queries.ts';
 import type { Sql } from '../platform/db.ts';
 
-/** A click can be faster than the flush that stores where it leads; it waits this long for it, in steps. */
+/**
+ * A click can come before the flush that stores its url. It waits at most `waitMsMax`, in steps of
+ * `waitMs`.
+ */
 const waitMsMax = 2000;
 const waitMs = 100;
 
-/** Undefined: no url, an unknown action, or no such delivery. */
+/**
+ * The url to open. Undefined: there is no url, the action is unknown, or no such delivery exists.
+ */
 export async function findTarget(
   { sql, ledger }: { sql: Sql; ledger: MessageLedger },
   subject: ReceiptSubject,
@@ -20,7 +25,8 @@ export async function findTarget(
 ): Promise<string | undefined> {
   const { batchId } = subject;
   for (let waitedMs = 0; ; waitedMs += waitMs) {
-    // The batch first: were it read after the delivery, one that became final in between would be in neither.
+    // The batch is read first. Otherwise a delivery that becomes final between the two reads would
+    // be in neither.
     const batch = await findBatchOfReceipt(sql, subject);
     if (!batch || batch.deviceId === null) return undefined;
     const delivery = await findDeliveryUrls(sql, batchId, batch.deviceId);
@@ -31,7 +37,7 @@ export async function findTarget(
     );
     const urls: TargetUrls | null = delivery?.urls ?? literal;
     if (urls) return targetUrl(urls, action) ?? (action === null ? (message.defaultUrl ?? undefined) : undefined);
-    // Personalized, and not stored yet.
+    // A url that is personalized is not stored yet.
     if (delivery || waitedMs >= waitMsMax) return undefined;
     await new Promise((resolve) => setTimeout(resolve, waitMs));
   }

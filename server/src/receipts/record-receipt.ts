@@ -1,5 +1,6 @@
-// Displayed, clicked, dismissed: each mark of a delivery is set once, whoever reports it and however often. A receipt may come
-// before its outcome is committed: then it waits, and the flush applies it (contract 14).
+// Records receipts: displayed, clicked, dismissed. Each mark of a delivery is set once, however
+// often it is reported. A receipt that comes before its outcome is kept, and the flush applies it
+// (contract 14).
 import { emitClick } from '../delivery/click-event.ts';
 import type { Mark } from '../delivery/delivery.ts';
 import type { MessageLedger } from '../delivery/message-ledger.ts';
@@ -12,7 +13,10 @@ import { type Sql, type Tx, transaction } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { OutboxTeller } from '../webhooks/tell-outbox.ts';
 
-/** True: the mark was set now. False: it was set before. Undefined: there is no such delivery any more. */
+/**
+ * Records one receipt. True: this call set the mark. False: it was already set. Undefined: the
+ * delivery no longer exists.
+ */
 export async function recordReceipt(
   { sql, clock, ledger, outbox }: { sql: Sql; clock: Clock; ledger: MessageLedger; outbox: OutboxTeller },
   subject: ReceiptSubject,
@@ -28,9 +32,9 @@ export async function recordReceipt(
     const receipt: EarlyReceipt = { deviceId, mark, at: clock.date(), action };
     const { appId, messageId } = batch;
     const marked = await markDelivery(tx, batchId, receipt);
-    // No row: not yet, and then it waits; or no longer.
+    // The delivery has no row and gets none: it is no longer kept.
     if (!marked && !batch.awaitsDevice) return undefined;
-    // What answers is there, whatever the push service said (contract 8).
+    // A device that reports a receipt is reachable, whatever the push service said (contract 8).
     if (!marked?.wasSent) await markReached(tx, appId, [deviceId]);
     if (!marked) return insertEarlyReceipt(tx, batchId, receipt);
     if (marked.isNew) await addBatchMarks(tx, batchId, { displayed: 0, clicked: 0, dismissed: 0, [mark]: 1 });

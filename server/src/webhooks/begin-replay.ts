@@ -1,5 +1,6 @@
-// Puts what happened before in the outbox of one webhook once more, a batch of deliveries a transaction. How far it has come is
-// written by the same transaction: a replay that is broken off anywhere goes on there, and queues nothing twice.
+// Puts past events into the outbox of one webhook again, with one transaction per batch of
+// deliveries. The same transaction stores the progress. So a replay that is interrupted anywhere
+// continues there, and queues nothing twice.
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, transaction } from '../platform/db.ts';
@@ -11,24 +12,36 @@ import { deleteOldReplays, deleteReplay, insertReplay, moveReplay } from './repl
 import { type EventKind, eventKinds, kindNumber } from './webhook.ts';
 import { bringForward } from './work-queries.ts';
 
-/** As long as events are held at the most: what was broken off earlier is begun anew. */
+/**
+ * The longest time for which events are held. A replay that was interrupted earlier starts from the
+ * beginning.
+ */
 const rememberedMs = 72 * 3_600_000;
 
-/** Why no more is queued: the webhook is disabled or gone, or another process goes on with the same replay. */
+/**
+ * Why no more is queued: the webhook is disabled or gone, or another process continues the same
+ * replay.
+ */
 export type ReplayStop = 'refused' | 'elsewhere';
 
 export interface Replay {
-  /** Up to here the events are in the outbox already; null: it begins. */
+  /** The last batch whose events are in the outbox already; null at the start of a replay. */
   readonly afterBatchId: Uuid | null;
-  /** How many those are. */
+  /** The number of events that earlier runs queued. */
   readonly queuedBefore: number;
-  /** Queues the events of the next batch, marked as replays, all or none of them. Batches come in the order of their ids. */
+  /**
+   * Queues the events of the next batch, marked as replays: all of them or none. Batches come in
+   * the order of their ids.
+   */
   queue(batchId: Uuid, happenings: readonly Happening[]): Promise<ReplayStop | undefined>;
-  /** All is queued: whoever asks for the same events again gets all of them again. */
+  /** Ends the replay. A later request for the same events gets all of them again. */
   end(): Promise<ReplayStop | undefined>;
 }
 
-/** Begins, or goes on with what was broken off. Which kinds the webhook is told is the caller's to know. Undefined: it is gone. */
+/**
+ * Begins a replay or continues an interrupted one. The caller chooses kinds to which the webhook is
+ * subscribed. Undefined: the webhook is gone.
+ */
 export async function beginReplay(
   deps: Audited & { readonly sql: Sql; readonly clock: Clock },
   webhook: { readonly appId: Uuid; readonly id: Uuid },
@@ -66,7 +79,7 @@ export async function beginReplay(
       });
       if (end === 'refused') return end;
       if (end === 'not moved') return whyNotMoved();
-      // After the commit, so that no claim that is under way misses it.
+      // After the commit. Earlier, a claim under way could miss these events.
       await bringForward(sql, clock, [webhook]);
       at = batchId;
       await failpoint('replay.after_commit');

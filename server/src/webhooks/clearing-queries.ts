@@ -1,8 +1,9 @@
-// SQL that takes events away untold, or a person out of them: whose they are, and so many at a time.
+// SQL that deletes untold events, or deletes a person's details from events, a limited number at a
+// time.
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
-/** Outboxes whose events are held: of disabled webhooks, and of those of suspended apps. */
+/** The webhooks whose events are held: disabled ones, and those of suspended apps. */
 export async function listHoldingWebhooks(sql: Sql): Promise<{ appId: Uuid; id: Uuid }[]> {
   return sql<{ appId: Uuid; id: Uuid }[]>`
     SELECT w.app_id, w.id FROM webhooks w JOIN apps a ON a.id = w.app_id
@@ -10,8 +11,8 @@ export async function listHoldingWebhooks(sql: Sql): Promise<{ appId: Uuid; id: 
 }
 
 /**
- * Outboxes whose webhook is gone: it was deleted, and perhaps told of something at that very moment. Steps from one webhook to the
- * next in the index, whatever many events each has.
+ * Outboxes of deleted webhooks. An event may have been written at the moment of the deletion. Steps
+ * through the index from one webhook to the next, however many events each has.
  */
 export async function listOrphanedOutboxes(sql: Sql): Promise<{ appId: Uuid; id: Uuid }[]> {
   return sql<{ appId: Uuid; id: Uuid }[]>`
@@ -28,9 +29,10 @@ export async function listOrphanedOutboxes(sql: Sql): Promise<{ appId: Uuid; id:
 }
 
 /**
- * Removes the oldest events of an outbox, whose ids lie between two, and says the last that went; undefined: there are none that
- * nobody else holds. Whoever writes a further event waits for nothing here. First and last id bound what is read: of a list of ids
- * PostgreSQL up to 16 may compare each event of the outbox with it.
+ * Deletes the oldest events of an outbox with ids between two, and answers the last deleted id.
+ * Undefined: there are none that no other transaction holds. New events never wait for this. The
+ * first and last id bound what is read, because PostgreSQL up to 16 may compare every event of the
+ * outbox with a list of ids.
  */
 export async function deleteEventsOf(
   sql: Sql,
@@ -51,7 +53,7 @@ export async function deleteEventsOf(
   return row?.last ?? undefined;
 }
 
-/** A device that was an erased user's until then. */
+/** A device that an erased user owned until `until`. */
 export interface ForgottenOwner {
   readonly id: Uuid;
   readonly until: Date;
@@ -63,8 +65,9 @@ export interface OutboxPlace {
 }
 
 /**
- * Looks at the next events of an app and takes name and address out of those of erased users: what such a device did until then, what
- * it did as nobody's, and what tells a name that nobody has. Says the last event it looked at; undefined: there are no more.
+ * Reads the next events of an app, and deletes external id and url from those of erased users. Such
+ * an event is one of their devices until `until`, or of it without a user, or has an external id
+ * that no user has. Answers the last event read; undefined when there are no more.
  */
 export async function clearDetails(
   tx: Tx,

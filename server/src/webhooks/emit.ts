@@ -1,5 +1,6 @@
-// Puts events in the outbox of whoever subscribed, in the transaction that records what they tell of: no outcome without its
-// event, and no event without its outcome (R-26). Subscription is read when the event happens.
+// Puts events in the outboxes of subscribed webhooks, in the transaction that records the outcome.
+// So there is no outcome without its event and no event without its outcome (R-26). Subscriptions
+// are read when the event happens.
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
@@ -11,7 +12,7 @@ export interface Happening {
   readonly kind: EventKind;
   readonly messageId: Uuid;
   readonly deviceId: Uuid;
-  /** As deliveries store it. */
+  /** The channel's number, as in deliveries. */
   readonly channel: number;
   readonly atMs: number;
   readonly errorCode: string | null;
@@ -19,8 +20,9 @@ export interface Happening {
 }
 
 /**
- * `happenings` are made only where somebody listens: most apps have no webhook. Answers the webhooks that have something to tell, which
- * the caller passes on after the commit (`tell-outbox`).
+ * Stores events for every subscribed webhook. `happenings` is called only when the app has a
+ * webhook, because most have none. Answers the webhooks with new events, which the caller passes to
+ * `tell-outbox` after the commit.
  */
 export async function emit(
   tx: Tx,
@@ -41,7 +43,7 @@ export async function emit(
   return [...new Set(events.map(({ webhookId }) => webhookId))];
 }
 
-/** As the outbox has it, for one webhook. */
+/** The event in the form of the outbox, for one webhook. */
 export function outboxEventOf({ kind, ...rest }: Happening, webhookId: Uuid, id: Uuid): NewEvent {
   return { ...rest, webhookId, id, kind: kindNumber(kind) };
 }

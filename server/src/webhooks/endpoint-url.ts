@@ -1,5 +1,5 @@
-// Which addresses a webhook may have: https, a public name, port 443 or 8443 (contract 13.6). Where the name leads is judged at
-// every connection, by the address guard. Pure.
+// The rules for a webhook's address: https, a public name, port 443 or 8443 (contract 13.6). The
+// address guard judges the addresses of the name at every connection. Pure.
 import type { OutboundExceptions } from '../platform/address-guard.ts';
 import { type Issue, invalid } from '../platform/api-error.ts';
 import { judgeUrl, type OutboundUrl, type UrlProblem } from '../platform/outbound-url.ts';
@@ -10,12 +10,15 @@ export interface EndpointUrlRules {
   readonly ownHosts: readonly string[];
 }
 
-/** As it is when it is saved, and again at every request: what stands in the table may have come there in another way (R-30). */
+/**
+ * Judges the address when it is saved and again at every request, because a row may have been
+ * altered (R-30).
+ */
 export function judgeEndpoint(text: string, rules: EndpointUrlRules): OutboundUrl | UrlProblem {
   return judgeUrl(text, { ports: [443, 8443], ...rules });
 }
 
-/** The address as it is stored. Throws the 400 at `endpoint`. */
+/** The address in the form that is stored. Throws the 400 at `endpoint`. */
 export function checkEndpoint(text: string, rules: EndpointUrlRules): string {
   const judged = judgeEndpoint(text, rules);
   if ('url' in judged) return judged.url.href;

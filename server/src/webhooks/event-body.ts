@@ -1,9 +1,9 @@
-// The body of a request, made from what is stored: the same bytes on every attempt, keys in the order that is documented
-// (contract 13.1, 13.2). Pure.
+// The body of a request, made from the stored event. It is the same bytes on every attempt, with
+// keys in the documented order (contract 13.1, 13.2). Pure.
 import { encodeId, type Uuid } from '../platform/ids.ts';
 import type { EventKind } from './webhook.ts';
 
-/** Beyond the four fields of every event; what it has depends on the kind. */
+/** The fields of an event beyond the common four. They depend on its kind. */
 export type EventDetails = Readonly<Record<string, string | number | null>>;
 
 export interface EventToTell {
@@ -14,7 +14,7 @@ export interface EventToTell {
   readonly channel: string;
   readonly errorCode: string | null;
   readonly details: EventDetails | null;
-  /** Of the message; null: it has none, and then the field is left out. */
+  /** The metadata of the message; null when it has none, and then the field is omitted. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
 }
 
@@ -46,7 +46,7 @@ export function eventBody({
   return Buffer.from(JSON.stringify({ event: kind, created_at: at.toISOString(), data }));
 }
 
-/** What a test sends (contract 13.2). */
+/** The body of a test event (contract 13.2). */
 export function testBody(at: Date): Buffer {
   const data = {
     message_id: 'msg_0000000000000000000000',

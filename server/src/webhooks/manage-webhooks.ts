@@ -1,5 +1,6 @@
-// What an operator does to webhooks: make, enable, disable, delete, rotate the secret, test. Secrets are shown once, by the
-// operation that makes them. The audit log has every change by hand; what the answers of an endpoint make of it is in its state.
+// The operations of an operator on webhooks: create, enable, disable, delete, rotate the secret,
+// test. The operation that makes a secret shows it once. The audit log records every change by
+// hand; changes caused by an endpoint's answers show only in the webhook's state.
 import type { AuditAction, AuditChange } from '../audit/entry.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import { type Issue, invalid, noSuch } from '../platform/api-error.ts';
@@ -41,7 +42,10 @@ export interface NewWebhook {
   readonly secret: string;
 }
 
-/** Throws the 400 for an endpoint or a kind that is not accepted, and for one webhook too many. */
+/**
+ * Creates a webhook. Throws the 400 for an endpoint or a kind that is not accepted, and for too
+ * many webhooks.
+ */
 export async function createWebhook(
   deps: ManageDeps,
   rules: EndpointUrlRules,
@@ -55,7 +59,7 @@ export async function createWebhook(
   const sealed = sealSecret(seal, { appId, id }, secret);
   const webhook = { appId, id, endpoint: address, events: kinds, secret: sealed };
   const isMade = await transaction(sql, async (tx) => {
-    // Whoever comes at the same time waits, and counts this one.
+    // A concurrent creation waits here, and then counts this webhook.
     await lockWebhooksOf(tx, appId);
     if (!(await insertWebhook(tx, clock, webhook, webhooksMax))) return false;
     const after = { endpoint: withoutQuery(address), events: kinds };
@@ -82,14 +86,19 @@ const about = ({ appId, id }: Named, action: AuditAction): Pick<AuditChange, 'ap
   action,
 });
 
-/** Receivers are given credentials in the query, which the log must not hold. */
+/**
+ * Removes the query, which may contain a receiver's credentials. The audit log must not hold them.
+ */
 function withoutQuery(endpoint: string): string {
   const url = new URL(endpoint);
   if (url.search !== '') url.search = '?…';
   return url.href;
 }
 
-/** No failures, one probe; what is held is due now. One that is enabled stays as it is. */
+/**
+ * Enables a webhook: no failures, one probe, and its held events are due now. An enabled webhook
+ * stays as it is.
+ */
 export async function enableWebhook(deps: ManageDeps, { appId, id }: Named): Promise<void> {
   const { sql, clock } = deps;
   await transaction(sql, async (tx) => {
@@ -102,7 +111,10 @@ export async function enableWebhook(deps: ManageDeps, { appId, id }: Named): Pro
   });
 }
 
-/** As the fifteenth failure does: nothing is called, and events are held. */
+/**
+ * Disables a webhook with the same effect as the fifteenth failure: it is not called, and its
+ * events are held.
+ */
 export async function disableWebhook(deps: ManageDeps, { appId, id }: Named): Promise<void> {
   const { sql, clock } = deps;
   await transaction(sql, async (tx) => {
@@ -114,8 +126,9 @@ export async function disableWebhook(deps: ManageDeps, { appId, id }: Named): Pr
 }
 
 /**
- * With its events and its log. From the first moment on it is not called and told of nothing; its events, which may be millions, go
- * after it. What a crash leaves of them is cleared later.
+ * Deletes a webhook with its log and its events. From the commit on it is neither called nor told.
+ * Its events, maybe millions, are deleted afterwards. After a crash the hourly upkeep deletes the
+ * rest.
  */
 export async function removeWebhook(deps: Omit<ManageDeps, 'seal'>, { appId, id }: Named): Promise<void> {
   await transaction(deps.sql, async (tx) => {
@@ -131,9 +144,9 @@ export async function removeWebhook(deps: Omit<ManageDeps, 'seal'>, { appId, id 
 const finishDaysMax = 30;
 
 /**
- * A new secret, pending: the one that signs now signs until `finishAt`, or until the rotation is finished by hand. That is the pending
- * one of a rotation whose time has come, whether or not its row says so yet: it is never the one to be replaced. Throws the 404 for a webhook
- * that is gone: nothing would ever be signed with its secret.
+ * Makes a new secret, which is pending: the present one signs until `finishAt`, or until the
+ * rotation is finished by hand. When an earlier rotation is over but its row does not say so yet,
+ * its pending secret is the present one and stays. Throws the 404 for a deleted webhook.
  */
 export async function rotateSecret(
   deps: ManageDeps,
@@ -160,7 +173,10 @@ export async function rotateSecret(
   return secret;
 }
 
-/** From now on the new secret alone signs, and the old one is erased. False: no rotation was under way. */
+/**
+ * Ends a rotation: from now on only the new secret signs, and the old one is erased. False: no
+ * rotation was under way.
+ */
 export async function finishRotation(deps: Omit<ManageDeps, 'seal'>, { appId, id }: Named): Promise<boolean> {
   return transaction(deps.sql, async (tx) => {
     const webhook = await lockWebhook(tx, appId, id);
@@ -171,17 +187,18 @@ export async function finishRotation(deps: Omit<ManageDeps, 'seal'>, { appId, id
   });
 }
 
-// By the rule that signs, once the row is held: an instant of the transaction would be as old as the wait for the row.
+// Judged by the same rule as signing, and after the row is locked. The time of the transaction's
+// start would be as old as the wait for the row.
 function hasFinished(webhook: StoredWebhook, clock: Clock): webhook is StoredWebhook & { pendingSecret: string } {
   return webhook.pendingSecret !== null && isRotationOver(webhook, clock.nowMs());
 }
 
-/** Erases the old secrets of rotations whose time has come; they have not signed since then. */
+/** Erases the old secrets of rotations that are over. They have not signed since then. */
 export async function finishDueRotations({ sql, clock }: Pick<ManageDeps, 'sql' | 'clock'>): Promise<void> {
   for (const { appId, id } of await listFinishedRotations(sql, clock)) {
     await transaction(sql, async (tx) => {
       const webhook = await lockWebhook(tx, appId, id);
-      // It may have been rotated anew since it was listed.
+      // The secret may have been rotated again since the list was read.
       if (webhook && hasFinished(webhook, clock)) await updateSecret(tx, appId, id, webhook.pendingSecret);
     });
   }
@@ -194,7 +211,10 @@ export interface WebhookTest {
   readonly duration_ms: number;
 }
 
-/** One signed request by the guarded way, whatever is subscribed; kept as `last_test`, in no log and no count. */
+/**
+ * Sends one signed request by the guarded way, whatever the subscription. The result is kept as
+ * `last_test`, and counts in neither log nor health.
+ */
 export async function testWebhook(
   deps: Omit<ManageDeps, 'by'> & PostDeps,
   webhook: StoredWebhook,

@@ -1,5 +1,6 @@
-// One signed POST to a webhook: five seconds in all, no redirect, no decompression, nothing of the answer kept but its status
-// (contract 13.4, R-20 to R-23). Whatever goes wrong is a result and never an exception.
+// One signed POST to a webhook: at most five seconds, no redirect, no decompression, and of the
+// answer only the status and Retry-After are kept (contract 13.4, R-20 to R-23). Every failure is a
+// result and never an exception.
 import type { Clock } from '../platform/clock.ts';
 import type { OutboundHttp, OutboundResult } from '../platform/outbound-http.ts';
 import { type EndpointUrlRules, judgeEndpoint } from './endpoint-url.ts';
@@ -9,7 +10,7 @@ import { signatureOf } from './signature.ts';
 export const timeoutMs = 5_000;
 const bodyReadMax = 16 * 1024;
 
-/** Why an attempt failed (contract 13.5). */
+/** The reason of a failed attempt (contract 13.5). */
 export type AttemptError =
   | 'timeout'
   | 'dns_error'
@@ -22,19 +23,22 @@ export type AttemptError =
 
 export interface PostResult {
   readonly statusCode: number | null;
-  /** Null: a 2xx. */
+  /** Null for a 2xx. */
   readonly error: AttemptError | null;
   readonly durationMs: number;
   readonly retryAfterMs: number | null;
-  /** No attempt: the endpoint's name was not even asked for, as other names held all places. */
+  /**
+   * No attempt was made: the endpoint's name was not looked up, because lookups of other names held
+   * all places.
+   */
   readonly isUntried?: true;
 }
 
 export interface EventPost {
   readonly endpoint: string;
-  /** Connections are kept per name and never shared between two. */
+  /** The name of the connection pool. Two pools never share a connection. */
   readonly pool: string;
-  /** Those that sign at the instant at which the request is written. */
+  /** The secrets that sign when the request is written. */
   readonly secretsAt: (nowMs: number) => readonly string[];
   readonly event: string;
   readonly body: Buffer;
@@ -48,10 +52,10 @@ export interface PostDeps {
   readonly rules: EndpointUrlRules;
 }
 
-/** Redirects by their statuses; 304 and the like are answers that are no 2xx. */
+/** The statuses of redirects. A 304, for example, is only an answer that is not a 2xx. */
 const redirects: readonly number[] = [301, 302, 303, 307, 308];
 
-/** Never rejects for what an endpoint does. */
+/** Sends one request. Never rejects for anything that an endpoint does. */
 export async function postEvent(
   { http, clock, rules }: PostDeps,
   { endpoint, pool, secretsAt, event, body, headers }: EventPost,
@@ -75,13 +79,14 @@ export async function postEvent(
       'user-agent': 'Carillon/1',
       'accept-encoding': 'identity',
     },
-    // Receivers refuse what was signed too long ago, and a name or a connection may take seconds.
+    // Signed when the request is written: looking up a name or connecting may take seconds, and
+    // receivers reject a signature that is too old.
     lateHeaders() {
       const nowMs = clock.nowMs();
       return { 'service-signature': signatureOf(secretsAt(nowMs), Math.floor(nowMs / 1000), body) };
     },
   });
-  // The deadline is for everything: also for whatever may come before the request has a connection.
+  // One deadline for everything, including the wait for a connection.
   const result = await within(timeoutMs, answer);
   const durationMs = Math.round(performance.now() - startedAt);
   if (result === 'timeout' || 'transportError' in result) {
@@ -103,7 +108,8 @@ export async function postEvent(
 
 async function within(ms: number, answer: Promise<OutboundResult>): Promise<OutboundResult | 'timeout'> {
   let timer: NodeJS.Timeout | undefined;
-  // A little later than the request's own: it knows whether headers came, which make a success of a slow body.
+  // A little later than the request's own deadline. The request knows whether headers came, and
+  // then a slow body still counts as success.
   const late = new Promise<'timeout'>((resolve) => {
     timer = setTimeout(() => resolve('timeout'), ms + 100);
   });

@@ -1,4 +1,4 @@
-// SQL: webhooks, their outbox, their last attempts.
+// SQL of webhooks, their outboxes and their last attempts.
 import type { Clock } from '../platform/clock.ts';
 import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -10,7 +10,7 @@ export interface StoredWebhook extends Health {
   readonly id: Uuid;
   readonly endpoint: string;
   readonly events: readonly string[];
-  /** Sealed. */
+  /** Sealed, like `pendingSecret`. */
   readonly secret: string;
   readonly pendingSecret: string | null;
   readonly pendingSince: Date | null;
@@ -24,12 +24,18 @@ const webhookColumns = (tx: Tx): Fragment => tx`
   w.app_id, w.id, w.endpoint, w.events, w.state, w.failures, w.in_flight_max, w.is_probing, w.secret, w.pending_secret,
   w.pending_since, w.finish_at, w.is_dual, w.last_test, w.created_at`;
 
-/** Holds the app's row until the transaction ends: its webhooks are made one after the other. */
+/**
+ * Locks the app's row until the transaction ends, so that its webhooks are made one after the
+ * other.
+ */
 export async function lockWebhooksOf(tx: Tx, appId: Uuid): Promise<void> {
   await tx`SELECT 1 FROM apps WHERE id = ${appId} FOR UPDATE`;
 }
 
-/** Stores a webhook, unless the app has as many as it may: then false. The caller holds the app's row, so the number is exact. */
+/**
+ * Stores a webhook. False when the app already has `webhooksMax`. The count is exact, because the
+ * caller has locked the app's row.
+ */
 export async function insertWebhook(
   tx: Tx,
   clock: Clock,
@@ -44,7 +50,7 @@ export async function insertWebhook(
   return result.count === 1;
 }
 
-/** The webhooks of an app, oldest first, with how many events each holds. */
+/** The webhooks of an app, oldest first, and the number of events in each outbox. */
 export async function listWebhooks(sql: Sql, appId: Uuid): Promise<(StoredWebhook & { heldEvents: number })[]> {
   return sql<(StoredWebhook & { heldEvents: number })[]>`
     SELECT ${webhookColumns(sql)},
@@ -58,7 +64,7 @@ export async function findWebhook(sql: Sql, id: Uuid): Promise<StoredWebhook | u
   return row;
 }
 
-/** Holds a webhook until the transaction ends: what becomes of it is decided by one after the other. */
+/** Locks a webhook until the transaction ends, so that changes of its state follow each other. */
 export async function lockWebhook(tx: Tx, appId: Uuid, id: Uuid): Promise<StoredWebhook | undefined> {
   const [row] = await tx<StoredWebhook[]>`
     SELECT ${webhookColumns(tx)} FROM webhooks w WHERE w.app_id = ${appId} AND w.id = ${id} FOR UPDATE`;
@@ -67,13 +73,13 @@ export async function lockWebhook(tx: Tx, appId: Uuid, id: Uuid): Promise<Stored
 
 /** A webhook whose attempts are about to be recorded. */
 export interface RecordedWebhook extends StoredWebhook {
-  /** Attempts that were ever recorded: the number of the last one. */
+  /** The number of attempts ever recorded, which is also the number of the last one. */
   readonly attemptsRecorded: number;
-  /** The present transaction, to be asked about later. */
+  /** The id of the present transaction, so that a later one can ask whether it was committed. */
   readonly transactionId: string;
 }
 
-/** Holds a webhook as `lockWebhook` does. */
+/** Locks a webhook like `lockWebhook`. */
 export async function lockRecordedWebhook(tx: Tx, appId: Uuid, id: Uuid): Promise<RecordedWebhook | undefined> {
   const [row] = await tx<RecordedWebhook[]>`
     SELECT ${webhookColumns(tx)}, w.attempts_recorded, pg_current_xact_id()::text AS transaction_id
@@ -82,8 +88,9 @@ export async function lockRecordedWebhook(tx: Tx, appId: Uuid, id: Uuid): Promis
 }
 
 /**
- * Was one of these transactions committed, whose ends nobody heard of? They held a row that is held now, so they have ended. One that
- * this server never had, as after a standby took over, was not.
+ * Whether one of these transactions was committed, whose answers were lost. They had locked a row
+ * that is locked now, so they have ended. A transaction unknown to this server, such as after a
+ * failover to a standby, was not committed.
  */
 export async function wasCommitted(tx: Tx, transactionIds: readonly string[]): Promise<boolean> {
   const [row] = await tx<{ wasCommitted: boolean }[]>`
@@ -92,7 +99,10 @@ export async function wasCommitted(tx: Tx, transactionIds: readonly string[]): P
   return row?.wasCommitted ?? false;
 }
 
-/** What the answers of its endpoint have made of a webhook. `attempts`: how many of them are recorded with it. */
+/**
+ * Stores the health that the endpoint's answers gave a webhook, and adds `attempts` to the number
+ * of recorded ones.
+ */
 export async function updateHealth(
   tx: Tx,
   clock: Clock,
@@ -109,7 +119,10 @@ export async function updateHealth(
     WHERE app_id = ${appId} AND id = ${id}`;
 }
 
-/** Makes all that is held due now, each with its attempts so far. Each kind of row has an index by time: what is due is not read. */
+/**
+ * Makes every held event due now and keeps its attempts. Each kind of row has an index by time, so
+ * events that are already due are not read.
+ */
 export async function makeEventsDue(tx: Tx, clock: Clock, appId: Uuid, id: Uuid): Promise<void> {
   await tx`
     UPDATE webhook_events SET due_at = ${clock.now}
@@ -117,7 +130,10 @@ export async function makeEventsDue(tx: Tx, clock: Clock, appId: Uuid, id: Uuid)
       AND ((NOT is_replay AND due_at > ${clock.now}) OR (is_replay AND due_at > ${clock.now}))`;
 }
 
-/** Removes a webhook, its attempts and what was to be told again. Its events are then nobody's: `deleteEventsOf` takes them away, so many at a time. */
+/**
+ * Deletes a webhook, its attempts and its replays. `deleteEventsOf` deletes its events afterwards,
+ * a limited number at a time.
+ */
 export async function deleteWebhook(tx: Tx, appId: Uuid, id: Uuid): Promise<void> {
   await tx`DELETE FROM webhook_attempts WHERE app_id = ${appId} AND webhook_id = ${id}`;
   await tx`DELETE FROM webhook_replays WHERE app_id = ${appId} AND webhook_id = ${id}`;
@@ -125,12 +141,12 @@ export async function deleteWebhook(tx: Tx, appId: Uuid, id: Uuid): Promise<void
   await tx`DELETE FROM webhooks WHERE app_id = ${appId} AND id = ${id}`;
 }
 
-/** Keeps the newest test. */
+/** Stores the result of the newest test. */
 export async function updateLastTest(sql: Sql, appId: Uuid, id: Uuid, test: object): Promise<void> {
   await sql`UPDATE webhooks SET last_test = ${sql.json(test as never)} WHERE app_id = ${appId} AND id = ${id}`;
 }
 
-/** Begins a rotation, or replaces the pending secret of one. */
+/** Begins a rotation, or replaces the pending secret of the present one. */
 export async function updatePendingSecret(
   tx: Tx,
   clock: Clock,
@@ -144,25 +160,25 @@ export async function updatePendingSecret(
     WHERE app_id = ${appId} AND id = ${id}`;
 }
 
-/** Ends a rotation: the new secret alone signs, and the old one is gone. */
+/** Ends a rotation: only the new secret signs, and the old one is gone. */
 export async function updateSecret(tx: Tx, appId: Uuid, id: Uuid, secret: string): Promise<void> {
   await tx`
     UPDATE webhooks SET secret = ${secret}, pending_secret = NULL, pending_since = NULL, finish_at = NULL, is_dual = false
     WHERE app_id = ${appId} AND id = ${id}`;
 }
 
-/** Rotations whose time to finish has come, over all apps. */
+/** The rotations of all apps whose `finish_at` has passed. */
 export async function listFinishedRotations(sql: Sql, clock: Clock): Promise<{ appId: Uuid; id: Uuid }[]> {
   return sql<{ appId: Uuid; id: Uuid }[]>`SELECT app_id, id FROM webhooks WHERE finish_at <= ${clock.now}`;
 }
 
 export interface Subscriber {
   readonly id: Uuid;
-  /** Empty: all kinds. */
+  /** Empty for all kinds. */
   readonly events: readonly string[];
 }
 
-/** Whom does an app tell? Disabled ones too: events are held for them. */
+/** The webhooks of an app, including disabled ones, because their events are held. */
 export async function listSubscribers(tx: Tx, appId: Uuid): Promise<Subscriber[]> {
   return tx<Subscriber[]>`SELECT id, events FROM webhooks WHERE app_id = ${appId}`;
 }
@@ -180,8 +196,9 @@ export interface NewEvent {
 }
 
 /**
- * Puts events in the outbox, due at once. The caller brings their webhooks' work forward after the commit. Replays are written for webhooks that are there and enabled
- * alone, so the number of rows may be smaller than that of the events; the others' subscribers were read in the same transaction.
+ * Puts events in outboxes, due at once. The caller brings forward the webhooks' work after the
+ * commit. Replays are stored only for an enabled webhook, so the answered number of rows may be
+ * smaller. For other events the caller has read the subscribers in the same transaction.
  */
 export async function insertEvents(
   tx: Tx,
@@ -208,14 +225,17 @@ export async function insertEvents(
 }
 
 export interface WebhookWithWork extends StoredWebhook {
-  /** Enabled, not paused after a failure, and of an app that is not suspended. */
+  /**
+   * True for a webhook that is enabled, not paused after a failure, and of an app that is not
+   * suspended.
+   */
   readonly isCallable: boolean;
 }
 
 /**
- * Takes the webhooks whose work is due, those that have waited longest first: one with a million events delays no other's one. Holds
- * them and the rows of their work, which others skip: what is in an outbox is looked at by later statements, so that nothing is written
- * between the two unseen. `without`: those that the caller has no room for.
+ * Locks the webhooks whose work is due, the longest wait first. So a webhook with a million events
+ * does not delay the others. Other claims skip the locked rows. Later statements read the outboxes,
+ * so no event written in between is missed. `without`: webhooks that the caller has no room for.
  */
 export async function lockNextWebhooks(
   tx: Tx,
@@ -244,19 +264,20 @@ export interface ClaimedEvent {
   readonly at: Date;
   readonly errorCode: string | null;
   readonly details: EventDetails | null;
-  /** Made so far. */
+  /** The attempts made so far. */
   readonly attempts: number;
-  /** Told again, at an operator's wish. */
+  /** True for an event of a replay. */
   readonly isReplay: boolean;
   readonly metadata: Readonly<Record<string, unknown>> | null;
 }
 
 /**
- * Claims due events of a webhook whose row is held, as many as its window has room for and up to a limit: those that have just happened first, oldest
- * first, and replays in the room that they leave, in half of the window at the most, so that what happens meanwhile always finds
- * some. What is under way is counted by this statement, which began when the row was held already: no claim of another process can
- * have come in between (R-24). An event whose holder died is due like any other. Each is looked up by its whole key: of a list of ids
- * PostgreSQL up to 16 may compare each event of the outbox with it.
+ * Claims due events of a locked webhook, up to a limit and as many as its window has room for. New
+ * events come first, oldest first. Replays get the room that is left, at most half of the window,
+ * so that new events always find room. The statement counts the requests under way after the row
+ * was locked, so no other claim comes in between (R-24). An event of a dead process is due like any
+ * other. Each is looked up by its whole key, because PostgreSQL up to 16 may compare every event of
+ * the outbox with a list of ids.
  */
 export async function claimEvents(
   tx: Tx,
@@ -269,7 +290,8 @@ export async function claimEvents(
   const underWay = (kind: Fragment): Fragment => tx`
     (SELECT count(*)::int FROM webhook_events c
     WHERE c.app_id = ${appId} AND c.webhook_id = ${id} AND c.claim_id IS NOT NULL AND c.due_at > ${clock.now} AND ${kind})`;
-  // The 64 are the largest window, said as a number: of a limit that it does not know a planner expects a tenth of a million.
+  // 64 is the largest window, written as a number: for an unknown limit the planner expects a tenth
+  // of all rows.
   const next = (isReplay: boolean, kind: Fragment): Fragment => tx`
     SELECT d.app_id, d.webhook_id, d.id, d.due_at, ${isReplay}::boolean AS is_replay FROM webhook_events d
     WHERE d.app_id = ${appId} AND d.webhook_id = ${id} AND d.due_at <= ${clock.now} AND ${kind}
@@ -295,7 +317,7 @@ export async function claimEvents(
     ORDER BY t.id`;
 }
 
-/** Acknowledged, or given up: gone, if this claim still holds it. */
+/** Deletes events that were acknowledged or given up, if these claims still hold them. */
 export async function deleteEvents(
   tx: Tx,
   webhook: { appId: Uuid; id: Uuid },
@@ -308,7 +330,7 @@ export async function deleteEvents(
       AND claim_id = ANY(${claimIds as Uuid[]}::uuid[])`;
 }
 
-/** To be tried again later, if this claim still holds them. */
+/** Puts events off to a later attempt, if these claims still hold them. */
 export async function postponeEvents(
   tx: Tx,
   clock: Clock,
@@ -328,7 +350,7 @@ export async function postponeEvents(
 export interface AttemptRow {
   readonly id: Uuid;
   readonly at: Date;
-  /** Within one millisecond the order of the log. */
+  /** Orders the attempts of one millisecond in the log. */
   readonly number: number;
   readonly kind: number;
   readonly eventId: Uuid;
@@ -340,7 +362,6 @@ export interface AttemptRow {
   readonly durationMs: number;
 }
 
-/** Adds attempts. */
 export async function insertAttempts(
   tx: Tx,
   webhook: { appId: Uuid; id: Uuid },
@@ -362,7 +383,10 @@ export async function insertAttempts(
     ) AS a (id, at_ms, number, kind, event_id, message_id, device_id, attempt, status_code, error, duration_ms)`;
 }
 
-/** Keeps the newest attempts alone. The caller holds the webhook's row, so the number is exact. */
+/**
+ * Deletes all attempts but the newest. The number is exact, because the caller has locked the
+ * webhook's row.
+ */
 export async function deleteOldAttempts(tx: Tx, webhook: { appId: Uuid; id: Uuid }, keptMax: number): Promise<void> {
   await tx`
     DELETE FROM webhook_attempts WHERE app_id = ${webhook.appId} AND webhook_id = ${webhook.id} AND (at, number, id) < (

@@ -1,5 +1,6 @@
-// Writes what attempts came to: the webhook's health in order of completion, the events that are done or wait, the log. One
-// transaction at a time for each webhook, over all processes, with whatever has completed since the last one (R-24).
+// Writes the results of attempts: the webhook's health in the order of completion, the events that
+// are done or wait, and the log. For each webhook only one transaction runs at a time over all
+// processes, and it writes everything that has completed since the last one (R-24).
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, transaction } from '../platform/db.ts';
 import { failpoint } from '../platform/failpoint.ts';
@@ -29,7 +30,7 @@ export interface RecordDeps {
   readonly random: () => number;
   readonly retrySeconds: readonly number[];
   readonly failurePauseMsMax: number;
-  /** Told of every attempt once it is written. */
+  /** Called for every attempt after it is written. */
   readonly noteAttempt: (webhookId: Uuid, result: PostResult) => void;
 }
 
@@ -40,7 +41,7 @@ export interface Completed {
   readonly result: PostResult;
 }
 
-/** The attempts that are kept of each webhook. */
+/** The number of attempts kept for each webhook. */
 export const attemptsKept = 50;
 
 interface Webhook {
@@ -50,11 +51,12 @@ interface Webhook {
 
 export interface AttemptRecorder {
   /**
-   * Resolves when the attempt is written. A database that is away or slow is waited for, up to ten minutes: an attempt that was
-   * answered is counted once, whatever became of its event meanwhile. How many may wait is the caller's to bound.
+   * Resolves when the attempt is written. Waits up to ten minutes for a database that is away or
+   * slow. An attempt is counted once, whatever became of its event. The caller limits how many
+   * attempts may wait.
    */
   record(webhook: Webhook, completed: Completed): Promise<void>;
-  /** From now on the database is waited for five more seconds. */
+  /** From now on, waits only five more seconds for the database. */
   stop(): void;
 }
 
@@ -78,7 +80,8 @@ export function createAttemptRecorder(deps: RecordDeps): AttemptRecorder {
       }
       const first = { completed: [completed], written: Promise.resolve() };
       const previous = writing.get(webhook.id) ?? Promise.resolve();
-      // Taken once the row is held: what completes while this waits for a connection and for the row is written with it.
+      // Called once the row is locked. So attempts that complete during the wait for a connection
+      // and for the row are written with it.
       const take = (): readonly Completed[] => {
         if (waiting.get(webhook.id) === first) waiting.delete(webhook.id);
         return first.completed;
@@ -120,8 +123,9 @@ async function writeInTime(
 }
 
 /**
- * Writes what has completed, and returns the attempts that are recorded with it. `before`: the transactions of earlier tries, to which
- * this one adds its own. One of them may have been committed without a word.
+ * Writes the completed attempts and returns those that it recorded. `before` holds the transactions
+ * of earlier tries, one of which may have been committed although its answer was lost. This try
+ * adds its own.
  */
 async function write(
   deps: RecordDeps,
@@ -133,7 +137,7 @@ async function write(
   return transaction(sql, async (tx) => {
     const stored = await lockRecordedWebhook(tx, webhook.appId, webhook.id);
     const attempts = take();
-    // Deleted meanwhile, with its events.
+    // The webhook was deleted in the meantime, and its events with it.
     if (!stored) return [];
     const tried = attempts.filter(({ result }) => !result.isUntried);
     if (before.length > 0 && (await wasCommitted(tx, before))) return tried;
@@ -141,7 +145,7 @@ async function write(
     const claimIds = [...new Set(attempts.map(({ claimId }) => claimId))];
     const { health, done, later } = judge(deps, stored, attempts);
     const restMs = pauseMs(health.failures, deps.failurePauseMsMax);
-    // Pipelined: the row is held for one way to the database and back.
+    // Pipelined, so that the row is locked for one round trip only.
     await Promise.all([
       done.length > 0 && deleteEvents(tx, webhook, claimIds, done),
       later.length > 0 && postponeEvents(tx, clock, webhook, claimIds, later),
@@ -156,7 +160,7 @@ async function write(
             updateHealth(tx, clock, webhook.appId, webhook.id, health, restMs, tried.length),
           ]
         : []),
-      // There is room now. When there is something for it, the next claim finds out.
+      // The window has room now. The next claim finds out whether there is an event for it.
       bringForward(tx, clock, [webhook], restMs),
     ]);
     await failpoint('webhook.before_ack_commit');
@@ -170,17 +174,22 @@ async function write(
   });
 }
 
-/** An event whose attempt could not be begun is neither counted nor logged; it is only later. */
+/**
+ * The wait of an event whose attempt could not begin. Such an event is neither counted nor logged.
+ */
 const untriedAgainMs = 5_000;
 
 interface Verdict {
   readonly health: Health;
-  /** Acknowledged or given up. */
+  /** Events that were acknowledged or given up. */
   readonly done: readonly Uuid[];
   readonly later: readonly { readonly id: Uuid; readonly attempts: number; readonly inMs: number }[];
 }
 
-/** What attempts, in order of completion, make of a webhook and of their events. */
+/**
+ * The new health of a webhook and the fate of its events, after attempts in the order of
+ * completion.
+ */
 function judge({ retrySeconds, random }: RecordDeps, before: Health, attempts: readonly Completed[]): Verdict {
   let health = before;
   const done: Uuid[] = [];
@@ -215,7 +224,7 @@ function toRow({ event, at, result }: Completed, number: number): AttemptRow {
   };
 }
 
-// One line an attempt, with every id on it (R-82); one that was given up says so.
+// One line for each attempt, with every id (R-82). The line says when the event was given up.
 function logAttempt(log: Log, webhook: Webhook, { event, result }: Completed, retriesMax: number): void {
   const attempt = event.attempts + 1;
   const isGivenUp = result.error !== null && attempt > retriesMax;

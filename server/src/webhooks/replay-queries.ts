@@ -1,26 +1,26 @@
-// SQL: how far the replays of webhooks have come that are not at their end.
+// SQL of the progress of webhooks' replays that have not ended.
 import type { Clock } from '../platform/clock.ts';
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
-/** Which events are told again: two replays of the same ones are one. */
+/** The events of a replay. Two replays with equal fields are the same replay. */
 export interface ReplayedEvents {
   readonly appId: Uuid;
   readonly webhookId: Uuid;
-  /** Half-open: `[from, to)`. */
+  /** A half-open range, `[from, to)`. */
   readonly from: Date;
   readonly to: Date;
-  /** As they are stored, in ascending order. */
+  /** The stored numbers of the kinds, in ascending order. */
   readonly kinds: readonly number[];
 }
 
 export interface ReplayPlace {
-  /** The last batch whose events are in the outbox; null: none is yet. */
+  /** The last batch whose events are in the outbox; null before the first. */
   readonly batchId: Uuid | null;
   readonly queued: number;
 }
 
-/** Forgets what was broken off so long ago of one webhook. */
+/** Deletes the progress of replays of one webhook that were interrupted longer than `forMs` ago. */
 export async function deleteOldReplays(
   sql: Sql,
   clock: Clock,
@@ -32,7 +32,7 @@ export async function deleteOldReplays(
       AND moved_at < ${clock.now} - ${forMs}::float8 * interval '1 millisecond'`;
 }
 
-/** Begins a replay, or says how far it has come. Undefined: the webhook is gone. */
+/** Begins a replay, or answers the progress of the same one. Undefined: the webhook is gone. */
 export async function insertReplay(
   tx: Tx,
   clock: Clock,
@@ -47,7 +47,10 @@ export async function insertReplay(
   return row;
 }
 
-/** The events of one more batch are queued. False: somebody else has moved it meanwhile. */
+/**
+ * Records that the events of one more batch are queued. False: another process has moved the replay
+ * since.
+ */
 export async function moveReplay(
   tx: Tx,
   clock: Clock,
@@ -62,7 +65,10 @@ export async function moveReplay(
   return result.count === 1;
 }
 
-/** All of it is queued: the next replay of the same events begins anew. False: somebody else has moved it meanwhile. */
+/**
+ * Deletes the progress of a replay that is complete, so that the next one of the same events starts
+ * from the beginning. False: another process has moved the replay since.
+ */
 export async function deleteReplay(
   sql: Sql,
   { appId, webhookId, from, to, kinds }: ReplayedEvents,

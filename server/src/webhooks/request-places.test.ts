@@ -45,7 +45,7 @@ describe('requests of a process', () => {
     }
     expect(places.free(turn, { haveCompany: true, nowMs: 1_001 })).toEqual(turn.map(() => 12));
     expect(places.free(turn, { haveCompany: false, nowMs: 1_001 })).toEqual(turn.map(() => 48));
-    // The others have been silent for as long as their connections last.
+    // The others were told nothing for longer than their connections are kept.
     expect(places.free(turn, { haveCompany: true, nowMs: 5_001 })).toEqual(turn.map(() => 48));
   });
 

@@ -1,20 +1,25 @@
-// How many requests a process has under way, and who may have more: each is a connection with its buffers, so their number is
-// shared out between the webhooks that are told something, and does not grow with them. Never leaves one without a place.
+// Counts the requests that a process has under way, and decides which webhooks may have more. Each
+// request is a connection with its buffers. So their number is shared between the webhooks that are
+// told something, and does not grow with them. Every webhook gets at least one place.
 import type { Uuid } from '../platform/ids.ts';
 
 /**
- * Shared out between the webhooks that have requests under way. Alone, one has its whole window; of fifty, each has fifteen, which is as
- * much as a process can tell; and those that never answer hold no more than their share.
+ * The requests shared between the webhooks that have requests under way. A single webhook has its
+ * whole window. Each of fifty has fifteen, which is as much as a process can tell. Endpoints that
+ * never answer hold no more than their share.
  */
 const sharedMax = 768;
-/** Whatever happens: of so many webhooks each has one request under way. */
+/** The limit for any number of webhooks, where each has only one request under way. */
 const requestsMax = 2_000;
-/** A connection is kept so long after a request: whoever was told since has some. */
+/**
+ * A connection is kept this long after a request, so a webhook told within this time has
+ * connections.
+ */
 const connectedMs = 4_000;
 
 export class RequestPlaces {
   readonly #taken = new Map<Uuid, number>();
-  /** When each webhook was last told something, longest ago first. */
+  /** The time when each webhook was last told something, the longest ago first. */
   readonly #toldAtMs = new Map<Uuid, number>();
   #requests = 0;
 
@@ -22,16 +27,20 @@ export class RequestPlaces {
     return this.#requests >= requestsMax;
   }
 
-  /** The webhooks that have more than half of their share. The next ones they are given are some at once: a claim costs the same for one. */
+  /**
+   * The webhooks that hold more than half of their share. They are left out of claims until they
+   * can take several events at once, because a claim costs the same for one.
+   */
   full(): Uuid[] {
     const half = shareOf(this.#taken.size) / 2;
     return [...this.#taken].flatMap(([id, requests]) => (requests > half ? [id] : []));
   }
 
   /**
-   * How many requests more each of these may have, if all of them have something to tell. `haveCompany`: there may be others that have,
-   * whose turn comes next; then each has what it would have beside all that were told just now. Many at once for one after the other
-   * would make as many connections of each of them.
+   * How many more requests each of these webhooks may have if all have something to tell. With
+   * `haveCompany` others may be next in turn. Then each gets what it would have beside all that
+   * were told just now. Otherwise webhooks served in turn would each open a full window of
+   * connections.
    */
   free(ids: readonly Uuid[], { haveCompany, nowMs }: { haveCompany: boolean; nowMs: number }): number[] {
     this.#forget(nowMs);

@@ -1,10 +1,11 @@
-// When an event is tried again (contract 13.4). Pure.
+// The time of an event's next attempt (contract 13.4). Pure.
 
 const jitter = 0.2;
 
 /**
- * The wait after an attempt, in milliseconds; undefined when the event is given up. `attempts`: made so far. `random` lies in
- * [0, 1). A `Retry-After` counts within once and twice the base.
+ * The wait after an attempt, in milliseconds; undefined when the event is given up. `attempts` is
+ * the number made so far, and `random` lies in [0, 1). A `Retry-After` is limited to between once
+ * and twice the base wait.
  */
 export function retryInMs(
   schedule: readonly number[],
@@ -19,7 +20,10 @@ export function retryInMs(
   return Math.round(baseMs * (1 + jitter * (2 * random - 1)));
 }
 
-/** A `Retry-After` in milliseconds from now (RFC 9110, 10.2.3): seconds or a date; null when it is neither. */
+/**
+ * A `Retry-After` in milliseconds from now (RFC 9110, 10.2.3), from seconds or a date; null for
+ * anything else.
+ */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | null {
   if (value === undefined) return null;
   if (/^\d{1,9}$/.test(value)) return Number(value) * 1000;

@@ -1,5 +1,5 @@
-// SQL: secrets of webhooks that are not sealed with the current master key, for a rotation of that key. `prefix`: how records begin
-// that are.
+// SQL of webhooks' secrets that are not sealed with the current master key, for a rotation of that
+// key. `prefix` is the beginning of records that are.
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
@@ -10,7 +10,7 @@ export interface SealedWebhook {
   readonly pendingSecret: string | null;
 }
 
-/** The next of them behind one. */
+/** The next such webhooks after a given one. */
 export async function listSealedWebhooks(
   sql: Sql,
   prefix: string,
@@ -24,7 +24,7 @@ export async function listSealedWebhooks(
     ORDER BY app_id, id LIMIT ${limit}`;
 }
 
-/** False: they are no longer as they were read. */
+/** Stores newly sealed secrets. False: the stored ones have changed since they were read. */
 export async function replaceWebhookSecrets(
   sql: Sql,
   former: SealedWebhook,

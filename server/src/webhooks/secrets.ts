@@ -1,4 +1,4 @@
-// The signing secrets of a webhook: sealed in its row, opened to sign.
+// The signing secrets of a webhook. They are sealed in its row and opened to sign.
 import type { Sql } from '../platform/db.ts';
 import { encodeId, nilUuid, type Uuid } from '../platform/ids.ts';
 import { type Resealed, resealed, resealRows } from '../platform/reseal.ts';
@@ -8,7 +8,9 @@ import type { StoredSecrets } from './signature.ts';
 
 const resealedAtOnce = 100;
 
-/** Bound to the webhook, whether it is the one that signs or the one that is to. */
+/**
+ * A sealed record belongs to one webhook. The present and the pending secret have the same place.
+ */
 function placeOf({ appId, id }: { appId: Uuid; id: Uuid }): SealPlace {
   return { table: 'webhooks', column: 'secret', rowId: id, appId };
 }
@@ -17,7 +19,7 @@ export function sealSecret(seal: Seal, webhook: { appId: Uuid; id: Uuid }, secre
   return seal.seal(secret, placeOf(webhook));
 }
 
-/** Throws where the master key does not fit. */
+/** Throws when the master key does not fit. */
 export function openSecrets(
   seal: Seal,
   webhook: {
@@ -38,7 +40,7 @@ export function openSecrets(
   };
 }
 
-/** Seals every signing secret, pending ones too, with the current master key. */
+/** Seals every signing secret, including pending ones, with the current master key. */
 export async function resealWebhookSecrets({ sql, seal }: { sql: Sql; seal: Seal }): Promise<Resealed> {
   return resealRows<SealedWebhook>({
     list: (after) => listSealedWebhooks(sql, seal.prefix, after ?? { appId: nilUuid, id: nilUuid }, resealedAtOnce),

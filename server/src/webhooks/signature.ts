@@ -1,13 +1,13 @@
-// The signature of a request: `t=<unix seconds>,v1=<lowercase hex>` over `<t>.<raw body>`, keyed with the UTF-8 bytes of the
-// whole secret (contract 13.3). Pure but for the making of secrets.
+// The signature of a request: `t=<unix seconds>,v1=<lowercase hex>` over `<t>.<raw body>`, keyed
+// with the UTF-8 bytes of the whole secret (contract 13.3). Pure, except `makeSecret`.
 import { createHmac, randomBytes } from 'node:crypto';
 
-/** 32 random bytes, shown once. */
+/** Makes a secret of 32 random bytes, which is shown once. */
 export function makeSecret(): string {
   return `whsec_${randomBytes(32).toString('base64url')}`;
 }
 
-/** `secrets`: one, or during a dual rotation the new one first and the old one second. */
+/** `secrets` holds one, or during a dual rotation the new secret and then the old one. */
 export function signatureOf(secrets: readonly string[], unixSeconds: number, body: Buffer): string {
   const pairs = secrets.map((secret) => {
     const mac = createHmac('sha256', Buffer.from(secret, 'utf8')).update(`${unixSeconds}.`).update(body).digest('hex');
@@ -23,12 +23,15 @@ export interface StoredSecrets {
   readonly isDual: boolean;
 }
 
-/** Whether the new secret alone signs, also where the row does not say so yet. */
+/** Whether only the new secret signs, even if the row does not say so yet. */
 export function isRotationOver({ finishAt }: Pick<StoredSecrets, 'finishAt'>, nowMs: number): boolean {
   return finishAt !== null && finishAt.getTime() <= nowMs;
 }
 
-/** Which secrets sign at an instant: the old one alone until the rotation is finished, unless both do meanwhile. */
+/**
+ * The secrets that sign at an instant. Until the rotation is over, the old one signs alone, or both
+ * do in a dual rotation.
+ */
 export function signingSecrets(secrets: StoredSecrets, nowMs: number): string[] {
   const { secret, pending } = secrets;
   if (pending === null) return [secret];

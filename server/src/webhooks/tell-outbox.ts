@@ -1,5 +1,6 @@
-// Says that outboxes have something new: after the commit, so that no send waits for it, and together, however many flushes there are.
-// Where a process is killed before, the elected process finds it (`bringForgottenForward`).
+// Tells workers that outboxes have new events. It does so after the commit, so that no send waits,
+// and for many flushes together. If the process is killed before, the lookout finds the events
+// (`bringForgottenForward`).
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -7,13 +8,15 @@ import type { Log } from '../platform/log.ts';
 import type { Teller } from '../platform/teller.ts';
 import { bringForward } from './work-queries.ts';
 
-/** What processes tell each other: there are events to tell. */
+/** The topic by which processes tell each other that there are events to tell. */
 export const webhooksTopic = 'webhooks';
 
 export interface OutboxTeller {
-  /** These webhooks of an app have something to tell. Returns at once; to be called after the commit. */
+  /**
+   * Notes that these webhooks of an app have new events. Returns at once. Call it after the commit.
+   */
   note(appId: Uuid, webhookIds: readonly Uuid[]): void;
-  /** Resolves when all that was noted is written, or was tried. */
+  /** Resolves when everything noted is written, or one attempt has failed. */
   settle(): Promise<void>;
 }
 

@@ -76,7 +76,7 @@ describe('the schedule of an event', () => {
 });
 
 describe('the signature', () => {
-  // Contract 13.3, and what the SDK's tests read too.
+  // The vectors of contract 13.3, which the SDK's tests read too.
   const path = new URL('../../../docs/vectors.json', import.meta.url);
   const { webhook } = JSON.parse(readFileSync(path, 'utf8')) as {
     webhook: {

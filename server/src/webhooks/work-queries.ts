@@ -1,5 +1,6 @@
-// SQL: when webhooks next have work. The row of a webhook is written by whoever gives it something earlier, after the commit of what
-// that is, and moved later only by a claim, which holds the row before it looks at the outbox: so no word is lost between the two.
+// SQL of the times at which webhooks next have work. A process that adds earlier work writes the
+// webhook's row after the commit of that work. Only a claim moves the row later, and it locks the
+// row before it reads the outbox. So no event is missed between the two.
 import type { Clock } from '../platform/clock.ts';
 import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -14,14 +15,18 @@ const columnsOf = (webhooks: readonly NamedWebhook[]): { appIds: Uuid[]; ids: Uu
   ids: webhooks.map(({ id }) => id),
 });
 
-/** These webhooks `w`, one by one through the key: a planner takes a list for a large part of the table. */
+/**
+ * These webhooks as `w`, looked up one by one through the key. For a list the planner expects a
+ * large part of the table.
+ */
 const named = (tx: Tx, appIds: readonly Uuid[], ids: readonly Uuid[]): Fragment => tx`
   unnest(${appIds as Uuid[]}::uuid[], ${ids as Uuid[]}::uuid[]) AS named (app_id, id)
     CROSS JOIN LATERAL (SELECT * FROM webhooks h WHERE h.app_id = named.app_id AND h.id = named.id LIMIT 1) AS w`;
 
 /**
- * These have work so long from now, or sooner. Waits for a claim that holds a row, and then says it again: what it has not seen is
- * not lost. The rows in one order, whoever writes them. What was committed before is found by the next claim.
+ * Records that these webhooks have work in `inMs`, or sooner. Waits for a claim that holds a row
+ * and then writes it, so that nothing committed before is missed by the next claim. Rows are always
+ * written in the same order, so that no two writers deadlock.
  */
 export async function bringForward(tx: Tx, clock: Clock, webhooks: readonly NamedWebhook[], inMs = 0): Promise<void> {
   const { appIds, ids } = columnsOf(webhooks);
@@ -33,8 +38,9 @@ export async function bringForward(tx: Tx, clock: Clock, webhooks: readonly Name
 }
 
 /**
- * After a claim, in its transaction: these have work when their outbox says so, once their windows have room. One that has nothing to
- * tell, or is not called, has no row. What may go at once stands behind all that was due before. Not asked yet.
+ * For the transaction of a claim: computes from the outboxes when these webhooks next have work and
+ * room for it. A webhook without events, or one that is not called, gets no row. Work that is due
+ * at once comes after everything that was due before. The statement has not run yet.
  */
 export function putOff(tx: Tx, clock: Clock, webhooks: readonly NamedWebhook[]): Fragment {
   const { appIds, ids } = columnsOf(webhooks);
@@ -66,7 +72,10 @@ export function putOff(tx: Tx, clock: Clock, webhooks: readonly NamedWebhook[]):
     FROM next n WHERE k.app_id = n.app_id AND k.webhook_id = n.id AND n.at IS NOT NULL`;
 }
 
-/** How long until the next webhook has work, in milliseconds; 0 or less: there is one. Undefined: none has. */
+/**
+ * The milliseconds until the next webhook has work: 0 or less when one has. Undefined: none has
+ * any.
+ */
 export async function findNextWorkMs(sql: Sql, clock: Clock, without: readonly Uuid[]): Promise<number | undefined> {
   const [row] = await sql<{ aheadMs: number }[]>`
     SELECT (extract(epoch FROM next_at - ${clock.now}) * 1000)::float8 AS ahead_ms FROM webhook_work
@@ -75,8 +84,9 @@ export async function findNextWorkMs(sql: Sql, clock: Clock, without: readonly U
 }
 
 /**
- * Finds what nobody has brought forward: a process was killed right after it had written events, or belongs to a version that brings
- * nothing forward, or an app is suspended no longer. Steps from one outbox to the next, however many events each has; how many there were.
+ * Finds work that was not brought forward: a process was killed right after it had written events,
+ * or belongs to a version that does not do this, or an app was resumed. Steps from one outbox to
+ * the next, however many events each has. Answers how many webhooks it brought forward.
  */
 export async function bringForgottenForward(sql: Sql): Promise<number> {
   const first = (kind: Fragment) => sql`
@@ -104,7 +114,7 @@ export async function bringForgottenForward(sql: Sql): Promise<number> {
   return result.count;
 }
 
-/** Forgets the rows of webhooks that are gone. */
+/** Deletes the rows of deleted webhooks. */
 export async function deleteOrphanedWork(sql: Sql): Promise<void> {
   await sql`
     DELETE FROM webhook_work k WHERE NOT EXISTS (SELECT FROM webhooks w WHERE w.app_id = k.app_id AND w.id = k.webhook_id)`;

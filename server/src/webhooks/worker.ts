@@ -1,5 +1,5 @@
-// Empties the outbox: takes the webhooks that have something due and room for requests, posts their events at once, and lets each
-// be recorded as it completes. A slow or dead endpoint holds its own places and nobody else's.
+// Empties the outboxes: claims webhooks with due events and room for requests, posts their events
+// at once, and records each as it completes. A slow or dead endpoint holds only its own places.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, transaction } from '../platform/db.ts';
@@ -24,19 +24,26 @@ export interface WebhookDeps extends RecordDeps, PostDeps {
   readonly log: Log;
   readonly seal: Seal;
   readonly isPaused: () => boolean;
-  /** As deliveries number them. */
+  /** The name of a channel that deliveries store as a number. */
   readonly channelOfNumber: (channel: number) => string;
 }
 
-/** A commit costs the same for several. */
+/** Several in one claim, because a commit costs the same for one. */
 const webhooksPerClaim = 16;
-/** What is due later is told by the elected process. */
+/** The lookout wakes this worker for what is due later than this. */
 const aheadMsMax = 2_000;
-/** Longer than an attempt can take and be recorded; what a killed process held is due again after it. */
+/**
+ * Longer than an attempt and its recording take. Events of a killed process are due again after it.
+ */
 const leaseMs = 20_000;
-/** Places that become free within it are filled together: a claim costs the database about the same for one event as for many. */
+/**
+ * The time to gather places that become free, because a claim costs the database about the same for
+ * one event as for many.
+ */
 const gatherMs = 5;
-/** A claim of fewer has left nothing that could not wait for company. */
+/**
+ * After a claim of fewer events, the next claim waits for `gatherMs`: the rest can wait that long.
+ */
 const fewEvents = 32;
 
 interface Claim {
@@ -59,16 +66,17 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
       await failpoint('webhook.after_response');
       await recorder.record(claim.webhook, { event, claimId: claim.id, at: deps.clock.date(), result });
     } catch (error) {
-      // The event is due again when the claim's lease has run out.
+      // The event is due again when the lease of its claim ends.
       deps.log.error({ err: error, webhook_id: claim.webhook.id }, 'webhook attempt not recorded');
     } finally {
       places.giveBack(claim.webhook.id);
-      // Its place is free: there may be more for it.
+      // A place is free, so the worker looks for more work.
       loop.wake();
     }
   };
 
-  // To the millisecond, where it is soon: a pause after a failure, a first retry.
+  // Waits to the millisecond for work that is due soon, such as after a failure or for a first
+  // retry.
   const waitForNext = async (): Promise<undefined> => {
     const aheadMs = await findNextWorkMs(deps.sql, deps.clock, places.full());
     clearTimeout(timer);
@@ -79,7 +87,7 @@ export function startWebhookWorker(deps: WebhookDeps): WorkLoop {
 
   const loop = startWorkLoop({
     name: 'webhooks',
-    // What bounds them is the number of requests.
+    // The number of requests is the limit, and not the number of turns.
     turnsMax: Number.POSITIVE_INFINITY,
     log: deps.log,
     isPaused: () => isStopping || places.areTaken || deps.isPaused(),
@@ -125,7 +133,7 @@ async function claimNext({ sql, clock }: WebhookDeps, places: RequestPlaces): Pr
       webhooks.map((webhook) => webhook.id),
       { haveCompany, nowMs: performance.now() },
     );
-    // Pipelined: one way to the database and back for all of them.
+    // Pipelined: one round trip for all webhooks.
     const claims = await Promise.all(
       webhooks.map(async (webhook, i) => ({
         ...{ id, webhook },
@@ -137,7 +145,10 @@ async function claimNext({ sql, clock }: WebhookDeps, places: RequestPlaces): Pr
   });
 }
 
-/** What a claim's events are signed with, or why they cannot be: then every one of them is an attempt that failed. */
+/**
+ * The secrets of a claim, or the error by which they could not be opened. With an error every event
+ * of the claim is a failed attempt.
+ */
 type OpenedSecrets = StoredSecrets | { readonly error: unknown };
 
 function openOnce({ seal }: WebhookDeps, webhook: StoredWebhook): OpenedSecrets {
@@ -148,7 +159,7 @@ function openOnce({ seal }: WebhookDeps, webhook: StoredWebhook): OpenedSecrets 
   }
 }
 
-// Never rejects: what cannot even be begun is a failed attempt.
+// Never rejects: an attempt that cannot begin counts as failed.
 async function attempt(
   deps: WebhookDeps,
   webhook: StoredWebhook,
