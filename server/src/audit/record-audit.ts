@@ -7,7 +7,7 @@ import type { Actor } from './actor.ts';
 import type { AuditChange } from './entry.ts';
 import { insertEntry } from './queries.ts';
 
-/** What every operation that changes the set-up takes beside its own needs. */
+/** The parameter of every operation that changes the set-up, beside its own needs. */
 export interface Audited {
   readonly by: Actor;
 }

@@ -118,8 +118,7 @@ export const dataField = z
   });
 
 /**
- * An object by language tag. Its keys come out in canonical case, and each language may stand there
- * once.
+ * An object by language tag. Its keys come out in canonical case, and each language may occur once.
  */
 export function byLocale<Entry extends z.ZodType>(entry: Entry) {
   return z

@@ -24,7 +24,7 @@ export const filterArguments = {
 } as const;
 export type FilterName = keyof typeof filterArguments;
 
-/** The tags that open a block. liquidjs has every other tag removed. */
+/** The tags that open a block. Every other tag is removed from liquidjs. */
 export const blockTags = ['if', 'unless', 'case'] as const;
 
 const tagNames = [...blockTags, 'elsif', 'else', 'when', 'endif', 'endunless', 'endcase'];

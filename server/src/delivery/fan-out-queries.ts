@@ -106,8 +106,8 @@ export async function insertBatches(tx: Tx, clock: Clock, plan: BatchPlan): Prom
 }
 
 /**
- * The parts of the statement that say when a device is due. Without zones, only the insert of the
- * batches says so.
+ * The parts of the statement that say when a device is due. Without zones, only the insert needs
+ * the time.
  */
 function dueOf(tx: Tx, clock: Clock, { dueAt, zones }: SendWindow) {
   const at = dueAt === null ? tx`${clock.now}` : tx`${dueAt}::timestamptz`;

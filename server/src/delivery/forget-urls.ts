@@ -1,6 +1,6 @@
 // Deletes the urls of an erased user from their deliveries. A url rendered for a person may contain
-// their name or mail address. Urls of their devices from the time before a user had them are
-// deleted too. The deliveries stay, and literal urls stay in the message.
+// their name or mail address. Deliveries that their devices got before they had a user count too.
+// The deliveries stay, and literal urls stay in the message.
 import { uuidFloorOf } from '../platform/ids.ts';
 import type { ErasureTurn } from '../users/erasures.ts';
 import { clearUrls } from './outcome-queries.ts';

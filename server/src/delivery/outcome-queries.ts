@@ -62,8 +62,8 @@ export async function copyDeliveries(tx: Tx, batchId: Uuid, rows: readonly Deliv
 }
 
 /**
- * Deletes the urls of deliveries of these users. Of these devices, only deliveries without a user
- * in earlier batches count. Answers how many deliveries it cleared.
+ * Deletes the urls of deliveries of these users. Of these devices it clears only deliveries without
+ * a user, in batches before `beforeBatch`. Answers how many deliveries it cleared, at most `limit`.
  */
 export async function clearUrls(
   tx: Tx,

@@ -21,10 +21,10 @@ export interface OutcomeItem {
   readonly channel: ChannelId;
   readonly final: 'sent' | 'failed' | 'skipped' | null;
   readonly code: string | null;
-  /** What the outcome says of its device; null when it says nothing. */
+  /** The outcome's verdict on its device; null when it says nothing. */
   readonly verdict: Verdict | null;
   /**
-   * What a webhook is told beside the row: the user's external id at the time of the send, and the
+   * Facts for webhooks beside the row: the user's external id at the time of the send, and the
    * provider's reason.
    */
   readonly externalId: string | null;

@@ -43,8 +43,8 @@ export interface Target {
 }
 
 /**
- * What pushes of one credential share. A web credential serves many hosts, so there the host is
- * part of the route.
+ * The part that pushes of one credential share. A web credential serves many hosts, so the host is
+ * part of its route.
  */
 export interface Route {
   readonly channel: ChannelId;
@@ -55,7 +55,7 @@ export interface Route {
   readonly windowEndsAtMs: number;
 }
 
-/** What all pushes of a batch share. */
+/** The part that all pushes of a batch share. */
 export interface BatchContext {
   readonly batch: ClaimedBatch;
   readonly messageId: string;

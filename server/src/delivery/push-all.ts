@@ -27,7 +27,7 @@ export interface PushAllDeps extends QueueDeps {
   readonly publicUrl: string | null;
 }
 
-/** What the parts of one run share. */
+/** The objects that the parts of one run share. */
 export interface BatchWork {
   readonly batch: ClaimedBatch;
   readonly recorder: Recorder;

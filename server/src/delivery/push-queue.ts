@@ -30,8 +30,8 @@ export interface Queue {
   /** Takes the result of a delivery; undefined when the caller need not wait. */
   readonly settle: (target: Target, attempts: readonly Attempt[], result: PushResult) => Promise<void> | undefined;
   /**
-   * While outcomes are not yet committed for too long, or no push may begin under the lease:
-   * resolves when that may have changed. Undefined otherwise.
+   * While a commit is late, outcomes have no room, or the lease allows no push: resolves when that
+   * may have changed. Undefined otherwise.
    */
   readonly untilSafe: () => Promise<void> | undefined;
   /** The pace of a message with a rate: each push takes a place first. Null without a rate. */
@@ -123,8 +123,8 @@ class PushesUnderWay {
 
 /**
  * A retryable refusal means that the provider is saturated; any other answer means that it keeps
- * up. While our own event loop is busy, success reports neither: more pushes at once would only
- * cost memory.
+ * up. While our own event loop is busy, such an answer reports neither: more pushes at once would
+ * only cost memory.
  */
 function wentOf({ hasSpareTime }: QueueDeps, result: PushResult): 'well' | 'badly' | undefined {
   if (result.kind !== 'attempted') return undefined;
@@ -141,7 +141,7 @@ type Next = PlannedPush | { readonly kind: 'over' } | { readonly kind: 'wait'; r
 const over = { kind: 'over' } as const;
 
 /**
- * A slot that was asked for. With `isLeft` nobody waits for it any more, so its turn gives it back
+ * A slot that was asked for. With `isLeft` no push waits for it any more, so its turn gives it back
  * at once.
  */
 interface Slot {

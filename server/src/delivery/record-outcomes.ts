@@ -80,7 +80,7 @@ export interface Recorder {
   readonly refusal: { readonly error: unknown } | undefined;
 }
 
-/** A commit that takes longer is late, and stops further pushes. */
+/** A commit that takes longer is late, and further pushes of the batch wait for it. */
 const lateMs = 500;
 
 export function createRecorder(deps: RecorderDeps, batch: ClaimedBatch, lease: Lease): Recorder {

@@ -30,8 +30,8 @@ import { isSuspect } from './credential-health.ts';
 import { retireUnresolved } from './retire-unresolved.ts';
 
 /**
- * What one attempt showed of its device and credential. `errorCode` null is a success, which has a
- * verdict only when it changes something of its device.
+ * The finding of one attempt about its device and credential. `errorCode` null is a success, which
+ * has a verdict only when it changes something of its device.
  */
 export interface Verdict {
   readonly deviceId: Uuid;
@@ -63,7 +63,7 @@ export interface Verdict {
   readonly isUnresolved: boolean;
 }
 
-/** What one process learned of one credential within some time. */
+/** The findings of one process about one credential within some time. */
 export interface Hearing {
   readonly appId: Uuid;
   readonly credentialId: number;

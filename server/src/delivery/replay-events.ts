@@ -110,8 +110,8 @@ async function* walkBatches(
   const endedFrom = new Date(range.from.getTime() - clocksApartMs);
   let after = afterId ?? uuidFloorOf(new Date(mintedAtMs(first)));
   for (let sliceAtMs = mintedAtMs(first); sliceAtMs < toMs; sliceAtMs += sliceMs) {
-    // The id of a batch is minted when it is queued. So a batch with a later id was not queued
-    // before this slice's end.
+    // A batch is queued when its message runs, and its id is minted then. So a batch with a later
+    // id was not queued before this slice's end.
     const before = uuidFloorOf(new Date(sliceAtMs + sliceMs));
     for (;;) {
       const ids = { after, before, limit: batchesAtOnce };

@@ -1,5 +1,5 @@
-// SQL that finds what webhooks were told in a time, among the deliveries that are kept. Writes
-// nothing.
+// SQL that finds the events of a time that webhooks were told, among the deliveries that are kept.
+// Writes nothing.
 import type { TargetUrls } from '../content/compile-content.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';

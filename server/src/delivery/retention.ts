@@ -31,7 +31,7 @@ export async function dropOldDeliveries({ sql, clock, log }: RetentionDeps, keep
   await finishDropping(sql);
   const cutoff = uuidFloorOf(new Date(clock.nowMs() - keepDays * dayMs));
   for (const partition of await listPartitions(sql)) {
-    // Rows of this week may be younger than the cutoff, and so are those of every later week.
+    // Rows of this week may be younger than the cutoff, and rows of every later week are.
     if (partition.to > cutoff) break;
     try {
       const { isOpen, isOld } = await summarizeBatches(sql, clock, partition, keepDays);

@@ -50,7 +50,7 @@ export interface WaitQuestion {
 
 /**
  * How long the batch waits: 1 s to 5 s after an outage, otherwise up to 60 s and longer with each
- * setback. At least 1 s, and else at most half of the rest of the send window.
+ * setback. Never less than 1 s; above that, at most half of the rest of the send window.
  */
 export function waitMsAfter({ kind }: Setback, { setbacks, windowLeftMs, random }: WaitQuestion): number {
   const doubled = 2 ** Math.min(setbacks, 10);

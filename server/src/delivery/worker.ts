@@ -32,7 +32,7 @@ const lookEveryMs = 1000;
 /**
  * Whether an app that holds `held` turns may have another while `free` are free. Turns are shared
  * by what is left, so that a new app finds a turn even while the others do not end (R-62). An app
- * alone gets six turns, which it needs to fill its slots: with pushes of 50 ms a batch takes 100
+ * alone gets six turns, which it needs to fill its slots. With pushes of 50 ms a batch takes 100
  * ms, because claim, load and commit hold no slots.
  */
 export function mayHaveAnother(held: number, free: number): boolean {

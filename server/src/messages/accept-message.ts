@@ -31,7 +31,7 @@ import { ownDevicesMax, startMessage } from './start-message.ts';
 
 export interface OwnClaim {
   readonly id: Uuid;
-  /** `clock.steadyMs` before the transaction began, which is when the lease begins. */
+  /** `clock.steadyMs` just before the transaction began. The lease begins with the transaction. */
   readonly claimedAtMs: number;
 }
 

@@ -200,8 +200,8 @@ const failedSum = (tx: Tx): Fragment => tx`webpush_failed + apns_failed + fcm_fa
 
 /**
  * Counts deliveries that became final, refunds those that are skipped, and ends the message with
- * its last delivery. The refund comes first: so a flush that shares only the message never waits
- * for one that shares the app's usage.
+ * its last delivery. The refund comes first, so that a flush does not hold the message's row while
+ * it waits for the app's usage.
  */
 export function advanceMessage(
   tx: Tx,

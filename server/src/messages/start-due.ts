@@ -108,7 +108,7 @@ export async function startAlone(
 
 const notStarted = 'scheduled message not started';
 
-/** A log line, written once the message's result is committed. */
+/** A log line about a message, written after its start or its refusal has succeeded. */
 interface Line {
   readonly level: 'info' | 'warn' | 'error';
   readonly fields: object;

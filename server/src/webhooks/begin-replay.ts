@@ -19,8 +19,8 @@ import { bringForward } from './work-queries.ts';
 const rememberedMs = 72 * 3_600_000;
 
 /**
- * Why no more is queued: the webhook is disabled or gone, or another process continues the same
- * replay.
+ * The reason why no more is queued: the webhook is disabled or gone, or another process continues
+ * the same replay.
  */
 export type ReplayStop = 'refused' | 'elsewhere';
 
@@ -79,7 +79,7 @@ export async function beginReplay(
       });
       if (end === 'refused') return end;
       if (end === 'not moved') return whyNotMoved();
-      // After the commit. Earlier, a claim under way could miss these events.
+      // Called after the commit, because a claim under way could otherwise miss these events.
       await bringForward(sql, clock, [webhook]);
       at = batchId;
       await failpoint('replay.after_commit');

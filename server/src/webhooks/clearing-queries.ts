@@ -65,9 +65,10 @@ export interface OutboxPlace {
 }
 
 /**
- * Reads the next events of an app, and deletes external id and url from those of erased users. Such
- * an event is one of their devices until `until`, or of it without a user, or has an external id
- * that no user has. Answers the last event read; undefined when there are no more.
+ * Reads the next events of an app, and deletes external id and url from those of erased users.
+ * These are a listed device's events until its `until`, its events without an external id, and
+ * events whose external id no user has. Answers the last event read; undefined when there are no
+ * more.
  */
 export async function clearDetails(
   tx: Tx,

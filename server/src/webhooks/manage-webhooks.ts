@@ -127,8 +127,8 @@ export async function disableWebhook(deps: ManageDeps, { appId, id }: Named): Pr
 
 /**
  * Deletes a webhook with its log and its events. From the commit on it is neither called nor told.
- * Its events, maybe millions, are deleted afterwards. After a crash the hourly upkeep deletes the
- * rest.
+ * Its events, maybe millions, are deleted afterwards. After a crash a periodic task deletes the
+ * rest (`clearOrphanedOutboxes`).
  */
 export async function removeWebhook(deps: Omit<ManageDeps, 'seal'>, { appId, id }: Named): Promise<void> {
   await transaction(deps.sql, async (tx) => {

@@ -52,7 +52,10 @@ export interface PostDeps {
   readonly rules: EndpointUrlRules;
 }
 
-/** The statuses of redirects. A 304, for example, is only an answer that is not a 2xx. */
+/**
+ * The statuses of redirects. A 304, for example, is no redirect here, only an answer that is not a
+ * 2xx.
+ */
 const redirects: readonly number[] = [301, 302, 303, 307, 308];
 
 /** Sends one request. Never rejects for anything that an endpoint does. */

@@ -276,8 +276,8 @@ export interface ClaimedEvent {
  * events come first, oldest first. Replays get the room that is left, at most half of the window,
  * so that new events always find room. The statement counts the requests under way after the row
  * was locked, so no other claim comes in between (R-24). An event of a dead process is due like any
- * other. Each is looked up by its whole key, because PostgreSQL up to 16 may compare every event of
- * the outbox with a list of ids.
+ * other. Each event is looked up by its whole key, because PostgreSQL up to 16 may compare every
+ * event of the outbox with a list of ids.
  */
 export async function claimEvents(
   tx: Tx,

@@ -24,9 +24,9 @@ const named = (tx: Tx, appIds: readonly Uuid[], ids: readonly Uuid[]): Fragment 
     CROSS JOIN LATERAL (SELECT * FROM webhooks h WHERE h.app_id = named.app_id AND h.id = named.id LIMIT 1) AS w`;
 
 /**
- * Records that these webhooks have work in `inMs`, or sooner. Waits for a claim that holds a row
- * and then writes it, so that nothing committed before is missed by the next claim. Rows are always
- * written in the same order, so that no two writers deadlock.
+ * Records that these webhooks have work in `inMs`, or sooner. Waits for a claim that holds a row,
+ * and then writes the row. So the next claim finds everything that was committed before. Rows are
+ * always written in the same order, so that no two writers deadlock.
  */
 export async function bringForward(tx: Tx, clock: Clock, webhooks: readonly NamedWebhook[], inMs = 0): Promise<void> {
   const { appIds, ids } = columnsOf(webhooks);
@@ -84,9 +84,10 @@ export async function findNextWorkMs(sql: Sql, clock: Clock, without: readonly U
 }
 
 /**
- * Finds work that was not brought forward: a process was killed right after it had written events,
- * or belongs to a version that does not do this, or an app was resumed. Steps from one outbox to
- * the next, however many events each has. Answers how many webhooks it brought forward.
+ * Finds work that was not brought forward. Its process was killed right after it had written
+ * events, or belongs to a version that does not bring work forward, or the app was resumed. Steps
+ * from one outbox to the next, however many events each has. Answers how many webhooks it brought
+ * forward.
  */
 export async function bringForgottenForward(sql: Sql): Promise<number> {
   const first = (kind: Fragment) => sql`

@@ -1,8 +1,8 @@
 // Access tokens for a service account. An assertion signed with RS256 is exchanged at the one
 // address that the operator configured (RFC 7523;
 // https://developers.google.com/identity/protocols/oauth2/service-account). Each account has at
-// most one exchange under way, and none for a while after a failure, so that a bad key does not
-// cost a request per push. A token never enters an outcome.
+// most one exchange under way. After a failure there is none for a while, so that a bad key does
+// not cost a request per push. A token never enters an outcome.
 import { sign } from 'node:crypto';
 import type { OutboundResult } from '../../platform/outbound-http.ts';
 import type { OutboundOrigin } from '../../platform/outbound-socket.ts';

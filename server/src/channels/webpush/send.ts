@@ -80,7 +80,7 @@ export function createWebPush(options: WebPushOptions): Channel<WebPushCredentia
 }
 
 /**
- * What Microsoft says of a push that it accepted and dropped. Only the log shows this, because the
+ * Microsoft's report on a push that it accepted and dropped. Only the log shows it, because the
  * timeline keeps none of these headers.
  */
 function droppedByMicrosoft(result: OutboundResult): Record<string, string | undefined> | undefined {

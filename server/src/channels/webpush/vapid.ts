@@ -1,5 +1,5 @@
 // VAPID keys, and the Authorization header that they sign (RFC 8292). One header serves every
-// subscription of a push service, and is kept until shortly before its end: push services remember
+// subscription of a push service, and is kept until shortly before its end. Push services remember
 // a header, and Apple dislikes a new one with each push.
 import { createECDH, createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import { noExceptions } from '../../platform/address-guard.ts';
@@ -39,8 +39,8 @@ export function generateVapidKeys(): VapidKeys {
 
 /**
  * Makes a credential of what was configured, or says what is wrong with it: the lengths, the
- * alphabet, two keys that do not belong together, or the subject. Apple, for one, answers
- * `BadJwtToken` to a subject with `localhost`, spaces or angle brackets.
+ * alphabet, the subject, or keys that do not belong together. Apple, for one, answers `BadJwtToken`
+ * to a subject with `localhost`, spaces or angle brackets.
  */
 export function parseVapidKeys(
   given: VapidKeys & { readonly id: string; readonly subject: string },
