@@ -93,7 +93,7 @@ export function compileContent(content: Content): CompiledContent {
     dropsUrl: locales.some((locale) => dropsUrl(content, locale)),
     render(channel, person, language) {
       const variant = byChannel[channel].get(tags.size === 0 ? null : pickLocale(tags, language));
-      if (!variant) throw new Error('a picked locale is always one of the content');
+      if (!variant) throw new Error('pickLocale chose a locale that the content does not have');
       return variant.literal ?? renderFor(person, variant);
     },
     literalUrls: (channel) => urls[channel],

@@ -46,7 +46,7 @@ export async function fanOut(
     // One percent more, in case the audience grows before the second statement.
     count = Math.ceil(made.batches * 1.01) + 1;
   }
-  throw new Error('the audience grows faster than it can be counted');
+  throw new Error(`the audience needed more batches than were minted in each of ${triesMax} tries`);
 }
 
 // Sorted, so that the first id covers the first devices. UUIDv7 has no order within one

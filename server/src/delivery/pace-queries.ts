@@ -86,7 +86,7 @@ export async function takeProviderSlice(
       (extract(epoch FROM next_at - now()) * 1000
         - ${countAt(rateSince(sql`p.started_at`))} / ${rateSince(sql`p.started_at`)} * 1000)::float8 AS start_in_ms,
       (1000 / ${rateSince(sql`p.started_at`)})::float8 AS apart_ms`;
-  if (!row) throw new Error('a slice was not taken');
+  if (!row) throw new Error('the statement that takes a slice of places answered no row');
   return row;
 }
 

@@ -336,6 +336,6 @@ export async function selectTargets(
       ${firstNames} ${countries} ${timezones} ${properties}
     FROM devices d JOIN audience a ON a.app_id = d.app_id AND a.device_id = d.id
     WHERE d.app_id = ${appId} AND d.id = ANY(${bareArray(deviceIds)}::uuid[])`;
-  if (!columns) throw new Error('an aggregate gave no row');
+  if (!columns) throw new Error("the query of a batch's devices answered no row");
   return columns;
 }

@@ -94,7 +94,7 @@ export async function rotateReceiptKey(deps: Audited & WatchDeps): Promise<Rotat
     const after = { number, former: stored.records.length };
     await recordAudit({ ...deps, tx }, { appId: null, action: 'receipt_key.rotate', target: null, after });
     const madeAt = (await findStoredKeys(tx))?.madeAt[0];
-    if (!madeAt) throw new Error('a key that was just made is gone');
+    if (!madeAt) throw new Error('the receipt key that was just stored is not there');
     return { signsFrom: new Date(madeAt.getTime() + signsAfterMs), former: stored.records.length };
   });
 }

@@ -77,7 +77,8 @@ export function createAcceptMessage(deps: AcceptDeps): AcceptMessage {
   return async (caller, plan, request, idempotencyKey) => {
     if (idempotencyKey === null) {
       const started = await store(deps, caller, plan, request, null);
-      if (started === 'busy' || started === 'taken') throw new Error('a message without a key cannot meet another');
+      if (started === 'busy' || started === 'taken')
+        throw new Error('a message without an Idempotency-Key was taken for a repeated one');
       return started;
     }
     const flight = `${caller.appId} ${idempotencyKey}`;
