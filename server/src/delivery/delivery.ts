@@ -1,11 +1,13 @@
-// A delivery: one message to one device. Its states, the numbers they are stored as, and its timeline.
+// A delivery: one message to one device. Its states, the numbers that are stored for them, and its
+// timeline.
 //
-//             ┌─► skipped (not_configured, device_inactive, empty_content, canceled, local_time_past)
+//             ┌─► skipped
 //  (pending) ─┼─► sent
 //      ▲      ├─► failed
 //      │      └─► retrying ──(retry due)──► (pending)
 //
-// `sent`, `failed` and `skipped` are final. Displayed, clicked and dismissed are marks beside the status, each set once.
+// `sent`, `failed` and `skipped` are final. Displayed, clicked and dismissed are marks beside the
+// status, and each mark is set once.
 import { z } from 'zod';
 import { type ChannelId, channelIds, type Outcome, type Platform, type ProviderAnswer } from '../channels/channel.ts';
 import { type ErrorCode, errorCodes } from '../channels/error-code.ts';
@@ -27,7 +29,7 @@ export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
 export type Mark = 'displayed' | 'clicked' | 'dismissed';
 
-// Stored as small integers; migrations/0005 says the same. Never renumber: append.
+// Stored as small integers, also named in migrations/0005. Never renumber: append.
 const skipReasonOffset = 101;
 
 export function statusNumber(status: DeliveryStatus): number {
@@ -46,7 +48,7 @@ export function skipNumber(reason: SkipReason): number {
   return skipReasons.indexOf(reason) + skipReasonOffset;
 }
 
-/** All numbers that a code of the API stands for: `not_configured` is both a failure and a skip. */
+/** All numbers of one code of the API: `not_configured` is both a failure and a skip. */
 export function numbersOfCode(code: string): number[] {
   const numbers: number[] = [];
   if (errorCodes.some((known) => known === code)) numbers.push(errorNumber(code as ErrorCode));
@@ -85,11 +87,14 @@ const providerAnswer = component(
 );
 const errorCode = component('ErrorCode', z.enum(errorCodes).describe('Why a delivery failed. Closed in v1.'));
 const skipReason = component('SkipReason', z.enum(skipReasons).describe('Why a delivery was not tried.'));
-/** The values of `error_code`; `not_configured` is of both kinds. */
+/** The values of `error_code`. `not_configured` is both a failure and a skip. */
 export const deliveryCode = component('DeliveryCode', z.enum([...new Set([...errorCodes, ...skipReasons])]));
 
 const at = instantText;
-/** One provider request whose outcome is known, as it is stored and as the API shows it (contract 5.2). */
+/**
+ * A provider request with a known outcome, in the form that is stored and that the API shows
+ * (contract 5.2).
+ */
 const attempt = z.strictObject({
   at,
   type: z.literal('attempt'),

@@ -1,5 +1,5 @@
-// One page of a message's deliveries: its batches are walked in order, and each row is told as a timeline with the provider's
-// answers as they were given.
+// One page of a message's deliveries. Its batches are read in order, and each row becomes a
+// timeline with the provider's answers as they came.
 import type { InvalidReason } from '../devices/device.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
@@ -32,7 +32,7 @@ export interface TimelineDeps {
   readonly forms: AnswerForms;
 }
 
-/** A row and the batch it stands in. */
+/** A row and its batch. */
 export interface PlacedDelivery {
   readonly row: StoredDelivery;
   readonly batch: BatchOfMessage;
@@ -40,26 +40,34 @@ export interface PlacedDelivery {
 
 export interface TimelinePart {
   readonly placed: readonly PlacedDelivery[];
-  /** Set where the budget ended the walk: everything before this batch was looked at, and the next walk begins with it. */
+  /**
+   * Set when the read ended because of `rowsMax`: every earlier batch was read, and the next read
+   * begins with this batch.
+   */
   readonly stoppedBefore: Uuid | null;
 }
 
-/** Every delivery of a message, whatever became of it. */
+/** Every delivery of a message, whatever its status. */
 export const allDeliveries: DeliveryFilters = { kind: { status: null, channel: null, code: null }, deviceId: null };
 
 /**
- * About so many rows are read for a page of the API, then its cursor goes on. 300,000 rows of a filter that matched nothing took 340 ms,
- * so these take some 12; a page of 500 rows needs 2,000 at most.
+ * The rows that are read for a page of the API. Then the page is answered with a cursor, even if it
+ * is not full. Measured: 300,000 rows of a filter that matched nothing took 340 ms, so 10,000 take
+ * some 12 ms. A page of 500 rows needs at most 2,000.
  */
 export const rowsReadMax = 10_000;
 
-/** Batches of one statement: a page of 500 rows needs one or two. A device is one look-up in each. */
+/**
+ * Batches of one statement. A page of 500 rows needs one or two batches. For a single device each
+ * batch costs one look-up.
+ */
 const batchesAtOnce = 50;
 const batchesAtOnceOfDevice = 1_000;
 
 /**
- * Up to `limit` deliveries after a position, in the order batch, device. `rowsMax` bounds about how many rows are read for them:
- * a filter that hardly anything passes is then a walk in several parts, none of which keeps other readers waiting.
+ * Up to `limit` deliveries after a position, in the order batch, device. About `rowsMax` rows are
+ * read for them. So a filter with few matches is read in several parts, and none keeps other
+ * readers waiting.
  */
 export async function listMessageDeliveries(
   { sql }: Pick<TimelineDeps, 'sql'>,
@@ -94,7 +102,10 @@ export async function listMessageDeliveries(
   }
 }
 
-/** The deliveries as the API shows them, with the users and the device changes they name. */
+/**
+ * The deliveries as the API shows them, with their users' external ids and the changes of their
+ * devices.
+ */
 export async function presentDeliveries(deps: TimelineDeps, appId: Uuid, placed: readonly PlacedDelivery[]) {
   const userIds = [...new Set(placed.flatMap(({ row }) => (row.userId ? [row.userId] : [])))];
   const externalIds = await listExternalIds(deps.sql, appId, userIds);
@@ -149,7 +160,8 @@ async function attemptsOf(
   );
   const providerMessageId = filled?.providerMessageId ?? unpackRef(row.providerRef);
   if (row.timeline) return { attempts: row.timeline, providerMessageId };
-  // A first-attempt success: everything about it is the form, the reference and two numbers.
+  // A success at the first attempt has no stored timeline: the form, the reference and two numbers
+  // say everything.
   const latencyMs = row.latencyMs ?? 0;
   const attempt: Attempt = {
     at: new Date(row.doneAt.getTime() - latencyMs).toISOString(),
@@ -181,7 +193,7 @@ function timelineOf(
   if (row.displayedAt) entries.push({ at: row.displayedAt.toISOString(), type: 'displayed' });
   if (row.clickedAt) entries.push({ at: row.clickedAt.toISOString(), type: 'clicked', action: row.action });
   if (row.dismissedAt) entries.push({ at: row.dismissedAt.toISOString(), type: 'dismissed' });
-  // In time order; `queued` stays first, since clocks of two processes may differ by a little.
+  // In time order. `queued` stays first, because the clocks of two processes may differ a little.
   const [queued, ...rest] = entries;
   return queued ? [queued, ...rest.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))] : [];
 }

@@ -1,6 +1,6 @@
-// The keys of receipt tokens as a process uses them. A new key verifies from the moment it is made and signs a minute later, when
-// every process has heard of it: no receipt meets a process that does not know its key. Former keys verify as long as there are
-// deliveries of their time.
+// The keys of receipt tokens as a process uses them. A new key verifies at once, but signs only a
+// minute later, when every process knows it. So no receipt comes to a process without its key.
+// Former keys verify as long as deliveries of their time are kept.
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, transaction } from '../platform/db.ts';
@@ -17,21 +17,29 @@ import type { Seal } from '../platform/seal.ts';
 import { listPartitions } from './partitions.ts';
 
 export interface ReceiptKeys {
-  /** What new tokens are signed with. */
+  /** The key that signs new tokens. */
   readonly signing: Buffer;
-  /** Each of them verifies. */
+  /** The keys that verify. */
   readonly verifying: readonly Buffer[];
-  /** Which keys are known. Another one is found with what falls due (`due-queries`): then it is time to look. */
+  /**
+   * Names the set of keys that this process has read. A process reads the keys again when the
+   * lookout finds another version (`due-queries`).
+   */
   readonly version: string;
-  /** Reads them again. Rejects where the database cannot be asked or the master key does not fit. */
+  /**
+   * Reads the keys again. Rejects when the database does not answer or the master key does not fit.
+   */
   look(): Promise<void>;
 }
 
-/** A new key signs from then on: by then each process has looked for what falls due, which it does every ten seconds at least. */
+/**
+ * The time before a new key signs. By then every process has looked for what falls due, which each
+ * does at least every ten seconds.
+ */
 const signsAfterMs = 60_000;
-/** Each unknown token costs an HMAC for each key. */
+/** The most keys that are kept. An unknown token costs one HMAC for each key. */
 export const receiptKeysMax = 20;
-/** Clocks of processes differ, and a flush may be late. */
+/** Allows for clocks that differ between processes and for a late flush. */
 const slackMs = 86_400_000;
 
 interface WatchDeps {
@@ -40,7 +48,9 @@ interface WatchDeps {
   readonly seal: Seal;
 }
 
-/** Knows the keys when it resolves. Rejects when they cannot be opened, or where no service has run yet. */
+/**
+ * Resolves when the keys are read. Rejects when they cannot be opened, or no service has run yet.
+ */
 export async function watchReceiptKeys({ sql, clock, seal }: WatchDeps): Promise<ReceiptKeys> {
   let keys: readonly ReceiptKey[] = [];
   let verifying: readonly Buffer[] = [];
@@ -75,13 +85,16 @@ export async function watchReceiptKeys({ sql, clock, seal }: WatchDeps): Promise
 }
 
 export interface RotatedKeys {
-  /** From then on new tokens are signed with the new key. */
+  /** From this time on the new key signs. */
   readonly signsFrom: Date;
-  /** How many former keys go on verifying. */
+  /** The number of former keys that still verify. */
   readonly former: number;
 }
 
-/** `full`: as many former keys are needed as are kept at the most. Undefined: no service has run on this database yet. */
+/**
+ * Makes a new key. `full`: all former keys are still needed, and no more can be kept. Undefined: no
+ * service has run on this database yet.
+ */
 export async function rotateReceiptKey(deps: Audited & WatchDeps): Promise<RotatedKeys | 'full' | undefined> {
   const { sql, clock, seal } = deps;
   return transaction(sql, async (tx) => {
@@ -99,7 +112,7 @@ export async function rotateReceiptKey(deps: Audited & WatchDeps): Promise<Rotat
   });
 }
 
-/** Forgets keys whose last token is older than every delivery that is kept. */
+/** Deletes keys whose last token is older than every delivery that is kept. */
 export async function forgetReceiptKeys(sql: Sql): Promise<void> {
   const [oldest] = await listPartitions(sql);
   if (!oldest) return;
@@ -107,7 +120,7 @@ export async function forgetReceiptKeys(sql: Sql): Promise<void> {
   await transaction(sql, async (tx) => {
     await lockInstance(tx);
     const stored = await findStoredKeys(tx);
-    // A key signed until its successor did.
+    // A key signs until its successor does.
     const isOver = (i: number): boolean =>
       (stored?.madeAt[i - 1]?.getTime() ?? Number.POSITIVE_INFINITY) + signsAfterMs < neededSinceMs;
     const kept = stored?.records.findIndex((_record, i) => i > 0 && isOver(i)) ?? -1;

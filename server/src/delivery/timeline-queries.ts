@@ -1,4 +1,5 @@
-// SQL that reads what happened: a message's deliveries in pages, and what a page names beside them. Writes nothing.
+// SQL that reads a message's deliveries in pages, and what a page shows beside them. Writes
+// nothing.
 
 import type { TargetUrls } from '../content/compile-content.ts';
 import type { InvalidReason } from '../devices/device.ts';
@@ -17,17 +18,18 @@ export interface BatchOfMessage {
 }
 
 export interface BatchToRead extends BatchOfMessage {
-  /** About how many rows a filtered look into it reads: a guess, for a budget. */
+  /** About how many rows a filtered read of this batch touches: a guess, for a budget. */
   readonly cost: number;
 }
 
-/** An index look-up that finds no row costs about as much as so many rows of a walk. */
+/** An index look-up without a result costs about as much as reading this many rows. */
 const probeCost = 10;
 
 /**
- * The batches of a message in order, from a batch on, that may hold what a filter lets through: pages walk them. Final deliveries
- * of a kind are where the bits say so. Bits that speak for fewer deliveries than the batch has count as all of them: another
- * version of the service wrote some. Deliveries that wait for a retry may be in any batch that is not done.
+ * The batches of a message from `fromId` on, in order, that may hold deliveries that the filter
+ * lets pass. Bits tell of final deliveries. When the bits stand for fewer deliveries than the batch
+ * has, another version of the service wrote some, so the counters decide. Deliveries that wait for
+ * a retry may be in any batch that is not done.
  */
 export async function listBatches(
   tx: Tx,
@@ -103,8 +105,8 @@ export async function listDeliveries(
 }
 
 /**
- * What was sent to a person, after a place, in the order batch, device. A person is a user, or a device for the time that it was
- * nobody's.
+ * The deliveries to a person after a position, in the order batch, device. A person is a user, or a
+ * device during the time when it had no user.
  */
 export async function listDeliveriesOfPerson(
   tx: Tx,
@@ -119,7 +121,7 @@ export async function listDeliveriesOfPerson(
     ORDER BY batch_id, device_id LIMIT ${limit}`;
 }
 
-/** Batches of an app with their messages, by id. */
+/** The batches of an app with these ids, and their messages. */
 export async function findBatches(
   tx: Tx,
   appId: Uuid,
@@ -131,7 +133,9 @@ export async function findBatches(
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** In which batch of a message a device was: undefined when it has no delivery of it. */
+/**
+ * The batch of a message in which a device is; undefined when it has no delivery of the message.
+ */
 export async function findBatchOfDevice(
   sql: Sql,
   appId: Uuid,
@@ -144,7 +148,7 @@ export async function findBatchOfDevice(
   return row?.batchId;
 }
 
-/** Where a click on a delivery leads: the urls stored with it, or null where the content's own hold. */
+/** The urls stored with a delivery; null when the urls of the content itself hold. */
 export async function findDeliveryUrls(
   tx: Tx,
   batchId: Uuid,
@@ -155,7 +159,10 @@ export async function findDeliveryUrls(
   return row;
 }
 
-/** Which of these devices were retired by the outcome of this very delivery: within a minute after it. */
+/**
+ * The retirements of these devices that their failed delivery caused: those within a minute after
+ * it.
+ */
 export async function listInvalidations(
   sql: Sql,
   appId: Uuid,
@@ -176,7 +183,7 @@ export async function listInvalidations(
   return found;
 }
 
-/** The external ids of users; one that was erased has none any more. */
+/** The external ids of users. An erased user has none. */
 export async function listExternalIds(sql: Sql, appId: Uuid, userIds: readonly Uuid[]): Promise<Map<Uuid, string>> {
   if (userIds.length === 0) return new Map();
   const rows = await sql<{ userId: Uuid; externalId: string }[]>`

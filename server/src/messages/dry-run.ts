@@ -1,4 +1,5 @@
-// Everything a send would check and count, with nothing sent and nothing stored (contract 5.1).
+// Checks and counts everything that a send would, and neither sends nor stores anything (contract
+// 5.1).
 import { z } from 'zod';
 import { findConfiguredChannels } from '../apps/queries.ts';
 import { countAudience } from '../audience/queries.ts';

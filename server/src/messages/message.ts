@@ -1,10 +1,15 @@
-// A message: what is asked. The request, its fingerprint, and the statuses with the moves between them.
+// A message: what a caller asks for. The request, its fingerprint, and the statuses with the moves
+// between them.
 //
-//   (send_at) ─► scheduled ─┬─(run_at)─► sending ─┬─► sent       all deliveries final, sent > 0 or failed = 0
-//   (no send_at) ───────────┼──────────────► ▲    ├─► failed     all deliveries final, sent = 0 and failed > 0
-//                           │                     └─► canceled   by a cancel, or its app was suspended
-//                           ├─► canceled   by a cancel
-//                           └─► failed     quota_exceeded, segment_invalid, app_suspended, expired, internal_error
+//   (send_at) ─► scheduled ─┬─(run_at)─► sending ─┬─► sent
+//   (no send_at) ───────────┼──────────────► ▲    ├─► failed
+//                           │                     └─► canceled
+//                           ├─► canceled
+//                           └─► failed
+//
+// A scheduled message is canceled by a cancel. It fails for one of the reasons in `noRuns`. A
+// sending message ends when all deliveries are final: as failed with sent = 0 and failed > 0,
+// otherwise as sent. A cancel or the suspension of its app ends it as canceled.
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import { z } from 'zod';
@@ -20,11 +25,11 @@ export const messageStatuses = ['scheduled', 'sending', 'sent', 'failed', 'cance
 export type MessageStatus = (typeof messageStatuses)[number];
 export const messageStatus = component('MessageStatus', z.enum(messageStatuses));
 
-/** Why a scheduled message did not run. */
+/** The reasons why a scheduled message did not run. */
 export const noRuns = ['quota_exceeded', 'segment_invalid', 'app_suspended', 'expired', 'internal_error'] as const;
 export type NoRun = (typeof noRuns)[number];
 
-/** The statuses that nothing moves a message out of. */
+/** The final statuses: a message never leaves them. */
 export function isFinalStatus(status: MessageStatus): boolean {
   return status === 'sent' || status === 'failed' || status === 'canceled';
 }
@@ -33,8 +38,8 @@ const metadataKeysMax = 10;
 const metadataKey = /^[A-Za-z0-9_.-]{1,64}$/;
 const metadataTextMax = 512;
 
-// Kept as the object that was sent: a copy by the schema library would lose a key named `__proto__`, which is a name like any
-// other (R-72).
+// The sent object itself is kept, because a copy by the schema library would lose a key named
+// `__proto__` (R-72).
 const metadataSchema = z
   .unknown()
   .superRefine((value, ctx) => {
@@ -114,16 +119,18 @@ function timingIssues(request: z.output<typeof requestFields>): Issue[] {
 }
 
 /**
- * What makes two requests the same (contract 16): SHA-256 over the canonical JSON (RFC 8785) of the validated request, its
- * times as UTC with milliseconds, without top-level nulls and without `dry_run: false`.
+ * The fingerprint of a request (contract 16): SHA-256 over the canonical JSON (RFC 8785) of the
+ * validated request. Times are in UTC with milliseconds. Top-level nulls and `dry_run: false` are
+ * removed.
  */
 export function fingerprintOf(request: MessageRequest): Buffer {
   return createHash('sha256').update(canonicalTextOf(request)).digest();
 }
 
-/** The text that is hashed: spellings of one request that mean the same have the same. */
+/** The text that is hashed. Two spellings of the same request give the same text. */
 export function canonicalTextOf({ send_at: sendAt, ...request }: MessageRequest): string {
-  // As a local time, what stands on the wall is meant: the same instant in another offset is another request.
+  // For a local time the wall-clock time counts. So the same instant in another offset is another
+  // request.
   const write = request.local_time ? writeInstant : ({ ms }: Instant) => new Date(ms).toISOString();
   const times = { send_at: sendAt ? write(sendAt) : null };
   const given = Object.entries({ ...request, ...times }).filter(
@@ -132,7 +139,7 @@ export function canonicalTextOf({ send_at: sendAt, ...request }: MessageRequest)
   return canonicalize(Object.fromEntries(given)) ?? '';
 }
 
-/** The four numbers of contract 5.1; `pending` only while some delivery is not final. */
+/** The numbers of contract 5.1. `pending` is there only while some delivery is not final. */
 export const report = component(
   'Report',
   z.strictObject({

@@ -1,4 +1,4 @@
-// SQL: messages as callers read them, one or a page of them.
+// SQL of messages as callers read them: one message or a page.
 import type { Audience } from '../audience/audience.ts';
 import type { ChannelId } from '../channels/channel.ts';
 import type { Fragment, Tx } from '../platform/db.ts';
@@ -36,14 +36,13 @@ const columns = (tx: Tx): Fragment => tx`
   m.idempotency_key, m.run_at, m.created_at, m.started_at, m.finished_at, m.expires_at, ${countsByChannel(tx)} AS channels, m.error_counts,
   coalesce(e.displayed, 0) AS displayed, coalesce(e.clicked, 0) AS clicked, coalesce(e.dismissed, 0) AS dismissed`;
 
-/** Marks are counted on the batches; a message sums its own. */
+/** Marks are counted on batches, and a message sums those of its batches. */
 const engagement = (tx: Tx): Fragment => tx`
   LEFT JOIN LATERAL (
     SELECT sum(b.displayed) AS displayed, sum(b.clicked) AS clicked, sum(b.dismissed) AS dismissed
     FROM batches b WHERE b.message_id = m.id
   ) e ON true`;
 
-/** One message. */
 export async function findMessage(tx: Tx, appId: Uuid, id: Uuid): Promise<StoredMessage | undefined> {
   const [row] = await tx<StoredMessage[]>`
     SELECT ${columns(tx)} FROM messages m ${engagement(tx)} WHERE m.app_id = ${appId} AND m.id = ${id}`;
@@ -51,8 +50,9 @@ export async function findMessage(tx: Tx, appId: Uuid, id: Uuid): Promise<Stored
 }
 
 /**
- * The messages of an app, newest first, after a position. Its instant goes as text: the driver would cut a timestamp to
- * milliseconds, and a page would lose what else was sent in the last one.
+ * The messages of an app, newest first, after a position. The position's instant goes as text: the
+ * driver would cut a timestamp to milliseconds, and the next page would lose other messages of that
+ * millisecond.
  */
 export async function listMessages(
   tx: Tx,

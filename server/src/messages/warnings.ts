@@ -1,5 +1,5 @@
-// Warnings beside an answer of POST /v1/messages: what a dry run foresees, and why a send reached fewer devices than its caller
-// may think (contract 5.1). Pure.
+// Warnings in an answer of POST /v1/messages: what a dry run foresees, and why a send reached fewer
+// devices than its caller may expect (contract 5.1). Pure.
 import type { ChannelId } from '../channels/channel.ts';
 import { channelIds } from '../channels/channel.ts';
 import { channels } from '../channels/channels.ts';
@@ -14,21 +14,24 @@ import type { MessageCounts } from './queries.ts';
 const warningCodes = ['channel_not_configured', 'empty_audience', 'large_payload', 'url_dropped'] as const;
 export const dryRunWarningCodes = [...warningCodes, 'rate_too_low', 'quota_exceeded'] as const;
 
-/** What cannot be sent for its rate or quota is refused, so a send warns of neither. */
+/** A send warns of neither rate nor quota, because it is refused for them. */
 export const sendWarningCodes = [...warningCodes, 'none_sent'] as const;
 
-/** Unless told, a warning that a dry run and a send can both give. */
+/** A warning. The default is a code that a dry run and a send can both give. */
 export interface Warning<Code = (typeof warningCodes)[number]> {
   readonly code: Code;
   readonly channel?: ChannelId;
   readonly message: string;
-  /** Of `rate_too_low`: the least that would do. */
+  /** For `rate_too_low`: the least rate that is high enough. */
   readonly limit?: number;
 }
 
-/** Firefox on Android takes no more than this (providers 1.1). */
+/** Firefox on Android accepts at most this many bytes (providers 1.1). */
 const largePayloadBytes = 2744;
-/** Content of fewer bytes makes no large payload: ids, token and keys add some 300, and a template renders to no more than a few times its text. */
+/**
+ * Smaller content makes no large payload: ids, token and keys add some 300 bytes, and a template
+ * renders to at most a few times its text.
+ */
 const smallContentBytes = 500;
 
 export const emptyAudience: Warning = { code: 'empty_audience', message: 'No active device is in this audience.' };
@@ -40,7 +43,7 @@ export function channelNotConfigured(channel: ChannelId, devices: number, skippe
   return { code: 'channel_not_configured', channel, message: `${what} ${skipped}: ${name} has no credential.` };
 }
 
-/** What web push will make of this content. */
+/** The warnings about content that web push loses or cannot deliver everywhere. */
 export function contentWarnings(content: MessageRequest['content'], compiled: CompiledContent): Warning[] {
   const warnings: Warning[] = [];
   const bytes = payloadBytes(content, compiled);
@@ -55,7 +58,7 @@ export function contentWarnings(content: MessageRequest['content'], compiled: Co
   return warnings;
 }
 
-/** What a caller should know of a send as far as it has come: the same for the first answer and for a replay. */
+/** Warnings about a send in its present state. The first answer and a replay have the same. */
 export function sendWarnings(content: MessageRequest['content'], counts: MessageCounts) {
   const { accepted, sent, failed, skipped, errorCounts } = counts;
   const warnings: Warning<(typeof sendWarningCodes)[number]>[] = accepted === 0 ? [emptyAudience] : [];
@@ -78,7 +81,10 @@ export function sendWarnings(content: MessageRequest['content'], counts: Message
   return warnings;
 }
 
-/** The largest web push payload over all languages, for a person without values; 0 where it cannot be large. */
+/**
+ * The largest web push payload over all languages, for a person without values. 0 when it cannot be
+ * large.
+ */
 function payloadBytes(given: MessageRequest['content'], content: CompiledContent): number {
   if (Buffer.byteLength(JSON.stringify(given)) < smallContentBytes) return 0;
   const nobody = {
