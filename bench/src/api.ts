@@ -1,5 +1,6 @@
-// `api`: what the endpoints take on two cores beside the generator of the load, under limits and without, at five times what they can
-// take, and what an app notices of a neighbour that floods.
+// Measures the work `api`: how many requests a second the endpoints answer on two cores that also
+// run the load generator. The runs are: without limits, under limits, at five times what the
+// service can take, and for one app while a neighbour floods.
 import { askingOf, fillApp, makeKeys } from './api/fill-app.ts';
 import { measureNeighbour } from './api/neighbour.ts';
 import { measureOverload } from './api/overload.ts';
@@ -23,10 +24,10 @@ const scales = {
   quick: { seconds: 1, overloadSeconds: 2, neighbourSeconds: 2, devices: 40 },
 };
 const connections = 32;
-/** All that an app may have, and those of them that register. */
+/** The most server keys that an app may have, and how many of them register devices. */
 const serverKeys = 20;
 const registeringKeys = 6;
-/** A server key's on the built-in plan `pro`. */
+/** The rate limit of one server key on the built-in plan `pro`. */
 const proPerSecond = 300;
 const calmDevices = 200;
 
@@ -113,7 +114,7 @@ async function measureEndpoint(
   };
 }
 
-/** Twenty server keys that read, and six that register what is known, as fast as they are answered. */
+/** Twenty server keys read and six register known devices, each as fast as it is answered. */
 async function measureUnderLimits(
   run: RunLoad,
   service: Service,

@@ -1,5 +1,5 @@
-// How many devices a filter finds and how long that takes, by the API and over JSONB. What the service refuses, since it takes too
-// long, is a figure too.
+// Measures how many devices a filter finds and how long the count takes, through the API and over
+// JSONB. A count that the service refuses because it takes too long is recorded as a figure, too.
 import type { Sql } from '../../server/src/platform/db.ts';
 import type { Uuid } from '../../server/src/platform/ids.ts';
 import { countOverJsonb, type MeasuredFilter } from './audience-filters.ts';
@@ -13,19 +13,22 @@ interface CountedApp {
 }
 
 interface Counted {
-  /** Null: it was refused. */
+  /** Null: the service refused the count. */
   readonly count: number | null;
   readonly ms: number;
 }
 
 export interface Timed {
   readonly name: string;
-  /** Null: refused each time. */
+  /** Null: the service refused the count each time. */
   readonly count: number | null;
   readonly ms: readonly number[];
 }
 
-/** Of a count that takes longer than two seconds the service says so with 503: then that long is its figure. */
+/**
+ * Counts through the API. A count of more than two seconds is answered with 503; the time until the
+ * 503 is its figure.
+ */
 export async function preview(
   service: Service,
   { serverKey }: CountedApp,
@@ -58,7 +61,7 @@ async function timeAll(
       const before = last;
       last = await count(filter);
       ms.push(last.ms);
-      // What is refused takes as long each time.
+      // A refused count takes the same time in each run, so two refusals are enough.
       if (before.count === null && last.count === null) break;
     }
     timed.push({ name: filter.name, count: last.count ?? first.count, ms });
@@ -66,7 +69,7 @@ async function timeAll(
   return timed;
 }
 
-/** Each filter once, and then so often as is timed. */
+/** Runs each filter once to warm up, and then `runs` times with the clock. */
 export function previewAll(
   service: Service,
   app: CountedApp,
@@ -76,7 +79,7 @@ export function previewAll(
   return timeAll(filters, runs, (filter) => preview(service, app, filter));
 }
 
-/** The same over JSONB. */
+/** Measures the same filters over JSONB. */
 export function countAllOverJsonb(
   sql: Sql,
   { appId }: CountedApp,

@@ -1,17 +1,21 @@
-// An audience of any size in the columns that the service reads, and the same once more with its properties in one column of
-// JSONB. Made by the database from numbers alone: the same at every run, but for the times, which lie before now.
+// Fills an audience of any size: in the columns that the service reads, and again with all
+// properties in one JSONB column. The database computes the rows from numbers, so every run gets
+// the same data. Only the times differ: they lie before now.
 import type { Sql } from '../../server/src/platform/db.ts';
 import type { Uuid } from '../../server/src/platform/ids.ts';
 import { slotColumn } from '../../server/src/properties/slots.ts';
 import { takeUserNumbers } from '../../server/src/users/number-queries.ts';
 
-/** A value of each key: whoever is upserted with them puts the keys into the catalog. */
+/** One value of each key. Upserting a user with these values adds the keys to the catalog. */
 export const tenProperties = {
   ...{ campaign: 'c-1', plan: 'free', city: 'Hamburg', referrer: 'friend', topic: 'news', tier: 'a' },
   ...{ score: 1, age: 30, orders: 2, newsletter: true },
 };
 
-/** What a device has under a key, as SQL over its number `i`; null: nothing. */
+/**
+ * The value of a device under each key, as SQL over its number `i`. Null means that the device has
+ * no value.
+ */
 const columnValues: Readonly<Record<keyof typeof tenProperties, string>> = {
   campaign: `'c-' || (h(1) % 1000)`,
   plan: `CASE WHEN h(2) % 100 < 80 THEN 'free' WHEN h(2) % 100 < 95 THEN 'pro' ELSE 'team' END`,
@@ -25,7 +29,10 @@ const columnValues: Readonly<Record<keyof typeof tenProperties, string>> = {
   newsletter: `CASE WHEN h(13) % 100 < 90 THEN h(14) % 100 < 45 END`,
 };
 
-/** `h(3)`: a number that belongs to the device and to this place in the text. */
+/**
+ * Replaces `h(3)` by a hash of the device's number and of the 3, so that each salt gives an
+ * independent number.
+ */
 const withHashes = (text: string): string =>
   text.replaceAll(/h\((\d+)\)/g, (_call, salt) => `((hashint8extended(i, ${salt}) & 2147483647))`);
 
@@ -36,7 +43,10 @@ export interface Filled {
 
 const rowsAtOnce = 100_000;
 
-/** Adds devices to an app that has none. Three in four belong to a user, and a third of the users have two. */
+/**
+ * Adds devices to an app that has none. Three in four belong to a user, and a third of the users
+ * have two.
+ */
 export async function fillAudience(sql: Sql, { appId, devices }: Filled): Promise<void> {
   const catalog = await sql<{ key: keyof typeof tenProperties; type: 'string' | 'number' | 'boolean'; slot: number }[]>`
     SELECT key, type, slot FROM properties WHERE app_id = ${appId} ORDER BY id`;
@@ -72,7 +82,10 @@ export async function fillAudience(sql: Sql, { appId, devices }: Filled): Promis
   }
 }
 
-/** The first users with their profiles and devices, as if they had registered: whoever upserts them finds them. */
+/**
+ * Stores the first users with their profiles and devices, as if they had registered, so that
+ * upserts find them.
+ */
 export async function fillUsers(sql: Sql, { appId }: Filled, users: number): Promise<string[]> {
   const rows = await sql<{ externalId: string }[]>`
     INSERT INTO people (app_id, external_id, user_id)
@@ -92,7 +105,7 @@ export async function fillUsers(sql: Sql, { appId }: Filled, users: number): Pro
   return names;
 }
 
-/** The other side: the same rows, their properties in one column. */
+/** The table to compare with: the same rows with their properties in one JSONB column. */
 export async function fillJsonb(sql: Sql, { appId }: Filled): Promise<void> {
   const catalog = await sql<{ key: string; type: 'string' | 'number' | 'boolean'; slot: number }[]>`
     SELECT key, type, slot FROM properties WHERE app_id = ${appId} ORDER BY id`;

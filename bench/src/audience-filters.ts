@@ -1,4 +1,5 @@
-// The eight filters that audiences are measured by, each as a caller writes it and as a count over JSONB would have to ask it.
+// The eight filters that audiences are measured by. Each has the form that a caller writes and the
+// form of a count over JSONB.
 import type { Sql } from '../../server/src/platform/db.ts';
 import type { Uuid } from '../../server/src/platform/ids.ts';
 
@@ -7,16 +8,19 @@ type Fragment = ReturnType<Sql>;
 export interface MeasuredFilter {
   readonly name: string;
   readonly filter: object;
-  /** The condition over a table that keeps properties in one column of JSONB. */
+  /** The condition over a table that keeps all properties in one JSONB column. */
   readonly jsonb: (sql: Sql) => Fragment;
-  /** It matches few: an index alone should answer it. */
+  /** The filter matches few devices, so an index alone should answer it. */
   readonly isSelective: boolean;
 }
 
 const leaf = (field: string, op: string, value?: unknown): object =>
   value === undefined ? { field, op } : { field, op, value };
 
-/** `seenAfter`: an hour before the audience was made; a time that does not move, so that each side counts the same. */
+/**
+ * The eight filters. `seenAfter` is an hour before the audience was made: a fixed time, so that
+ * both sides count the same devices.
+ */
 export const measuredFilters = (seenAfter: Date): readonly MeasuredFilter[] => [
   {
     name: 'equals 0.1 %',
@@ -72,7 +76,10 @@ export const measuredFilters = (seenAfter: Date): readonly MeasuredFilter[] => [
   },
 ];
 
-/** Everything that the filters and the further keys of the catalog compare: what indexes are to be built for. */
+/**
+ * A filter over every measured key and the other keys of the catalog, so that the service builds
+ * all their indexes.
+ */
 export const usedFilter = (measured: readonly MeasuredFilter[]): object => ({
   or: [
     ...measured.map(({ filter }) => filter),
@@ -82,7 +89,7 @@ export const usedFilter = (measured: readonly MeasuredFilter[]): object => ({
   ],
 });
 
-/** How many match, over JSONB. */
+/** The number of matching devices, counted over JSONB. */
 export async function countOverJsonb(sql: Sql, appId: Uuid, { jsonb }: MeasuredFilter): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
     SELECT count(*) AS count FROM bench_jsonb WHERE app_id = ${appId} AND active AND ${jsonb(sql)}`;

@@ -1,31 +1,37 @@
-// How many devices the audiences have that `audience` measures, and whether the disk can hold them. Looks at the disk and never
-// writes to it.
+// The sizes of the audiences that `audience` measures, and a check that the disk can hold them.
+// Reads the disk and never writes to it.
 import { statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { BenchError } from './workbench.ts';
 
-/** How many devices an audience has, unless told. */
+/** The number of devices of an audience when no option gives one. */
 export const audienceUsual = 1_000_000;
-/** An audience is watched to grow through these. */
+/** The smaller sizes that are measured on the way to the requested one. */
 const steps = [10_000, 100_000, 1_000_000];
 
-/** The audiences that are made for a great one, it itself the last. */
+/** The sizes that are measured for a requested size; the requested size is the last. */
 export function sizesUpTo(devices: number): number[] {
   return [...steps.filter((size) => size < devices), devices];
 }
 
-/** What a result is kept as: other sizes stand beside the usual one. */
+/** The name that a result is kept under. Sizes other than the usual one get names of their own. */
 export function audienceName(devices: number): string {
   return devices === audienceUsual ? 'audience' : `audience-${devices}`;
 }
 
-/** A device with all that is built on it, and one of the greatest audience with its copy in JSONB besides; measured, and some more. */
+/**
+ * Bytes of a device with all of its rows and indexes, and of its copy in JSONB (largest audience
+ * only). Measured, with a margin.
+ */
 const bytesEach = 1_000;
 const bytesEachCopied = 700;
-/** An empty database, and what it writes ahead before it may forget it. */
+/** Bytes of an empty database and of the write-ahead log that it keeps. */
 const bytesAlways = 4e9;
 
-/** Refuses, in a sentence, audiences that do not fit where the run keeps its data. */
+/**
+ * Throws a BenchError with one sentence when the audiences do not fit on the disk of the temporary
+ * directory.
+ */
 export async function checkDisk(sizes: readonly number[]): Promise<void> {
   const { bavail, bsize } = await statfs(tmpdir());
   const greatest = Math.max(...sizes);

@@ -1,5 +1,6 @@
-// `audience`: what a filter costs over many devices, by the API, beside a count over the same devices with their properties in
-// JSONB; what its indexes cost whoever upserts; and how long a whole audience takes to become batches. Nothing is sent.
+// Measures the work `audience`: what a filter costs over many devices through the API, beside a
+// count over the same devices in JSONB. It also measures what the indexes cost upserts, and how
+// long a whole audience takes to become batches. Nothing is sent.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Sql } from '../../server/src/platform/db.ts';
 import { decodeId, type Uuid } from '../../server/src/platform/ids.ts';
@@ -25,11 +26,14 @@ interface Plan {
 const full: Plan = { warmRuns: 9, coldRounds: 3, snapshots: 3, users: 5_000, upsertMs: 8_000 };
 const quick: Plan = { warmRuns: 3, coldRounds: 1, snapshots: 1, users: 200, upsertMs: 1_000 };
 
-/** In flight at once: more than the database has cores, fewer than it has connections. */
+/** Upserts in flight at once: more than the database has cores, fewer than it has connections. */
 const upsertsInFlight = 16;
-/** A table's indexes take as long as it is large: this long none of them may stand still. */
+/**
+ * Building an index takes longer the larger the table is. A build without any progress for this
+ * long is a failure.
+ */
 const standstillMsMax = 480_000;
-/** What any statement here takes is the size's business. */
+/** No statement timeout: the size of the audience decides how long a statement takes. */
 const noTimeout = 0;
 
 export async function measureAudience(
@@ -44,7 +48,7 @@ export async function measureAudience(
   const dataDir = await workbench.makeDirectory('data');
   const environment = { SEND_WAIT_MS: '0' };
   let service = await startService(workbench, dataDir, { environment });
-  // What is accepted here goes nowhere.
+  // Messages that are accepted here must not be sent.
   await service.run('pause');
   let sql = await openDatabase(workbench, service, noTimeout);
   const countOthers = await watchOthers();
@@ -57,7 +61,8 @@ export async function measureAudience(
   }
   const app = apps.at(-1);
   if (app === undefined) throw new BenchError('no size is measured');
-  // In the same table, so that each of its indexes takes them; in an app of their own, so that nobody's count changes.
+  // The upserted users are in the same table, so that each of its indexes takes them, but in an app
+  // of their own, so that they change no count.
   const upserted = await makeApp(service, sql, plan.users * 2);
   const users = await fillUsers(sql, upserted, plan.users);
   await fillJsonb(sql, app);
@@ -135,7 +140,7 @@ export async function measureAudience(
   );
 }
 
-/** Says what is done, and how long that took since the last time. */
+/** Returns a function that prints a line with the time since its previous line. */
 function startNoting(): (line: string) => void {
   let from = performance.now();
   return (line) => {
@@ -149,7 +154,9 @@ interface App extends Filled {
   readonly serverKey: string;
 }
 
-/** An app whose catalog has ten keys, each in a slot, and devices that hold values of them. */
+/**
+ * Makes an app whose catalog has ten keys, each in a slot, with devices that hold values of them.
+ */
 async function makeApp(service: Service, sql: Sql, devices: number): Promise<App> {
   const made = await service.run<{ id: string; server_key: string }>(
     ...(['app', 'create', `Benchmark ${devices}`, '--plan', 'unlimited'] as const),
@@ -162,7 +169,9 @@ async function makeApp(service: Service, sql: Sql, devices: number): Promise<App
   return app;
 }
 
-/** As a database at rest has its tables: else autovacuum would come in the middle of a measurement. */
+/**
+ * Vacuums and writes a checkpoint. Otherwise autovacuum would start in the middle of a measurement.
+ */
 async function settle(sql: Sql): Promise<void> {
   await sql`VACUUM (ANALYZE) people, users, devices, audience, properties`;
   await sql`CHECKPOINT`;
@@ -176,7 +185,7 @@ function upsert(service: Service, { serverKey }: App, externalId: string, turn: 
   });
 }
 
-/** Upserts that change ten properties of a user with a device or two, by a backend with some in flight. */
+/** Upserts a second, each of which changes ten properties of a user with one or two devices. */
 async function upsertsPerSecond(
   service: Service,
   app: App,
@@ -197,7 +206,10 @@ async function upsertsPerSecond(
   return done / ((performance.now() - from) / 1000);
 }
 
-/** Resolves when the service has built an index for each of the ten keys, as it does for what segments compare. */
+/**
+ * Resolves when the service has built an index for each of the ten keys. It builds them because a
+ * segment compares the keys.
+ */
 async function untilIndexed(service: Service, sql: Sql, { serverKey }: App): Promise<void> {
   let seen = '';
   let movedAt = performance.now();
@@ -220,7 +232,7 @@ async function untilIndexed(service: Service, sql: Sql, { serverKey }: App): Pro
   }
 }
 
-/** From the request that accepts a message to everybody until its batches are stored. */
+/** Seconds from the request for a message to everybody until its batches are stored. */
 async function snapshot(service: Service, sql: Sql, app: App, { snapshots }: Plan): Promise<number> {
   const seconds: number[] = [];
   for (let i = 0; i < snapshots; i++) {

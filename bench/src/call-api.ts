@@ -1,4 +1,4 @@
-// A customer's backend: JSON over kept-alive HTTP/1.1, one request at a time.
+// Plays a customer's backend: JSON over kept-alive HTTP/1.1, one request at a time.
 import { Agent, request } from 'node:http';
 import { BenchError } from './workbench.ts';
 
@@ -13,7 +13,7 @@ export interface Call {
   readonly body?: object;
 }
 
-/** The answer's status and JSON. Rejects when there is none. */
+/** The status and the JSON of an answer. Rejects when no answer comes. */
 function callApi({ method, url, key, body }: Call): Promise<{ status: number; json: unknown }> {
   return new Promise((resolve, reject) => {
     const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
@@ -44,7 +44,7 @@ function callApi({ method, url, key, body }: Call): Promise<{ status: number; js
   });
 }
 
-/** The JSON of a 2xx answer; any other rejects with what it says. */
+/** The JSON of a 2xx answer. Rejects with the answer's text for any other status. */
 export async function callForJson<Json>(call: Call): Promise<Json> {
   const { status, json } = await callApi(call);
   if (status >= 200 && status < 300) return json as Json;

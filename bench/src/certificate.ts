@@ -1,4 +1,4 @@
-// The certificate of the receiver, for `localhost`, and its key. Every side verifies it.
+// The receiver's certificate for `localhost`, and its key. Every client verifies the certificate.
 import { fileURLToPath } from 'node:url';
 
 const fixture = (name: string) => fileURLToPath(new URL(`../../server/test/fixtures/${name}`, import.meta.url));

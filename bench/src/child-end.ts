@@ -1,7 +1,10 @@
-// The end of a process that the benchmark forked: one question, one answer, in order, until the other end is gone.
+// The child's side of a forked process: it answers one question after another until the parent is
+// gone.
 export type Reply<Answer> = { readonly answer: Answer } | { readonly failed: string };
 
-/** Serves the process that forked this one. What `answer` throws is told in words. */
+/**
+ * Answers the questions of the parent process. An error that `answer` throws is returned as text.
+ */
 export function serveParent<Question>(answer: (question: Question) => unknown): void {
   const reply = async (question: Question): Promise<Reply<unknown>> => {
     try {

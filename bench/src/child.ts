@@ -1,5 +1,5 @@
-// A process of the benchmark itself, such as a peer or the receiver: forked, asked one thing at a time, and gone when the
-// benchmark is.
+// The parent's side of a forked process, such as a peer or the receiver. It asks one question at a
+// time and ends the child when the benchmark ends.
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Reply } from './child-end.ts';
@@ -7,12 +7,12 @@ import { BenchError, plainEnvironment, repository, stopChild, type Workbench } f
 
 export interface Child<Question> {
   readonly pid: number;
-  /** Rejects with what the child says, or when it ends instead. */
+  /** Rejects with the error that the child reports, or when the child ends before it answers. */
   ask<Answer = void>(question: Question): Promise<Answer>;
   stop(): Promise<void>;
 }
 
-/** Runs a program of ours that calls `serveParent`; `name` is for messages. */
+/** Forks a program that calls `serveParent`. `name` appears in error messages. */
 export function startChild<Question extends object>(
   workbench: Workbench,
   name: string,

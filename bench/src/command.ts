@@ -1,13 +1,12 @@
-// One command of the built command line, and the JSON that it prints.
+// Runs one command of the built command line and returns the JSON that it prints.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { BenchError, plainEnvironment, repository } from './workbench.ts';
 
-/** The built command. */
 export const carillon = join(repository, 'server/bin/carillon.mjs');
 
-/** Rejects with the command's own words when it does not end with 0. */
+/** Rejects with the command's own words when its exit code is not 0. */
 export async function runCommand<Json>(
   environment: Readonly<Record<string, string>>,
   workingDir: string,

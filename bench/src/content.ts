@@ -1,27 +1,27 @@
-// What every side sends: one notification of usual size, personal in one word. Bodies are those that Carillon makes of it, so
-// that all sides carry the same text.
+// The notification that all sides send: of usual size, with one personal word. The bodies are the
+// ones that Carillon builds, so that all sides carry the same text.
 import { buildPayload as buildApnsPayload } from '../../server/src/channels/apns/payload.ts';
 import type { ChannelId, Push } from '../../server/src/channels/channel.ts';
 import { buildMessage } from '../../server/src/channels/fcm/payload.ts';
 import { buildPayload as buildWebPayload } from '../../server/src/channels/webpush/payload.ts';
 
-/** Every person is called so: then all pushes are of one size, on every side. */
+/** Every person has this name, so that all pushes have the same size on every side. */
 export const firstName = 'Alexandra';
 
-/** As a caller gives it to POST /v1/messages. */
+/** The content as a caller gives it to POST /v1/messages. */
 export const content = {
   title: "Hello {{ first_name | default: 'there' }}, your order is on its way",
   body: 'It left our warehouse this morning and should be with you tomorrow before noon.',
   url: 'https://shop.example/orders/latest',
 } as const;
 
-/** The same, as a person reads it. */
+/** The same content as a person reads it. */
 export const rendered = { ...content, title: `Hello ${firstName}, your order is on its way` } as const;
 
 /** The default of POST /v1/messages. */
 export const ttlSeconds = 259_200;
 export const messageId = 'msg_02y9GVDsTuJUi2BOoCH5G3';
-/** Contract 14: 87 characters. */
+/** A receipt token has 87 characters (contract 14). */
 export const receiptToken = 'x'.repeat(87);
 
 const pushOf = (token: string): Push<undefined> => ({
@@ -35,7 +35,7 @@ const pushOf = (token: string): Push<undefined> => ({
   ttlSeconds,
 });
 
-/** The plaintext of one push, as Carillon makes it of `content` for a device with this token. */
+/** The plaintext of one push, as Carillon builds it from `content` for a device with this token. */
 export const bodyOf: Readonly<Record<ChannelId, (token: string) => Buffer>> = {
   webpush: (token) => buildWebPayload(pushOf(token), false),
   apns: (token) => buildApnsPayload(pushOf(token)),

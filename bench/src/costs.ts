@@ -1,9 +1,10 @@
-// What a send costs each process, and what others took from the machine meanwhile: readings before and after, subtracted.
+// Measures what a send costs each process, and what other programs took from the machine meanwhile.
+// Callers subtract a reading before from a reading after.
 import { cpuSecondsOf, cpuSecondsOfMachine, cpuSecondsOfTree, listChildren, peakRssMbOf, rounded } from './measure.ts';
 import type { ByProcess } from './results.ts';
 import type { ServiceProcesses } from './service.ts';
 
-/** CPU seconds of every kind of process of ours since it began. */
+/** CPU seconds of each kind of Carillon's processes since the processes began. */
 export async function readCpuSeconds(processes: ServiceProcesses): Promise<ByProcess> {
   const sumOf = async (pids: readonly number[], read = cpuSecondsOf): Promise<number> =>
     (await Promise.all(pids.map(read))).reduce((sum, each) => sum + each, 0);
@@ -11,12 +12,13 @@ export async function readCpuSeconds(processes: ServiceProcesses): Promise<ByPro
     api: await sumOf(processes.api),
     worker: await sumOf(processes.worker),
     supervisor: await sumOf(processes.supervisor),
-    // Connections and helpers come and go; what they spent stays with the server.
+    // Connections and helpers come and go; the CPU time of ended ones stays with the server
+    // process.
     postgres: await sumOf(processes.postgres, cpuSecondsOfTree),
   };
 }
 
-/** The largest process of each kind at its largest, in megabytes. */
+/** Peak resident memory of the largest process of each kind, in megabytes. */
 export async function readPeakRssMb(processes: ServiceProcesses): Promise<ByProcess> {
   const largest = async (pids: readonly number[]): Promise<number> =>
     Math.ceil(Math.max(0, ...(await Promise.all(pids.map(peakRssMbOf)))));
@@ -30,8 +32,8 @@ export async function readPeakRssMb(processes: ServiceProcesses): Promise<ByProc
 }
 
 /**
- * Begins to watch the machine; what it returns says how many cores all others kept busy since. Everything that a benchmark
- * runs descends from its own process.
+ * Begins to watch the machine. The returned function says how many cores were kept busy since then
+ * by processes outside the benchmark. Every process of a benchmark descends from its own process.
  */
 export async function watchOthers(): Promise<() => Promise<number>> {
   const read = async () => ({

@@ -1,5 +1,5 @@
-// What push services would know the benchmark's app by: keys made anew for each run, in the shape that Apple and Google give
-// them out, for our side and the peers alike.
+// The credentials of the benchmark's app. Keys are new for each run and have the shape in which
+// Apple and Google issue them; Carillon and the peers use the same.
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ export interface Credentials {
   readonly vapid: { readonly publicKey: string; readonly privateKey: string };
   /** The text of a .p8 file. */
   readonly apnsKey: string;
-  /** A service account, as its JSON file has it. */
+  /** A service account with the fields of its JSON file. */
   readonly serviceAccount: Readonly<Record<string, string>>;
 }
 
@@ -33,7 +33,7 @@ export function makeCredentials({ origins }: ReceiverAddress): Credentials {
   };
 }
 
-/** Writes them as the command line reads them. */
+/** Writes the credentials to files in the form that the command line reads. */
 export async function writeCredentials(
   { vapid, apnsKey, serviceAccount }: Credentials,
   directory: string,

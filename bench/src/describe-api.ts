@@ -1,8 +1,8 @@
-// The result of `api` as tables for people, with the targets beside what was measured.
+// Prints the result of `api` as tables, with the targets beside the measured figures.
 import { busyCores, describeMachine, table } from './describe.ts';
 import type { ApiMeasured, BesideFlood, Result } from './results.ts';
 
-/** Requests a second that a write and a read should be answered at least. */
+/** Targets: requests a second for a write and for a read, at least. */
 const writesWanted = 1_500;
 const readsWanted = 4_000;
 const admittedMsMost = 1_000;

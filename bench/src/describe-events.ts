@@ -1,4 +1,4 @@
-// The result of `events` as a table for people.
+// Prints the result of `events` as a table.
 import { busyCores, describeMachine, table } from './describe.ts';
 import type { EventsMeasured, Result } from './results.ts';
 

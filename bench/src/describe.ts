@@ -1,4 +1,4 @@
-// A result as a table for people: both sides, what they are to each other, and the machine.
+// Prints a result as a table: both sides, their ratio, and the machine.
 import type { Part } from './profile.ts';
 import type {
   AudienceMeasured,
@@ -14,7 +14,7 @@ import type {
   WebhooksMeasured,
 } from './results.ts';
 
-/** What an idle system does by itself stays below it. */
+/** Busy cores below this are the background work of an idle system. */
 export const busyCores = 0.2;
 
 export function describeSend(result: Result<SendMeasured>, workerParts: readonly Part[]): string {
@@ -292,7 +292,7 @@ export function describeMachine({ machine, commit }: Result): string {
   return `${machine.cores} cores of ${machine.cpu}, Node ${machine.node}${postgres}, commit ${commit}`;
 }
 
-/** Columns as wide as their widest cell; numbers stand right. */
+/** Formats a table. Columns are as wide as their widest cell; numbers are aligned right. */
 export function table(rows: readonly (readonly (string | number)[])[]): string {
   const widths: number[] = [];
   for (const row of rows) {

@@ -1,11 +1,11 @@
-// Devices as push services know them: what a token of each channel looks like, each one of its own. Nobody decrypts here, so
-// the keys of a browser need only be real.
+// Makes devices with a distinct token in the shape of each channel. Nobody decrypts the pushes
+// here, so a browser's keys only need to be valid.
 import { createECDH, randomBytes } from 'node:crypto';
 import type { ChannelId } from '../../server/src/channels/channel.ts';
 import { channelsOf, type Way } from './channels.ts';
 import type { ReceiverAddress } from './receiver.ts';
 
-/** `PushSubscription.toJSON()`. */
+/** The shape of `PushSubscription.toJSON()`. */
 export interface PushSubscriptionJson {
   readonly endpoint: string;
   readonly keys: { readonly p256dh: string; readonly auth: string };
@@ -16,7 +16,7 @@ export type SimulatedDevice =
   | { readonly channel: 'apns'; readonly token: string }
   | { readonly channel: 'fcm'; readonly token: string };
 
-/** Makes devices, one after the other, of the channels of a way in turn. */
+/** Returns a function that makes one device per call, of the way's channels in turn. */
 export function deviceMaker(way: Way, address: ReceiverAddress): () => SimulatedDevice {
   const channels = channelsOf(way);
   const curve = createECDH('prime256v1');
@@ -27,7 +27,7 @@ export function deviceMaker(way: Way, address: ReceiverAddress): () => Simulated
       return { channel: 'webpush', subscription: { endpoint, keys } };
     },
     apns: () => ({ channel: 'apns', token: randomBytes(32).toString('hex') }),
-    // 163 characters, as most have.
+    // 163 characters, as most tokens of Google have.
     fcm() {
       const token = `${randomBytes(16).toString('base64url')}:APA91b${randomBytes(100).toString('base64url')}`;
       return { channel: 'fcm', token };

@@ -1,5 +1,6 @@
-// `events`: how many tracked events a second are stored for good, through HTTP, beside the generator of the load; and how many rows
-// a second the same database takes that way without all the rest.
+// Measures the work `events`: how many tracked events a second are stored durably through HTTP, on
+// the machine that also runs the load generator. It compares this with the rows a second that the
+// same database takes without the service.
 import type { Sql } from '../../server/src/platform/db.ts';
 import { decodeId, encodeId } from '../../server/src/platform/ids.ts';
 import { startChild } from './child.ts';
@@ -53,7 +54,8 @@ export async function measureEvents(
   const rssMb = await readPeakRssMb(processes);
   progress(`Carillon: ${Math.round(run.events / run.seconds)} events a second`);
 
-  // The same once more, with devices that were last seen an hour ago: each of their first sessions moves `last_seen_at`.
+  // Again with devices that were last seen an hour ago: the first session of each device moves its
+  // `last_seen_at`.
   await sql`UPDATE audience SET last_seen_at = now() - interval '1 hour' WHERE app_id = ${app.appId}`;
   await sql`VACUUM audience`;
   const woken = await load.ask<LoadRun>({ type: 'run', seconds: isQuick ? seconds : seconds / 3, connections });
@@ -98,18 +100,18 @@ export async function measureEvents(
 interface FilledApp {
   readonly appId: string;
   readonly serverKey: string;
-  /** As the API names them. */
+  /** Device ids in the form that the API uses. */
   readonly deviceIds: readonly string[];
 }
 
-/** An app with devices of the command line's population, all seen just now. */
+/** Makes an app with the devices of the `seed` command, all seen just now. */
 async function fill(service: Service, sql: Sql, devices: number): Promise<FilledApp> {
   const seeded = await service.run<{ app: { id: string }; server_key: string }>('seed', '--devices', String(devices));
   const appId = decodeId('app', seeded.app.id);
   if (appId === undefined) throw new BenchError('the app has no id');
   await sql`UPDATE audience SET last_seen_at = now() WHERE app_id = ${appId}`;
   const rows = await sql<{ id: string }[]>`SELECT device_id AS id FROM audience WHERE app_id = ${appId}`;
-  // Else autovacuum would do so in the middle of the measurement.
+  // Otherwise autovacuum would start in the middle of the measurement.
   await sql`VACUUM (ANALYZE) people, users, device_tokens, devices, device_changes, audience, events, subject_events`;
   await sql`CHECKPOINT`;
   return { appId, serverKey: seeded.server_key, deviceIds: rows.map(({ id }) => encodeId('dev', id)) };
@@ -134,7 +136,7 @@ async function insertBare(
   return { perSecond, foreignCores };
 }
 
-/** By what was summed up with them, which is faster than counting rows. */
+/** Counts stored events by their sums, which is faster than counting rows. */
 async function countStored(sql: Sql, appId: string): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
     SELECT sum(count)::bigint AS count
@@ -145,7 +147,7 @@ async function countStored(sql: Sql, appId: string): Promise<number> {
   return row?.count ?? 0;
 }
 
-/** What an event takes on disk, by table with its indexes. */
+/** Bytes that one event takes on disk, by table, indexes included. */
 async function readBytes(sql: Sql, appId: string): Promise<Record<'events' | 'event_ids' | 'subject_events', number>> {
   const [row] = await sql<{ events: number; eventIds: number; subjectEvents: number; stored: number; ids: number }[]>`
     SELECT

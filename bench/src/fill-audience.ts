@@ -1,5 +1,6 @@
-// Fills an app with devices, each of a person of its own, as their registration would have left them: faster than a hundred
-// thousand requests. Knows no table: it writes through the server's own bulk inserts.
+// Fills an app with devices, each of a different person, in the state that a registration leaves.
+// This is faster than a hundred thousand requests. It knows no table: it writes through the
+// server's own bulk inserts.
 import { insertAudienceRows } from '../../server/src/audience/insert-many.ts';
 import { copyProfile } from '../../server/src/audience/profile-copy.ts';
 import type { Platform } from '../../server/src/channels/channel.ts';
@@ -19,7 +20,7 @@ import { BenchError } from './workbench.ts';
 
 const devicesPerTransaction = 2_000;
 
-/** Adds `count` devices that are reached at the receiver, and leaves the tables as a database at rest has them. */
+/** Adds `count` devices whose pushes go to the receiver, and leaves the tables vacuumed. */
 export async function fillAudience(
   sql: Sql,
   app: OwnApp,
@@ -45,12 +46,13 @@ export async function fillAudience(
     await insert(sql, appId, people);
     made += size;
   }
-  // Else autovacuum would do so in the middle of the measurement, and the first send pay for the writes of the filling.
+  // Otherwise autovacuum would start in the middle of the measurement, and the first send would pay
+  // for the writes of the filling.
   await sql`VACUUM (ANALYZE) people, users, device_tokens, devices, device_changes, audience`;
   await sql`CHECKPOINT`;
 }
 
-/** The judgement of a registration by a service that may reach the receiver. */
+/** Validates tokens as a service does at registration when it may reach the receiver. */
 function tokenReader({ environment }: Receiver): (device: SimulatedDevice) => DeviceToken {
   const list = (name: string): string[] => (environment[name] ?? '').split(',');
   const rules = {
@@ -72,7 +74,7 @@ function tokenReader({ environment }: Receiver): (device: SimulatedDevice) => De
 type Person = ReturnType<typeof makePerson>;
 
 async function insert(sql: Sql, appId: Uuid, people: readonly Person[]): Promise<void> {
-  // In the order of locks that migration 0003 names.
+  // In the lock order that migration 0003 names.
   await transaction(sql, async (tx) => {
     const devices = people.map(({ device }) => device);
     await insertTokens(tx, appId, devices);

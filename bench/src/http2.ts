@@ -1,5 +1,6 @@
-// `http2`: the HTTP/2 client alone, CPU time of its own process for each request, beside a bare loop over `node:http2` to the
-// same receiver. Both take turns, so that a busy machine is no one's advantage.
+// Measures the work `http2`: CPU time per request of the HTTP/2 client alone, beside a bare loop
+// over `node:http2` to the same receiver. The two run in turn, so that a busy machine favours
+// neither.
 import { startChild } from './child.ts';
 import { watchOthers } from './costs.ts';
 import { type ClientName, inFlight, type Measured, type ToClient } from './http2/plan.ts';

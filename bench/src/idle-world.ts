@@ -1,13 +1,17 @@
-// A service at rest: apps with webhooks and nothing to do, and what its database does all the same.
+// Fills a service with apps that have webhooks and nothing to do, and measures what its database
+// still does.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Sql } from '../../server/src/platform/db.ts';
 import { toldChannel } from '../../server/src/platform/teller.ts';
 import { cpuSecondsOfTree } from './measure.ts';
 
-/** In each app: as many as one may have. */
+/** The most webhooks that one app may have. */
 export const webhooksEach = 10;
 
-/** Makes apps that have webhooks and were never sent for; rows alone, since no request makes a thousand apps. */
+/**
+ * Stores apps that have webhooks and never send. It writes rows directly, because a thousand apps
+ * would take too many commands.
+ */
 export async function fillApps(sql: Sql, apps: number): Promise<void> {
   await sql`
     INSERT INTO apps (id, name, plan)
@@ -21,14 +25,14 @@ export async function fillApps(sql: Sql, apps: number): Promise<void> {
 
 export interface AtRest {
   readonly commitsPerSecond: number;
-  /** Of one core, with all of the server's connections and helpers. */
+  /** CPU time in percent of one core, with all of the server's connections and helper processes. */
   readonly postgresPercent: number;
   /** NOTIFYs of all processes together. */
   readonly notifiesPerSecond: number;
   readonly connections: number;
 }
 
-/** Watches a database for so long; `postgres` is the server's first process. */
+/** Watches a database for `seconds`. `postgres` is the pid of the server's first process. */
 export async function watchAtRest(
   sql: Sql,
   { postgres, seconds }: { readonly postgres: number; readonly seconds: number },
@@ -51,7 +55,7 @@ export async function watchAtRest(
   await ear.unlisten();
   const spanSeconds = (after.at - before.at) / 1000;
   return {
-    // The reading before is a commit of our own.
+    // The reading before the span is itself a commit, so one is subtracted.
     commitsPerSecond: ((after.commits ?? 0) - (before.commits ?? 0) - 1) / spanSeconds,
     postgresPercent: ((after.cpu - before.cpu) / spanSeconds) * 100,
     notifiesPerSecond: (after.notifies - before.notifies) / spanSeconds,

@@ -1,4 +1,5 @@
-// `idle`: what a service with many apps costs its database while there is nothing to do (R-99).
+// Measures the work `idle`: what a service with many apps costs its database while there is nothing
+// to do (R-99).
 import { setTimeout as pause } from 'node:timers/promises';
 import { watchOthers } from './costs.ts';
 import { fillApps, watchAtRest, webhooksEach } from './idle-world.ts';
@@ -9,16 +10,19 @@ import { progress, type Workbench } from './workbench.ts';
 
 export const idleUsual = { apps: 1_000, processes: 4 };
 
-/** A start has other things to do: connections report it ten seconds late, and the first upkeep comes after a minute. */
+/**
+ * Time to settle after a start: the database reports connections ten seconds late, and the first
+ * upkeep comes after a minute.
+ */
 const settleSeconds = { full: 75, quick: 16 };
 const watchedSeconds = { full: 60, quick: 12 };
 
-/** Of the file that a result is kept in. */
+/** The name of the file that a result is kept in. */
 export function idleName({ apps, processes }: { readonly apps: number; readonly processes: number }): string {
   return `idle-${apps}-${processes}`;
 }
 
-/** `processes`: one API, and workers. */
+/** Measures a service of `processes` processes: one API, the rest workers. */
 export async function measureIdle(
   workbench: Workbench,
   { apps, processes, isQuick }: { readonly apps: number; readonly processes: number; readonly isQuick: boolean },

@@ -1,5 +1,6 @@
-// `import`: rows of a file a second, through the built command, beside the same rows through the API one request each; and how much
-// memory the command takes for a small file and for a large one. The rows are those of a believable audience, browsers among them.
+// Measures the work `import`: rows of a file a second through the built command, beside the same
+// rows through the API. It also compares the command's memory for a small and for a large file. The
+// rows are realistic and include browsers.
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -17,7 +18,7 @@ import { completeResult, type ImportMeasured, type Result } from './results.ts';
 import { openDatabase, readPostgresVersion, type Service, startService } from './service.ts';
 import { BenchError, plainEnvironment, progress, startProgram, type Workbench } from './workbench.ts';
 
-/** The file whose memory the large one's is compared with. */
+/** Rows of the small file, whose memory the large file's memory is compared with. */
 const smallRows = 10_000;
 const requestsInFlight = 16;
 const memoryPollMs = 50;
@@ -80,7 +81,7 @@ interface Imported {
   readonly devices: { readonly created: number };
 }
 
-/** The command as a process whose memory is watched until it is gone. */
+/** Runs the command as a process and watches its memory until it ends. */
 async function runImport(
   { dataDir, port }: Service,
   directory: string,
@@ -104,7 +105,7 @@ async function runImport(
   return { document: JSON.parse(output) as Imported, rssMb };
 }
 
-/** What a row says of a device and its user, in the names of the API. */
+/** The device and the user of each row, with the field names of the API. */
 function* rowsOf(count: number): Generator<{ device: SeededDevice; user: SeededUser | null }> {
   let made = 0;
   for (let number = 0; ; number++) {
@@ -139,7 +140,10 @@ async function writeRows(file: string, count: number, vapidPublicKey: string): P
   await finished(out);
 }
 
-/** The other way to bring rows in: a request for the device, and one for its user. How long it took, in seconds. */
+/**
+ * Registers the same rows through the API: one request for each device and one for its user.
+ * Returns the seconds that took.
+ */
 async function registerAll({ url }: Service, key: string, count: number): Promise<number> {
   const rows = rowsOf(count);
   const startedAt = performance.now();

@@ -1,5 +1,5 @@
-// `latency`: one device on an idle service. How long from a backend's request until the push is at the provider, and until
-// the answer with its outcome is back.
+// Measures the work `latency` with one device on an idle service: the time from a backend's request
+// until the push reaches the provider, and until the answer with its outcome is back.
 import { setTimeout as pause } from 'node:timers/promises';
 import { callForJson } from './call-api.ts';
 import { content } from './content.ts';
@@ -14,7 +14,7 @@ import { openDatabase, readPostgresVersion, startService } from './service.ts';
 import { BenchError, progress, type Workbench } from './workbench.ts';
 
 const sends = { full: 200, quick: 20 };
-/** Between an answer and the next request, so that every send finds the service idle. */
+/** Pause between an answer and the next request, so that every send finds the service idle. */
 const pauseMs = 100;
 
 export async function measureLatency(
@@ -58,7 +58,7 @@ export async function measureLatency(
   const foreignCores = await countOthers();
 
   await receiver.expectPushes({ webpush: count });
-  // One after the other, so the first to arrive is the first that was sent.
+  // Sends run one after another, so arrivals are in the order of the sends.
   const arrivedAtMs = await receiver.arrivals();
   const toProviderMs = startedAtMs.map((atMs, i) => (arrivedAtMs[i] ?? Number.NaN) - atMs);
   const sql = await openDatabase(workbench, service);

@@ -1,5 +1,5 @@
-// `npm run bench -- WORK`: runs one work, prints its result and keeps it. Ends with 0 when the work ran to its end, whatever
-// the figures are: they are for people to judge.
+// `npm run bench -- WORK` runs one work, prints its result and keeps it. The exit code is 0 when
+// the work ran to its end, whatever the figures are: people judge the figures.
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { measureApi } from './api.ts';
@@ -33,7 +33,7 @@ import { measureTimeline, timelineDevicesUsual } from './timeline.ts';
 import { measureWebhooks } from './webhooks.ts';
 import { BenchError, progress, Workbench } from './workbench.ts';
 
-/** How many rows a file has, unless told. */
+/** The number of rows of a file when no option gives one. */
 const rowsUsual = 1_000_000;
 
 const usage = `npm run bench -- WORK [options]
@@ -86,7 +86,7 @@ interface Invocation {
 }
 
 interface Outcome {
-  /** Of the file that it is kept in. */
+  /** The name of the file that the result is kept in. */
   readonly name: string;
   readonly result: Result;
   readonly text: string;
@@ -226,7 +226,10 @@ async function run(
   }
 }
 
-/** Whose figures are not to be kept: few devices say little, and taking a profile costs time. */
+/**
+ * Whether the figures are a trial and are not kept: few devices say little, and taking a profile
+ * costs time.
+ */
 function isTrial({ work, isQuick, devices, rows = rowsUsual, profileDir }: Invocation): boolean {
   if (work === 'import') return isQuick || rows < rowsUsual;
   const usual = { audience: audienceUsual, timeline: timelineDevicesUsual }[work] ?? devicesUsual;

@@ -1,19 +1,22 @@
-// What processes cost, read from Linux's /proc, and what a list of times amounts to. Measures nothing by itself: callers
-// take two readings and subtract.
+// Reads what processes cost from Linux's /proc, and computes percentiles of times. Measures nothing
+// by itself: callers take two readings and subtract.
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { BenchError } from './workbench.ts';
 
-/** USER_HZ: what /proc counts in, and on every architecture of Node the same. */
+/** USER_HZ, the unit of CPU times in /proc: 100 on every architecture that Node supports. */
 const ticksPerSecond = 100;
 
 interface Stat {
   readonly parentPid: number;
   readonly ownSeconds: number;
-  /** Of children that have ended and were waited for. */
+  /** CPU time of children that have ended and were waited for. */
   readonly childrenSeconds: number;
 }
 
-/** proc_pid_stat(5). The name in parentheses may itself hold spaces and parentheses, so fields count from the last one. */
+/**
+ * Reads /proc/PID/stat (proc_pid_stat(5)). The name in parentheses may itself hold spaces and
+ * parentheses, so fields are counted after the last parenthesis.
+ */
 async function readStat(pid: number): Promise<Stat | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;
@@ -26,12 +29,14 @@ async function readStat(pid: number): Promise<Stat | undefined> {
   };
 }
 
-/** CPU seconds of one process since it began, user and system, all threads, without its children. */
+/**
+ * CPU seconds of one process since it began: user and system, all threads, without its children.
+ */
 export async function cpuSecondsOf(pid: number): Promise<number> {
   return (await readStat(pid))?.ownSeconds ?? 0;
 }
 
-/** The same of a process and of every descendant, those included that have come and gone. */
+/** CPU seconds of a process and of all its descendants, including descendants that have ended. */
 export async function cpuSecondsOfTree(pid: number): Promise<number> {
   let total = 0;
   for (const each of [pid, ...(await listDescendants(pid))]) {
@@ -41,20 +46,23 @@ export async function cpuSecondsOfTree(pid: number): Promise<number> {
   return total;
 }
 
-/** CPU seconds that the whole machine has spent, by anyone, since it began: what it was not idle or waiting. */
+/**
+ * CPU seconds of the whole machine since it booted, by any process: all time that was neither idle
+ * nor waiting.
+ */
 export async function cpuSecondsOfMachine(): Promise<number> {
   const [line = ''] = (await readFile('/proc/stat', 'utf8')).split('\n');
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = line.split(/\s+/).slice(1).map(Number);
   return (user + nice + system + irq + softirq + steal) / ticksPerSecond;
 }
 
-/** The memory a process has resident now, in megabytes. */
+/** Resident memory of a process now, in megabytes. */
 export async function rssMbOf(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024;
 }
 
-/** The most memory a process ever had resident, in megabytes. */
+/** Peak resident memory of a process, in megabytes. */
 export async function peakRssMbOf(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024;
@@ -71,7 +79,7 @@ export async function listChildren(pid: number): Promise<number[]> {
 async function listDescendants(pid: number): Promise<number[]> {
   const parents = await listParents();
   const found = [pid];
-  // It grows while it is walked: children of children follow.
+  // `found` grows during the walk, so that children of children follow.
   for (const each of found) found.push(...parents.filter(([, parent]) => parent === each).map(([child]) => child));
   return found.slice(1);
 }
@@ -82,13 +90,13 @@ async function listParents(): Promise<[pid: number, parentPid: number][]> {
   return pairs.flatMap(([pid, parentPid]) => (parentPid === undefined ? [] : [[pid, parentPid] as [number, number]]));
 }
 
-/** Whether a process has a listening TCP socket on this port of IPv4. */
+/** Whether a process has a listening TCP socket on this IPv4 port. */
 export async function isListeningOn(pid: number, port: number): Promise<boolean> {
   const wanted = port.toString(16).toUpperCase().padStart(4, '0');
   const sockets = new Set<string>();
   for (const line of (await readFile('/proc/net/tcp', 'utf8')).split('\n').slice(1)) {
     const fields = line.trim().split(/\s+/);
-    // 0A is TCP_LISTEN.
+    // State 0A is TCP_LISTEN.
     if (fields[1]?.endsWith(`:${wanted}`) && fields[3] === '0A') sockets.add(`socket:[${fields[9]}]`);
   }
   const descriptors = await readdir(`/proc/${pid}/fd`).catch(() => []);
@@ -96,13 +104,13 @@ export async function isListeningOn(pid: number, port: number): Promise<boolean>
   return targets.some((target) => sockets.has(target));
 }
 
-/** Refuses a system on which the figures would be missing. */
+/** Throws on a system without /proc, where the figures would be missing. */
 export async function requireProc(): Promise<void> {
   if ((await readStat(process.pid)) === undefined)
     throw new BenchError('CPU and memory are read from /proc: run it on Linux');
 }
 
-/** The value below which `share` of them lie, by nearest rank. */
+/** The smallest value that at least `share` of the values do not exceed (nearest rank). */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
@@ -112,7 +120,7 @@ export function median(values: readonly number[]): number {
   return percentile(values, 0.5);
 }
 
-/** `digits` significant ones: more would claim what was not measured. */
+/** Rounds to `digits` significant digits: more would claim a precision that was not measured. */
 export function rounded(value: number, digits = 3): number {
   return Number(value.toPrecision(digits));
 }

@@ -1,4 +1,5 @@
-// The app that a benchmark measures with: its own, without limits, with its credentials set by the command line.
+// Makes the app that a benchmark measures with: without limits, with credentials that are set by
+// the command line.
 import { channelsOf, type Way } from './channels.ts';
 import { apnsIdentity, type Credentials, writeCredentials } from './credentials.ts';
 import type { Service } from './service.ts';

@@ -1,10 +1,11 @@
-// Who stands beside us on each way: the libraries that people would use instead, each as its documentation advises, and the
-// bare loop that bounds what `node:http2` can do.
+// The peers of each way: libraries that people would use instead of Carillon, each used as its
+// documentation advises. The bare loop is among them because it shows the most that `node:http2`
+// can do.
 import { readFileSync } from 'node:fs';
 import type { Way } from './channels.ts';
 
 export interface PeerPlan {
-  /** Of its package; of several, the names together. */
+  /** The name of the package; several names are joined. */
   readonly name: string;
   readonly version: string;
   readonly program: URL;
@@ -19,7 +20,7 @@ const { devDependencies: versions } = JSON.parse(readFileSync(new URL('../packag
   devDependencies: Readonly<Record<string, string>>;
 };
 
-/** The exact one: the package asks for no range. */
+/** The exact version: the package asks for no range. */
 function versionOf(name: string): string {
   return versions[name] ?? 'unknown';
 }

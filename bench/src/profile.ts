@@ -1,10 +1,11 @@
-// Where a process's time goes: reads what `node --cpu-prof` wrote and shares a known CPU time out among the parts of the
-// service. Samples are of wall-clock time, so they give shares and no seconds.
+// Shows where a process's time goes: reads the files of `node --cpu-prof` and divides a known CPU
+// time among the parts of the service. Samples are of wall-clock time, so they give shares and not
+// seconds.
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { rounded } from './measure.ts';
 
-/** A span of the clock that profiles are written in, in microseconds. */
+/** A span in microseconds, on the clock that profiles use. */
 export interface Span {
   readonly fromUs: number;
   readonly toUs: number;
@@ -12,18 +13,19 @@ export interface Span {
 
 export interface Part {
   readonly name: string;
-  /** Microseconds of CPU time a push. */
+  /** Microseconds of CPU time per push. */
   readonly us: number;
 }
 
-/** Now, on that clock. */
+/** Now, on the clock that profiles use, in microseconds. */
 export function profileClockUs(): number {
   return Number(process.hrtime.bigint() / 1000n);
 }
 
 /**
- * Whose a frame is, by its file; the first that fits from the innermost frame outwards. What serves many, such as ids, is
- * nobody's here and counts for its caller.
+ * The part of the service that a frame belongs to, by its file; the innermost frame that matches
+ * decides. Files that serve many parts, such as ids, match nothing here, so their time counts for
+ * their caller.
  */
 const owners: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['encryption', /\/channels\/webpush\/encrypt/],
@@ -51,11 +53,14 @@ interface Profile {
   readonly timeDeltas: readonly number[];
 }
 
-/** The parts of one process, all its threads together, within a span; `usPerPush` is what they add up to. */
+/**
+ * The parts of one process within a span, all threads together. `usPerPush` is the sum that the
+ * parts add up to.
+ */
 export async function readParts(directory: string, pid: number, span: Span, usPerPush: number): Promise<Part[]> {
   const weights = new Map<string, number>();
   for (const name of await readdir(directory)) {
-    // CPU.<date>.<time>.<pid>.<thread>.<number>.cpuprofile
+    // The file name is CPU.<date>.<time>.<pid>.<thread>.<number>.cpuprofile.
     if (name.split('.')[3] !== String(pid)) continue;
     addSamples(weights, JSON.parse(await readFile(join(directory, name), 'utf8')) as Profile, span);
   }
@@ -85,7 +90,7 @@ function addSamples(weights: Map<string, number>, profile: Profile, { fromUs, to
   }
 }
 
-/** Null where nothing ran. */
+/** The part that a sample belongs to; null when the thread was idle. */
 function partOf(leaf: Frame | undefined, parents: ReadonlyMap<number, Frame>): string | null {
   const { functionName } = leaf?.callFrame ?? { functionName: '' };
   if (functionName === '(idle)') return null;

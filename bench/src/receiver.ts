@@ -1,5 +1,5 @@
-// The receiving end of every push, from where it is started: a process of its own that plays all push services at frame level,
-// the same for all that are measured against each other.
+// The parent's side of the receiver: a process of its own that plays all push services at the level
+// of HTTP/2 frames. All measured sides send to the same receiver.
 import { type ChannelId, channelIds } from '../../server/src/channels/channel.ts';
 import { certificateFile } from './certificate.ts';
 import type { ByChannel } from './channels.ts';
@@ -7,9 +7,9 @@ import { startChild } from './child.ts';
 import type { Counts, Ports, ToReceiver } from './receiver/messages.ts';
 import { BenchError, progress, type Workbench } from './workbench.ts';
 
-/** What peers need to reach it. */
+/** What peers need to reach the receiver. */
 export interface ReceiverAddress {
-  /** As a URL begins. */
+  /** The origin of each push service, as a URL begins. */
   readonly origins: Readonly<Record<ChannelId | 'token', string>>;
   readonly ports: Ports;
   readonly certificateFile: string;
@@ -18,22 +18,25 @@ export interface ReceiverAddress {
 export interface Receiver {
   readonly pid: number;
   readonly address: ReceiverAddress;
-  /** The variables by which the service reaches it. */
+  /** The environment variables by which the service reaches the receiver. */
   readonly environment: Readonly<Record<string, string>>;
   /**
-   * Forgets what it counted. Until the next reset each request is answered so many milliseconds after it came, and one of each
-   * `refuseEvery` as one to a token that is gone.
+   * Resets the counters. Until the next reset, each request is answered `latencyMs` after it came,
+   * and one in every `refuseEvery` requests is told that its token is gone.
    */
   reset(options?: {
     readonly latencyMs?: number;
     readonly refuseEvery?: number;
     readonly notesArrivals?: boolean;
   }): Promise<void>;
-  /** Rejects when it did not count exactly so many requests by each channel since the last reset. */
+  /** Rejects unless exactly these numbers of requests came by each channel since the last reset. */
   expectPushes(counts: ByChannel): Promise<void>;
   /** How many requests since the last reset were told that their token is gone. */
   refused(): Promise<number>;
-  /** When each request since the last reset was there, in milliseconds since the epoch, where that was asked for. */
+  /**
+   * When each request since the last reset arrived, in milliseconds since the epoch. Empty unless
+   * `notesArrivals` was set.
+   */
   arrivals(): Promise<readonly number[]>;
 }
 

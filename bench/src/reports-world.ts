@@ -1,5 +1,6 @@
-// An app with ninety days behind it: people, a message a day, what was clicked of it, and what everybody did. Written by COPY, as
-// the service would have left it; the same for the same seed.
+// Fills an app with ninety days of history: people, one message a day, clicks on it, and tracked
+// events. Rows are written by COPY in the state that the service would leave; the same seed gives
+// the same rows.
 import { ensureDeliveryPartitions } from '../../server/src/delivery/partitions.ts';
 import { ensureEventPartitions } from '../../server/src/events/partitions.ts';
 import { type CopyValue, copyRows } from '../../server/src/platform/copy-rows.ts';
@@ -23,7 +24,7 @@ export interface World {
 interface Sizes {
   readonly events: number;
   readonly people: number;
-  /** Whom each day's message is for. */
+  /** How many devices each day's message reaches. */
   readonly reached: number;
 }
 
@@ -33,7 +34,10 @@ interface Person {
   readonly externalId: string;
 }
 
-/** Events go on for some minutes after `nowMs`, so that there are as many of the present as of any other time while it is measured. */
+/**
+ * Makes the history. Events continue for some minutes after `nowMs`, so that the present has as
+ * many as any other time during the measurement.
+ */
 export async function makeWorld(sql: Sql, appId: Uuid, log: Log, nowMs: number, sizes: Sizes): Promise<World> {
   const toMs = Math.ceil(nowMs / quarterMs) * quarterMs + aheadMs;
   const fromMs = toMs - days * dayMs;
@@ -155,7 +159,7 @@ async function copy(sql: Sql, statement: (tx: Tx) => Fragment, rows: Iterable<re
   if (some.length > 0) await write();
 }
 
-/** Whole numbers below a bound, the same for the same seed (mulberry32). */
+/** Integers below a bound; the same seed gives the same sequence (mulberry32). */
 function randomOf(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {

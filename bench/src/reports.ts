@@ -1,5 +1,6 @@
-// `reports`: how long a revenue report of ninety days takes from the stored sums, beside the same sums from the events
-// themselves; and how long it takes to say whom purchases are owed to.
+// Measures the work `reports`: how long a revenue report of ninety days takes from stored sums,
+// beside the same sums computed from the events. It also measures how long the attribution of
+// purchases takes.
 
 import { createApp } from '../../server/src/apps/create-app.ts';
 import { serviceActor } from '../../server/src/audit/actor.ts';
@@ -22,7 +23,7 @@ import { BenchError, progress, type Workbench } from './workbench.ts';
 const full = { events: 10_000_000, people: 100_000, reached: 10_000, rounds: 30 };
 const quick = { events: 50_000, people: 2_000, reached: 1_000, rounds: 5 };
 
-/** Statements over all events take as long as they take. */
+/** No statement timeout: statements over all events take long. */
 const noTimeout = 0;
 
 export async function measureReports(
@@ -40,12 +41,12 @@ export async function measureReports(
     const times: number[] = [];
     for (let round = 0; round <= rounds; round++) {
       const from = performance.now();
-      // Up to the present, of which nothing is summed up yet.
+      // The range reaches up to the present, which is not summed up yet.
       const range = `from=${new Date(world.fromMs).toISOString()}&to=${new Date().toISOString()}`;
       await callForJson({ method: 'GET', url: `${service.url}/v1/reports/${report}${range}`, key: serverKey });
       times.push(performance.now() - from);
     }
-    // The first opens a connection.
+    // The first request opens a connection, so it is left out.
     return times.slice(1);
   };
   const revenue = await ask('revenue?');

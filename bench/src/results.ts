@@ -1,5 +1,5 @@
-// A result as it is printed and kept: its shape, and where it was measured. Kept results are read by people and compared by
-// programs, so a smoke run is never among them.
+// The shape of a result as it is printed and kept, and the machine that it was measured on. People
+// read kept results and programs compare them, so a smoke run is never kept.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
@@ -10,7 +10,7 @@ interface Machine {
   readonly cores: number;
   readonly cpu: string;
   readonly node: string;
-  /** Null where no database took part. */
+  /** Null when no database took part. */
   readonly postgres: string | null;
 }
 
@@ -21,28 +21,34 @@ interface PeerResult {
   readonly processes: number;
   readonly cpu_seconds_per_1000: number;
   readonly receiver_cpu_seconds_per_1000: number;
-  /** Cores that programs outside the benchmark kept busy meanwhile: with more than 0.2 the rates are not an idle machine's. */
+  /**
+   * Cores that programs outside the benchmark kept busy meanwhile. Above 0.2 the rates are not
+   * those of an idle machine.
+   */
   readonly foreign_cores: number;
   readonly note: string;
 }
 
-/** Every kind of process of ours with a number. */
+/** One number for each kind of Carillon's processes. */
 export type ByProcess = Readonly<Record<'api' | 'worker' | 'supervisor' | 'postgres', number>>;
 
 export interface SendFigures {
   readonly per_second: number;
   readonly processes: { readonly api: number; readonly worker: number };
-  /** All of ours together, the database included. */
+  /** CPU seconds of all of Carillon's processes together, the database included. */
   readonly cpu_seconds_per_1000: number;
   readonly cpu_seconds_per_1000_by_process: ByProcess;
   readonly receiver_cpu_seconds_per_1000: number;
   readonly foreign_cores: number;
-  /** The most that one process of the kind ever had resident; a connection's share of the database's buffers included. */
+  /**
+   * Peak resident memory of the largest process of each kind. A connection's share of the
+   * database's buffers is included.
+   */
   readonly rss_mb: ByProcess;
   readonly bytes_per_delivery: { readonly row_and_key: number; readonly with_person_index: number };
-  /** Until `POST /v1/messages` was answered, which waits for no delivery here. */
+  /** Time until `POST /v1/messages` was answered. In this run the answer waits for no delivery. */
   readonly accept_ms: number;
-  /** From the request to the commit of the last delivery. */
+  /** Seconds from the request to the commit of the last delivery. */
   readonly seconds: number;
 }
 
@@ -72,16 +78,22 @@ export interface SendMeasured extends Measured<'send', SendFigures> {
   readonly ratio_best_peer: number;
   readonly ratio_best_peer_cpu: number;
   readonly ratio_limit: number;
-  /** With a latency: our rate by what it is without. */
+  /** Present with a latency: our rate divided by our rate without latency. */
   readonly ratio_latency?: number;
-  /** With refusals: the rate of the same run without them, and ours by it. */
+  /**
+   * Present with refusals: the rate of the same run without refusals, and the ratio of our rate to
+   * it.
+   */
   readonly refusals?: {
     readonly share: number;
     readonly refused: number;
     readonly per_second_without: number;
     readonly ratio: number;
   };
-  /** With another number of devices than usual: the kept result of the usual number, and our rate by its. */
+  /**
+   * Present with an unusual number of devices: the kept result of the usual number, and the ratio
+   * of our rate to it.
+   */
   readonly beside?: {
     readonly devices: number;
     readonly per_second: number;
@@ -90,9 +102,9 @@ export interface SendMeasured extends Measured<'send', SendFigures> {
   };
 }
 interface IdleFigures {
-  /** Of the service's database, reads included. */
+  /** Commits of the service's database, read-only transactions included. */
   readonly commits_per_second: number;
-  /** Of one core. */
+  /** In percent of one core. */
   readonly postgres_cpu_percent: number;
   readonly notifies_per_second: number;
   readonly connections: number;
@@ -116,9 +128,9 @@ export interface Http2Measured extends Measured<'http2', Http2Figures & { readon
 }
 
 interface EventFigures {
-  /** Stored for good, through HTTP. */
+  /** Events a second that were stored durably through HTTP. */
   readonly per_second: number;
-  /** Of a request of fifty. */
+  /** Time of one request with fifty events. */
   readonly ms_p50: number;
   readonly ms_p99: number;
   readonly processes: { readonly api: number; readonly worker: number };
@@ -126,7 +138,7 @@ interface EventFigures {
   readonly load_cpu_seconds_per_1000: number;
   readonly foreign_cores: number;
   readonly rss_mb: ByProcess;
-  /** On disk with all indexes, by table. */
+  /** Bytes on disk with all indexes, by table. */
   readonly bytes_per_event: Readonly<Record<'events' | 'event_ids' | 'subject_events', number>>;
   /** The rate while every device is seen again after an hour. */
   readonly per_second_all_devices_waking: number;
@@ -137,12 +149,12 @@ export interface EventsMeasured extends Measured<'events', EventFigures> {
   readonly ratio_limit: number;
 }
 
-/** One endpoint, on the plan `unlimited`, asked as fast as it answers. */
+/** One endpoint on the plan `unlimited`, which gets requests as fast as it answers. */
 export interface EndpointFigures {
   readonly per_second: number;
   readonly ms_p50: number;
   readonly ms_p99: number;
-  /** Milliseconds of CPU that a request costs the process of the API, and PostgreSQL. */
+  /** CPU milliseconds per request of the API's process; the next field is for PostgreSQL. */
   readonly api_cpu_ms: number;
   readonly postgres_cpu_ms: number;
 }
@@ -156,28 +168,31 @@ export interface UnderLimits {
 }
 
 export interface OverloadFigures {
-  /** Five times what the service can take; what was offered is less where the generator did not keep up. */
+  /**
+   * Five times what the service can take. The offered rate is lower when the generator did not keep
+   * up.
+   */
   readonly meant_per_second: number;
   readonly offered_per_second: number;
   readonly admitted_per_second: number;
   readonly admitted_ms_p99: number;
   readonly refused_per_second: number;
   readonly refused_ms_p99: number;
-  /** Answers that were neither 200 nor 503, lost connections among them. */
+  /** Answers that were neither 200 nor 503, and lost connections. */
   readonly other: number;
-  /** Of the API's process, resident, before and after. */
+  /** Resident memory of the API's process, before and after. */
   readonly rss_mb_before: number;
   readonly rss_mb_after: number;
   readonly recovery_seconds: number;
 }
 
-/** What an app got while another flooded. */
+/** What an app got while another app flooded. */
 export interface BesideFlood {
   readonly answers: number;
   readonly ms_p99: number;
   readonly unavailable: number;
   readonly other: number;
-  /** What the flood was answered, by status. */
+  /** The flood's answers a second, by status. */
   readonly flood_per_second: Readonly<Record<string, number>>;
 }
 
@@ -204,7 +219,7 @@ export interface ApiMeasured
 
 interface AudienceFilter {
   readonly name: string;
-  /** Null: it was refused, since it takes too long. */
+  /** Null: the service refused the count because it takes too long. */
   readonly count: number | null;
   readonly ms_p50_warm: number;
 }
@@ -214,12 +229,15 @@ export interface AudienceMeasured {
   readonly params: Readonly<Record<string, string | number | boolean>>;
   readonly devices: number;
   readonly filters: readonly (AudienceFilter & {
-    /** It matches few: what an index alone should answer. */
+    /** The filter matches few devices, so an index alone should answer it. */
     readonly selective: boolean;
-    /** The first time after the database was started. */
+    /** The first count after the database was started. */
     readonly ms_p50_cold: number;
     readonly ms_p50_no_index: number;
-    /** COUNT(*) over the same devices with their properties in one column of JSONB, asked of the database directly. */
+    /**
+     * COUNT(*) over the same devices with their properties in one JSONB column, run in the database
+     * directly.
+     */
     readonly ms_p50_jsonb: number;
     readonly ratio_jsonb: number;
   })[];
@@ -230,19 +248,19 @@ export interface AudienceMeasured {
 }
 
 interface WebhooksFigures {
-  /** Requests to one healthy endpoint whose outbox is full. */
+  /** Requests a second to one healthy endpoint whose outbox is full. */
   readonly per_second: number;
-  /** The same to as many endpoints as there are senders. */
+  /** Requests a second to as many healthy endpoints as there are senders. */
   readonly per_second_many: number;
-  /** From an outcome to its request, where outcomes come no faster than they can be told. */
+  /** From an outcome to its request, while outcomes come no faster than they can be told. */
   readonly ms_p50: number;
   readonly ms_p99: number;
-  /** Pushes, where apps send as fast as it goes. */
+  /** Pushes a second while apps send as fast as they can. */
   readonly send_per_second: number;
-  /** Of a push and the request that tells of it. */
+  /** CPU seconds for a thousand pushes with the requests that tell of them. */
   readonly send_cpu_seconds_per_1000: number;
   readonly processes: { readonly api: number; readonly worker: number };
-  /** Of one endpoint's events; all of ours together. */
+  /** CPU seconds per thousand events of one endpoint, all of Carillon's processes together. */
   readonly cpu_seconds_per_1000: number;
   readonly cpu_seconds_per_1000_by_process: ByProcess;
   readonly receiver_cpu_seconds_per_1000: number;
@@ -250,7 +268,9 @@ interface WebhooksFigures {
   readonly foreign_cores: number;
 }
 
-/** The same again beside something that should cost nothing; ratios are to what it is without. */
+/**
+ * A repeated run beside something that should cost nothing. Ratios compare with the run without it.
+ */
 export interface Beside {
   /** From an outcome to its request, at the healthy webhooks. */
   readonly ms_p99: number;
@@ -262,9 +282,9 @@ export interface Beside {
 }
 
 export interface WebhooksMeasured extends Measured<'webhooks', WebhooksFigures> {
-  /** The same apps send the same, beside webhooks that are never answered. */
+  /** The same apps send the same, beside webhooks that never get an answer. */
   readonly black_holes: Beside & { readonly requests: number };
-  /** And beside the events that a disabled webhook holds. */
+  /** The same apps send the same, beside the events that a disabled webhook holds. */
   readonly held: Beside;
 }
 
@@ -272,14 +292,14 @@ export interface ReportsMeasured
   extends Measured<
     'reports',
     {
-      /** From the request to the whole answer. */
+      /** From the request to the complete answer. */
       readonly revenue_ms_p50: number;
       readonly revenue_ms_p95: number;
       readonly revenue_by_day_ms_p50: number;
       readonly events_ms_p50: number;
-      /** To class and store them, by one process. */
+      /** The time that one process takes to attribute purchases and to store the results. */
       readonly seconds_per_100000_purchases: number;
-      /** To sum up all events anew. */
+      /** The time to compute the sums of all events again. */
       readonly rebuild_seconds: number;
       readonly foreign_cores: number;
     }
@@ -291,7 +311,7 @@ export interface ReportsMeasured
 interface BesideReads {
   readonly ms_p50: number;
   readonly ms_p99: number;
-  /** To what they are alone. */
+  /** Ratio to the same reads alone. */
   readonly ratio_p50: number;
   readonly ratio_p99: number;
   readonly costly_reads: number;
@@ -303,13 +323,16 @@ export interface TimelineMeasured {
   readonly filters: readonly {
     readonly name: string;
     readonly matches: number;
-    /** Of the whole walk. */
+    /** Pages of the whole walk. */
     readonly pages: number;
-    /** From the request of the first page to its whole answer. */
+    /** From the request for the first page to its complete answer. */
     readonly ms_p50: number;
     readonly ms_p95: number;
   }[];
-  /** Another app's reads, alone and beside twenty at once that match nothing, where batches know their kinds and where not. */
+  /**
+   * Another app's reads: alone, and beside twenty concurrent reads that match nothing. The second
+   * case is measured with batches that have noted their kinds and with batches that have not.
+   */
   readonly neighbour: {
     readonly alone: { readonly ms_p50: number; readonly ms_p99: number };
     readonly beside: BesideReads;
@@ -324,7 +347,7 @@ export interface ImportMeasured {
   readonly ours: {
     readonly per_second: number;
     readonly seconds: number;
-    /** The most that the command ever had resident, by the rows of the file. */
+    /** Peak resident memory of the command, by the number of rows of the file. */
     readonly rss_mb: Readonly<Record<string, number>>;
     readonly foreign_cores: number;
   };
@@ -333,7 +356,10 @@ export interface ImportMeasured {
   readonly ratio_api: number;
 }
 
-/** What a work hands over; the name of the database is the one thing of the machine that only it knows. */
+/**
+ * What a work returns. The database's version is the only fact about the machine that the work must
+ * supply.
+ */
 export type AnyMeasured =
   | ApiMeasured
   | IdleMeasured
@@ -363,7 +389,9 @@ export function completeResult<Any extends AnyMeasured>(measured: Any, postgres:
   return { ...measured, machine, commit: findCommit() };
 }
 
-/** Short hash of the commit, with `-dirty` where the tree differs from it in more than kept results. */
+/**
+ * Short hash of the commit, with `-dirty` when the tree differs from it in more than kept results.
+ */
 function findCommit(): string {
   const git = (...parameters: string[]): string =>
     execFileSync('git', parameters, { cwd: repository, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
@@ -371,20 +399,20 @@ function findCommit(): string {
     const changed = git('status', '--porcelain', '--untracked-files=no', '--', '.', ':(exclude)bench/results');
     return git('rev-parse', '--short', 'HEAD') + (changed === '' ? '' : '-dirty');
   } catch {
-    // A copy without its history.
+    // A copy without Git history.
     return 'unknown';
   }
 }
 
 const directory = join(repository, 'bench/results');
 
-/** The result that was kept last under a name. */
+/** The result that was kept last under this name. */
 export function findKept(name: string): Result | undefined {
   const file = join(directory, `${name}.json`);
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Result) : undefined;
 }
 
-/** Writes `bench/results/NAME.json`; a smoke run is written beside it, under a name that git ignores. */
+/** Writes `bench/results/NAME.json`. A smoke run goes to a name beside it that Git ignores. */
 export function keepResult(name: string, isQuick: boolean, result: Result): void {
   mkdirSync(directory, { recursive: true });
   const file = join(directory, isQuick ? `${name}.quick.json` : `${name}.json`);

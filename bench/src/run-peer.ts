@@ -11,9 +11,9 @@ import { progress, type Workbench } from './workbench.ts';
 export interface PeerRun {
   readonly perSecond: number;
   readonly cpuSecondsPer1000: number;
-  /** What the receiver spent meanwhile. */
+  /** CPU seconds of the receiver meanwhile. */
   readonly receiverCpuSecondsPer1000: number;
-  /** How many cores all others kept busy meanwhile. */
+  /** How many cores programs outside the benchmark kept busy meanwhile. */
   readonly foreignCores: number;
 }
 

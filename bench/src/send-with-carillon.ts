@@ -1,4 +1,5 @@
-// Our side of `send`: a service with an app full of devices, one message to all of them, and what it took.
+// Carillon's side of `send`: starts a service with an app full of devices, sends one message to
+// all, and measures the cost.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Sql } from '../../server/src/platform/db.ts';
 import { callForJson } from './call-api.ts';
@@ -27,25 +28,34 @@ export interface OurPlan {
   readonly way: Way;
   readonly devices: number;
   readonly credentials: Credentials;
-  /** Of the push services. With more than none the same message is sent at none before, to compare. */
+  /**
+   * The latency of the push services. When it is not 0, the same message is sent before without
+   * latency, to compare.
+   */
   readonly latencyMs: number;
   readonly warmUpPushes: number;
-  /** One of so many tokens is gone; 0: none. With some, the same message is sent without before, to compare. */
+  /**
+   * One in this many tokens is gone; 0 means none. Otherwise the same message is sent before
+   * without refusals, to compare.
+   */
   readonly refuseEvery: number;
-  /** Worker processes; undefined: as many as the service has by itself. */
+  /** Worker processes. Undefined: the service's default. */
   readonly workers: number | undefined;
-  /** Where to keep CPU profiles; taking them makes it slower. */
+  /** The directory for CPU profiles. Taking profiles makes the run slower. */
   readonly profileDir: string | undefined;
 }
 
 export interface OurRun {
   readonly ours: SendFigures;
-  /** The rate at the latency by the rate at none, where there is one. */
+  /** The rate with latency divided by the rate without; undefined without latency. */
   readonly ratioLatency: number | undefined;
-  /** The rate without refusals, and how many there were in the run with them, where there is one. */
+  /**
+   * The rate without refusals, and the number of refusals in the run with them; undefined without
+   * refusals.
+   */
   readonly withoutRefusals: { readonly perSecond: number; readonly refused: number } | undefined;
   readonly postgres: string;
-  /** Where the time of the worker goes, where a profile was asked for. */
+  /** Where the worker's time goes; empty unless a profile was requested. */
   readonly workerParts: readonly Part[];
 }
 
@@ -55,7 +65,8 @@ const sendWithinMs = 60 * 60_000;
 export async function sendWithCarillon(workbench: Workbench, receiver: Receiver, plan: OurPlan): Promise<OurRun> {
   const { way, devices, credentials, latencyMs, warmUpPushes, refuseEvery, workers, profileDir } = plan;
   const service = await startService(workbench, await workbench.makeDirectory('data'), {
-    // Nobody waits for the end of a send by keeping its request open: the answer says when the message was accepted.
+    // With SEND_WAIT_MS 0 the request is answered when the message is accepted and does not wait
+    // for the send's end.
     environment: {
       ...receiver.environment,
       SEND_WAIT_MS: '0',
@@ -72,12 +83,12 @@ export async function sendWithCarillon(workbench: Workbench, receiver: Receiver,
 
   const bench: Bench = { service, app, sql, receiver, processes, way, devices };
   const atNone = latencyMs === 0 ? undefined : await sendToAll(bench, 0);
-  // Before: those that are refused are not sent to again.
+  // The run without refusals comes first, because refused devices are not sent to again.
   const accepted = refuseEvery === 0 ? undefined : await sendToAll(bench, latencyMs);
   const { span, cpuOfWorkerUs, ours, refused } = await sendToAll(bench, latencyMs, refuseEvery);
   if (refuseEvery > 0) await expectRetired(sql, refused);
   const postgres = await readPostgresVersion(sql);
-  // Profiles are written by processes as they end.
+  // Processes write their profiles when they end.
   await service.stop();
   const profiles =
     profileDir === undefined ? [] : processes.worker.map((pid) => readParts(profileDir, pid, span, cpuOfWorkerUs));
@@ -90,7 +101,7 @@ export async function sendWithCarillon(workbench: Workbench, receiver: Receiver,
   };
 }
 
-/** What a send is measured with. */
+/** The fixtures of a measured send. */
 interface Bench {
   readonly service: Service;
   readonly app: OwnApp;
@@ -103,14 +114,17 @@ interface Bench {
 
 interface SendToAll {
   readonly ours: SendFigures;
-  /** For a profile. */
+  /** The span of the send, for a profile. */
   readonly span: Span;
-  /** Of one push. */
+  /** CPU microseconds of the worker per push. */
   readonly cpuOfWorkerUs: number;
   readonly refused: number;
 }
 
-/** One message to everybody. Rejects unless each device was pushed to exactly once, and accepted but for those that were refused. */
+/**
+ * Sends one message to everybody. Rejects unless each device was pushed to exactly once and
+ * accepted, or was meant to be refused.
+ */
 async function sendToAll(bench: Bench, latencyMs: number, refuseEvery = 0): Promise<SendToAll> {
   const { service, app, sql, receiver, processes, way, devices } = bench;
   await receiver.reset({ latencyMs, refuseEvery });
@@ -179,7 +193,10 @@ interface SentMessage {
   };
 }
 
-/** Sends, waits until every delivery is final, and says how long that took by the message's own record of its end. */
+/**
+ * Sends, waits until every delivery is final, and takes the duration from the message's own
+ * `finished_at`.
+ */
 async function sendTo(
   service: Service,
   app: OwnApp,
@@ -197,7 +214,7 @@ async function sendTo(
   const acceptMs = performance.now() - askedAt;
   for (;;) {
     const message = await callForJson<SentMessage>({ method: 'GET', url: `${service.url}/v1/messages/${id}`, key });
-    // The clock of the database is the one that requests are begun by: it runs on this machine.
+    // The database runs on this machine, so its clock is the clock that the start was read from.
     if (message.finished_at !== null) {
       return { message, seconds: (Date.parse(message.finished_at) - startedAtMs) / 1000, acceptMs };
     }
@@ -215,7 +232,7 @@ function expectAllSent({ report }: SentMessage, devices: number, refused: number
 
 const retiredWithinMs = 30_000;
 
-/** What was refused counts only where it was also acted upon. */
+/** Rejects unless every refused device was retired in the database. */
 async function expectRetired(sql: Sql, refused: number): Promise<void> {
   const deadline = performance.now() + retiredWithinMs;
   for (;;) {
@@ -229,7 +246,7 @@ async function expectRetired(sql: Sql, refused: number): Promise<void> {
   }
 }
 
-/** The pages of all partitions as they lie on disk, free space included, by the rows in them. */
+/** Bytes on disk of all partitions, free space included, divided by the rows in them. */
 async function readBytesPerDelivery(sql: Sql): Promise<SendFigures['bytes_per_delivery']> {
   const [sizes] = await sql<{ rowAndKey: number; person: number }[]>`
     WITH parts AS (

@@ -1,5 +1,6 @@
-// `send`: one message to many devices, from its request to the commit of its last delivery, against the libraries that people
-// would use instead and against a bare loop, all in one run and at one receiver.
+// Measures the work `send`: one message to many devices, from its request to the commit of its last
+// delivery. It compares Carillon with libraries that people would use instead and with a bare loop,
+// in one run at one receiver.
 import type { Way } from './channels.ts';
 import { channelsOf } from './channels.ts';
 import { bodyOf } from './content.ts';
@@ -16,29 +17,32 @@ import type { Workbench } from './workbench.ts';
 export interface SendOptions {
   readonly way: Way;
   readonly devices: number;
-  /** Of the push services: from a request to its answer. */
+  /** Latency of the push services, from a request to its answer. */
   readonly latencyMs: number;
-  /** The share of tokens that are gone; 0: none. */
+  /** The share of tokens that are gone; 0 means none. */
   readonly refuse: number;
   readonly workers: number | undefined;
   readonly isQuick: boolean;
   readonly profileDir: string | undefined;
 }
 
-// All of these are multiples of three, so that `mixed` has its thirds.
-/** Some seconds for the slowest peer, a second or more for the fastest. */
+// All of these are multiples of three, so that `mixed` has equal thirds.
+/** Pushes of a peer's run: some seconds for the slowest peer, at least a second for the fastest. */
 const peerPushes: Readonly<Record<Way, number>> = { webpush: 21_000, apns: 90_000, fcm: 90_000, mixed: 30_000 };
-/** With a latency, by which all of them are held up alike. */
+/** Pushes of a peer's run with a latency, which slows all peers equally. */
 const latePeerPushes = 15_000;
 const quickPeerPushes = 1_200;
 const peerDevicesMax = 6_000;
-/** Compiles what is hot, opens connections, and is counted on neither side. */
+/**
+ * Pushes of the warm-up, which compiles hot code and opens connections. Neither side's figures
+ * include it.
+ */
 const warmUpPushes = { full: 3_000, quick: 300 };
 
-/** What a result of another size is compared with. */
+/** The usual number of devices. Results of other sizes are compared with its result. */
 export const devicesUsual = 100_000;
 
-/** Of the file that a result is kept in. */
+/** The name of the file that a result is kept in. */
 export function sendName({
   way,
   devices,
@@ -71,7 +75,7 @@ export async function measureSend(
     warmUpPushes: warmUpPushes[size],
     latencyMs,
   };
-  // The peers first: then nothing of ours is there to slow them.
+  // The peers run first, while no process of Carillon can slow them.
   const peers = [];
   for (const peer of peerPlansOf(way)) {
     const { name, version, note } = peer;
@@ -130,7 +134,7 @@ export async function measureSend(
   return { result: completeResult(measured, postgres), workerParts };
 }
 
-/** What a push carries, before any encryption. */
+/** Mean bytes of a push's body before encryption. */
 function meanBodyBytes(way: Way): number {
   const tokenOfUsualLength = 'x'.repeat(163);
   const sizes = channelsOf(way).map((channel) => bodyOf[channel](tokenOfUsualLength).length);

@@ -1,5 +1,5 @@
-// Carillon as an operator runs it: the built service, started by its command with its own embedded database, and worked with
-// by its command line and its API.
+// Carillon as an operator runs it: the built service, started by its command with its embedded
+// database, and used through its command line and its API.
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { createServer } from 'node:net';
@@ -12,7 +12,7 @@ import { isListeningOn, listChildren, parentOf } from './measure.ts';
 import { BenchError, type Program, startProgram, type Workbench } from './workbench.ts';
 
 const readyWithinMs = 60_000;
-/** How exactly a start is measured. */
+/** The precision of a measured start. */
 const readyPollMs = 5;
 
 export interface Service {
@@ -22,18 +22,20 @@ export interface Service {
   readonly port: number;
   /** From the launch of the command to the first 200 of /readyz. */
   readonly startedInSeconds: number;
-  /** Runs one command of the command line against this service, and returns the JSON that it prints. */
+  /**
+   * Runs one command of the command line against this service and returns the JSON that it prints.
+   */
   run<Json>(...parameters: string[]): Promise<Json>;
   stop(): Promise<void>;
 }
 
 export interface ServiceOptions {
   readonly environment?: Readonly<Record<string, string>>;
-  /** For the process that is started, which hands them on to those that it starts. */
+  /** Node options for the started process, which passes them on to its children. */
   readonly nodeOptions?: readonly string[];
 }
 
-/** Starts the service on a data directory, old or new, and resolves when it is ready. */
+/** Starts the service on a new or existing data directory and resolves when it is ready. */
 export async function startService(
   workbench: Workbench,
   dataDir: string,
@@ -49,7 +51,7 @@ export async function startService(
     environment: variables,
     logFile: join(dataDir, 'service.log'),
   });
-  // SIGINT is a person at a terminal: the stop that waits for no load balancer.
+  // SIGINT is the stop of a person at a terminal: it waits for no load balancer.
   const stop = (): Promise<void> => program.stop('SIGINT');
   workbench.onClose(stop);
   await untilReady(program, url);
@@ -104,18 +106,18 @@ async function findFreePort(): Promise<number> {
   return address.port;
 }
 
-/** The address of the service's own database. */
+/** The URL of the service's own database. */
 export async function findDatabaseUrl({ dataDir }: Service): Promise<string> {
   const found = await findEmbeddedPostgres(dataDir);
   if (found === undefined) throw new BenchError(`no database runs on ${dataDir}`);
   return found.url;
 }
 
-/** The service's own database, for what a benchmark must read or fill. */
+/** Opens the service's own database, for reads and fillings of a benchmark. */
 export async function openDatabase(
   workbench: Workbench,
   service: Service,
-  /** 0: a statement takes as long as it takes. */
+  /** 0: no timeout. */
   statementTimeoutMs: number = 600_000,
 ): Promise<Sql> {
   const url = await findDatabaseUrl(service);
@@ -129,7 +131,10 @@ export async function readPostgresVersion(sql: Sql): Promise<string> {
   return row?.version ?? 'unknown';
 }
 
-/** The processes of a service by what they do; `postgres` is the server, whose children are its connections. */
+/**
+ * The processes of a service by their role. `postgres` is the server process; its children are its
+ * connections.
+ */
 export interface ServiceProcesses {
   readonly api: readonly number[];
   readonly worker: readonly number[];

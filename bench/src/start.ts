@@ -1,4 +1,5 @@
-// `start`: from the launch of the built service until it is ready, on an empty data directory and on one that it knows.
+// Measures the work `start`: from the launch of the built service until it is ready, on an empty
+// data directory and on one that the service has used before.
 import { median, rounded } from './measure.ts';
 import { completeResult, type Result, type StartMeasured } from './results.ts';
 import { openDatabase, readPostgresVersion, startService } from './service.ts';

@@ -1,5 +1,6 @@
-// Two apps with finished messages, as the service would have left them: a great one to two channels, the same again as a version of
-// the service wrote it that noted no kinds, and a small one of a neighbour.
+// Fills two apps with finished messages, in the state that the service leaves: a large one to two
+// channels, the same message as a version that noted no kinds wrote it, and a small one of a
+// neighbour.
 import { createApp } from '../../server/src/apps/create-app.ts';
 import { serviceActor } from '../../server/src/audit/actor.ts';
 import { channelNumber, errorNumber, statusNumber } from '../../server/src/delivery/delivery.ts';
@@ -14,9 +15,12 @@ const batchSize = 1_000;
 export interface TimelineWorld {
   readonly serverKey: string;
   readonly neighbourKey: string;
-  /** Android and web in turns, batch by batch. Every Android batch has a device that is gone; one web batch has one that timed out. */
+  /**
+   * A message to Android and web, in turns batch by batch. Every Android batch has a device that is
+   * gone; one web batch has one that timed out.
+   */
   readonly great: string;
-  /** The same without notes. */
+  /** The same message without noted kinds. */
   readonly unnoted: string;
   readonly small: string;
 }

@@ -1,5 +1,5 @@
-// `timeline`: pages of a great message's deliveries whose filter matches little or nothing, and what twenty of them at once cost the
-// reads of another app.
+// Measures the work `timeline`: pages of a large message's deliveries whose filter matches little
+// or nothing. It also measures what twenty of these requests at once cost the reads of another app.
 import { setTimeout as pause } from 'node:timers/promises';
 import { createClock } from '../../server/src/platform/clock.ts';
 import { openPool } from '../../server/src/platform/db.ts';
@@ -17,7 +17,7 @@ import type { Workbench } from './workbench.ts';
 export const timelineDevicesUsual = 1_000_000;
 
 const rounds = { full: 50, quick: 5 };
-/** Reads of the other app, one every so often. */
+/** Reads of the other app, one every `besideEveryMs`. */
 const besideReads = { full: 300, quick: 20 };
 const besideEveryMs = 10;
 const atOnce = 20;
@@ -55,7 +55,7 @@ export async function measureTimeline(
       matches += page.data.length;
       cursor = page.next_cursor;
     }
-    // The first opens a connection.
+    // The first request opens a connection, so it is left out.
     const later = times.slice(1);
     filters.push({
       name,

@@ -1,5 +1,6 @@
-// `webhooks`: how many events one healthy endpoint is told in a second; and what sends and healthy webhooks notice of endpoints that
-// never answer, and of a million events that are held for a disabled one.
+// Measures the work `webhooks`: how many events a second one healthy endpoint is told. It also
+// measures what sends and healthy webhooks notice of endpoints that never answer, and of a million
+// events that are held for a disabled webhook.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Sql } from '../../server/src/platform/db.ts';
 import { encodeId, type Uuid } from '../../server/src/platform/ids.ts';
@@ -35,13 +36,13 @@ import {
 import { BenchError, progress, type Workbench } from './workbench.ts';
 
 interface Sizes {
-  /** For one healthy endpoint. */
+  /** Events for one healthy endpoint. */
   readonly events: number;
   readonly warmUpEvents: number;
-  /** Apps that send, each with a healthy webhook. */
+  /** The number of apps that send, each with a healthy webhook. */
   readonly healthy: number;
   readonly devicesEach: number;
-  /** Of each app, at so many a second, where latencies are measured. */
+  /** Devices of each app in the slow runs, which send `slowPerSecond` and measure latencies. */
   readonly slowDevicesEach: number;
   readonly slowPerSecond: number;
   readonly blackHoles: number;
@@ -113,8 +114,8 @@ export async function measureWebhooks(
   const toldMany = await tellAll(bench, senders, sizes.events);
   progress(`${senders.length} endpoints: ${Math.round(toldMany.perSecond)} requests a second`);
 
-  // First what the others are compared with, after one that warms up. Always in this order: what was sent just before leaves
-  // connections open.
+  // The baseline comes first, after one run that warms up. The order is fixed, because earlier
+  // sends leave connections open.
   await sendAll(bench, senders, sizes);
   const calm = await sendSlowly(bench, senders, sizes);
   const alone = { ...(await sendAll(bench, senders, sizes)), latencies: calm };
@@ -123,7 +124,7 @@ export async function measureWebhooks(
   for (const hole of holes) await setEnabled(sql, hole, true);
   const late = await sendSlowly(bench, senders, sizes);
   const holesCalled = (await endpoints.counts()).blackHole;
-  // From the start again, as if they had been well until now.
+  // Enables the webhooks again with no failures, as if their endpoints had answered until now.
   for (const hole of holes) await setEnabled(sql, hole, true);
   const beside = { ...(await sendAll(bench, senders, sizes)), latencies: late };
   progress(`beside black holes: ${describeRun(beside)}`);
@@ -183,7 +184,10 @@ async function startEndpoints(workbench: Workbench): Promise<Endpoints> {
   };
 }
 
-/** Fills outboxes while their webhooks are disabled, enables them, and waits until all of it was told. */
+/**
+ * Fills outboxes while their webhooks are disabled, enables them, and waits until all events were
+ * told.
+ */
 async function tellAll({ sql, endpoints, processes }: Bench, apps: readonly ToldApp[], events: number) {
   for (const app of apps) {
     await setEnabled(sql, app, false);
@@ -226,7 +230,10 @@ async function untilTold(endpoints: Endpoints, events: number): Promise<Endpoint
   }
 }
 
-/** The last acknowledgement is written, too. Only what is enabled has anything by then. */
+/**
+ * Waits until the last acknowledgement is stored, too. At this point only enabled webhooks have
+ * events.
+ */
 async function untilEmpty(sql: Sql): Promise<void> {
   for (;;) {
     const left = await sql`SELECT 1 FROM webhook_events LIMIT 1`;
@@ -237,7 +244,10 @@ async function untilEmpty(sql: Sql): Promise<void> {
 
 interface Sent {
   readonly sendPerSecond: number;
-  /** Of a push and the request that tells of it, all of ours together. */
+  /**
+   * CPU seconds for a thousand pushes with the requests that tell of them, all of Carillon's
+   * processes together.
+   */
   readonly cpuSecondsPer1000: number;
   readonly toldPerSecond: number;
   readonly foreignCores: number;
@@ -264,7 +274,10 @@ function describeRun({ sendPerSecond, toldPerSecond, cpuSecondsPer1000, latencie
   return `${Math.round(sendPerSecond)} pushes and ${Math.round(toldPerSecond)} events a second, ${rounded(cpuSecondsPer1000)} CPU s / 1,000; p99 ${p99} ms`;
 }
 
-/** Each app sends to all of its devices, all at once, as fast as it goes; until every outcome has been told. */
+/**
+ * All apps send to all of their devices at once, as fast as they can. Ends when every outcome has
+ * been told.
+ */
 async function sendAll(bench: Bench, senders: readonly ToldApp[], { devicesEach }: Sizes): Promise<Sent> {
   const { sql, receiver, endpoints, processes } = bench;
   const pushes = senders.length * devicesEach;
@@ -294,7 +307,7 @@ async function sendAll(bench: Bench, senders: readonly ToldApp[], { devicesEach 
   };
 }
 
-/** What the timelines say of pushes that were made again. */
+/** Describes, from the timelines, why pushes were made again. */
 async function describeRepeats(sql: Sql): Promise<string> {
   const reasons = await sql<{ code: string; error: string | null; count: number }[]>`
     SELECT entry ->> 'error_code' AS code, entry -> 'provider' ->> 'transport_error' AS error, count(*) AS count
@@ -304,7 +317,10 @@ async function describeRepeats(sql: Sql): Promise<string> {
   return reasons.map(({ code, error, count }) => `${count} were tried again for ${error ?? code}`).join(', ');
 }
 
-/** Each app sends to some of its devices at a rate that leaves time to tell of it. How long after each outcome its request was there. */
+/**
+ * Each app sends to some devices, at a rate that leaves time to tell of each outcome. Returns the
+ * time from each outcome to its request.
+ */
 async function sendSlowly(
   bench: Bench,
   senders: readonly ToldApp[],
@@ -328,7 +344,10 @@ async function post({ service }: Bench, { serverKey: key }: ToldApp, body: objec
   await callForJson<{ id: string }>({ method: 'POST', url: `${service.url}/v1/messages`, key, body });
 }
 
-/** Webhooks that will never be answered, disabled until all of them are there, each with a full outbox. */
+/**
+ * Makes webhooks that will never get an answer, each with a full outbox. They are disabled until
+ * all of them exist.
+ */
 async function digBlackHoles({ sql, endpoints }: Bench, make: MakeToldApp, sizes: Sizes): Promise<ToldApp[]> {
   const holes: ToldApp[] = [];
   for (let i = 0; i < sizes.blackHoles; i++) {

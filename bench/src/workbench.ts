@@ -1,5 +1,5 @@
-// Where a run keeps what must not outlive it: temporary directories and processes, removed in reverse order however the run
-// ends. Touches nothing that it did not make.
+// Keeps what must not outlive a run: temporary directories and processes. They are removed in
+// reverse order, however the run ends. Nothing else is touched.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, open, readFile, rm } from 'node:fs/promises';
@@ -9,12 +9,12 @@ import { fileURLToPath } from 'node:url';
 
 export const repository = fileURLToPath(new URL('../../', import.meta.url));
 
-/** A failure in words for the person who runs the benchmark; it needs no stack. */
+/** A failure that the message explains to the person who runs the benchmark; no stack is needed. */
 export class BenchError extends Error {
   override readonly name = 'BenchError';
 }
 
-/** Says what is under way, on standard error: standard output belongs to the result. */
+/** Prints progress to standard error, because standard output belongs to the result. */
 export function progress(line: string): void {
   process.stderr.write(`${line}\n`);
 }
@@ -27,14 +27,17 @@ export class Workbench {
     this.#closers.push(closer);
   }
 
-  /** One that may be closed before this one, and is at the latest with it. */
+  /** A workbench that may be closed before this one, and that this one closes at the latest. */
   apart(): Workbench {
     const part = new Workbench();
     this.onClose(() => part.close());
     return part;
   }
 
-  /** A directory that another user may enter: run as root, the service gives its database to one without rights. */
+  /**
+   * A directory that other users may enter: when run as root, the service gives its database to a
+   * user without rights.
+   */
   async makeDirectory(purpose: string): Promise<string> {
     const path = await mkdtemp(join(tmpdir(), `carillon-bench-${purpose}-`));
     this.onClose(() => rm(path, { recursive: true, force: true }));
@@ -42,7 +45,7 @@ export class Workbench {
     return path;
   }
 
-  /** Runs everything that was asked for, the last first. Calling it again waits for the same end. */
+  /** Runs all registered closers, the last first. A second call waits for the same end. */
   close(): Promise<void> {
     this.#closing ??= this.#closeAll();
     return this.#closing;
@@ -58,23 +61,23 @@ export class Workbench {
 export interface Program {
   readonly child: ChildProcess;
   readonly pid: number;
-  /** The end of what it wrote to its log file. */
+  /** The end of the program's log file. */
   lastWords(): Promise<string>;
-  /** Asks it to end, insists after `patienceMs`, and resolves when it is gone. */
+  /** Sends the signal, kills after `patienceMs`, and resolves when the program is gone. */
   stop(signal: NodeJS.Signals, patienceMs?: number): Promise<void>;
 }
 
 export interface ProgramOptions {
   readonly parameters: readonly string[];
   readonly workingDir: string;
-  /** All of it: nothing of the caller's own settings reaches what is measured. */
+  /** The whole environment: none of the caller's own settings reaches the measured program. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Takes standard error, and standard output unless that is read. */
+  /** Receives standard error, and standard output unless `readsOutput` is set. */
   readonly logFile: string;
   readonly readsOutput?: boolean;
 }
 
-/** Starts Node on a script, as a process of its own. */
+/** Starts Node on a script as a process of its own. */
 export async function startProgram(options: ProgramOptions): Promise<Program> {
   const { logFile, readsOutput = false } = options;
   const log = await open(logFile, 'a');
@@ -94,7 +97,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   };
 }
 
-/** Resolves when the child is gone; after `patienceMs` it is killed. */
+/** Resolves when the child is gone. The child is killed after `patienceMs`. */
 export async function stopChild(child: ChildProcess, signal: NodeJS.Signals, patienceMs = 10_000): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');
@@ -104,7 +107,7 @@ export async function stopChild(child: ChildProcess, signal: NodeJS.Signals, pat
   clearTimeout(late);
 }
 
-/** What any program needs of its surroundings, and nothing that configures Carillon or Node. */
+/** The variables that any program needs, and none that configure Carillon or Node. */
 export function plainEnvironment(): Record<string, string> {
   const names = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'USER'];
   return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));

@@ -1,4 +1,5 @@
-// The apps that the API is measured with: devices, users and scheduled messages, made by the API itself and sent to nobody.
+// Makes the apps that the API is measured with. Their devices, users and scheduled messages are
+// made through the API; nothing is sent.
 import { callForJson } from '../call-api.ts';
 import type { Service } from '../service.ts';
 import { type Asking, deviceBody, type RequestKind } from './requests.ts';
@@ -18,7 +19,7 @@ export interface FilledApp extends AppKeys {
 const atOnce = 20;
 const messagesMade = 20;
 
-/** Makes and fills an app on the plan `unlimited`, and gives it the plan that is asked for. */
+/** Makes an app on the plan `unlimited`, fills it, and then gives it the requested plan. */
 export async function fillApp(service: Service, plan: string, devices: number): Promise<FilledApp> {
   const app = await service.run<AppKeys>('app', 'create', `Bench ${plan} ${devices}`, '--plan', 'unlimited');
   const names = Array.from({ length: devices }, (_, i) => `${app.id}-${i}`);
@@ -42,7 +43,7 @@ export async function fillApp(service: Service, plan: string, devices: number): 
   return { ...app, names, messages };
 }
 
-/** Further server keys of an app. */
+/** Creates additional server keys for an app. */
 export async function makeKeys(service: Service, { id }: FilledApp, count: number): Promise<string[]> {
   const keys: string[] = [];
   for (let i = 0; i < count; i++) {

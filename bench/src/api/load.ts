@@ -1,5 +1,6 @@
-// Asks the API over many connections: as fast as it answers, or so many requests a second whether or not there are answers. Counts
-// every answer by its status and times it. Speaks HTTP/1.1 by hand, so that it costs little beside what is measured.
+// Sends requests to the API over many connections: as fast as it answers, or at a fixed rate
+// whether or not answers come. The load generator counts and times every answer by its status. It
+// writes HTTP/1.1 by hand, so that it costs little beside the service.
 import { connect, type Socket } from 'node:net';
 import { mintKey } from '../../../server/src/apps/key.ts';
 import { serveParent } from '../child-end.ts';
@@ -10,17 +11,23 @@ export interface LoadPlan {
   readonly port: number;
   readonly seconds: number;
   readonly connections: number;
-  /** Mixed in turn. */
+  /** The kinds of request, sent in turn. */
   readonly askings: readonly Asking[];
-  /** Requests a second over all connections; null: each connection asks again when it is answered. */
+  /**
+   * Requests a second over all connections. Null: each connection sends its next request when it is
+   * answered.
+   */
   readonly perSecond: number | null;
-  /** True: every request bears another key, well-formed and nobody's. */
+  /** True: every request carries a different key that is well-formed but belongs to no app. */
   readonly hasRandomKeys?: boolean;
 }
 
 export interface LoadRun {
   readonly seconds: number;
-  /** Requests that were due and found no free connection: the load was less than it was meant to be. */
+  /**
+   * Requests that were due but found no free connection. The real load was smaller than planned by
+   * this number.
+   */
   readonly notOffered: number;
   readonly byStatus: Readonly<Record<string, Times>>;
 }
@@ -32,7 +39,7 @@ export interface Times {
 }
 
 const tickMs = 5;
-/** After the end, for answers that are still to come. */
+/** Time after the end of a run in which late answers are still accepted. */
 const lastAnswersMs = 5_000;
 
 serveParent((plan: LoadPlan) => run(plan));
@@ -111,10 +118,10 @@ async function askEvenly(
   return notOffered;
 }
 
-/** One connection with at most one request under way, opened again when the service closes it. */
+/** One connection with at most one request in flight. It reconnects when the service closes it. */
 interface Line {
   ask(bytes: string): void;
-  /** Resolves when it was answered. */
+  /** Resolves when the request in flight was answered. */
   free(): Promise<void>;
   close(): void;
 }
@@ -148,7 +155,7 @@ async function openLine(port: number, note: (status: string, ms: number) => void
         if (status !== undefined) done(status);
       });
       opened.on('close', () => {
-        // Opened again first: whoever waits asks at once.
+        // Reconnect first: a waiting caller sends its next request at once.
         if (!isClosed) void open();
         done('closed');
         resolve();
@@ -173,7 +180,7 @@ async function openLine(port: number, note: (status: string, ms: number) => void
   };
 }
 
-/** The status, once the answer is there to its last byte. */
+/** The status of an answer that has arrived completely; undefined while bytes are missing. */
 function statusOfWhole(text: string): string | undefined {
   const headEnd = text.indexOf('\r\n\r\n');
   if (headEnd < 0) return undefined;

@@ -12,7 +12,7 @@ const floodConnections = 400;
 const calmConnections = 16;
 const calmPerSecond = 100;
 const calmKinds: readonly RequestKind[] = ['known devices', 'events', 'users', 'config', 'message'];
-/** The flood is there before the first request that is measured, and after the last. */
+/** The flood begins this long before the first measured request and ends as long after the last. */
 const aheadMs = 500;
 
 export interface NeighbourPlan {

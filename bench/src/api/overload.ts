@@ -1,5 +1,6 @@
-// Five times the requests that the service can take, for a while: how fast those are answered that it admits, how fast the others are
-// refused, what that costs in memory, and how soon it is over.
+// Offers five times the requests that the service can take. Measures how fast admitted requests are
+// answered, how fast the rest are refused, what that costs in memory, and how soon the service
+// recovers.
 import { callForJson } from '../call-api.ts';
 import { rounded, rssMbOf } from '../measure.ts';
 import type { OverloadFigures } from '../results.ts';
@@ -9,7 +10,7 @@ import { askingOf, type FilledApp } from './fill-app.ts';
 import { countOther, perSecondOf, type RunLoad } from './runs.ts';
 
 const times = 5;
-/** More than the service lets in, so that the rest finds no room. */
+/** More connections than the service admits, so that the rest are refused for lack of room. */
 const connections = 1_200;
 const usualMs = 100;
 const usualInARow = 3;
@@ -47,7 +48,7 @@ export async function measureOverload(run: RunLoad, plan: OverloadPlan): Promise
   };
 }
 
-/** Seconds until some requests in a row are answered as ever. */
+/** Seconds until `usualInARow` requests in a row are answered within `usualMs`. */
 async function untilUsual(service: Service, app: FilledApp): Promise<number> {
   const startedAt = performance.now();
   for (let inARow = 0; inARow < usualInARow; ) {

@@ -1,5 +1,6 @@
-// The requests that the API is measured with, as bytes of HTTP/1.1: made before or while they are sent, and cheap beside what is
-// measured. Each kind names what it costs the service: a row written, a row read, or a look at what the process remembers.
+// The requests that the API is measured with, as bytes of HTTP/1.1 that are cheap to make. Each
+// kind stands for one cost of the service: a row written, a row read, or an answer from the
+// process's memory.
 import { randomBytes } from 'node:crypto';
 
 /** The request that one connection repeats. `keys` are used in turn. */
@@ -29,7 +30,7 @@ interface Form {
 }
 
 const run = randomBytes(6).toString('hex');
-/** A token as long as Google's are. */
+/** A token as long as the tokens of Google. */
 const tokenOf = (text: string): string => `${text}:APA91b`.padEnd(152, 'x');
 
 const forms: Readonly<Record<RequestKind, Form>> = {
@@ -56,7 +57,7 @@ export function deviceBody(name: string): string {
   return `{"platform":"android","token":"${tokenOf(name)}","locale":"de-DE","timezone":"Europe/Berlin","app_version":"4.2.0","os":"Android","os_version":"15","model":"Pixel 8"}`;
 }
 
-/** The bytes of the `number`-th request, in Latin-1. */
+/** The bytes of request `number`, as Latin-1. */
 export function writeRequest({ kind, keys, ids }: Asking, number: number): string {
   const { method, path, body } = forms[kind];
   const id = ids[number % Math.max(1, ids.length)] ?? '';

@@ -1,4 +1,4 @@
-// The generators of load, each a process of its own, and how their runs are read.
+// Starts the load generators, each in a process of its own, and reads their runs.
 import { type Child, startChild } from '../child.ts';
 import type { Service } from '../service.ts';
 import { BenchError, type Workbench } from '../workbench.ts';
@@ -11,7 +11,7 @@ export function startLoad(workbench: Workbench, name: string, { port }: Service)
   return (plan) => child.ask<LoadRun>({ port, ...plan });
 }
 
-/** The answers of a run that may have no other status than 200. */
+/** The times of a run in which every status must be 200. Throws when any other status came. */
 export function onlyGood(what: string, { byStatus }: LoadRun): Times {
   const { 200: good, ...others } = byStatus;
   if (good && Object.keys(others).length === 0) return good;
@@ -22,7 +22,7 @@ export function perSecondOf({ byStatus, seconds }: LoadRun, status: string): num
   return Math.round((byStatus[status]?.count ?? 0) / seconds);
 }
 
-/** Answers of any status but these. */
+/** Counts the answers whose status is not in `usual`. */
 export function countOther({ byStatus }: LoadRun, usual: readonly string[]): number {
   return Object.entries(byStatus).reduce((sum, [status, { count }]) => sum + (usual.includes(status) ? 0 : count), 0);
 }

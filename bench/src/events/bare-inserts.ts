@@ -1,5 +1,6 @@
-// The most that the same database takes of the same rows: one multi-row insert of fifty events after the other on a few
-// connections, each durable, into a table like a month of `events`. No HTTP, no ids looked up, nothing counted.
+// Measures the most rows that the same database takes: multi-row inserts of fifty events, one after
+// another, on a few connections, each durable, into a table like a month of `events`. There is no
+// HTTP, no lookup of ids and no counting.
 
 import { ensurePartitionsAt } from '../../../server/src/events/partitions.ts';
 import { insertEvents } from '../../../server/src/events/queries.ts';
@@ -23,7 +24,7 @@ export interface BareRun {
 }
 
 const eventsAtOnce = 50;
-/** In a partition of its own, and never looked at by anyone. */
+/** The rows go into a partition of their own, at a time that nothing else reads. */
 const fromMs = Date.parse('2001-01-01T00:00:00Z');
 let opened: { readonly sql: Sql; readonly appId: string; readonly deviceIds: readonly string[] } | undefined;
 let made = 0;

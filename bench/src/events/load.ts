@@ -1,5 +1,6 @@
-// Tracks events over HTTP as fast as they are taken: so many connections, a request of fifty on each, the next when it is answered.
-// Speaks HTTP/1.1 by hand, so that it costs little beside what is measured.
+// Tracks events over HTTP as fast as they are accepted. Each connection sends a request of fifty
+// events and sends the next when it is answered. The HTTP/1.1 is written by hand, so that it costs
+// little beside the service.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { serveParent } from '../child-end.ts';
@@ -39,21 +40,21 @@ async function run(seconds: number, connections: number): Promise<LoadRun> {
   };
 }
 
-/** One connection; how long each request took. */
+/** Sends on one connection until the time `until`. Returns the duration of each request. */
 async function track(until: number): Promise<number[]> {
   if (!target) throw new Error('nobody said whom to ask');
   const { port, key } = target;
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');
   socket.setNoDelay(true);
-  // It closes then, and whoever waits for an answer hears of that.
+  // The socket closes after an error, and the read that waits for an answer rejects then.
   socket.on('error', () => undefined);
   const times: number[] = [];
   while (performance.now() < until) {
     const body = makeBody();
     const head = `POST /v1/events HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\n`;
     const begunAt = performance.now();
-    // Latin-1 is what it is: ASCII throughout.
+    // Every character is ASCII, so Latin-1 is exact and cheap.
     socket.write(`${head}content-length: ${body.length}\r\n\r\n${body}`, 'latin1');
     const answer = await readAnswer(socket);
     times.push(performance.now() - begunAt);

@@ -1,5 +1,6 @@
-// One client of `http2`, as a process of its own: 100 requests in flight, and its own CPU time. `own` is our client as the
-// service uses it, with pool, promises and deadlines; `node` is a bare loop over node:http2 that has none of them.
+// One client of `http2` in a process of its own, with 100 requests in flight, which measures its
+// own CPU time. `own` is Carillon's client as the service uses it, with pool, promises and
+// deadlines. `node` is a bare loop over node:http2 without them.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';

@@ -1,23 +1,26 @@
-// What the clients of `http2` agree on: what a request looks like, and what is said of a run.
+// The plan that the clients of `http2` share: the shape of a request and the figures of a run.
 export type ClientName = 'own' | 'node';
 
 export const inFlight = 100;
 
-/** What a client is asked: so many requests that do not count, and so many that do. */
+/** The order to a client: `warmUp` requests that do not count, then `count` requests that do. */
 export interface ToClient {
   readonly port: number;
   readonly warmUp: number;
   readonly count: number;
 }
 
-/** One measured run of a client. */
+/** The figures of one run of a client. */
 export interface Measured {
   readonly perSecond: number;
-  /** User and system time of the client's process. */
+  /** User and system time of the client's process per request, in microseconds. */
   readonly cpuUs: number;
 }
 
-/** Shaped as for APNs: constants, and a path and an id of its own for each. */
+/**
+ * Requests in the shape of APNs: constant headers, and a path and an id that differ in each
+ * request.
+ */
 export const constants = {
   authorization: `bearer ${'eyJhbGciOiJFUzI1NiIsImtpZCI6IkFCQzEyM0RFRkcifQ.'.repeat(4)}`,
   topic: 'com.example.shop',

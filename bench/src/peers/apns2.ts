@@ -1,4 +1,4 @@
-// The npm library `apns2`, by `sendMany`: it has a pool of 32 connections.
+// The npm library `apns2`, used through `sendMany`, which has a pool of 32 connections.
 import { ApnsClient, Notification } from 'apns2';
 import { messageId, receiptToken, rendered, ttlSeconds } from '../content.ts';
 import { apnsIdentity } from '../credentials.ts';

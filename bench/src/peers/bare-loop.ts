@@ -1,6 +1,6 @@
-// What one process can do at most over `node:http2`: one session to each push service, 100 requests in flight that are refilled
-// as streams end, headers and bodies made beforehand. Only web push is encrypted for each device, since it cannot be otherwise.
-// No database, no rendering, no retries, no deadlines.
+// Measures the most that one process can do over `node:http2`. It keeps one session to each push
+// service and 100 requests in flight, and prepares headers and bodies beforehand. Only web push is
+// encrypted per device, because it must be. There is no database, rendering, retry or deadline.
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type ClientHttp2Session, connect, type OutgoingHttpHeaders } from 'node:http2';
@@ -55,10 +55,13 @@ servePeer(async ({ way, address, credentials }) => {
 });
 
 const post = { ':method': 'POST' } as const;
-/** As long as a signed token of Apple's or Google's usually is; nobody verifies it here. */
+/** As long as a signed token of Apple or Google usually is; nobody verifies it here. */
 const bearer = 'x'.repeat(200);
 
-/** What is the same for all devices of a channel is made once. */
+/**
+ * Returns a function that makes requests. Parts that are the same for all devices of a channel are
+ * made once.
+ */
 function requestMaker(credentials: Credentials, webOrigin: string): (device: SimulatedDevice) => Request {
   const plaintext = bodyOf.webpush('');
   const apnsBody = bodyOf.apns('');

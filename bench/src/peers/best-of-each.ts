@@ -1,5 +1,5 @@
-// What an application would put together by itself for all three channels: `web-push`, `@parse/node-apn` and `firebase-admin`
-// in one process, each with the calls that it is fast with.
+// What an application would combine for all three channels: `web-push`, `@parse/node-apn` and
+// `firebase-admin` in one process, each with its fastest calls.
 import { firebaseSender, messagesPerCall } from './firebase-sender.ts';
 import { nodeApnSender } from './node-apn-sender.ts';
 import { servePeer, subscriptionOf } from './peer.ts';
@@ -18,7 +18,7 @@ servePeer(async (setup) => {
       Promise.all([
         sendApns(devices.filter(({ channel }) => channel === 'apns')),
         sendFcm(devices.filter(({ channel }) => channel === 'fcm')),
-        // They wait for their turn in the agent, which has a bounded number of connections.
+        // Web pushes wait for their turn in the agent, which has a bounded number of connections.
         ...devices.filter(({ channel }) => channel === 'webpush').map((device) => sendWeb(subscriptionOf(device))),
       ]),
   };

@@ -1,4 +1,5 @@
-// The npm library `firebase-admin`, with a second call under way while the first opens its connection or waits for its last.
+// The npm library `firebase-admin`. A second call runs while the first opens its connection or
+// waits for its last answer.
 import { firebaseSender, messagesPerCall } from './firebase-sender.ts';
 import { servePeer } from './peer.ts';
 import { redirectProviders } from './redirect.ts';

@@ -1,4 +1,5 @@
-// Sends by the npm library `firebase-admin`: `sendEach`, which takes 500 messages and opens a connection for each call.
+// Sends by the npm library `firebase-admin` with `sendEach`, which takes 500 messages and opens a
+// connection for each call.
 import { cert, initializeApp } from 'firebase-admin/app';
 import { getMessaging, type TokenMessage } from 'firebase-admin/messaging';
 import { messageId, receiptToken, rendered, ttlSeconds } from '../content.ts';
@@ -6,10 +7,10 @@ import type { Credentials } from '../credentials.ts';
 import type { SimulatedDevice } from '../devices.ts';
 import { expectAccepted, tokenOf } from './peer.ts';
 
-/** What `sendEach` takes at most. */
+/** The most messages that `sendEach` takes. */
 export const messagesPerCall = 500;
 
-/** What it returns rejects unless all are accepted. */
+/** Returns a function that sends, and that rejects unless all pushes are accepted. */
 export function firebaseSender({
   serviceAccount,
 }: Credentials): (devices: readonly SimulatedDevice[]) => Promise<void> {

@@ -1,5 +1,5 @@
-// Sends by the npm library `@parse/node-apn`: one notification to many tokens, which is how it is meant to be fast. A text of
-// one's own for each person would take a call for each.
+// Sends by the npm library `@parse/node-apn`: one notification to many tokens, its fastest use. A
+// personal text for each person would take one call per person.
 import { Notification, Provider } from '@parse/node-apn';
 import { messageId, receiptToken, rendered, ttlSeconds } from '../content.ts';
 import { apnsIdentity, type Credentials } from '../credentials.ts';
@@ -8,7 +8,10 @@ import { expectAccepted, tokenOf } from './peer.ts';
 
 export const { keyId, teamId, bundleId } = apnsIdentity;
 
-/** What it returns takes some hundreds of devices at once, and rejects unless all are accepted. */
+/**
+ * Returns a function that sends to some hundreds of devices at once, and that rejects unless all
+ * pushes are accepted.
+ */
 export function nodeApnSender({ apnsKey }: Credentials): (devices: readonly SimulatedDevice[]) => Promise<void> {
   const provider = new Provider({ token: { key: apnsKey, keyId, teamId }, production: true });
   const { title, body, url } = rendered;

@@ -1,4 +1,5 @@
-// The npm library `@parse/node-apn`, in chunks: all streams of a call are begun at once, so a call cannot be of any size.
+// The npm library `@parse/node-apn`, in calls of 500 devices: it opens all streams of a call at
+// once, so a call must be bounded.
 import { nodeApnSender } from './node-apn-sender.ts';
 import { servePeer } from './peer.ts';
 import { redirectProviders } from './redirect.ts';

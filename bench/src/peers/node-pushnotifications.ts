@@ -1,5 +1,6 @@
-// The npm library `node-pushnotifications`, which sends by all three channels: one call takes devices of any of them. It sends
-// by `@parse/node-apn`, `firebase-admin` and `web-push`, and gets the settings that each of those is fast with.
+// The npm library `node-pushnotifications`, whose calls take devices of all three channels. It
+// sends through `@parse/node-apn`, `firebase-admin` and `web-push`, and gets the fastest settings
+// of each.
 import { cert } from 'firebase-admin/app';
 import PushNotifications from 'node-pushnotifications';
 import { channelsOf } from '../channels.ts';
@@ -10,7 +11,7 @@ import { expectAccepted, servePeer } from './peer.ts';
 import { redirectProviders } from './redirect.ts';
 import { webPushOptions } from './web-push-sender.ts';
 
-/** Of each channel: so many messages FCM is given at once. */
+/** Devices of each channel in one call: FCM takes at most this many messages at once. */
 const devicesPerCall = 500;
 
 servePeer(async (setup) => {
@@ -18,7 +19,8 @@ servePeer(async (setup) => {
   const { credentials } = setup;
   const { keyId, teamId, bundleId } = apnsIdentity;
   const push = new PushNotifications({
-    // One credential for all calls: the library would otherwise ask for an access token in each.
+    // One credential for all calls: the library would otherwise request an access token in each
+    // call.
     fcm: { appName: 'bench', credential: cert(credentials.serviceAccount) },
     apn: { token: { key: credentials.apnsKey, keyId, teamId }, production: true },
     web: webPushOptions(setup),
@@ -33,7 +35,7 @@ servePeer(async (setup) => {
     pushType: 'alert',
     tag: messageId,
     timeToLive: ttlSeconds,
-    // Else each message for Android carries what an iPhone would be sent through FCM.
+    // Otherwise each message for Android also carries what FCM would send to an iPhone.
     providersExclude: ['apns'],
   };
   return {

@@ -1,5 +1,6 @@
-// The sending end of every peer, as a process of its own: makes ready, then sends on demand with a fixed number of calls under
-// way, and says how long that took. Records nothing, which is what the peers are measured at.
+// The sending side of every peer, in a process of its own. It prepares, then sends on demand with a
+// fixed number of calls in flight, and reports the time. It records no outcomes, which favours the
+// peers.
 import type { Way } from '../channels.ts';
 import { serveParent } from '../child-end.ts';
 import type { Credentials } from '../credentials.ts';
@@ -10,24 +11,24 @@ export interface PeerSetup {
   readonly way: Way;
   readonly address: ReceiverAddress;
   readonly credentials: Credentials;
-  /** How many different devices it sends to. */
+  /** How many different devices the peer sends to. */
   readonly devices: number;
 }
 
 export type ToPeer =
   | { readonly type: 'open'; readonly setup: PeerSetup }
-  /** Answered with the seconds that it took. */
+  /** Answered with the seconds that the send took. */
   | { readonly type: 'send'; readonly count: number };
 
 export interface Peer {
-  /** Devices that one call of the library is given. */
+  /** Devices that one call of the library takes. */
   readonly perCall: number;
   readonly callsAtOnce: number;
-  /** Resolves when every push was accepted, and rejects with anything else. */
+  /** Resolves when every push was accepted; rejects otherwise. */
   send(devices: readonly SimulatedDevice[]): Promise<unknown>;
 }
 
-/** Serves the process that forked this one: `open` once, then `send` as often as it likes. */
+/** Serves the parent process: `open` once, then any number of `send`. */
 export function servePeer(open: (setup: PeerSetup, devices: readonly SimulatedDevice[]) => Promise<Peer>): void {
   let peer: Peer | undefined;
   let devices: readonly SimulatedDevice[] = [];
@@ -71,7 +72,7 @@ export function tokenOf(device: SimulatedDevice): string {
   throw new Error('a browser where a phone was expected');
 }
 
-/** Rejects where a library says that some of its pushes were not accepted. */
+/** Throws when a library reports that some pushes were not accepted. */
 export function expectAccepted(accepted: number, devices: readonly SimulatedDevice[], words: unknown): void {
   if (accepted === devices.length) return;
   throw new Error(`${accepted} of ${devices.length} were accepted: ${JSON.stringify(words)?.slice(0, 500)}`);

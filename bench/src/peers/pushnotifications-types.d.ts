@@ -1,4 +1,4 @@
-// The parts of the library that are used here; it has no types of its own.
+// The used parts of `node-pushnotifications`, which has no types of its own.
 declare module 'node-pushnotifications' {
   interface Result {
     readonly method: string;

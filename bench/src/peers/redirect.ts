@@ -1,10 +1,10 @@
-// Leads a peer's connections to Apple and Google to the receiver, beneath the library, which stays as it is: some have no
-// option for another host. Whatever else it would reach, it does not.
+// Redirects a peer's connections to Apple and Google to the receiver, below the library, because
+// some libraries have no option for another host. Connections to any other host fail.
 import { readFileSync } from 'node:fs';
 import tls from 'node:tls';
 import type { ReceiverAddress } from '../receiver.ts';
 
-/** To be called before the first connection. */
+/** Must be called before the first connection. */
 export function redirectProviders({ ports, certificateFile }: ReceiverAddress): void {
   const ca = readFileSync(certificateFile);
   const portOf: Readonly<Record<string, number>> = {
@@ -15,7 +15,7 @@ export function redirectProviders({ ports, certificateFile }: ReceiverAddress): 
     localhost: ports.webpush,
   };
   const { connect } = tls;
-  // It is called with options, or with a port, a host and options.
+  // `tls.connect` takes options, or a port, a host and options.
   const connectToReceiver = (...parameters: unknown[]) => {
     const [, second] = parameters;
     const given: tls.ConnectionOptions = Object.assign({}, ...parameters.filter((each) => typeof each === 'object'));

@@ -8,7 +8,7 @@ import type { PeerSetup } from './peer.ts';
 
 const connectionsMax = 100;
 
-/** The options of one push, as the library takes them. */
+/** The options of one push in the form that the library takes. */
 export function webPushOptions({ address, credentials }: Pick<PeerSetup, 'address' | 'credentials'>) {
   return {
     agent: new Agent({ keepAlive: true, maxSockets: connectionsMax, ca: readFileSync(address.certificateFile) }),
@@ -19,7 +19,7 @@ export function webPushOptions({ address, credentials }: Pick<PeerSetup, 'addres
   } as const;
 }
 
-/** What it returns rejects for every status but 2xx. */
+/** Returns a function that sends, and that rejects for every status but 2xx. */
 export function webPushSender(setup: PeerSetup): (subscription: PushSubscriptionJson) => Promise<unknown> {
   const options = webPushOptions(setup);
   const payload = bodyOf.webpush('').toString('utf8');

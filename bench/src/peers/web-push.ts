@@ -1,4 +1,5 @@
-// The npm library `web-push`, used as its users do who care for speed: one agent that keeps its connections.
+// The npm library `web-push` as a user who cares for speed would use it: one agent that keeps its
+// connections.
 import { type PeerSetup, servePeer, subscriptionOf } from './peer.ts';
 import { webPushSender } from './web-push-sender.ts';
 

@@ -1,5 +1,6 @@
-// How each push service says yes, or that a token is gone, as the frames of one answer: with a reference that no other answer has, and nothing in the
-// header table, so that an answer depends on no other. What it was asked is not looked at.
+// The answers of each push service as HTTP/2 frames: accepted, or the token is gone. Each answer
+// has a reference of its own and adds nothing to the header table, so no answer depends on another.
+// The request is not looked at.
 import type { ChannelId } from '../../../server/src/channels/channel.ts';
 import { ByteWriter } from '../../../server/src/platform/http2/byte-writer.ts';
 import { frameFlags, frameTypes, writeFrameHeader } from '../../../server/src/platform/http2/frames.ts';
@@ -7,15 +8,21 @@ import { frameFlags, frameTypes, writeFrameHeader } from '../../../server/src/pl
 export interface AnswerForm {
   /** SETTINGS_MAX_CONCURRENT_STREAMS until the first request, and from then on. */
   readonly streams: { readonly atFirst: number; readonly later: number };
-  /** Of its body: what it takes of the connection's window. */
+  /** Bytes of the answer's body: what it takes of the connection's window. */
   readonly dataBytes: number;
   /** Appends the answer whose reference ends with `number`, which is below 2^48. */
   write(out: ByteWriter, streamId: number, number: number): void;
-  /** Appends the answer to a token that is gone. Its body is no longer than `dataBytes`, or the window has room for it all the same. */
+  /**
+   * Appends the answer to a token that is gone. Its body must fit into `dataBytes`, or else be
+   * small enough for the open window.
+   */
   refuse(out: ByteWriter, streamId: number): void;
 }
 
-/** HPACK, RFC 7541: `:status 200`, and literals that are not kept in the table, some under a name of the static one. */
+/**
+ * HPACK (RFC 7541): indexed `:status` fields, and literal fields without indexing, some with a name
+ * of the static table.
+ */
 const status200 = Buffer.from([0x88]);
 const status404 = Buffer.from([0x8d]);
 const status410 = Buffer.from([0x08, 3, ...Buffer.from('410')]);
@@ -24,26 +31,29 @@ const contentTypeName = Buffer.from([0x0f, 31 - 15]);
 const locationName = Buffer.from([0x0f, 46 - 15]);
 const apnsIdName = Buffer.from([0x00, 7, ...Buffer.from('apns-id')]);
 
-/** Shorter than 127 bytes: its length takes one. */
+/** A literal shorter than 127 bytes: its length takes one byte. */
 const literal = (text: string) => Buffer.from([text.length, ...Buffer.from(text)]);
 
 const numberDigits = 12;
 const digitsOf = (number: number) => number.toString(16).toUpperCase().padStart(numberDigits, '0');
 const zeros = digitsOf(0);
 
-/** What a push to a browser is answered with as its Location. */
+/** The Location header in the answer to a push to a browser. */
 export const locationOf = (origin: string, number: number) => `${origin}/message/c4QkvEwqmA${digitsOf(number)}`;
 
-/** `origin`: of the push service for browsers, which says in its answers where it is. */
+/**
+ * The answer of each channel. `origin` is the push service for browsers, because its answers
+ * contain its own URL.
+ */
 export function answerForms(origin: string): Readonly<Record<ChannelId, AnswerForm>> {
   return {
-    // Google's push service for browsers: as many streams as FCM.
+    // Google's push service for browsers allows as many streams as FCM.
     webpush: headersOnly(
       { atFirst: 100, later: 100 },
       [status201, locationName, literal(locationOf(origin, 0))],
       refusal([status410], ''),
     ),
-    // One stream until a token was accepted, then a thousand are seen.
+    // APNs allows one stream until it accepted a token, and then a thousand (observed).
     apns: headersOnly(
       { atFirst: 1, later: 1_000 },
       [status200, apnsIdName, literal(`E63C4F3A-0F0C-4C7C-9D6B-${zeros}`)],
@@ -53,7 +63,7 @@ export function answerForms(origin: string): Readonly<Record<ChannelId, AnswerFo
   };
 }
 
-/** The block ends with the digits of a number. */
+/** An answer of headers only. The header block ends with the digits of the number. */
 function headersOnly(
   streams: AnswerForm['streams'],
   parts: readonly Buffer[],
@@ -62,7 +72,8 @@ function headersOnly(
   const frame = makeFrame(frameTypes.headers, frameFlags.endStream | frameFlags.endHeaders, Buffer.concat(parts));
   return {
     streams,
-    // The few bytes of a refusal are within the window that the client opens at first, and is given back.
+    // The few bytes of a refusal fit into the client's initial window, and the client gives them
+    // back.
     dataBytes: 0,
     refuse,
     write(out, streamId, number) {
@@ -89,14 +100,16 @@ function fcmForm(): AnswerForm {
       appendFrame(out, head, streamId);
       appendFrame(out, data, streamId);
       out.length -= numberDigits + tail.length;
-      // Google writes them small.
+      // Google writes these digits in lower case.
       out.writeLatin1(digitsOf(number).toLowerCase());
       out.length += tail.length;
     },
   };
 }
 
-/** Google's words for a token that is gone; shorter than what it says of an acceptance would be no help to anybody. */
+/**
+ * Google's answer for a token that is gone. It has the fields that clients read and nothing else.
+ */
 const goneFromGoogle = JSON.stringify({
   error: {
     code: 404,

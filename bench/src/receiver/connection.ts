@@ -1,5 +1,6 @@
-// The receiving end of one HTTP/2 connection, at frame level, because a server on `node:http2` would be what is measured. It
-// reads no header, refuses nobody but by number and holds nobody back beyond what it is told to wait, so that clients are what differs.
+// The receiving side of one HTTP/2 connection, at frame level, because a server on `node:http2`
+// would itself limit the result. It reads no header, refuses by request number only, and delays no
+// answer beyond the set latency. Only the clients differ.
 import type { TLSSocket } from 'node:tls';
 import { ByteWriter } from '../../../server/src/platform/http2/byte-writer.ts';
 import {
@@ -12,34 +13,34 @@ import {
 } from '../../../server/src/platform/http2/frames.ts';
 import type { AnswerForm } from './answers.ts';
 
-/** What all connections of a push service share. */
+/** State that all connections of a push service share. */
 export interface Desk {
   readonly form: AnswerForm;
-  /** Counts requests that have come; the first of them is the one of the number that comes back. */
+  /** Counts requests that have arrived and returns the number of the first of them. */
   count(requests: number): number;
-  /** How long after its request an answer goes out. */
+  /** The time from a request to its answer. */
   latencyMs(): number;
-  /** Whether the request of this number is told that its token is gone. */
+  /** Whether the request with this number is told that its token is gone. */
   isRefused(number: number): boolean;
 }
 
 const prefaceBytes = 24;
-/** Given back as soon as it is half used. */
+/** The receive window. It is renewed when half of it is used. */
 const windowBytes = 1 << 30;
 const windowBytesAtFirst = 65_535;
 const maxConcurrentStreams = 3;
 
-/** Requests that came together, to be answered together. */
+/** Requests that arrived together and are answered together. */
 interface Group {
   readonly dueAtMs: number;
   readonly streamIds: readonly number[];
-  /** Of the first; it makes an answer one of its own. */
+  /** The number of the group's first request. It makes the answers distinct. */
   readonly number: number;
-  /** How many of them are answered. */
+  /** How many requests of the group are answered. */
   answered: number;
 }
 
-/** Speaks HTTP/2 on a connection that agreed to. */
+/** Serves a connection that has agreed on HTTP/2. */
 export function serveConnection(socket: TLSSocket, desk: Desk): void {
   const { form } = desk;
   const out = new ByteWriter();
@@ -47,9 +48,9 @@ export function serveConnection(socket: TLSSocket, desk: Desk): void {
   let received = 0;
   let windowLeft = windowBytesAtFirst;
   let isFirst = true;
-  /** Of one chunk. */
+  /** The streams whose requests ended in the current chunk. */
   let streamIds: number[] = [];
-  /** In the order of their times: everyone waits equally long. */
+  /** Groups in the order of their due times: the latency is the same for all. */
   let waiting: Group[] = [];
   let timer: NodeJS.Timeout | undefined;
 
@@ -71,7 +72,10 @@ export function serveConnection(socket: TLSSocket, desk: Desk): void {
     out.writeUint32(bytes);
   };
 
-  /** As far as the client's window goes; says whether that was far enough. */
+  /**
+   * Answers a group as far as the client's window allows. Returns whether the whole group was
+   * answered.
+   */
   const answer = (group: Group): boolean => {
     for (; group.answered < group.streamIds.length; group.answered += 1) {
       if (windowLeft < form.dataBytes) return false;
@@ -84,7 +88,7 @@ export function serveConnection(socket: TLSSocket, desk: Desk): void {
     return true;
   };
 
-  /** Answers what is due; what the window holds back goes when it opens. */
+  /** Answers the groups that are due. Answers that the window holds back go out when it opens. */
   const answerDue = () => {
     const nowMs = performance.now();
     let next = waiting[0];

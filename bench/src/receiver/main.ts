@@ -1,5 +1,5 @@
-// The receiver's process: a push service for each channel and Google's endpoint for access tokens, each on a port of its own.
-// Everybody who is measured against each other sends here. It accepts without looking, and counts.
+// The receiver's process: a push service for each channel and Google's endpoint for access tokens,
+// each on its own port. All measured sides send here. It accepts without looking, and counts.
 import { readFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
@@ -33,7 +33,7 @@ function count(channel: ChannelId, requests: number): number {
   return first;
 }
 
-/** Numbers come one after the other, whatever connection they are of: refusals are spread evenly over all batches. */
+/** Numbers count up over all connections, so refusals are spread evenly over all batches. */
 function isRefused(number: number): boolean {
   if (refuseEvery === 0 || number % refuseEvery !== 0) return false;
   refused += 1;
@@ -62,7 +62,7 @@ function openService(channel: ChannelId, http1?: Server): Promise<number> {
   return listen(server);
 }
 
-/** For clients that speak no HTTP/2: on the same port, since the protocol is agreed upon by each connection. */
+/** Serves clients without HTTP/2 on the same port: each connection negotiates its protocol. */
 const browsersOverHttp1 = createHttpServer((request, response) => {
   request.resume();
   request.once('end', () => {

@@ -1,14 +1,17 @@
-// What the receiver's process is asked, and what it answers.
+// The questions to the receiver's process and its answers.
 import type { ChannelId } from '../../../server/src/channels/channel.ts';
 
-/** Ports of one process on 127.0.0.1: a push service for each channel, and Google's endpoint for access tokens. */
+/**
+ * Ports of one process on 127.0.0.1: a push service for each channel, and Google's endpoint for
+ * access tokens.
+ */
 export type Ports = Readonly<Record<ChannelId | 'token', number>>;
 
 export type ToReceiver =
   | { readonly type: 'where' }
   /**
-   * Forgets what was counted. From now on each request is answered so many milliseconds after it came, and each so manieth as one to a
-   * token that is gone; 0: none.
+   * Resets the counters. From now on each request is answered `latencyMs` after it came, and one in
+   * every `refuseEvery` requests is told that its token is gone; 0 means none.
    */
   | {
       readonly type: 'reset';
@@ -18,11 +21,14 @@ export type ToReceiver =
     }
   | { readonly type: 'counts' };
 
-/** The requests for pushes since the last reset. */
+/** The pushes since the last reset. */
 export interface Counts {
-  /** Of them all, those that were told that their token is gone. */
+  /** How many requests in total were told that their token is gone. */
   readonly refused: number;
   readonly pushes: Readonly<Record<ChannelId, number>>;
-  /** When each of them was there, in milliseconds since the epoch, where that was asked for. */
+  /**
+   * When each request arrived, in milliseconds since the epoch. Empty unless `notesArrivals` was
+   * set.
+   */
   readonly arrivedAtMs: readonly number[];
 }

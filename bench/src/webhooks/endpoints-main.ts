@@ -1,5 +1,6 @@
-// The process of the endpoints: what customers would run, at the level of bytes, so that it is nobody's limit. One answers each
-// request at once; the other takes whatever comes and says nothing. Looks at nothing but the time of the event.
+// The process of the endpoints that customers would run. It works on bytes, so that it limits
+// nobody. One endpoint answers each request at once; the other accepts everything and never
+// answers. Only the event's time is read.
 import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer, type TLSSocket } from 'node:tls';
@@ -25,7 +26,7 @@ function noteHealthy(body: Buffer): void {
   latenciesMs.push(nowMs - Date.parse(body.toString('latin1', at, at + instantLength)));
 }
 
-/** Calls back with the body of each request that is whole, one after the other. */
+/** Calls back with the body of each complete request, in order. */
 function readRequests(socket: TLSSocket, onRequest: (body: Buffer) => void): void {
   let held: Buffer = Buffer.alloc(0);
   socket.on('error', () => undefined);

@@ -1,24 +1,27 @@
-// What the process of the endpoints is asked, and what it answers.
+// The questions to the process of the endpoints, and its answers.
 
 export type ToEndpoints =
   | { readonly type: 'where' }
-  /** Forgets what was counted. */
+  /** Resets the counters. */
   | { readonly type: 'reset' }
   | { readonly type: 'counts' }
-  /** Of each request at the healthy one: how long after what it tells of it was there, in milliseconds. */
+  /** For each request at the healthy endpoint: milliseconds from the event to the request. */
   | { readonly type: 'latencies' };
 
 export interface EndpointPorts {
-  /** Answers each request at once. */
+  /** The port of the endpoint that answers each request at once. */
   readonly healthy: number;
-  /** Takes connections and requests, and says nothing. */
+  /** The port of the endpoint that accepts connections and requests and never answers. */
   readonly blackHole: number;
 }
 
 export interface EndpointCounts {
   readonly healthy: number;
   readonly blackHole: number;
-  /** When the first and the last request at the healthy one were there, in milliseconds since the epoch. */
+  /**
+   * When the first and the last request arrived at the healthy endpoint, in milliseconds since the
+   * epoch.
+   */
   readonly firstAtMs: number;
   readonly lastAtMs: number;
 }

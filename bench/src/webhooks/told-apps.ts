@@ -1,4 +1,5 @@
-// Apps with a webhook each, made as the command line makes them but without a process for each; and outboxes that are full already.
+// Makes apps with a webhook each, as the command line does but without a process for each, and
+// fills their outboxes.
 
 import { createApp } from '../../../server/src/apps/create-app.ts';
 import { saveCredential } from '../../../server/src/apps/credentials.ts';
@@ -42,7 +43,10 @@ export async function toldAppMaker(
   };
 }
 
-/** As long as it is disabled its outbox fills, and nobody is called. */
+/**
+ * Enables or disables a webhook. While it is disabled, its outbox fills and its endpoint gets no
+ * request.
+ */
 export async function setEnabled(sql: Sql, { appId, webhookId }: ToldApp, isEnabled: boolean): Promise<void> {
   await sql`
     UPDATE webhooks SET state = ${isEnabled ? 'enabled' : 'disabled'}, failures = 0, in_flight_max = 10, is_probing = false,
@@ -50,7 +54,7 @@ export async function setEnabled(sql: Sql, { appId, webhookId }: ToldApp, isEnab
     WHERE app_id = ${appId} AND id = ${webhookId}`;
 }
 
-/** So many events that are due, as flushes would have left them. */
+/** Stores `events` events that are due, in the state that flushes leave. */
 export async function fillOutbox(sql: Sql, { appId, webhookId }: ToldApp, events: number): Promise<void> {
   await sql`
     INSERT INTO webhook_events (app_id, webhook_id, id, kind, message_id, device_id, channel, at, due_at)
@@ -58,7 +62,7 @@ export async function fillOutbox(sql: Sql, { appId, webhookId }: ToldApp, events
     FROM generate_series(1, ${events}::int)`;
 }
 
-/** As a database at rest has it. */
+/** Vacuums the outbox, so that no autovacuum starts during a measurement. */
 export async function settleOutbox(sql: Sql): Promise<void> {
   await sql`VACUUM (ANALYZE) webhook_events, webhooks`;
   await sql`CHECKPOINT`;
