@@ -1,5 +1,6 @@
-// `npm run chaos`: kills, stops and restarts nodes while messages are sent, then has the history checked. Ends with 0 when
-// everything is as the specification promises, and prints the seed that repeats the run.
+// `npm run chaos` kills, stops and restarts nodes while messages are sent, and then checks the
+// history. The exit code is 0 when everything is as the specification promises. The printed seed
+// repeats the run.
 import { randomInt } from 'node:crypto';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -21,7 +22,7 @@ const usage = `npm run chaos [-- options]
 
 interface Invocation {
   readonly kills: number;
-  /** 0: kills. */
+  /** Rolling restarts to do; 0 means that nodes are killed instead. */
   readonly restarts: number;
   readonly devices: number;
   readonly seed: number;
@@ -29,7 +30,7 @@ interface Invocation {
   readonly isJson: boolean;
 }
 
-/** The mean time between two kills: long enough that all nodes are up for most of it. */
+/** Mean time between two kills: long enough that all nodes are up for most of it. */
 const killEveryMs = 3000;
 
 function parseInvocation(argv: readonly string[]): Invocation | 'help' {
@@ -65,12 +66,12 @@ function wholeNumber(name: string, text: string | undefined, otherwise: number, 
   throw new Error(`${name} must be a whole number of at least ${least}, not '${text}'.`);
 }
 
-/** What was found, in the names that scripts rely on. */
+/** The result; scripts rely on its names. */
 interface Result {
   readonly figures: Readonly<Record<string, number | boolean>>;
   readonly violations: readonly string[];
   readonly violationsInAll: number;
-  /** What was waited for meanwhile, where an outcome was late. */
+  /** The waits in the database while an outcome was late. */
   readonly waits: readonly string[];
 }
 
@@ -95,7 +96,7 @@ async function kill(workbench: Workbench, { kills, devices, seed, keepDir }: Inv
   return { figures, violations, violationsInAll: violations_in_all, waits };
 }
 
-/** R-05: everything in order, so that nobody is rung twice. */
+/** R-05: nodes are restarted in order, and no device is pushed to twice. */
 async function roll(workbench: Workbench, { restarts, devices, seed, keepDir }: Invocation): Promise<Result> {
   let ended: Restarts = { secondsMax: 0, violations: [] };
   const verdict = await runChaos(workbench, {

@@ -1,5 +1,7 @@
-// `npm run fuzz`: requests made from the service's own description, most of them wrong in some way, and every answer held to what the
-// description promises (R-75); then a tenth as many receipts and click links that somebody tampered with (R-48). Prints the seed that repeats the run; ends with 1 when anything was found.
+// `npm run fuzz` makes requests from the service's own description, most of them wrong in some way,
+// and compares every answer with the description (R-75). Then it sends a tenth as many tampered
+// receipts and click links (R-48). The printed seed repeats the run; the exit code is 1 when
+// anything was found.
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { progress, Workbench } from '../../bench/src/workbench.ts';

@@ -1,5 +1,6 @@
-// `npm run proof [-- NUMBER …]`: proves guarantees at their full size, and ends with a line `N passed, N failed`. A claim that
-// could not be tried, for want of a program or because a proof broke off, counts as failed.
+// `npm run proof [-- NUMBER …]` proves guarantees at their full size and ends with a line `N
+// passed, N failed`. A claim that could not be tried counts as failed, for example because a
+// program is missing or a proof broke off.
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { progress as say, Workbench } from '../../bench/src/workbench.ts';
@@ -51,7 +52,7 @@ function pick(numbers: readonly string[]): readonly string[] {
   });
 }
 
-/** Of the proof that runs. */
+/** The workbench of the running proof. */
 let workbench = new Workbench();
 
 async function prove(file: string, isQuick: boolean, seed: number): Promise<Proven> {

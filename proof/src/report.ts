@@ -1,16 +1,17 @@
-// What a run found out: claims, each with its figure and whether it holds. A claim that could not be tried does not hold.
+// The findings of a run: claims, each with its figure and whether it holds. A claim that could not
+// be tried does not hold.
 
 export interface Claim {
-  /** A sentence that is true or not. */
+  /** A sentence that is true or false. */
   readonly claim: string;
-  /** What was counted or measured. */
+  /** The counted or measured figure. */
   readonly figure: string;
   readonly holds: boolean;
-  /** What did not hold, or what is missing, in words for whoever has to look; empty where all is well. */
+  /** Sentences about what did not hold or what is missing; empty when the claim holds. */
   readonly details: readonly string[];
 }
 
-/** More of the same would hide the rest. */
+/** More complaints of the same kind would hide the other claims. */
 const detailsMax = 5;
 
 export class Report {
@@ -21,12 +22,12 @@ export class Report {
     this.#progress = progress;
   }
 
-  /** Says what is under way. */
+  /** Prints what is under way. */
   progress(line: string): void {
     this.#progress(line);
   }
 
-  /** Holds where `complaints` is empty. */
+  /** Adds a claim, which holds when `complaints` is empty. */
   claim(claim: string, figure: string, complaints: readonly string[]): void {
     const more = complaints.length - detailsMax;
     const details = [...complaints.slice(0, detailsMax), ...(more > 0 ? [`… and ${more} more`] : [])];
@@ -35,13 +36,16 @@ export class Report {
     this.#progress(`  ${holds ? 'ok  ' : 'FAIL'} ${claim}: ${figure}`);
   }
 
-  /** For what this machine lacks: `Install nginx (Debian: apt-get install nginx).` */
+  /**
+   * Adds a claim that could not be tried, with a sentence such as `Install nginx (Debian: apt-get
+   * install nginx).`
+   */
   missing(claim: string, sentence: string): void {
     this.claim(claim, 'not tried', [sentence]);
   }
 }
 
-/** The claims as a table: what is claimed, its figure, and whether it holds. */
+/** The claims as a table: the claim, its figure, and whether it holds. */
 export function drawTable(claims: readonly Claim[]): string {
   const width = (of: (claim: Claim) => string) => Math.max(...claims.map((claim) => of(claim).length));
   const claimWidth = width(({ claim }) => claim);

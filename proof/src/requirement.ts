@@ -1,5 +1,5 @@
-// What a proof is, and where the proofs are found: one file each in `requirements/`, whose name begins with the number. What
-// is of no one guarantee, but of all together, has a word in its place.
+// Defines what a proof is and finds the proofs. Each is a file in `requirements/` whose name begins
+// with the number of its guarantee. A proof of all guarantees together has a word instead.
 import { readdirSync } from 'node:fs';
 import type { Workbench } from '../../bench/src/workbench.ts';
 import type { Report } from './report.ts';
@@ -7,18 +7,18 @@ import type { Report } from './report.ts';
 export interface ProofOptions {
   /** A smoke run of seconds: the same claims with small numbers. */
   readonly isQuick: boolean;
-  /** Where all chance of the run comes from. */
+  /** The source of all random choices of the run. */
   readonly seed: number;
   readonly report: Report;
-  /** Takes whatever must not outlive the proof. */
+  /** Closes everything that must not outlive the proof. */
   readonly workbench: Workbench;
 }
 
 export interface Requirement {
-  /** As the list of guarantees has it: `R-38b`; or a word. */
+  /** The number in the list of guarantees, such as `R-38b`, or a word. */
   readonly number: string;
   readonly title: string;
-  /** States what holds and what does not as claims of the report. What it throws counts as a claim that failed. */
+  /** Reports what holds and what does not as claims. An exception counts as a failed claim. */
   run(options: ProofOptions): Promise<void>;
 }
 

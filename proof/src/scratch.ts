@@ -1,5 +1,5 @@
-// A place for servers that others wrote: a directory, and the processes that use it, gone when the workbench closes at the
-// latest. Touches nothing that it did not make.
+// A directory for foreign servers and the processes that use it. Both are gone when the workbench
+// closes at the latest. Nothing else is touched.
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -21,7 +21,8 @@ export class Scratch {
   static async make(workbench: Workbench, purpose: string): Promise<Scratch> {
     const scratch = new Scratch(await mkdtemp(join(tmpdir(), `carillon-proof-${purpose}-`)));
     workbench.onClose(() => scratch.close());
-    // Servers that are started as root become someone else, who must be able to pass through.
+    // A server that is started as root changes to another user, who must be able to enter the
+    // directory.
     await chmod(scratch.directory, 0o755);
     return scratch;
   }
@@ -30,7 +31,7 @@ export class Scratch {
     return join(this.directory, name);
   }
 
-  /** What it prints goes into `NAME.log`. Rejects when it cannot be started. */
+  /** Starts a program whose output goes into `NAME.log`. Rejects when it cannot be started. */
   async start(command: string, parameters: readonly string[], options: SpawnOptions = {}): Promise<Program> {
     const logFile = this.path(`program-${this.#programs.length}.log`);
     const log = await open(logFile, 'w');
@@ -48,7 +49,7 @@ export class Scratch {
 
   /** May be called again. */
   async close(): Promise<void> {
-    // Not killed at once: a server that works with several processes has to end them.
+    // SIGTERM and not SIGKILL at first: a server with several processes has to end them.
     for (const program of this.#programs.splice(0).reverse()) await program.stop('SIGTERM');
     await rm(this.directory, { recursive: true, force: true });
   }
@@ -67,12 +68,12 @@ export class Program {
     return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
-  /** All that it printed. */
+  /** Everything that the program printed. */
   async words(): Promise<string> {
     return await readFile(this.#logFile, 'utf8');
   }
 
-  /** Resolves when it is gone; after `patienceMs` it is killed. */
+  /** Resolves when the program is gone. It is killed after `patienceMs`. */
   async stop(signal: NodeJS.Signals, patienceMs = 10_000): Promise<void> {
     if (this.hasEnded) return;
     const ended = once(this.child, 'exit');
@@ -82,7 +83,10 @@ export class Program {
     clearTimeout(late);
   }
 
-  /** Resolves when something accepts connections there. Rejects when the program ends before, with its last words. */
+  /**
+   * Resolves when the port accepts connections. Rejects with the program's last words when the
+   * program ends before.
+   */
   async listensOn(port: number, withinMs = 20_000): Promise<void> {
     const deadline = performance.now() + withinMs;
     while (!(await accepts(port))) {
@@ -99,7 +103,8 @@ function accepts(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1' });
     socket.once('connect', () => {
-      // Where nobody listens a connection may be given that very port, and then it reaches itself.
+      // When no process listens, a connection may get this very port as its local port and then
+      // reach itself.
       const isItself = socket.localPort === port;
       socket.destroy();
       resolve(!isItself);
@@ -108,10 +113,10 @@ function accepts(port: number): Promise<boolean> {
   });
 }
 
-/** Servers lie where only root's path leads. */
+/** Servers are in directories that only root's PATH contains. */
 const systemDirectories = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
 
-/** The first of these programs that this machine has. */
+/** The path of the first of these programs that this machine has. */
 export function findProgram(...names: readonly string[]): string | undefined {
   const directories = [...(process.env['PATH'] ?? '').split(delimiter), ...systemDirectories];
   return names

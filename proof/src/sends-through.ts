@@ -1,12 +1,12 @@
-// A large send that something happens to in its middle, and what must hold of it afterwards: each device had one request, every
-// delivery was sent, and no process ended.
+// A large send with a disturbance in its middle. Afterwards each device must have had one request,
+// every delivery must be sent, and no process may have ended.
 import { setTimeout as pause } from 'node:timers/promises';
 import { decodeId } from '../../server/src/platform/ids.ts';
 import type { HistoryLine } from './rig/sandbox-process.ts';
 import type { ServiceNode } from './rig/service-node.ts';
 import type { Api, Stage } from './stage.ts';
 
-/** The sandbox answers after so long: pushes are on the wire when something happens. */
+/** The sandbox's latency, so that pushes are in flight when something happens. */
 const providerMs = 200;
 const pollMs = 20;
 
@@ -17,7 +17,7 @@ export interface Sent {
   readonly id: string;
 }
 
-/** Asks for a message to all devices. */
+/** Requests a message to all devices. */
 export async function sendToAll(stage: Stage, api: Pick<Api, 'url'>, title: string): Promise<Sent> {
   const answer = await stage.send(api, title.replaceAll(' ', '-'), { audience: { all: true }, content: { title } });
   const id = answer?.body['id'];
@@ -25,12 +25,12 @@ export async function sendToAll(stage: Stage, api: Pick<Api, 'url'>, title: stri
   return { title, id };
 }
 
-/** Resolves when so many requests more than before have reached the sandbox. */
+/** Resolves when `count` more requests than `before` have reached the sandbox. */
 export async function untilRequests({ sandbox }: Stage, before: number, count: number): Promise<void> {
   while ((await sandbox.counters()).requests < before + count) await pause(pollMs);
 }
 
-/** The processes that do the work, to be compared with those that do it later. */
+/** The working processes as text, to compare with a later call. */
 export async function listWorkers(nodes: readonly ServiceNode[]): Promise<string> {
   return JSON.stringify(await Promise.all(nodes.map((node) => node.workerPids())));
 }
@@ -44,7 +44,7 @@ interface Tally {
   readonly faultsMax: number;
 }
 
-/** What the database says of the message under this title. */
+/** The database's counts for the message with this title. */
 export async function tallyOf({ database }: Stage, title: string): Promise<Tally> {
   const [row] = await database.sql<Tally[]>`
     SELECT m.status, m.error_counts AS codes, sum(b.size)::int AS accepted, sum(b.sent)::int AS sent,
@@ -54,7 +54,10 @@ export async function tallyOf({ database }: Stage, title: string): Promise<Tally
   return row;
 }
 
-/** Complaints about a message that has come to rest: it was sent to everybody, and no claim of it ended without order. */
+/**
+ * Complaints about a finished message unless it was sent to everybody and no claim of it ended
+ * irregularly.
+ */
 export async function judgeTally(stage: Stage, title: string): Promise<string[]> {
   const { status, accepted, sent, codes, claimsMax, faultsMax } = await tallyOf(stage, title);
   const complaints: string[] = [];

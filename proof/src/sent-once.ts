@@ -1,5 +1,5 @@
-// What must hold of every message that was asked for with an Idempotency-Key, however often: there is one, it was charged once,
-// and each device got one push.
+// Judges messages that were requested repeatedly with an Idempotency-Key: each exists once, was
+// charged once, and each device got one push.
 import type { MadeDevice } from './rig/mixed-app.ts';
 import type { Stage } from './stage.ts';
 
@@ -7,14 +7,14 @@ export interface Asked {
   readonly idempotencyKey: string;
   readonly title: string;
   readonly devices: readonly MadeDevice[];
-  /** As the last answer to it said. */
+  /** The id in the last answer to the request. */
   readonly id: string;
 }
 
-/** Longer than a lease, and than the soonest that a message can be scheduled for. */
+/** Longer than a lease, and longer than the least delay of a scheduled message. */
 const quietWithinMs = 120_000;
 
-/** Ends the sandbox. What did not hold, in words. */
+/** Ends the sandbox. Returns complaints. */
 export async function judgeSentOnce(stage: Stage, asked: readonly Asked[]): Promise<string[]> {
   const complaints: string[] = [];
   if (!(await stage.isQuiet(quietWithinMs))) complaints.push('messages are still under way');

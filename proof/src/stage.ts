@@ -1,5 +1,6 @@
-// What a proof of the API begins with: a database that nodes share, a sandbox, an app with its devices, and nodes as an operator
-// starts them. Says afterwards how many pushes each device got, as the sandbox's history has it.
+// The stage of a proof through the API: a database that nodes share, a sandbox, an app with
+// devices, and nodes as an operator starts them. Afterwards it counts each device's pushes from the
+// sandbox's history.
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Workbench } from '../../bench/src/workbench.ts';
@@ -20,10 +21,10 @@ export interface Api {
 }
 
 export interface NodeChanges {
-  /** Instead of what all nodes are told. */
+  /** Overrides for the environment that all nodes get. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly failpoints?: FailpointPlan;
-  /** How far the clock of its machine is ahead. */
+  /** How far the clock of the node's machine is ahead. */
   readonly skewMs?: number;
 }
 
@@ -37,7 +38,7 @@ export interface StagePlan {
   readonly purpose: string;
   readonly devices: number;
   readonly seed: number;
-  /** Nodes reach the database by way of a proxy. */
+  /** Whether nodes reach the database through a proxy. */
   readonly isProxied?: boolean;
 }
 
@@ -46,7 +47,7 @@ export class Stage {
   readonly sandbox: SandboxProcess;
   readonly app: MixedApp;
   readonly devices: readonly MadeDevice[];
-  /** Before the database, where the plan asks for it. */
+  /** The proxy before the database, when the plan asks for one. */
   readonly proxy: FaultProxy | undefined;
   readonly #workbench: Workbench;
   readonly #place: RunPlace;
@@ -81,12 +82,12 @@ export class Stage {
     return new Stage({ database, sandbox, app, devices, proxy: way?.proxy }, ofNodes, workbench);
   }
 
-  /** For what a proof writes. */
+  /** A directory for files of the proof. */
   get directory(): string {
     return this.#place.directory;
   }
 
-  /** Resolves when it answers. */
+  /** Resolves when the API answers. */
   async startApi(changes: NodeChanges = {}): Promise<Api> {
     const port = await findFreePort();
     const environment = { PORT: String(port), ...changes.environment };
@@ -131,7 +132,7 @@ export class Stage {
     }
   }
 
-  /** The ids, as the API writes them, of the messages that have this key. */
+  /** The API's ids of the messages that have this key. */
   async messagesOf(idempotencyKey: string): Promise<readonly string[]> {
     const rows = await this.database.sql<{ id: Uuid }[]>`
       SELECT id FROM messages WHERE idempotency_key = ${idempotencyKey}`;
@@ -146,7 +147,10 @@ export class Stage {
     return row?.used ?? 0;
   }
 
-  /** Resolves when no message is under way, false when one still is after so long. */
+  /**
+   * Resolves with true when no message is in progress, with false when one still is after
+   * `withinMs`.
+   */
   async isQuiet(withinMs: number): Promise<boolean> {
     const deadline = performance.now() + withinMs;
     for (;;) {
@@ -157,7 +161,7 @@ export class Stage {
     }
   }
 
-  /** Ends the sandbox. How many pushes came in for each title and token: `TITLE TOKEN` → pushes. */
+  /** Ends the sandbox. Returns how many pushes arrived for each `TITLE TOKEN`. */
   async countPushes(): Promise<ReadonlyMap<string, number>> {
     return new Map([...(await this.listPushes())].map(([key, pushes]) => [key, pushes.length]));
   }

@@ -1,10 +1,11 @@
-// The moment to do something to a node: while batches are held. On a quick machine they are there for a part of the time only.
+// Waits for a good moment to disturb a node: while batches are claimed. On a quick machine batches
+// are claimed only part of the time.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Sql } from '../../../server/src/platform/db.ts';
 
 const pollMs = 10;
 
-/** Resolves when so many batches are held, or after a while all the same. */
+/** Resolves when `batches` batches are claimed, or after `withinMs` in any case. */
 export async function untilBusy(sql: Sql, batches: number, withinMs = 3000): Promise<void> {
   const deadline = performance.now() + withinMs;
   while (performance.now() < deadline) {

@@ -1,6 +1,7 @@
-// The checker of a chaos run, a program of its own: reads the files of a run and says whether what happened is what the
-// specification promises (R-01 to R-04). `node --import tsx proof/src/chaos/check-history.ts DIRECTORY` prints its verdict.
-// Memory grows with the devices, not with what was sent to them: pairs are judged in shares, one pass over the files each.
+// The checker of a chaos run, a program of its own. It reads the files of a run and says whether
+// the specification was kept (R-01 to R-04). `node --import tsx proof/src/chaos/check-history.ts
+// DIRECTORY` prints its verdict. Memory grows with the devices and not with their messages, because
+// pairs are judged in shares, with one pass over the files each.
 import { fileURLToPath } from 'node:url';
 import type { HistoryLine } from '../rig/sandbox-process.ts';
 import {
@@ -38,32 +39,37 @@ export interface Verdict {
   readonly lost: number;
   readonly duplicates: number;
   readonly duplicates_unexplained: number;
-  /** From a push that was repeated to the death of its sender, at most. */
+  /** The longest time from a push that was repeated to the death of its sender. */
   readonly duplicate_window_ms_max: number;
-  /** Of a machine without time to read answers as they come; what is pushed again for it is repeated. */
+  /**
+   * Deliveries on a machine without time to read answers as they arrive. Their pushes are repeated.
+   */
   readonly deliveries_timed_out: number;
   readonly max_requests_per_device: number;
   readonly recovery_seconds_max: number;
   readonly totals_agree: boolean;
-  /** All that is not as it should be, in words; the first of them. */
+  /** Sentences that each describe one violation; only the first are listed. */
   readonly violations: readonly string[];
   readonly violations_in_all: number;
-  /** What the database's connections waited for while outcomes were late that nothing else explains. */
+  /**
+   * What the database's connections waited for while outcomes were late without another
+   * explanation.
+   */
   readonly waits: readonly string[];
 }
 
 const violationsMax = 50;
 const requestsPerShare = 250_000;
 
-/** What is known of a run before its pairs are looked at. */
+/** The facts of a run that are read before its pairs. */
 interface Run {
   readonly directory: string;
   readonly deviceOfToken: ReadonlyMap<string, number>;
   readonly deviceOfId: ReadonlyMap<string, number>;
-  /** By title, and by id. */
+  /** Message numbers by title and by id. */
   readonly messageOf: ReadonlyMap<string, number>;
   readonly titles: readonly string[];
-  /** Devices asked for, by title. */
+  /** Number of requested devices, by title. */
   readonly asked: ReadonlyMap<string, number>;
   readonly gone: ReadonlySet<number>;
   readonly msToDeath: RuleContext['msToDeath'];
@@ -125,7 +131,10 @@ export async function checkHistory(directory: string): Promise<Verdict> {
   };
 }
 
-/** Many pushes are cut short by one death: once for each, from the first of them. */
+/**
+ * Maps the end of each span to the earliest beginning. One death cuts many pushes short and is
+ * explained once.
+ */
 function beforeEachEnd(spans: readonly { readonly from: number; readonly to: number }[]): Map<number, number> {
   const first = new Map<number, number>();
   for (const { from, to } of spans) first.set(to, Math.min(from, first.get(to) ?? from));
@@ -187,7 +196,10 @@ interface OpenPair {
   isAskedFor: boolean;
 }
 
-/** The pairs whose devices fall into one share; counts their deliveries into `rows`, by message id. */
+/**
+ * Reads the pairs whose devices belong to one share. Counts their deliveries into `rows`, by
+ * message id.
+ */
 async function readPairs(
   run: Run,
   share: number,
@@ -235,7 +247,7 @@ async function readPairs(
     const name = `'${titles[message]}' for device ${device}`;
     const isGone = gone.has(device);
     if (!isAskedFor) violations.push(`${name} was never asked for`);
-    // A device that is gone is no longer in any audience.
+    // A device that is gone is in no audience any more.
     if (isGone && requests.length + deliveries.length === 0) continue;
     found.push({ name, requests: requests.sort((a, b) => a.at - b.at), deliveries, told, isGone });
   }

@@ -1,5 +1,5 @@
-// What there is to say of a run when all is quiet: what the API reports, what is stored, and the few facts besides. Reads the
-// tables as they are, in the place of the caller that would page through them all.
+// Collects the facts of a run when all is quiet: what the API reports, what is stored, and a few
+// more. It reads the tables directly, in place of a caller that would page through them.
 import { codeOfNumber, statusOfNumber } from '../../../server/src/delivery/delivery.ts';
 import type { Sql } from '../../../server/src/platform/db.ts';
 import { decodeId, encodeId, type Uuid } from '../../../server/src/platform/ids.ts';

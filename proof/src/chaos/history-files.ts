@@ -1,12 +1,12 @@
-// The files that a run leaves for its checker: lines of JSON, written as things happen and read one by one, so that neither
-// side holds a run in memory.
+// The files that a run leaves for its checker: lines of JSON, written as things happen and read one
+// by one, so that neither side holds a run in memory.
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 export const fileNames = {
-  /** The sandbox's own; see `rig/sandbox-process.ts`. */
+  /** Written by the sandbox; see `rig/sandbox-process.ts`. */
   history: 'history.ndjson',
   devices: 'devices.ndjson',
   audiences: 'audiences.ndjson',
@@ -19,10 +19,10 @@ export const fileNames = {
   facts: 'facts.ndjson',
 } as const;
 
-/** A device as the API names it, and its token as the provider does. */
+/** A device as the API names it, and its token as the provider knows it. */
 export type DeviceLine = readonly [device: string, token: string];
 
-/** What was asked for: a message's title, which every push shows, and the devices of its audience. */
+/** A requested message: its title, which every push shows, and the devices of its audience. */
 export interface AudienceLine {
   readonly title: string;
   readonly id: string;
@@ -37,7 +37,7 @@ export interface MessageLine {
   readonly report: Readonly<Record<'accepted' | 'sent' | 'failed' | 'skipped', number>>;
 }
 
-/** A delivery as it is stored; `doneAt`: when its outcome came, in milliseconds since the epoch. */
+/** A stored delivery. `doneAt` is the time of its outcome in milliseconds since the epoch. */
 export type DeliveryLine = readonly [
   messageId: string,
   device: string,
@@ -46,22 +46,25 @@ export type DeliveryLine = readonly [
   doneAt: number,
 ];
 
-/** What a webhook is to be told of a delivery; its endpoint is never called, so all of it is still there. */
+/**
+ * An event of a delivery in the webhook's outbox. The endpoint is never called, so every event is
+ * still there.
+ */
 export type OutboxLine = readonly [messageId: string, device: string, event: string];
 
-/** Something that was done to a node, or to all of them: an outage is of their database. */
+/** Something that was done to one node or, for an outage, to the database of all nodes. */
 export interface EventLine {
-  /** Milliseconds since the epoch, just before it was done. */
+  /** Milliseconds since the epoch, just before the event. */
   readonly at: number;
   readonly node: string;
   readonly kind: 'kill' | 'stop' | 'outage';
-  /** By hand, at which failpoint, or what kind of outage. */
+  /** By hand, the name of a failpoint, or the kind of outage. */
   readonly by: string;
-  /** Of a stop and an outage: when it went on. */
+  /** For a stop or an outage: when it ended. */
   readonly until?: number;
 }
 
-/** A batch whose lease ran out and that another process took. */
+/** A batch whose lease ran out and that another process claimed. */
 export interface ClaimLine {
   readonly batch: string;
   /** Milliseconds since the epoch, by the database's clock. */
@@ -69,40 +72,48 @@ export interface ClaimLine {
   readonly takenAt: number;
 }
 
-/** A connection of the service that waits: for a lock, or in a transaction for its own process. */
+/**
+ * A connection of the service that waits: for a lock, or in an open transaction for its own
+ * process.
+ */
 export interface WaitingBackend {
   readonly pid: number;
-  /** The pool it belongs to. */
+  /** The pool of the connection. */
   readonly name: string;
   readonly state: string;
   readonly event: string;
-  /** Since when. */
+  /** How long the connection has waited, in milliseconds. */
   readonly ms: number;
   readonly query: string;
-  /** The connections that hold what it waits for. */
+  /** The connections that hold the lock. */
   readonly behind: readonly number[];
 }
 
-/** A look at who waits. */
+/** One observation of the connections that wait. */
 export interface WaitLine {
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** How much later it was than it should have been. */
+  /** How much later than planned the observation was. */
   readonly lateMs: number;
   readonly backends: readonly WaitingBackend[];
 }
 
 export interface RunFacts {
-  /** R-02: between a provider's taking a push and the commit of its outcome. */
+  /**
+   * R-02: the longest time between a provider's acceptance of a push and the commit of its outcome.
+   */
   readonly windowMs: number;
   /** How long the sandbox takes to answer. */
   readonly providerMs: number;
-  /** Messages asked for, each with a key of its own. */
+  /** Messages requested, each with an idempotency key of its own. */
   readonly requested: number;
   readonly quotaUsed: number;
   readonly batchesClaimed: number;
   readonly batchesWaiting: number;
-  /** Deliveries with a push whose answer did not come in time, as the service has it: whether or not the provider gave one. */
+  /**
+   * Deliveries with a push whose answer did not arrive in time, by the service's record. The
+   * provider may have answered.
+   */
   readonly timedOut: number;
 }
 
@@ -111,7 +122,7 @@ export interface LineWriter<Line> {
   close(): Promise<void>;
 }
 
-/** Appends to one of a run's files, at the disk's pace. */
+/** Appends to one of a run's files, and waits for the disk when it is slow. */
 export function writeLines<Line>(directory: string, name: string): LineWriter<Line> {
   const stream = createWriteStream(join(directory, name), { flags: 'a' });
   return {
@@ -122,7 +133,7 @@ export function writeLines<Line>(directory: string, name: string): LineWriter<Li
   };
 }
 
-/** Reads a file of lines; an absent one has none. */
+/** Reads a file of lines; an absent file has no lines. */
 export async function* readLines<Line>(directory: string, name: string): AsyncGenerator<Line> {
   const stream = createReadStream(join(directory, name));
   try {

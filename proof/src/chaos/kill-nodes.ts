@@ -1,5 +1,6 @@
-// What is done to the nodes of a run, and when: drawn from the seed. Kills at any instant, of a process or of a node whole;
-// deaths at failpoints, where an instant at random would hardly ever fall; stops that outlast a lease.
+// Decides from the seed what happens to the nodes of a run, and when. It kills a process or a whole
+// node at any instant, makes processes die at failpoints that a random instant would rarely hit,
+// and stops processes for longer than a lease.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Sql } from '../../../server/src/platform/db.ts';
 import type { Failpoint } from '../../../server/src/platform/failpoint.ts';
@@ -10,16 +11,22 @@ import type { Nodes } from './nodes.ts';
 export interface KillPlan {
   readonly kills: number;
   readonly seed: number;
-  /** The mean of the time between two. */
+  /** The mean time between two kills. */
   readonly everyMs: number;
   readonly sql: Sql;
   readonly onKill: (kills: number) => void;
 }
 
-/** A lease and what is left of the renewal before it, and then some: the process that goes on has lost everything it held. */
+/**
+ * Longer than a lease and the rest of the renewal interval before it, so that the process has lost
+ * every claim when it goes on.
+ */
 const stopMs = { least: 21_000, most: 27_000 };
 
-/** Where a process may die, by what runs in it, and after how many times it may have passed there. */
+/**
+ * Failpoints where a process may die, by the role that passes them, and the most times that it may
+ * pass before.
+ */
 const failpoints: readonly {
   readonly name: Failpoint;
   readonly hitsMax: number;
@@ -37,14 +44,15 @@ const failpoints: readonly {
   { name: 'schedule.after_wake', hitsMax: 1, role: 'worker' },
 ];
 
-/** Resolves when there were so many kills and every stop has ended. */
+/** Resolves when `kills` kills have happened and every stop has ended. */
 export async function killNodes(nodes: Nodes, { kills, seed, everyMs, sql, onKill }: KillPlan): Promise<void> {
   const begun: Promise<unknown>[] = [];
   for (let step = 0, known = 0; nodes.kills < kills; step++) {
-    // Of its own for each step: what is drawn later does not depend on what was free before.
+    // Each step has a random source of its own, so that its draws do not depend on which nodes were
+    // free before.
     const random = createRandom(seed + step * 0x9e37);
     await pause(random.below(2 * everyMs));
-    // Most of them in the middle of something, the others whenever it happens to be.
+    // Most kills fall into the middle of work; the rest fall at any time.
     if (random.below(100) < 75) await untilBusy(sql, 1 + random.below(4));
     const drawn = random.below(100);
     const free = nodes.names.filter((name) => nodes.isFree(name));
@@ -59,7 +67,7 @@ export async function killNodes(nodes: Nodes, { kills, seed, everyMs, sql, onKil
 async function act(nodes: Nodes, name: string, drawn: number, random: Random): Promise<void> {
   const isWorker = nodes.workers.includes(name);
   const waitMs = stopMs.least + random.below(stopMs.most - stopMs.least);
-  // One at a time: else there would be nobody to take over.
+  // Only one worker is stopped at a time. Otherwise no worker could take over.
   const mayStop = isWorker && !nodes.isHolding;
   if (drawn < 4 && mayStop) return nodes.stop(name, waitMs);
   if (drawn < 7 && mayStop) {

@@ -1,5 +1,5 @@
-// The nodes of a run, each in its place, and what is done to them: one that is killed is started anew, one that is stopped goes
-// on after its lease. Everything that is done is on record for the checker.
+// The nodes of a run, each in its place. A killed node is started again; a stopped node goes on
+// after its lease. Everything that is done to a node is recorded for the checker.
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Workbench } from '../../../bench/src/workbench.ts';
@@ -9,28 +9,28 @@ import { type ServiceNode, startNode } from '../rig/service-node.ts';
 import { type EventLine, fileNames, writeLines } from './history-files.ts';
 
 export interface Nodes {
-  /** Names of the places, and of those that a worker is in. */
+  /** Names of all places, and of the places that hold a worker. */
   readonly names: readonly string[];
   readonly workers: readonly string[];
-  /** Nodes killed so far, at failpoints too. */
+  /** Nodes killed so far, deaths at failpoints included. */
   readonly kills: number;
-  /** A node is stopped, or about to be. */
+  /** Whether a node is stopped or about to be. */
   readonly isHolding: boolean;
-  /** Nothing is being done to it. */
+  /** Whether nothing is being done to the node. */
   isFree(name: string): boolean;
-  /** Kills the node whole, or only the process that works, which its supervisor then replaces. */
+  /** Kills the whole node, or only the working process, which its supervisor then replaces. */
   kill(name: string, what: 'node' | 'process'): Promise<void>;
-  /** Starts the node anew, told to die or to stop at a failpoint. Resolves once it runs. */
+  /** Restarts the node with an order to die or stop at a failpoint. Resolves once the node runs. */
   arm(name: string, rule: FailpointRule): Promise<void>;
-  /** Stops the working process for longer than its lease; resolves when it goes on. */
+  /** Stops the working process for longer than its lease. Resolves when the process goes on. */
   stop(name: string, ms: number): Promise<void>;
-  /** Ends in order, and starts anew; resolves with how the end went. */
+  /** Ends the node in order and starts it again. Resolves with how the end went. */
   restart(name: string): Promise<{ readonly code: number | null; readonly ms: number }>;
-  /** The processes that work, by node. */
+  /** The working processes, by node. */
   pids(): Promise<ReadonlyMap<string, readonly number[]>>;
-  /** Notes what was done to the database of all of them. */
+  /** Records an outage of the shared database. */
   noteOutage(outage: { readonly at: number; readonly until: number; readonly by: string }): Promise<void>;
-  /** Nothing is done any more; all that was begun has ended. */
+  /** Waits for everything that was begun; nothing more is done to the nodes. */
   close(): Promise<void>;
 }
 
@@ -38,9 +38,9 @@ interface Place {
   readonly name: string;
   readonly role: 'api' | 'worker';
   node: ServiceNode;
-  /** The plan of the node that is there now, when it has one. */
+  /** The directory of the current node's failpoint plan, if it has one. */
   armed: string | undefined;
-  /** What is being done here, one after the other. */
+  /** Actions on this node run one after another. */
   turn: Promise<unknown>;
   waiting: number;
 }
@@ -83,7 +83,7 @@ export async function startNodes(workbench: Workbench, { place, roles }: NodesPl
   const relaunch = async (at: Place, rule?: FailpointRule): Promise<void> => {
     if (isClosing) return;
     [at.node, at.armed] = await launch(at.name, at.role, rule);
-    // Nobody waits for it: a node may be killed while it starts.
+    // Nobody waits for this promise: a node may be killed while it starts.
     at.node.ready().catch(() => undefined);
   };
   const get = (name: string): Place => {
@@ -91,7 +91,7 @@ export async function startNodes(workbench: Workbench, { place, roles }: NodesPl
     if (!found) throw new Error(`there is no node ${name}`);
     return found;
   };
-  /** One thing at a time is done to a node. */
+  /** Runs one action at a time on a node. */
   const inTurn = <Result>(at: Place, act: () => Promise<Result>): Promise<Result> => {
     at.waiting++;
     const done = at.turn.then(act).finally(() => {
@@ -110,7 +110,8 @@ export async function startNodes(workbench: Workbench, { place, roles }: NodesPl
   };
   const holdStopped = async (at: Place, stopped: { at: number; pids: readonly number[] }, by: string, ms: number) => {
     await pause(ms);
-    // Killed meanwhile, it has nothing to go on with, and its kill is on record.
+    // A process that was killed meanwhile has nothing to go on with, and its kill is recorded
+    // already.
     const { at: until, pids } = await at.node.signalWorker('SIGCONT', stopped.pids);
     if (pids.length > 0) await note({ at: stopped.at, node: at.name, kind: 'stop', by, until });
   };
@@ -122,7 +123,10 @@ export async function startNodes(workbench: Workbench, { place, roles }: NodesPl
   }
   await Promise.all([...places.values()].map(({ node }) => node.ready()));
 
-  /** Deaths at failpoints happen by themselves: they are read from what the processes left. */
+  /**
+   * Deaths at failpoints happen by themselves, so they are read from the files that the processes
+   * left.
+   */
   const collectFired = async (at: Place): Promise<void> => {
     if (at.armed === undefined) return;
     const directory = at.armed;
@@ -195,7 +199,10 @@ export async function startNodes(workbench: Workbench, { place, roles }: NodesPl
   };
 }
 
-/** Resolves with what happened, or, after so long, with nothing: from then on it does not happen any more. */
+/**
+ * Resolves with the fired stop, or with undefined after `withinMs`. The stop cannot fire after
+ * that.
+ */
 async function untilFired(directory: string, withinMs: number): Promise<Fired | undefined> {
   const deadline = performance.now() + withinMs;
   for (;;) {

@@ -1,4 +1,4 @@
-// Ends one node after another in order and starts it anew, as a rolling update does.
+// Ends one node after another in order and starts it again, as a rolling update does.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Sql } from '../../../server/src/platform/db.ts';
 import { createRandom } from '../../../server/test/platform/random.ts';
@@ -14,7 +14,7 @@ export interface RestartPlan {
 
 export interface Restarts {
   readonly secondsMax: number;
-  /** What did not end as it should. */
+  /** Sentences about nodes that did not end as they should. */
   readonly violations: readonly string[];
 }
 

@@ -59,7 +59,7 @@ describe('a device of a message', () => {
     expect(judgePair(twice, diedAfter(499))).toMatchObject({ duplicates: 1, unexplained: 0, windowMsMost: 499 });
     expect(judgePair(twice, diedAfter(500))).toMatchObject({ duplicates: 1, unexplained: 1, windowMsMost: 500 });
     expect(judgePair(twice, nobodyDied)).toMatchObject({ duplicates: 1, unexplained: 1 });
-    // Gone is an outcome like any other.
+    // A device that is gone is a final outcome like any other.
     expect(judgePair(pairOf([request({ status: 410 }), request()], 'failed'), nobodyDied).unexplained).toBe(1);
   });
 

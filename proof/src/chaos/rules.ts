@@ -1,57 +1,63 @@
-// What a run's history must be, one (message, device) at a time and in sum. Knows the specification and the files of a run
-// (`history-files.ts`), and nothing of the service: what it calls right is right because of what providers and callers saw.
+// The rules for a run's history: for each (message, device) pair and for the totals. The rules know
+// the specification and the files of a run (`history-files.ts`), and nothing of the service. They
+// judge by what providers and callers saw.
 import type { ClaimLine, DeliveryLine, EventLine, MessageLine, RunFacts } from './history-files.ts';
 
-/** One request that a provider had, as far as it matters here. */
+/** One request that reached a provider, reduced to the facts that matter here. */
 export interface Request {
   readonly at: number;
   /** 0: not answered. */
   readonly status: number;
-  /** Topic, apns-id and tag: what every push of one delivery has in common. */
+  /** Topic, apns-id and tag: equal in every push of one delivery. */
   readonly identity: string;
   readonly connectionId: number;
 }
 
-/** A message that was accepted for a device, and what became of that. */
+/** A message that was accepted for a device, and its result. */
 export interface Pair {
   readonly name: string;
-  /** In the order of time. */
+  /** Ordered by time. */
   readonly requests: readonly Request[];
   readonly deliveries: readonly DeliveryLine[];
-  /** What a webhook is to be told of it. */
+  /** The events that webhooks are to be told of the delivery. */
   readonly told: readonly string[];
-  /** A provider has called this device gone, in this message or another. */
+  /** Whether a provider has called this device gone, for this message or another. */
   readonly isGone: boolean;
 }
 
 export interface PairVerdict {
   readonly isLost: boolean;
-  /** Pushes beyond the first that no outcome asked for. */
+  /** Pushes after the first that no outcome asked for. */
   readonly duplicates: number;
   readonly unexplained: number;
   /** The longest time from a push that was repeated to the death of its sender. */
   readonly windowMsMost: number;
   readonly violations: readonly string[];
-  /** When those pushes were made that nothing explains, and when their senders died, or by when they should have been committed. */
+  /**
+   * For each push without explanation: when it was made, and when its sender died or should have
+   * committed its outcome.
+   */
   readonly spans: readonly { readonly from: number; readonly to: number }[];
 }
 
-/** R-02: never more pushes than this to one device for one message. */
+/** R-02: the most pushes to one device for one message. */
 const requestsMax = 5;
-/** A request that was sent before its sender died may be read by the provider a little later. */
+/** A request that was sent before its sender died may reach the provider this much later. */
 export const arrivalSlackMs = 1000;
 
-/** Outcomes after which the specification has a push tried again; an answer that never came among them. */
+/**
+ * Outcomes after which the specification requires another push. A missing answer is one of them.
+ */
 function isRetryable(status: number): boolean {
   return status === 0 || status === 408 || status === 429 || status >= 500;
 }
 
 export interface RuleContext {
-  /** R-02: between a provider's answer to a push and the commit of its outcome. */
+  /** R-02: the longest time between a provider's answer to a push and the commit of its outcome. */
   readonly windowMs: number;
   /**
-   * How long after this request its sender died, or was held longer than its lease: then its outcome may have died with it.
-   * Undefined: nothing happened to its sender.
+   * How long after this request its sender died, or was stopped for longer than its lease. The
+   * outcome may have been lost with the sender. Undefined: nothing happened to the sender.
    */
   msToDeath(request: Request): number | undefined;
 }
@@ -63,7 +69,7 @@ export function judgePair(pair: Pair, { windowMs, msToDeath }: RuleContext): Pai
   if (deliveries.length !== 1) violations.push(`${name} has ${deliveries.length} deliveries`);
   const isTerminal = delivery !== undefined && /^(sent|failed|skipped)$/.test(delivery[2]);
   if (delivery && !isTerminal) violations.push(`${name} is ${delivery[2]}`);
-  // A device that its provider has called gone needs no further push; nobody else is left out.
+  // A device that its provider has called gone needs no further push. Every other device needs one.
   const isLost = !isTerminal || (requests.length === 0 && !(delivery?.[2] === 'skipped' && isGone));
   if (isLost) violations.push(`${name} is lost: ${requests.length} requests, ${delivery?.[2] ?? 'no delivery'}`);
   if (requests.length > requestsMax) violations.push(`${name} had ${requests.length} requests`);
@@ -101,10 +107,13 @@ export function judgePair(pair: Pair, { windowMs, msToDeath }: RuleContext): Pai
   return { isLost, duplicates, unexplained, windowMsMost, violations, spans };
 }
 
-/** A process that is dead for longer than this before its last push is known did not make that push. */
+/** A death more than this long after a sender's last known push does not explain that push. */
 const deathMsMost = 10_000;
 
-/** A sender is known by its connection, which is never used again when it has died, nor while it is held. */
+/**
+ * A sender is known by its connection. After a death the connection is never used again, and during
+ * a stop it is not used.
+ */
 export function deathOfSender(
   events: readonly EventLine[],
   wasUsed: (connectionId: number, fromMs: number, toMs: number) => boolean,
@@ -112,7 +121,8 @@ export function deathOfSender(
   return (request) => {
     const deaths = events.flatMap(({ at, until, kind }) => {
       const ms = at - request.at;
-      // Who cannot reach the database may have lost its lease and what it had not committed, and lives on.
+      // A sender that cannot reach the database may lose its lease and its uncommitted outcomes,
+      // and lives on.
       if (kind === 'outage') return ms <= deathMsMost && request.at <= (until ?? at) ? [ms] : [];
       if (ms > deathMsMost || ms < -arrivalSlackMs) return [];
       return wasUsed(request.connectionId, at + arrivalSlackMs, until ?? Number.POSITIVE_INFINITY) ? [] : [ms];
@@ -121,7 +131,10 @@ export function deathOfSender(
   };
 }
 
-/** R-26: every final outcome is told exactly once, by its own event, and nothing else is; a skip is nobody's news. */
+/**
+ * R-26: every final outcome is told exactly once, by its own event, and nothing else is told. A
+ * skipped delivery is not told.
+ */
 export function judgeTold({ name, deliveries, told }: Pair): string[] {
   const wanted = deliveries.flatMap(([, , status]) =>
     status === 'sent' || status === 'failed' ? [`message.${status}`] : [],
@@ -130,12 +143,12 @@ export function judgeTold({ name, deliveries, told }: Pair): string[] {
   return [`${name} came to [${wanted.join(', ')}] and a webhook is told [${told.join(', ')}]`];
 }
 
-/** What providers saw and what callers are told must come to the same (R-01). */
+/** Compares the totals that providers saw with the totals that callers are told (R-01). */
 export function judgeTotals(
   facts: RunFacts,
   messages: readonly MessageLine[],
   rows: ReadonlyMap<string, { readonly sent: number; readonly failed: number; readonly skipped: number }>,
-  /** Devices asked for, by title. */
+  /** Number of requested devices, by title. */
   asked: ReadonlyMap<string, number>,
 ): string[] {
   const violations: string[] = [];
@@ -166,12 +179,18 @@ export function judgeTotals(
   return violations;
 }
 
-/** How long a lease is, and how often it is renewed (R-03): what a lapsed one says of when its holder died. */
+/**
+ * The length of a lease and the interval of its renewals (R-03). A lapsed lease tells from these
+ * when its holder died.
+ */
 const leaseMs = 20_000;
 const renewEveryMs = 5_000;
 const recoveredWithinMs = 30_000;
 
-/** R-03: the longest time from the death of a holder to the claim of another, and what took longer than it may. */
+/**
+ * R-03: the longest time from the death of a holder to the next claim, and a violation for each
+ * time above the limit.
+ */
 export function judgeRecovery(
   events: readonly EventLine[],
   claims: readonly ClaimLine[],
@@ -179,7 +198,8 @@ export function judgeRecovery(
   let maxMs = 0;
   const violations: string[] = [];
   for (const { batch, leaseEndedAt, takenAt } of claims) {
-    // The holder died after its last renewal and before the next. Of several deaths in that time the first is the worst case.
+    // The holder died between its last renewal and the next. When several deaths fit, the first is
+    // the worst case.
     const renewedAt = leaseEndedAt - leaseMs;
     const [from, to] = [renewedAt - arrivalSlackMs, renewedAt + renewEveryMs + arrivalSlackMs];
     const deaths = events.filter(({ kind, at, until }) => at <= to && (kind === 'outage' ? (until ?? at) : at) >= from);
@@ -188,7 +208,8 @@ export function judgeRecovery(
       violations.push(`batch ${batch} lost its holder at about ${renewedAt}, when nobody was killed`);
       continue;
     }
-    // While the database was away nobody could take anything: the last of its outages counts from its end.
+    // While the database was away no process could claim a batch, so the time counts from the end
+    // of the last outage.
     const ends = events.flatMap(({ kind, at, until }) => (kind === 'outage' && at < takenAt ? [until ?? at] : []));
     const tookMs = Math.max(0, takenAt - Math.max(death.at, ...ends.filter((end) => end >= from)));
     maxMs = Math.max(maxMs, tookMs);

@@ -1,6 +1,6 @@
-// A chaos run from an empty database to the checker's verdict: nodes as separate processes on one database, phones and browsers
-// at the sandbox, messages of all sizes, and one thing after another done to the nodes. All of it follows from the seed but for
-// the pace of the machine.
+// A chaos run from an empty database to the checker's verdict. Nodes are separate processes on one
+// database, phones and browsers live at the sandbox, messages have all sizes, and one trouble after
+// another hits the nodes. Everything but the machine's pace follows from the seed.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
@@ -27,33 +27,35 @@ import { watchWaits } from './watch-waits.ts';
 export interface RunPlan {
   readonly devices: number;
   readonly seed: number;
-  /** Where to leave the files of the run; else they go with it. */
+  /** A directory to keep the run's files in. Undefined: they are deleted with the run. */
   readonly keepDir: string | undefined;
   readonly faults: 'some' | 'none';
-  /** Nodes reach the database by way of a proxy. */
+  /** Whether nodes reach the database through a proxy. */
   readonly isProxied?: boolean;
-  /** An app of its own beside the one that is busy, with so many devices, for messages that show whether the service is back. */
+  /**
+   * Devices of a second app beside the busy one. Messages to it show whether the service is back.
+   */
   readonly probeDevices?: number;
-  /** What is done while messages are sent. */
+  /** The troubles that happen while messages are sent. */
   readonly trouble: (stage: Stage) => Promise<void>;
 }
 
-/** All that trouble can be made of. */
+/** Everything that a trouble may act on. */
 export interface Stage {
   readonly nodes: Nodes;
   readonly sender: Sender;
   readonly database: RunDatabase;
-  /** Before the database, where the plan asks for it. */
+  /** The proxy before the database, when the plan asks for one. */
   readonly proxy: FaultProxy | undefined;
   readonly app: MixedApp;
-  /** The app for probes, where the plan asks for it. */
+  /** The app for probe messages, when the plan asks for one. */
   readonly probe: MixedApp | undefined;
   readonly apiUrl: string;
 }
 
-/** The sandbox answers after so long: pushes are then on their way when something happens. */
+/** The sandbox's latency, so that pushes are in flight when something happens. */
 const providerMs = 40;
-/** R-02: what may die with a process. */
+/** R-02: pushes of this long may be repeated when a process dies. */
 const windowMs = 500;
 const quietWithinMs = 10 * 60_000;
 
@@ -111,14 +113,20 @@ export async function runChaos(workbench: Workbench, plan: RunPlan): Promise<Ver
   return check(directory);
 }
 
-/** A webhook that is disabled from the start holds every event, so that the outbox is the record of all that would be told. */
+/**
+ * Adds a webhook that is disabled from the start. It holds every event, so its outbox records
+ * everything that would be told.
+ */
 async function addHoldingWebhook({ sql }: RunDatabase, app: MixedApp): Promise<void> {
   await sql`
     INSERT INTO webhooks (app_id, id, endpoint, state, disabled_at, secret, created_at)
     VALUES (${decodeId('app', app.id) ?? ''}, ${mintUuid()}, 'https://hooks.shop.example/', 'disabled', now(), 'none', now())`;
 }
 
-/** Three kinds, and one in a hundred that its provider calls gone; in an order in which audiences mix them. */
+/**
+ * Makes devices of three kinds, mixed in their order. One in a hundred is called gone by its
+ * provider.
+ */
 async function makeDevices(
   database: RunDatabase,
   app: MixedApp,
@@ -170,7 +178,7 @@ function shuffle<Value>(values: Value[], random: Random): Value[] {
   return values;
 }
 
-/** What providers do on an ordinary day; the first that acts on a push decides. */
+/** Faults of providers on an ordinary day. The first rule that matches a push decides. */
 const someFaults: readonly object[] = [
   { match: { token_prefix: 'gone' }, action: { type: 'status', status: 410 } },
   { match: { share: 0.01, count: 'token', nth: 1, vendor: 'generic' }, action: { type: 'status', status: 503 } },
@@ -190,13 +198,13 @@ async function untilQuiet({ sql }: RunDatabase, sender: Sender): Promise<void> {
     const [row] = await sql<{ open: number; all: number }[]>`
       SELECT count(*) FILTER (WHERE status IN ('sending', 'scheduled'))::int AS open, count(*)::int AS all FROM messages`;
     if (row && row.open === 0 && row.all >= sender.requested) return;
-    // The checker says what is still open.
+    // The checker reports what is still open.
     if (performance.now() > deadline) return progress(`not quiet after ${quietWithinMs / 60_000} minutes`);
     await pause(250);
   }
 }
 
-/** By a program of its own, which has nothing of this run but its files. */
+/** Runs the checker as a program of its own, which knows only the files of the run. */
 async function check(directory: string): Promise<Verdict> {
   const script = fileURLToPath(new URL('check-history.ts', import.meta.url));
   const child = spawn(process.execPath, ['--import', 'tsx', script, directory], {

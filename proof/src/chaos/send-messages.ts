@@ -1,5 +1,6 @@
-// Sends messages of all sizes, some at any time, for as long as it is let: so that whatever is killed is killed in the middle
-// of something. Each has an Idempotency-Key and is asked for until it is answered, as a careful caller does.
+// Sends messages of all sizes until it is told to stop, some at once and some scheduled, so that
+// every kill falls into the middle of work. Each request has an Idempotency-Key and is repeated
+// until it is answered, as a careful caller does.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Sql } from '../../../server/src/platform/db.ts';
 import type { Random } from '../../../server/test/platform/random.ts';
@@ -13,7 +14,7 @@ export interface SenderPlan {
   readonly seed: number;
   readonly random: Random;
   readonly devices: readonly MadeDevice[];
-  /** An app that is sent for only when somebody asks for it. */
+  /** An app that gets messages only through `sendProbe`. */
   readonly probe: ProbeApp | undefined;
   readonly sql: Sql;
 }
@@ -24,23 +25,29 @@ export interface ProbeApp {
 }
 
 export interface Sender {
-  /** Messages asked for so far. */
+  /** Messages requested so far. */
   readonly requested: number;
-  /** How often devices have been in an audience, all together. */
+  /** Sum over all messages of the devices in their audiences. */
   readonly addressed: number;
-  /** Asks for one message to all devices of the probe's app, now; resolves with its id. */
+  /** Requests one message to all devices of the probe's app now. Resolves with its id. */
   sendProbe(): Promise<string>;
-  /** Ends once all that was asked for is answered. */
+  /** Resolves once every request is answered. */
   stop(): Promise<void>;
 }
 
-/** So much is always there to be taken, and no more: what lost its holder must not stand in a long queue. */
+/**
+ * The number of due batches that is kept up. More would be a long queue, in which a batch that lost
+ * its holder would wait.
+ */
 const dueBatchesMax = 4;
 const askedMax = 4;
-/** Below what two cores can do: a machine that is full of work keeps no promise that is given in milliseconds. */
+/** Below what two cores can do: an overloaded machine cannot keep promises in milliseconds. */
 const devicesPerSecond = 700;
 const answerWithinMs = 30_000;
-/** One of so many is sent later, a little more than the least that a caller may ask for: it is asked for again until it is answered. */
+/**
+ * One in this many messages is scheduled, a little later than the API's minimum, because the
+ * request is repeated until it is answered.
+ */
 const scheduledEvery = 8;
 const scheduledAheadMs = 75_000;
 
@@ -111,7 +118,7 @@ export function startSending(plan: SenderPlan): Sender {
   };
 }
 
-/** Small ones are worked by the process that accepts them, large ones by several workers at once. */
+/** Sizes of audiences: the accepting process works small ones, several workers share large ones. */
 function sizeOf(random: Random): number {
   const [least, most] = random.pick([
     [5, 50],
@@ -123,7 +130,7 @@ function sizeOf(random: Random): number {
   return least + random.below(most - least + 1);
 }
 
-/** Batches that a worker could take now; more than enough while the database cannot be asked. */
+/** The number of batches that are due now. Infinite while the database does not answer. */
 async function countDue(sql: Sql): Promise<number> {
   const rows = await sql<{ due: number }[]>`
     SELECT count(*)::int AS due FROM batches WHERE state = 'waiting' AND available_at <= clock_timestamp()`.catch(
@@ -139,7 +146,10 @@ interface Asked {
   readonly sendAt: string | undefined;
 }
 
-/** Asks until there is an answer: a node that is killed gives none, and its client cannot know what it had done. */
+/**
+ * Repeats a request until it is answered: a killed node gives no answer, and its client cannot know
+ * what it had done.
+ */
 async function ask(
   plan: SenderPlan,
   { serverKey, number, devices, sendAt }: Asked,

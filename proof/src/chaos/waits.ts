@@ -1,13 +1,14 @@
-// What the database's connections waited for at some time of a run, in words: so that an outcome that was committed late explains
-// itself. Knows the files of a run alone.
+// Describes what the database's connections waited for during a part of a run, to explain an
+// outcome that was committed late. It knows only the files of the run.
 import type { WaitLine } from './history-files.ts';
 
 const namedMax = 6;
 const queryLengthMax = 70;
 
 /**
- * Which connections waited between two instants, the longest first, for what and behind whom; and how late the look-out itself was,
- * which is how much everything was late then: milliseconds that the machine owes to other work say nothing of the service.
+ * Says which connections waited between two instants, the longest first, for what and for whom. It
+ * also says how late the observer itself was: time that the machine gave to other work says nothing
+ * about the service.
  */
 export function describeWaits(waits: readonly WaitLine[], fromMs: number, toMs: number): string {
   const within = waits.filter(({ at }) => at >= fromMs && at <= toMs);
@@ -15,7 +16,7 @@ export function describeWaits(waits: readonly WaitLine[], fromMs: number, toMs: 
   const longest = new Map<string, { ms: number; words: string }>();
   for (const { backends } of within) {
     for (const backend of backends) {
-      // One wait has one beginning, however often it was seen.
+      // One wait has one beginning, however often it was observed.
       const { pid, ms, state, event, query, behind } = backend;
       const words = `${backend.name} ${pid} ${state === 'active' ? `waited for ${event}` : `was ${state}`}`;
       const what = query.replaceAll(/\s+/g, ' ').trim().slice(0, queryLengthMax);

@@ -1,4 +1,5 @@
-// Looks on as batches change hands: which lease ran out, and when another process took the batch. Reads, and takes no part.
+// Watches batches change hands: which lease ran out, and when another process claimed the batch. It
+// only reads.
 import type { Sql } from '../../../server/src/platform/db.ts';
 import { type ClaimLine, fileNames, writeLines } from './history-files.ts';
 
@@ -22,7 +23,8 @@ export function watchClaims(sql: Sql, directory: string): { stop(): Promise<void
     const now = rows[0]?.now ?? Date.now();
     const next = new Map(rows.map((row) => [row.id, row]));
     for (const [batch, before] of held) {
-      // It was let go in order unless its lease had run out: then whoever has it, or has finished it already, took it.
+      // A lease that had not run out was released in order. A lease that ran out was taken over by
+      // the process that has the batch now or has finished it.
       const after = next.get(batch);
       if (after?.claimId === before.claimId || before.leaseEndsAt > now) continue;
       await lines.write({ batch, leaseEndedAt: before.leaseEndsAt, takenAt: now });
@@ -31,7 +33,7 @@ export function watchClaims(sql: Sql, directory: string): { stop(): Promise<void
   };
   const looking = (async () => {
     while (!isStopping) {
-      // While the database is away nothing changes hands.
+      // While the database is away no batch changes hands.
       await look().catch(() => undefined);
       await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
     }

@@ -1,9 +1,9 @@
-// Looks on, ten times a second, at who waits in the database and behind whom. Reads, and takes no part.
+// Looks ten times a second which connections of the database wait, and for whom. It only reads.
 import type { Sql } from '../../../server/src/platform/db.ts';
 import { fileNames, type WaitingBackend, type WaitLine, writeLines } from './history-files.ts';
 
 const lookEveryMs = 100;
-/** Shorter waits are every day's business. */
+/** Shorter waits are normal and not recorded. */
 const waitMsLeast = 100;
 
 export function watchWaits(sql: Sql, directory: string): { stop(): Promise<void> } {
@@ -14,7 +14,7 @@ export function watchWaits(sql: Sql, directory: string): { stop(): Promise<void>
     let due = performance.now();
     while (!isStopping) {
       const lateMs = performance.now() - due;
-      // While the database is away nobody waits in it.
+      // While the database is away there is nothing to observe.
       const backends = await listWaiting(sql).catch(() => undefined);
       if (backends) await lines.write({ at: Date.now(), lateMs: Math.round(lateMs), backends });
       due = performance.now() + lookEveryMs;
@@ -31,7 +31,10 @@ export function watchWaits(sql: Sql, directory: string): { stop(): Promise<void>
   };
 }
 
-/** Connections of the service that wait for a lock, or that hold a transaction open and say nothing. */
+/**
+ * The service's connections that wait for a lock, or that hold a transaction open without a
+ * statement.
+ */
 function listWaiting(sql: Sql): Promise<WaitingBackend[]> {
   return sql<WaitingBackend[]>`
     SELECT pid, application_name AS name, state, concat_ws(':', wait_event_type, wait_event) AS event, query,

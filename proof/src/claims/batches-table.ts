@@ -1,5 +1,5 @@
-// Batches to be claimed, without messages and devices: a claim looks at nothing else. And a table beside them in which whoever
-// holds one says so, and which no claim knows of.
+// Fills a table of batches to claim, without messages and devices, because a claim looks at nothing
+// else. A second table, which no claim knows of, records who holds which batch.
 import type { Fragment, Sql } from '../../../server/src/platform/db.ts';
 import type { Uuid } from '../../../server/src/platform/ids.ts';
 
@@ -8,11 +8,14 @@ export interface BatchesPlan {
   readonly perApp: number;
 }
 
-/** An id of this kind and number. `number` is an expression. */
+/** The id of a kind and a number. `number` is an SQL expression. */
 const uuidOf = (sql: Sql, kind: string, number: Fragment): Fragment =>
   sql`(${`${kind.repeat(8)}-0000-0000-0000-`}::text || lpad(to_hex(${number}), 12, '0'))::uuid`;
 
-/** Waiting batches; every other app's are paced, which has claims of its own. */
+/**
+ * Stores waiting batches. Every second app's batches are paced, and paced batches have a claim
+ * statement of their own.
+ */
 export async function fillBatches(sql: Sql, { apps, perApp }: BatchesPlan): Promise<void> {
   await sql`
     INSERT INTO batches (id, app_id, message_id, device_ids, size, state, queued_at, due_at, expires_at, available_at, per_second)
@@ -22,7 +25,10 @@ export async function fillBatches(sql: Sql, { apps, perApp }: BatchesPlan): Prom
     FROM generate_series(1, ${apps}::int) app CROSS JOIN generate_series(1, ${perApp}::int) n`;
 }
 
-/** Claimed batches of one app whose leases have 19 seconds left, and one whose lease has just run out; resolves with its id. */
+/**
+ * Stores claimed batches of one app whose leases have 19 seconds left, and one whose lease has just
+ * run out. Resolves with the id of that one.
+ */
 export async function fillLeases(sql: Sql, live: number, isPaced: boolean): Promise<Uuid> {
   await sql`
     INSERT INTO batches (id, app_id, message_id, device_ids, size, state, queued_at, due_at, expires_at, available_at, claim_id, claims, per_second)
@@ -42,13 +48,13 @@ export async function makeHolds(sql: Sql): Promise<void> {
 
 export interface Held {
   readonly batches: number;
-  /** Of which nobody else held. */
+  /** Batches that nobody held before. */
   readonly free: number;
-  /** Of which another had died with. */
+  /** Batches whose former holder had died. */
   readonly inherited: number;
 }
 
-/** Says that a claim holds its batches from now on. */
+/** Records that a claim holds its batches from now on. */
 export async function hold(sql: Sql, claimId: Uuid): Promise<Held> {
   const [row] = await sql<Held[]>`
     WITH mine AS (SELECT id FROM batches WHERE claim_id = ${claimId}), taken AS (
@@ -61,12 +67,15 @@ export async function hold(sql: Sql, claimId: Uuid): Promise<Held> {
   return row ?? { batches: 0, free: 0, inherited: 0 };
 }
 
-/** To be said before the batch is given back. */
+/** Deletes the record of a hold. It must be called before the batch is released. */
 export async function letGo(sql: Sql, claimId: Uuid): Promise<void> {
   await sql`DELETE FROM proof_holds WHERE claim_id = ${claimId}`;
 }
 
-/** As if the holder had died a while ago: its lease runs out in a moment, and until then the batch is nobody else's. */
+/**
+ * Acts as if the holder had died a while ago. The lease runs out in a moment, and until then nobody
+ * else may claim the batch.
+ */
 export async function die(sql: Sql, claimId: Uuid): Promise<void> {
   await sql`
     WITH dying AS (

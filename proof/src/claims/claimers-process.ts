@@ -1,5 +1,6 @@
-// A process with claimers, as a node of the service has them: `URL CLAIMS CLAIMERS SEED` as arguments, `Claimed` as its one
-// message. Takes batches by the service's own statements, keeps each for a moment, and gives it back, renews it or dies with it.
+// A process with several claimers, like a node of the service. Its arguments are `URL CLAIMS
+// CLAIMERS SEED`, its one message is `Claimed`. It claims batches by the service's own statements,
+// keeps each for a moment, and then releases it, renews it or dies with it.
 
 import { claimNextPacedBatch } from '../../../server/src/delivery/pace-queries.ts';
 import { claimNextBatch, handBackBatch, renewClaims } from '../../../server/src/delivery/queries.ts';
@@ -11,7 +12,7 @@ import { die, hold, letGo } from './batches-table.ts';
 
 export interface Claimed {
   readonly claims: number;
-  /** Claims of a batch that another had died with. */
+  /** Claims of a batch whose former holder had died. */
   readonly takenOver: number;
   /** How often there was nothing to claim. */
   readonly empty: number;

@@ -1,17 +1,17 @@
-// Callers that write without a pause and remember what was acknowledged: users, devices and scheduled messages. What is not
-// answered with 200 they forget.
+// Callers that write users, devices and scheduled messages without a pause and remember each
+// acknowledged write. They forget every write that was not answered with 200.
 import type { Sql } from '../../../server/src/platform/db.ts';
 import { decodeId, type IdPrefix, type Uuid } from '../../../server/src/platform/ids.ts';
 import { createRandom } from '../../../server/test/platform/random.ts';
 
 export interface Writers {
-  /** What was acknowledged so far. */
+  /** Writes acknowledged so far. */
   readonly acknowledged: number;
-  /** Writing goes on at this address, or nowhere. */
+  /** Directs the writers to this address; undefined pauses them. */
   goOnAt(url: string | undefined): void;
-  /** Of what was acknowledged, whatever the database does not have, in words. */
+  /** A sentence for each acknowledged write that the database does not have. */
   listLost(sql: Sql): Promise<string[]>;
-  /** Resolves when all that was asked has ended. */
+  /** Resolves when all requests have ended. */
   stop(): Promise<void>;
 }
 

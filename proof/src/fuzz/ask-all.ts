@@ -1,5 +1,6 @@
-// Requests in the order of a seed, a few at a time, to a service with two apps, of which one is asked and the other must never be seen;
-// and what was found in the answers.
+// Sends the requests that a seed gives, a few at a time, to a service with two apps, and collects
+// what is wrong in the answers. Requests use one app's keys; the other app's data must never
+// appear.
 import fc from 'fast-check';
 import { type Answer, type Description, readDescription } from './description.ts';
 import { type FuzzRequest, requestsTo } from './requests.ts';
@@ -9,7 +10,7 @@ export interface Finding {
   readonly operation: string;
   readonly rule: string;
   readonly times: number;
-  /** The first request that showed it, and what was answered, in short. */
+  /** The first request that showed the finding, with its answer, shortened. */
   readonly sample: string;
 }
 
@@ -18,7 +19,7 @@ const lotSize = 500;
 const answerWithinMs = 30_000;
 const idsKept = 200;
 const bodyBytesRead = 256 * 1024;
-/** In everything that the other app holds. */
+/** A text in everything that the other app holds. It must never appear in an answer. */
 export const canary = 'canary-7f3a91';
 
 export interface AppKeys {
@@ -30,11 +31,11 @@ export interface Stage {
   readonly url: string;
   readonly description: Description;
   readonly app: AppKeys;
-  /** Ids that places in requests are filled with. */
+  /** Known ids that fill the placeholders in requests. */
   readonly met: Record<string, string[]>;
 }
 
-/** Fills both apps, which nothing leaves, as neither has a channel to send by. */
+/** Fills both apps. Nothing is sent, because neither app has a channel. */
 export async function setStage(url: string, app: AppKeys, stranger: AppKeys): Promise<Stage> {
   const description = readDescription(await (await fetch(`${url}/openapi.json`)).text());
   const met: Record<string, string[]> = {};
@@ -48,11 +49,11 @@ export async function setStage(url: string, app: AppKeys, stranger: AppKeys): Pr
 export interface Asked {
   readonly findings: readonly Finding[];
   readonly statuses: Readonly<Record<string, number>>;
-  /** Milliseconds, of requests with a key. */
+  /** Milliseconds of each request with a key. */
   readonly times: readonly number[];
 }
 
-/** The same seed makes the same requests. */
+/** Sends the requests. The same seed makes the same requests. */
 export async function askAll(
   stage: Stage,
   { requests, seed }: { readonly requests: number; readonly seed: number },
@@ -99,7 +100,10 @@ function judge({ description }: Stage, { operation }: FuzzRequest, answer: Answe
   return description.judge(operation, answer);
 }
 
-/** A little of everything, each with a text in it that is this app's. Its ids are known to whoever guesses them. */
+/**
+ * Stores one object of every kind in an app, each with a text that belongs to this app. A stranger
+ * may know the ids.
+ */
 async function fillApp(
   url: string,
   key: string,
@@ -161,7 +165,7 @@ async function ask(
     encodeURIComponent(fill(parameters[name] ?? '').toWellFormed()),
   );
   const keys = { server: app.serverKey, client: app.clientKey, wrong: 'sk_live_wrong', none: '' };
-  // The documented example names ids that nobody has: mostly they are to be somebody's.
+  // The documented examples contain ids of nobody; most of them are replaced by ids that exist.
   const body = request.body === null ? null : fill(request.body.replaceAll(/"(dev|msg|seg)_[0-9A-Za-z]{22}"/g, nameOf));
   const target =
     path +
@@ -169,7 +173,8 @@ async function ask(
       .replaceAll('%40', '@')
       .replaceAll('%3A', ':')
       .replaceAll(placePattern, (found) => fill(found));
-  // A body that is too large is refused before it is read, and the connection is closed: the answer may be lost with it.
+  // A body that is too large is refused before it is read, and the connection is closed, so the
+  // answer may be lost.
   const isCut = Buffer.byteLength(body ?? '') > bodyBytesRead;
   const sent = `${operation.method} ${target.slice(0, 300)} (${key}) ${JSON.stringify(headers)} ${body?.slice(0, 500) ?? ''}`;
   try {

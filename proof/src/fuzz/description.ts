@@ -1,4 +1,4 @@
-// The service's description as a program reads it: its operations, and whether an answer is one that it promises.
+// Reads the service's description: its operations, and whether an answer is one that it promises.
 import { z } from 'zod';
 
 export interface Schema {
@@ -31,9 +31,12 @@ export interface Answer {
 
 export interface Description {
   readonly operations: readonly Operation[];
-  /** What a `$ref` points at. */
+  /** The schema that a `$ref` points to. */
   resolve(ref: string): Schema;
-  /** What is wrong with an answer, in words without the answer's own values; null: nothing. */
+  /**
+   * A sentence about what is wrong with an answer, without the answer's own values; null when
+   * nothing is wrong.
+   */
   judge(operation: Operation, answer: Answer): string | null;
 }
 
@@ -57,7 +60,7 @@ export function readDescription(text: string): Description {
     })),
   );
 
-  // zod follows references to definitions within a schema only.
+  // zod follows references only to definitions within the same schema.
   const inward = (value: unknown) => JSON.parse(JSON.stringify(value).replaceAll('#/components/schemas/', '#/$defs/'));
   const $defs = inward(document.components.schemas);
   const readers = new Map<string, z.ZodType>();
@@ -99,6 +102,6 @@ function judgeBody(status: number, headers: Headers, body: string, reader: z.Zod
   if (status < 400) return null;
   const { request_id: id, issues } = value as { request_id?: unknown; issues?: unknown[] };
   if (id !== headers.get('x-request-id')) return `${status} whose request_id is another than the header's`;
-  // Every 400 says what is wrong, and nothing else does.
+  // A 400 must list issues, and no other status may.
   return (status === 400) === (Array.isArray(issues) && issues.length > 0) ? null : `${status} and its issues`;
 }

@@ -1,5 +1,6 @@
-// Receipts and click links as strangers would try them (R-48): tokens of real deliveries, altered in any way, of which none may do
-// anything; and links of good tokens with anything beside them, of which none may lead anywhere but to what was sent.
+// Receipts and click links as strangers would try them (R-48). Altered tokens of real deliveries
+// must do nothing. Links with good tokens and any other parameters must lead only to the URLs that
+// were sent.
 import fc from 'fast-check';
 import type { Workbench } from '../../../bench/src/workbench.ts';
 import { receiptTokensOf } from '../../../server/src/delivery/receipt-token.ts';
@@ -14,7 +15,7 @@ import { startSandboxProcess } from '../rig/sandbox-process.ts';
 import { startNode } from '../rig/service-node.ts';
 import type { Finding } from './ask-all.ts';
 
-/** As many as the process that accepts a message sends to itself. */
+/** The most devices that the accepting process sends to by itself. */
 const devicesEach = 50;
 const messagesCount = 4;
 const inFlight = 8;
@@ -35,17 +36,17 @@ interface Stage {
   readonly tokens: readonly string[];
 }
 
-/** What one request is to be, with the tokens by their numbers. */
+/** One request to try; tokens are given by number. */
 interface Try {
   readonly which: number;
   readonly other: number;
-  /** Null: the token as it is. */
+  /** How the token is altered; null leaves it unchanged. */
   readonly alter: ((token: string, other: string) => string) | null;
   readonly isReceipt: boolean;
   readonly event: string;
   readonly query: readonly (readonly [string, string])[];
   readonly headers: Readonly<Record<string, string>>;
-  /** Whom a proxy that is trusted names as the client: limits are by address. */
+  /** The client address that a trusted proxy reports, because rate limits are per address. */
   readonly from: string;
 }
 
@@ -97,7 +98,7 @@ async function look(
   const [good = '', other = ''] = [one.which, one.other].map((i) => tokens[i % tokens.length]);
   const token = one.alter ? one.alter(good, other) : good;
   const isGood = tokens.includes(token);
-  // A good token is asked about by HEAD alone, which marks nothing.
+  // Good tokens are only used with HEAD, which sets no mark.
   const isReceipt = one.isReceipt && !isGood;
   const query = new URLSearchParams(one.query.map(([name, value]) => [name, value]));
   const path = isReceipt ? '/v1/receipts' : `/v1/r/${encodeURIComponent(token)}?${query}`;
@@ -111,7 +112,7 @@ async function look(
       ...(isReceipt && { body }),
     });
   let response = await ask();
-  // Limits are another guarantee's: one waits as one is told.
+  // Rate limits are tested elsewhere, so this test waits as the answer says.
   while (response.status === 429) {
     await new Promise((resolve) => setTimeout(resolve, 1_000 * Number(response.headers.get('retry-after'))));
     response = await ask();
@@ -128,7 +129,7 @@ async function look(
   statuses.led++;
   const actions = query.getAll('a');
   const wanted = actions.length === 0 ? url : actions.length === 1 && actions[0] === 'cart' ? cartUrl : null;
-  // Of an action that is given twice either may be taken, or neither.
+  // When an action is given twice, either of the two may be taken, or none.
   if (actions.length > 1 && (location === null || (location === cartUrl && actions.includes('cart')))) return;
   if (status !== (wanted === null ? 404 : 302) || location !== wanted) note('a link leads elsewhere', sample);
 }
@@ -151,7 +152,7 @@ const alteration: fc.Arbitrary<(token: string, other: string) => string> = fc.on
       (token: string) =>
         token.slice(0, at) + it + token.slice(at),
   ),
-  // Batch, place or signature of another delivery.
+  // Puts the batch, place or signature of another delivery into the token.
   place.map((at) => (token: string, other: string) => token.slice(0, at) + other.slice(at)),
   fc.constantFrom<(token: string) => string>(
     (token) => token.toLowerCase(),
@@ -223,7 +224,7 @@ async function setStage(workbench: Workbench): Promise<Stage> {
     if (answer.report?.sent !== devicesEach) throw new Error(`not sent: ${JSON.stringify(answer)}`);
     messageIds.push(answer.id);
   }
-  // As the push carried them: minted with the service's own key.
+  // Tokens as the pushes carried them: minted with the service's own key.
   const seal = createSeal(parseMasterKey(database.environment['MASTER_KEY'] ?? '', 'MASTER_KEY'));
   const [key] = (await loadInstance(sql, seal)).receiptKeys;
   if (!key) throw new Error('the service has no key for receipts');

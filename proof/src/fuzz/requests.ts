@@ -1,18 +1,18 @@
-// Requests to one operation: its own example or what its schema describes, with up to a few places in it made wrong; parameters of
-// all kinds; and now and then a body that is none.
+// Makes requests to one operation: from its example or its schema, with a few places made wrong,
+// with parameters of all kinds, and sometimes with a body that is no JSON.
 import fc from 'fast-check';
 import type { Description, Operation } from './description.ts';
 import { hostile, place, valuesOf } from './values.ts';
 
 export interface FuzzRequest {
   readonly operation: Operation;
-  /** What stands in the path, by name. */
+  /** Values of the path's parameters, by name. */
   readonly parameters: Readonly<Record<string, string>>;
-  /** With its question mark. */
+  /** Begins with its question mark. */
   readonly query: string;
   readonly key: 'server' | 'client' | 'none' | 'wrong';
   readonly headers: Readonly<Record<string, string>>;
-  /** Null: none. */
+  /** Null: no body. */
   readonly body: string | null;
 }
 
@@ -43,7 +43,7 @@ export function requestsTo(operation: Operation, { resolve }: Description): fc.A
   const keys = fc.oneof(
     { arbitrary: fc.constant('server' as const), weight: 170 },
     { arbitrary: fc.constant('client' as const), weight: 28 },
-    // Few: more than 300 a minute of an address are held back for a second each.
+    // Kept rare: above 300 such requests a minute, an address is delayed by a second each.
     { arbitrary: fc.constantFrom('none' as const, 'wrong' as const), weight: 1 },
   );
   const headers = fc.record(
@@ -80,7 +80,7 @@ function bodyOf({ body, method }: Operation, resolve: Description['resolve']): f
     .map(([given, changes]) => JSON.stringify(changes.reduce(applyChange, structuredClone(given))) ?? 'null');
   return fc.oneof(
     { arbitrary: changed, weight: 30 },
-    // What no JSON.stringify would write.
+    // Bodies that JSON.stringify never writes.
     { arbitrary: changed.map((text) => text.replace(/\d+/, '1e400')), weight: 1 },
     { arbitrary: changed.map((text) => text.slice(0, text.length / 2)), weight: 1 },
     {
@@ -93,7 +93,7 @@ function bodyOf({ body, method }: Operation, resolve: Description['resolve']): f
 
 type Holder = Record<string, unknown> | unknown[];
 
-// Every place of a value is a key in an object or a list.
+// A place is a key of an object or an index of a list.
 function placesIn(value: unknown, found: { holder: Holder; key: string }[] = []): { holder: Holder; key: string }[] {
   if (typeof value !== 'object' || value === null) return found;
   for (const key of Object.keys(value)) {
@@ -104,13 +104,13 @@ function placesIn(value: unknown, found: { holder: Holder; key: string }[] = [])
 }
 
 function applyChange(value: unknown, { at, kind, value: given }: Change): unknown {
-  // A copy: put into itself it would have no end.
+  // A copy: a value that contained itself would have no end.
   const other = JSON.parse(JSON.stringify(given));
   const places = placesIn(value);
   const chosen = places[at % Math.max(1, places.length)];
   if (!chosen) return kind === 'remove' ? value : other;
   const holder = chosen.holder as Record<string, unknown>;
-  // Defined and not assigned: `__proto__` is to be a key.
+  // defineProperty instead of an assignment, because `__proto__` must become a key.
   const set = (key: string): void => {
     Object.defineProperty(holder, key, { value: other, enumerable: true, configurable: true, writable: true });
   };

@@ -1,5 +1,5 @@
-// One run: a service of its own with two apps, and requests in the order of the seed. Afterwards its log is searched for what it was
-// asked with.
+// One fuzz run: starts a service with two apps and sends the requests of the seed. Afterwards it
+// searches the service's log for secrets and values from the requests.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runCommand } from '../../../bench/src/command.ts';

@@ -1,12 +1,13 @@
-// Values for requests: those that a schema describes, and those that somebody would send who wishes us ill. Ids are written as
-// places in what the run has met so far (`@device:7`), which are filled in when a request is sent.
+// Makes values for requests: values that a schema describes, and values that an attacker would
+// send. Ids are written as placeholders (`@device:7`), which are replaced by known ids when a
+// request is sent.
 import fc from 'fast-check';
 import type { Schema } from './description.ts';
 
 export const pools = ['device', 'message', 'segment', 'user'] as const;
 export type Pool = (typeof pools)[number];
 
-/** `@device:7`; `@stranger-device:7` is another app's. */
+/** A placeholder such as `@device:7`. `@stranger-device:7` stands for an id of the other app. */
 export const place: fc.Arbitrary<string> = fc
   .tuple(fc.constantFrom('', '', '', 'stranger-'), fc.constantFrom(...pools), fc.nat(1000))
   .map(([whose, pool, number]) => `@${whose}${pool}:${number}`);
@@ -46,7 +47,7 @@ export const hostile: fc.Arbitrary<unknown> = fc.oneof(
   place,
 );
 
-/** What a schema describes, as far as it goes. */
+/** Values that a schema describes, as far as its keywords are supported. */
 export function valuesOf(schema: Schema, resolve: (ref: string) => Schema, depth = 0): fc.Arbitrary<unknown> {
   const inner = (given: unknown): fc.Arbitrary<unknown> => valuesOf(given as Schema, resolve, depth + 1);
   if (depth > 7) return fc.constant(null);

@@ -1,5 +1,5 @@
-// Apache httpd, with a configuration and data of its own: three lines of Lua send every body back. Its log says which requests
-// it acted upon.
+// Apache httpd with its own configuration and data: three lines of Lua return every body. Its log
+// says which requests it acted upon.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -28,8 +28,9 @@ const modulesDirectory = ['/usr/lib/apache2/modules', '/usr/lib64/httpd/modules'
 const moods: readonly Mood[] = [
   { name: 'bodies and answers of random sizes', paths: mostlyShort },
   {
-    // A stream that reaches it after its GOAWAY makes it give up the connection, and with it what it was working on
-    // (`on_begin_headers_cb` returns what nghttp2 takes for a failure): what was written is lost.
+    // A stream that arrives after its GOAWAY makes Apache drop the connection with everything in
+    // progress, because `on_begin_headers_cb` returns a value that nghttp2 treats as a failure.
+    // Written answers are lost with it.
     name: 'graceful restarts, with fewer streams and more',
     may: 'fail',
     paths: mostlyShort,

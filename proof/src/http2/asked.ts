@@ -1,4 +1,5 @@
-// A request that knows which it is, and whether an answer is its own: every part of it is made of its number.
+// Makes requests whose every part contains their number, and judges whether an answer belongs to
+// its request.
 
 import type { PoolResult } from '../../../server/src/platform/http2/pool.ts';
 import type { Http2Request } from '../../../server/src/platform/http2/session.ts';
@@ -12,14 +13,17 @@ export interface Asked {
   readonly request: Http2Request;
 }
 
-/** `exclusive` is one beyond the greatest. */
+/** Exclusive upper bounds of body sizes, in bytes. */
 const sizesBelow = [1, 100, 5_000, 5_000, 70_000, 300_000];
 const timeoutMs = 60_000;
 
-/** Values that come again, so that both sides find them in their tables. */
+/** Header values that repeat, so that both sides find them in their HPACK tables. */
 const knownEchoes = ['normal', 'high', 'very-low', 'text/plain; charset=utf-8', 'a'.repeat(300)];
 
-/** Its number, again and again: wherever a part of it turns up, it tells whose it is. */
+/**
+ * A text of the request's number, repeated, so that every part of it shows which request it belongs
+ * to.
+ */
 export const markerText = (id: number, bytes: number): string => {
   const mark = `#${id}:`;
   return mark.repeat(Math.ceil(bytes / mark.length)).slice(0, bytes);
@@ -31,12 +35,12 @@ function makeEcho(random: Random): string {
   return String.fromCharCode(...Array.from({ length }, () => 0x21 + random.below(0x5e)));
 }
 
-/** A query of its own stands as it is. */
+/** A path that already has a query stays as it is. */
 const pathOf = (path: string, id: number) => (path.includes('?') ? path : `${path}?id=${id}`);
 
 export function ask(id: number, mood: Mood, random: Random): Asked {
   const { bodyBytesMax = 300_000, paths = ['/'], timeoutsMs = [timeoutMs] } = mood;
-  // Never empty: an answer may have nothing but the body to show whose it is.
+  // Never empty: the body may be the only part of an answer that shows which request it belongs to.
   const bodyBytes = Math.min(bodyBytesMax, 10 + random.below(random.pick(sizesBelow)));
   const echo = makeEcho(random);
   const ttl = String(random.below(4));
@@ -54,7 +58,10 @@ export function ask(id: number, mood: Mood, random: Random): Asked {
   };
 }
 
-/** What became of a request; `foreign` is never right. */
+/**
+ * The ending of a request. `foreign` is an answer that belongs to another request, which is always
+ * an error.
+ */
 export type Ending = 'answered' | 'replayable' | 'failed' | 'foreign';
 
 export function endingOf(asked: Asked, result: PoolResult, mood: Mood, server: ForeignServer): Ending {
@@ -68,6 +75,6 @@ export function endingOf(asked: Asked, result: PoolResult, mood: Mood, server: F
   const whole = server.answerTo(asked);
   const kept = whole.slice(0, answerBodyLimits.keepMax);
   if ((body ?? '') === kept && truncated === whole.length > kept.length) return 'answered';
-  // Broke off: what came of it must be its own all the same.
+  // The answer broke off. What did arrive must still belong to this request.
   return truncated && mood.may === 'fail' && kept.startsWith(body ?? '') ? 'answered' : 'foreign';
 }

@@ -1,5 +1,5 @@
-// Sends requests through one mood of a server, by the client as the service uses it, and judges every ending. What it cannot
-// explain it complains about.
+// Sends requests to a server in one mood, through the client as the service uses it, and judges
+// every ending. An ending that it cannot explain is a complaint.
 import { readFileSync } from 'node:fs';
 import { connect, createSecureContext } from 'node:tls';
 import type { Workbench } from '../../../bench/src/workbench.ts';
@@ -13,16 +13,16 @@ import { Sights } from './sights.ts';
 const inFlight = 250;
 const streamsMax = 100;
 
-/** Longer than any request may take: who has no ending by then is lost. */
+/** Longer than any request may take: a request without an ending by then is lost. */
 const patienceMs = 180_000;
 
 export interface Driven {
-  /** At least as many as were planned. */
+  /** The number of requests; at least as many as planned. */
   readonly asked: number;
   readonly endings: Readonly<Record<Ending, number>>;
   readonly sights: Sights;
   readonly seconds: number;
-  /** What must not be, and what must be and was not. */
+  /** Sentences about what must not happen and did, or must happen and did not. */
   readonly complaints: readonly string[];
 }
 
@@ -74,7 +74,10 @@ interface Ends {
   readonly complaints: readonly string[];
 }
 
-/** Keeps `inFlight` requests with the pool until all were sent and the server was disturbed as often as it is to be. */
+/**
+ * Keeps `inFlight` requests in the pool until all were sent and the server was disturbed as often
+ * as planned.
+ */
 async function sendAll(
   plan: Plan,
   { pool, running, sights }: { readonly pool: Http2Pool; readonly running: RunningServer; readonly sights: Sights },
@@ -127,7 +130,7 @@ class Disturber {
     return this.#begun === this.#times && !this.#isAtIt;
   }
 
-  /** The request of this number is about to be sent. */
+  /** Tells the disturber that the request with this number is about to be sent. */
   note(id: number): void {
     if (this.#isAtIt || this.#begun === this.#times || id < (this.#begun + 1) * this.#distance) return;
     this.#begun += 1;
@@ -147,7 +150,7 @@ function mayEnd(ending: Ending, { may }: Mood): boolean {
   return ending === 'failed' && may === 'fail';
 }
 
-/** Holds what the server says it did against what we were told. */
+/** Compares the requests that the server says it acted upon with their endings at the client. */
 function judgeActs(endings: ReadonlyMap<number, Ending>, acted: readonly number[], mood: Mood): string[] {
   const acts = new Map<number, number>();
   for (const id of acted) acts.set(id, (acts.get(id) ?? 0) + 1);

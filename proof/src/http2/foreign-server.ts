@@ -1,46 +1,48 @@
-// What the HTTP/2 client is proven against: servers that nobody here wrote, each in several moods. Every one of them says back
-// what it was told, so that an answer shows whose it is.
+// The servers that the HTTP/2 client is tested against: programs of other authors, each in several
+// moods. Every server returns what it was sent, so that an answer shows which request it belongs
+// to.
 import { fileURLToPath } from 'node:url';
 import type { Workbench } from '../../../bench/src/workbench.ts';
 import { type Asked, markerText } from './asked.ts';
 import type { SightName } from './sights.ts';
 
-/** A fault, or a way of being, that requests are sent through. */
+/** A fault or a configuration of the server that requests are sent through. */
 export interface Mood {
   readonly name: string;
   /**
-   * How else than with its answer a request may end: `refuse`, not acted upon and replayable; `fail`, that too, or lost after it
-   * was written. Without it every request must be answered.
+   * Other endings that a request may have: `refuse` is replayable because it was not acted upon;
+   * `fail` allows also a loss after the request was written. Undefined: every request must be
+   * answered.
    */
   readonly may?: 'refuse' | 'fail';
-  /** What must have been seen, or the mood did not come to pass. */
+  /** Sights that must be seen. Otherwise the mood did not take effect. */
   readonly shows?: readonly SightName[];
   /** How often `disturb` is called in a full run, and in a quick one. */
   readonly disturbances?: readonly [full: number, quick: number];
   /** Default 300,000. */
   readonly bodyBytesMax?: number;
-  /** One of these is asked for each time. Default `/`. */
+  /** Each request uses one of these paths. Default `/`. */
   readonly paths?: readonly string[];
-  /** Beside 200. */
+  /** Statuses that are allowed beside 200. */
   readonly statuses?: readonly number[];
-  /** How long a request waits for its answer, picked by chance. Default 60,000. */
+  /** How long a request waits for its answer, chosen at random. Default 60,000. */
   readonly timeoutsMs?: readonly number[];
-  /** What the configuration of the server says in this mood, in its own language. */
+  /** Settings for the server's configuration in this mood, in the server's own language. */
   readonly settings?: Readonly<Record<string, string | number>>;
-  /** Says nothing of what it acted upon, or loses it when it is killed. */
+  /** The server does not report what it acted upon, or loses the report when it is killed. */
   readonly forgets?: boolean;
 }
 
 export interface ForeignServer {
   readonly name: string;
-  /** What to install where it is missing. */
+  /** The Debian package to install when the server is missing. */
   readonly debianPackage: string;
-  /** Undefined where it is not installed. */
+  /** Undefined when the server is not installed. */
   findVersion(): string | undefined;
   readonly moods: readonly Mood[];
-  /** The body that it answers with 200. */
+  /** The body of the server's 200 to this request. */
   answerTo(asked: Asked): string;
-  /** Whether it says the headers `x-id` and `x-echo` back. */
+  /** Whether the server returns the headers `x-id` and `x-echo`. */
   readonly echoesHeaders: boolean;
   start(options: StartOptions): Promise<RunningServer>;
 }
@@ -53,32 +55,38 @@ export interface StartOptions {
 
 export interface RunningServer {
   readonly port: number;
-  /** Does to it what its mood is about, while requests are under way. */
+  /** Causes the mood's disturbance while requests are in flight. */
   disturb(): Promise<void>;
-  /** Ends it. Resolves with the numbers of the requests that it acted upon, each as often as it did. */
+  /**
+   * Ends the server. Resolves with the numbers of the requests that it acted upon, repeated for
+   * repeated acts.
+   */
   stop(): Promise<readonly number[]>;
 }
 
 const fixture = (name: string) => fileURLToPath(new URL(`../../../server/test/fixtures/${name}.pem`, import.meta.url));
 
-/** Self-signed, for `localhost`: also the authority to trust. */
+/** A self-signed certificate for `localhost`, which is also the authority to trust. */
 export const certificateFile = fixture('cert');
 export const certificateKeyFile = fixture('key');
 
-/** Where this path is asked for, no more of the body is sent back: we reset longer answers, and servers suspect that. */
+/**
+ * A path whose answers are cut to `shortBytes`: our client resets longer answers, and servers treat
+ * many resets as an attack.
+ */
 export const shortPath = '/short';
 export const shortBytes = 8_000;
 
 /** Most answers are short, some long. */
 export const mostlyShort: readonly string[] = [...Array.from({ length: 15 }, () => shortPath), '/'];
 
-/** What a server that sends bodies back answers. */
+/** The body that a server which returns bodies answers with. */
 export function echoOf({ id, request }: Asked): string {
   const { length } = request.body;
   return markerText(id, request.path.startsWith(shortPath) ? Math.min(length, shortBytes) : length);
 }
 
-/** Lines that begin with the number of a request, as servers write them into a log of their own. */
+/** Reads a server's log, whose lines each begin with the number of a request. */
 export function readNumbers(log: string): number[] {
   return log.split('\n').flatMap((line) => {
     const number = Number.parseInt(line, 10);

@@ -1,12 +1,18 @@
-// The program behind `fuzz.ts`: `FRAMES SEED` as arguments, `Fuzzed` as its one message. Needs --expose-gc.
+// The program behind `fuzz.ts`. Its arguments are `FRAMES SEED`, its one message is `Fuzzed`. It
+// needs --expose-gc.
 import { ownEngine } from '../../../server/src/platform/http2/own-session.ts';
 import { fuzzHttp2 } from '../../../server/test/platform/http2-fuzzer.ts';
 import type { Fuzzed } from './fuzz.ts';
 
-/** Every so many observations the collector runs, and what it leaves is counted. */
+/**
+ * Observations between two samples. A sample runs the garbage collector and measures what remains.
+ */
 const observationsPerSample = 10;
 
-/** All scripts once or more: code is compiled and pools are filled. What is held then, at rest, is what it grows from. */
+/**
+ * Connections that play all scripts at least once, so that code is compiled and pools are filled.
+ * Growth counts from the memory after them.
+ */
 const warmUpConnections = 150;
 
 const exceptions: string[] = [];
@@ -30,14 +36,14 @@ class Memory {
   }
 
   #measure() {
-    // Twice: what the first finds of buffers is counted until it has been swept.
+    // Collected twice, because buffers that the first run frees are counted until they are swept.
     globalThis.gc?.();
     globalThis.gc?.();
     const { heapUsed, arrayBuffers, rss } = process.memoryUsage();
     return { held: heapUsed + arrayBuffers, resident: rss };
   }
 
-  /** From here on it is to grow no more. */
+  /** Takes the baseline; from here on memory must not grow. */
   begin(): void {
     const { held, resident } = this.#measure();
     this.#heldAtFirst = held;

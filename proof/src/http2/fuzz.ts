@@ -1,20 +1,21 @@
-// A million frames that no honest peer sends, in a process of its own, so that its memory and its exceptions can be seen.
+// Sends a million frames that no honest peer sends. The client runs in a process of its own, so
+// that its memory and its exceptions can be seen.
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { ProofOptions } from '../requirement.ts';
 import { Scratch } from '../scratch.ts';
 
-/** What the process hands back. */
+/** The result that the process returns. */
 export interface Fuzzed {
   readonly frames: number;
   readonly connections: number;
   readonly scripts: number;
   readonly complaints: readonly string[];
-  /** Bytes that the collector does not get rid of: the most that they grew by once all scripts had been played. */
+  /** Bytes that survive garbage collection: the most growth after all scripts had been played. */
   readonly grownBytes: number;
-  /** The same of what the system counts as resident. */
+  /** The most growth of resident memory. */
   readonly grownResidentBytes: number;
-  /** What no one caught. */
+  /** Uncaught exceptions. */
   readonly exceptions: readonly string[];
 }
 
@@ -48,7 +49,7 @@ async function fuzz({ isQuick, seed, workbench }: ProofOptions): Promise<Fuzzed>
   const scratch = await Scratch.make(workbench, 'fuzz');
   const running = await scratch.start(
     process.execPath,
-    // A small young generation: how large the engine would let it grow is not what is asked here.
+    // A small young generation, because the engine's own growth of it is not measured here.
     [
       '--expose-gc',
       '--max-semi-space-size=1',

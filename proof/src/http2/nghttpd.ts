@@ -1,5 +1,6 @@
-// nghttpd, the server of the nghttp2 library: it sends every body back. It never says goodbye by itself, so it is killed and
-// started anew instead; where it is asked to print, that names the requests it heard.
+// nghttpd, the server of the nghttp2 library: it returns every body. It never sends GOAWAY by
+// itself, so it is killed and started again instead. With printing on, its output names the
+// requests that it received.
 import { spawnSync } from 'node:child_process';
 import { findFreePort } from '../rig/ports.ts';
 import { findProgram, type Program, Scratch } from '../scratch.ts';
@@ -8,7 +9,7 @@ import { holdStill } from './signals.ts';
 
 const program = findProgram('nghttpd');
 
-/** Longer answers would be reset. */
+/** The client resets answers that are longer. */
 const bodyBytesMax = 8_000;
 
 const moods: readonly Mood[] = [
@@ -33,7 +34,8 @@ const moods: readonly Mood[] = [
     shows: ['windowUpdates'],
   },
   {
-    // It gives up a connection on which more than a thousand streams were reset, and says too little of what it acted upon.
+    // nghttpd drops a connection with more than a thousand reset streams and does not report all
+    // requests that it acted upon.
     name: 'answers that are longer than we read',
     may: 'fail',
     forgets: true,

@@ -1,5 +1,6 @@
-// nginx, with a configuration and data of its own: it reads the whole body, passes the request to itself over a socket, and answers
-// with the request's number and header. Its log says which requests it acted upon.
+// nginx with its own configuration and data. It reads the whole body, passes the request to itself
+// over a socket, and answers with the request's number and header. Its log says which requests it
+// acted upon.
 import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -72,7 +73,7 @@ export const nginx: ForeignServer = {
         await pause(50);
       },
       async stop() {
-        // Gently, so that it writes down what it did.
+        // A gentle stop, so that nginx writes its log to the end.
         await running.stop('SIGQUIT');
         const log = await readFile(scratch.path('acted.log'), 'utf8');
         await scratch.close();

@@ -1,5 +1,5 @@
-// The program behind `node-server.ts`: sends every body and the two headers back, unless its fault says otherwise, and writes
-// down which requests it acted upon when it is told to end.
+// The program behind `node-server.ts`: returns every body and the two headers unless its fault says
+// otherwise. When it is told to end, it writes down which requests it acted upon.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createSecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
@@ -20,7 +20,10 @@ const { initialWindowSize = 65_535, maxConcurrentStreams = 100 } = orders;
 const random = createRandom(orders.seed);
 const acted: number[] = [];
 const sockets = new Set<Socket>();
-/** The highest stream of a session that is acted upon, which does not rise any more once it has said goodbye. */
+/**
+ * The highest stream of a session that is acted upon. It no longer rises after the session has sent
+ * GOAWAY.
+ */
 const lastStreams = new WeakMap<ServerHttp2Session, number>();
 const leaving = new WeakSet<ServerHttp2Session>();
 const shrunk = new WeakSet<ServerHttp2Session>();
@@ -29,7 +32,7 @@ let count = 0;
 interface Incoming {
   readonly stream: ServerHttp2Stream;
   readonly session: ServerHttp2Session;
-  /** Acts upon it: sends the body back. */
+  /** Acts upon the request: returns its body. */
   accept(): void;
 }
 
@@ -38,7 +41,7 @@ const faults = {
   resets({ stream, accept }: Incoming) {
     if (random.below(4) > 0) {
       accept();
-      // In the middle of the answer, or behind it.
+      // The reset comes in the middle of the answer or after it.
       if (random.below(4) === 0) setImmediate(() => stream.close(random.pick([2, 5, 8])));
     } else stream.close(random.pick([1, 2, 5, 7, 7, 7, 8, 11]));
   },
@@ -46,7 +49,7 @@ const faults = {
     const id = stream.id ?? 0;
     const last = lastStreams.get(session) ?? 0;
     if (leaving.has(session)) {
-      // What lies above the last stream is not acted upon, as was said.
+      // Streams above the last stream of the GOAWAY are not acted upon.
       if (id <= last) accept();
       return;
     }
@@ -58,14 +61,14 @@ const faults = {
     setImmediate(accept);
   },
   settings({ session, accept }: Incoming) {
-    // node:http2 gives up a session that owes an answer to more than ten of them.
+    // node:http2 closes a session that owes more than ten acknowledgements of settings.
     if (count % 3 === 0 && !session.pendingSettingsAck) {
       if (shrunk.delete(session)) session.settings({ initialWindowSize: 65_535 });
       else {
         shrunk.add(session);
         session.settings({
           maxConcurrentStreams: 30 + random.below(90),
-          // Never 0: then no request would end, and the window never open again.
+          // Never 0: with a window of 0 no request would end and the window would never open again.
           initialWindowSize: 1 + random.below(random.pick([300, 30_000])),
           headerTableSize: random.below(6_000),
         });
@@ -107,7 +110,10 @@ server.on('stream', (stream, headers) => {
 });
 server.listen(orders.port, '127.0.0.1');
 
-/** Cuts a connection, with a word of TCP or without. The session's own `destroy` would say goodbye first. */
+/**
+ * Cuts a connection, with a TCP reset or without. The session's own `destroy` would send GOAWAY
+ * first.
+ */
 process.on('SIGUSR2', () => {
   const socket = [...sockets][random.below(sockets.size || 1)];
   if (random.below(2) === 0) socket?.resetAndDestroy();

@@ -1,4 +1,5 @@
-// `node:http2` as a server, in a process of its own: the one of the four that can be made to do anything with a single stream.
+// `node:http2` as a server in a process of its own: the only one of the four servers that can do
+// anything to a single stream.
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +9,7 @@ import { echoOf, type ForeignServer, type Mood, mostlyShort, readNumbers } from 
 
 const program = fileURLToPath(new URL('node-server-process.ts', import.meta.url));
 
-/** `fault` is what its process is told to do. */
+/** Each mood's `fault` is the order to the server's process. */
 const moods: readonly Mood[] = [
   { name: 'bodies and answers of random sizes', paths: mostlyShort },
   {

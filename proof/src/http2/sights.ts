@@ -1,5 +1,5 @@
-// What was to be seen on the connections of a run: a proof that went through no fault proves nothing. Looks on, and changes
-// nothing.
+// Counts what was seen on the connections of a run, because a proof that met no fault proves
+// nothing. It observes and changes nothing.
 import type { TLSSocket } from 'node:tls';
 import { FrameReader, frameTypes, readUint32 } from '../../../server/src/platform/http2/frames.ts';
 import { errorCodes } from '../../../server/src/platform/http2/protocol-error.ts';
@@ -31,10 +31,13 @@ export class Sights {
     brokenOff: 0,
     timeouts: 0,
   };
-  /** Why connections were given up by our side: the peer broke the protocol, or we think so. */
+  /**
+   * Reasons for which our side gave up connections: the peer broke the protocol, or our side
+   * believes so.
+   */
   readonly accusations: string[] = [];
 
-  /** The same engine, watched. */
+  /** The same engine, observed. */
   watch(engine: Http2Engine): Http2Engine {
     return (socket, options) => {
       this.counts.connections += 1;
@@ -76,12 +79,12 @@ export class Sights {
     socket.on('data', (chunk: Buffer) => reader.push(chunk));
   }
 
-  /** `12 GOAWAY, 3 connections`. */
+  /** A text such as `12 GOAWAY, 3 connections`. */
   describe(which: readonly SightName[]): string {
     return which.map((name) => `${this.counts[name]} ${names[name]}`).join(', ');
   }
 
-  /** Those of which there were none. */
+  /** The names of the sights that were never seen. */
   missing(which: readonly SightName[]): readonly string[] {
     return which.filter((name) => this.counts[name] === 0).map((name) => names[name]);
   }

@@ -1,24 +1,27 @@
-// What is done to the processes of a server, all of a sudden. Linux only.
+// Signals to the processes of a server, to disturb it suddenly. Linux only.
 import { setTimeout as pause } from 'node:timers/promises';
 import { listChildren } from '../../../bench/src/measure.ts';
 
-/** Longer than the short deadlines of the moods, however late a busy machine finds them due. */
+/** Longer than the moods' short deadlines, even when a busy machine fires these late. */
 const heldMs = 300;
 
 function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It has just ended by itself.
+    // The process has just ended by itself.
   }
 }
 
-/** A server that works with several processes loses those that serve; the one that starts them lives. */
+/** Kills the processes that serve; the process that starts them lives. */
 export async function killChildren(pid: number): Promise<void> {
   for (const child of await listChildren(pid)) signal(child, 'SIGKILL');
 }
 
-/** Neither reads nor writes for a while, so that what is under way outlives a short deadline on the fastest machine. */
+/**
+ * Stops the server for `heldMs`, so that requests in flight outlive a short deadline on the fastest
+ * machine.
+ */
 export async function holdStill(pid: number): Promise<void> {
   const held = [pid, ...(await listChildren(pid))];
   for (const each of held) signal(each, 'SIGSTOP');

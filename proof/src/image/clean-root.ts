@@ -1,5 +1,6 @@
-// A clean Debian root in place of a container's base image, for machines without a container engine: made by debootstrap,
-// with this machine's Node and npm put where the official image has them. Steps run in it by chroot.
+// Makes a clean Debian root in place of a container's base image, for machines without a container
+// engine. debootstrap makes it, and this machine's Node and npm are copied to where the official
+// image has them. Steps run in it by chroot.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, cpSync, existsSync, mkdirSync, realpathSync, symlinkSync } from 'node:fs';
@@ -11,13 +12,13 @@ export interface StepOptions {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** As the base image has it. */
+/** The PATH of the base image. */
 export const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** Mounts of a step end with it. */
+/** A mount namespace of its own, so that mounts end with the step. */
 const apart = ['--mount', '--propagation', 'private', 'sh', '-c'];
 
-/** Whether this machine can make one: root, on Debian, with debootstrap. */
+/** Whether this machine can make a root: it needs root's rights, Debian and debootstrap. */
 export function canMakeRoots(): boolean {
   return process.getuid?.() === 0 && existsSync('/usr/sbin/debootstrap');
 }
@@ -42,7 +43,7 @@ export function copyRoot(base: string, directory: string): void {
   execFileSync('cp', ['--archive', base, directory]);
 }
 
-/** Runs one step as an image's build would. Rejects with what it printed. */
+/** Runs one step as an image build would. Rejects with the step's output. */
 export async function runStep(command: string, { root, workingDir, environment }: StepOptions): Promise<void> {
   const authorities = process.env['NODE_EXTRA_CA_CERTS'];
   const script = `mount -t proc proc ${join(root, 'proc')} && mount --bind /dev ${join(root, 'dev')} && exec chroot ${root} /bin/sh -c "$1"`;
@@ -56,7 +57,10 @@ export async function runStep(command: string, { root, workingDir, environment }
   if (code !== 0) throw new Error(`${command} ended with ${code}: ${output.trim().split('\n').slice(-5).join(' | ')}`);
 }
 
-/** The parameters that make `unshare` run `words` as `user` in a read-only root whose `/tmp` is in memory and whose `data` is writable. */
+/**
+ * The parameters that make `unshare` run a command as `user` in a read-only root whose `/tmp` is in
+ * memory and whose `data` is writable.
+ */
 export function containerParameters(
   { root, workingDir }: StepOptions,
   user: string,

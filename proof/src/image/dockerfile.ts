@@ -1,5 +1,6 @@
-// Reads the Dockerfile as far as this project uses the language (https://docs.docker.com/reference/dockerfile/), and throws
-// on anything else, so that no step is passed over in silence.
+// Reads the subset of the Dockerfile language that this project uses
+// (https://docs.docker.com/reference/dockerfile/). It throws on anything else, so that no step is
+// skipped silently.
 
 export interface Stage {
   readonly name: string | undefined;
@@ -13,7 +14,7 @@ export type Step =
   | { readonly kind: 'env'; readonly values: Readonly<Record<string, string>> }
   | { readonly kind: 'user'; readonly user: string }
   | { readonly kind: 'healthcheck' | 'entrypoint' | 'cmd'; readonly words: readonly string[] }
-  /** Tells the engine something, and changes no file. */
+  /** A step that configures the engine and changes no file. */
   | { readonly kind: 'note'; readonly name: string; readonly value: string };
 
 export function parseDockerfile(text: string): readonly Stage[] {

@@ -1,5 +1,6 @@
-// The container image without a container engine: the steps of deploy/Dockerfile in a clean Debian root, and the service run as
-// the image says, by the image's user, on a read-only root. Beside it the release's tarball in another empty root.
+// Proves the container image without a container engine: runs the steps of deploy/Dockerfile in a
+// clean Debian root, and then the service as the image's user on a read-only root. It also proves
+// the release's tarball in another empty root.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -49,7 +50,7 @@ async function run({ report, workbench }: ProofOptions): Promise<void> {
   await proveService("the release's tarball", released, workbench, report);
 }
 
-/** Each stage begins as the base, and takes what COPY and RUN give it. */
+/** Builds the stages. Each begins as a copy of the base and takes the changes of COPY and RUN. */
 async function buildImage(base: string, home: string, progress: (line: string) => void): Promise<Image> {
   const stages = parseDockerfile(readFileSync(join(repository, 'deploy/Dockerfile'), 'utf8'));
   const roots = new Map<string, string>();
@@ -125,7 +126,8 @@ function copyInto(from: string | undefined, source: string, relative: string, ro
     cpSync(join(from, source), place, { recursive: true, verbatimSymlinks: true });
     return;
   }
-  // The build's context: what git tracks, which is what .dockerignore leaves of a clean checkout.
+  // The build's context: the files that Git tracks, which is what .dockerignore leaves of a clean
+  // checkout.
   const tracked = execFileSync('git', ['ls-files', '-z'], { cwd: repository, encoding: 'utf8' })
     .split('\0')
     .filter(Boolean);
@@ -164,7 +166,7 @@ async function unpackRelease(base: string, home: string, progress: (line: string
   };
 }
 
-/** Starts it on a port of its own, asks it as an engine would, and stops it. */
+/** Starts the service on a port of its own, checks its health as an engine would, and stops it. */
 async function proveService(
   what: string,
   image: Image,

@@ -1,5 +1,6 @@
-// R-06: the database stops dead and the way to it fails in every way that ways do, again and again, while messages are sent. No
-// process may end of it, the service must be back soon after the database, and the totals must hold as after kills (R-01).
+// R-06: the database crashes and the connection to it fails in many ways, again and again, while
+// messages are sent. No process may end because of a fault, the service must be back soon after the
+// database, and the totals must hold as after kills (R-01).
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Verdict } from '../chaos/check-history.ts';
 import { runChaos, type Stage } from '../chaos/run.ts';
@@ -9,7 +10,7 @@ import { stopAtOnce } from '../rig/run-database.ts';
 
 interface Fault {
   readonly name: string;
-  /** Breaks something; what it returns mends it. */
+  /** Breaks something. The returned function repairs it. */
   break(stage: Stage, proxy: FaultProxy): Promise<() => void> | (() => void);
   readonly lastsMs: number;
   readonly times: { readonly full: number; readonly quick: number };
@@ -17,7 +18,7 @@ interface Fault {
 
 const nothing = (): void => undefined;
 
-/** A condition of the way to the database for as long as it lasts. */
+/** A fault of the connection to the database that lasts for `lastsMs`. */
 function condition(name: string, lastsMs: number, full: number, faults: Parameters<FaultProxy['set']>[0]): Fault {
   return {
     name,
@@ -71,8 +72,9 @@ const faults: readonly Fault[] = [
 const backWithinMs = 10_000;
 const pollMs = 50;
 /**
- * More than one process works alone: it takes a worker too. Of an app of its own, which has its turn beside the busy one's (R-62):
- * the bound is on the service, and not on how much that one still has before it.
+ * More devices than one process works alone, so that a worker must take part. The probe uses an app
+ * of its own, which gets its turn beside the busy app (R-62), so the bound does not depend on the
+ * busy app's queue.
  */
 const probeDevices = 60;
 
@@ -118,7 +120,7 @@ async function breakOften(stage: Stage, fault: Fault, times: number) {
     const mendedAt = performance.now();
     await untilServed(stage);
     const backMs = performance.now() - mendedAt;
-    // What could not be committed while it lasted may be repeated.
+    // Outcomes that could not be committed during the outage may be repeated.
     await nodes.noteOutage({ at, until: Date.now(), by: fault.name });
     slowestMs = Math.max(slowestMs, backMs);
     if (backMs > backWithinMs) complaints.push(`back after ${Math.round(backMs)} ms, the ${time}th time`);
@@ -136,7 +138,10 @@ async function untilDatabaseAnswers({ database }: Stage): Promise<void> {
   }
 }
 
-/** Resolves when the service says that it is ready, and a message that was asked for after that has been sent. */
+/**
+ * Resolves when the service reports that it is ready and a message that was requested after that
+ * has been sent.
+ */
 async function untilServed({ apiUrl, probe, sender }: Stage): Promise<void> {
   if (!probe) throw new Error('the run has no app for probes');
   const get = (path: string) =>

@@ -1,5 +1,6 @@
-// R-07: the connection to the database breaks when COMMIT has been sent and its reply has not come. The service cannot know;
-// whoever asks again with the same Idempotency-Key gets one message all the same.
+// R-07: the connection to the database breaks between COMMIT and its reply, so the service cannot
+// know the result. A caller that repeats the request with the same Idempotency-Key must still get
+// exactly one message.
 import { createRandom } from '../../../server/test/platform/random.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 import { type CommitCut, startDatabaseProxy } from '../rig/database-proxy.ts';
@@ -7,10 +8,15 @@ import { type Asked, judgeSentOnce } from '../sent-once.ts';
 import { type Api, Stage } from '../stage.ts';
 
 const audiences = [1, 5, 30, 60, 200];
-/** None that its acceptor works itself: when it does not know of its commit, they wait for a lease of 20 seconds. */
+/**
+ * Only sizes that workers send: an accepting process that does not know its commit's result makes
+ * its batches wait for a lease of 20 seconds.
+ */
 const audiencesQuick = [60, 200];
 const attemptsMax = 50;
-/** The pools in which messages are stored: those that are sent now, and those that are scheduled. */
+/**
+ * The pools that store messages: one for messages that are sent now, one for scheduled messages.
+ */
 const pools = { now: 'carillon long', later: 'carillon transactions' } as const;
 const scheduledAheadMs = 45_000;
 
@@ -19,7 +25,7 @@ interface Told {
   readonly statuses: readonly (number | undefined)[];
 }
 
-/** As a careful caller does. */
+/** Repeats the request until it is answered, as a careful caller does. */
 async function askUntilAnswered(stage: Stage, api: Api, idempotencyKey: string, message: object): Promise<Told> {
   const statuses: (number | undefined)[] = [];
   while (statuses.length < attemptsMax) {
@@ -43,7 +49,7 @@ async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<
   const counts: Record<CommitCut, number> = { lost: 0, unheard: 0 };
   let retried = 0;
   for (let drop = 0; drop < drops; drop += 1) {
-    // What was carried out unheard is the harder half: it has most of them.
+    // Most cuts are of the harder kind: the COMMIT is carried out, and its reply is lost.
     const cut: CommitCut = drop % 4 === 3 ? 'lost' : 'unheard';
     const isScheduled = !isQuick && random.below(5) === 0;
     const devices = stage.devices.slice(0, random.pick(isQuick ? audiencesQuick : audiences));
@@ -62,7 +68,8 @@ async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<
     if (!isCut) complaints.push(`${title}: no COMMIT was cut`);
     counts[cut] += 1;
     if (statuses.length > 1) retried += 1;
-    // Nothing was heard, or that it may be tried again: never that it is the caller's or our fault.
+    // Until the last attempt a caller may get no answer or 503, and never an answer that blames the
+    // caller or reports a bug.
     const isToldToRepeat = statuses.slice(0, -1).every((status) => status === undefined || status === 503);
     if (!isToldToRepeat || statuses.at(-1) !== 200) complaints.push(`${title}: answered ${statuses.join(', ')}`);
     asked.push({ idempotencyKey, title, devices, id });

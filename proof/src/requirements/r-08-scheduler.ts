@@ -1,5 +1,6 @@
-// R-08: a thousand messages due at one instant, and workers whose clocks are wrong by a minute: each runs once, none early, hardly
-// any late; also when workers are killed while they start them, and when nobody was there at the time.
+// R-08: a thousand messages are due at one instant, and the workers' clocks are wrong by a minute.
+// Each message runs once, none early, hardly any late. This also holds when workers are killed
+// while they start messages, and when no worker runs at that instant.
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createRandom, type Random } from '../../../server/test/platform/random.ts';
@@ -15,7 +16,7 @@ const requestsAtOnce = 16;
 const pollMs = 20;
 const startedWithinMs = 120_000;
 const quietWithinMs = 180_000;
-/** A message is stored 30 seconds ahead at least; there are some to store. */
+/** A message can be scheduled 30 seconds ahead at the earliest, and storing them all takes time. */
 const soonestMs = 40_000;
 
 interface Crowd {
@@ -29,7 +30,7 @@ interface Sizes {
   readonly kills: number;
   readonly aheadMs: number;
   readonly apartMs: number;
-  /** How long after their instant somebody comes, in an outage. */
+  /** How long after their instant a worker comes back, in an outage. */
   readonly outageMs: number;
 }
 
@@ -38,7 +39,7 @@ const sizesOf = (isQuick: boolean): Sizes =>
     ? { count: 60, kills: 3, aheadMs: 45_000, apartMs: 10_000, outageMs: 3_000 }
     : { count: 1_000, kills: 12, aheadMs: 90_000, apartMs: 45_000, outageMs: 65_000 };
 
-/** So many messages to one device each. */
+/** Schedules `count` messages to one device each. */
 async function schedule(stage: Stage, api: Api, { name, count, dueAt }: Crowd, ttl: number): Promise<void> {
   const left = Array.from({ length: count }, (_, index) => index);
   const work = async (): Promise<void> => {
@@ -54,8 +55,8 @@ async function schedule(stage: Stage, api: Api, { name, count, dueAt }: Crowd, t
 }
 
 /**
- * How long after their instant they had left `scheduled`, for everybody to see and by the database's clock, in order; milliseconds.
- * Looks until all have, or for so long.
+ * Watches how long after their instant the messages left `scheduled`, by the database's clock;
+ * sorted, in milliseconds. Returns when all have left, or after a time limit.
  */
 async function watchStarts(stage: Stage, { name, count, dueAt }: Crowd): Promise<number[]> {
   const lateness: number[] = [];
@@ -71,7 +72,10 @@ async function watchStarts(stage: Stage, { name, count, dueAt }: Crowd): Promise
   }
 }
 
-/** Kills what works, again and again from the instant on, and leaves it to the supervisors to replace it; how many died. */
+/**
+ * Kills working processes repeatedly from the instant on; their supervisors replace them. Returns
+ * how many died.
+ */
 async function killWorkers(
   nodes: readonly ServiceNode[],
   random: Random,
@@ -81,14 +85,14 @@ async function killWorkers(
   await pause(Math.max(0, dueAt.getTime() - Date.now()));
   let died = 0;
   for (let kill = 0; kill < kills; kill++) {
-    // Fast enough to meet them at it.
+    // Frequent enough to hit processes while they start messages.
     await pause(random.below(Math.ceil(count / 5)));
     died += (await random.pick(nodes).signalWorker('SIGKILL')).pids.length;
   }
   return died;
 }
 
-/** What the rows say against a crowd. */
+/** Complaints about the stored rows of a crowd. */
 async function complainOfRows(stage: Stage, { name, count }: Crowd, status: 'sent' | 'failed'): Promise<string[]> {
   const [rows] = await stage.database.sql<Record<'messages' | 'batches' | 'early' | 'other', number>[]>`
     SELECT count(*)::int AS messages, coalesce(sum(b.batches), 0)::int AS batches,
@@ -106,7 +110,7 @@ async function complainOfRows(stage: Stage, { name, count }: Crowd, status: 'sen
   ];
 }
 
-/** Ends the sandbox. When the pushes of each title came in. */
+/** Ends the sandbox. Returns when the pushes of each title arrived. */
 async function readPushes({ sandbox }: Stage): Promise<ReadonlyMap<string, readonly number[]>> {
   await sandbox.stop();
   const pushes = new Map<string, number[]>();
@@ -120,7 +124,10 @@ async function readPushes({ sandbox }: Stage): Promise<ReadonlyMap<string, reado
   return pushes;
 }
 
-/** `most`: pushes that a message may have, each kill of its sender being good for one more. */
+/**
+ * Complaints about a crowd's pushes. `most` is the most pushes that one message may have: each kill
+ * of its sender allows one more.
+ */
 function complainOfPushes(
   { name, count, dueAt }: Crowd,
   pushes: ReadonlyMap<string, readonly number[]>,
@@ -137,7 +144,7 @@ function complainOfPushes(
   return complaints;
 }
 
-/** Resolves when all of a crowd have ended, or after so long. */
+/** Resolves when all messages of a crowd have ended, or after a time limit. */
 async function untilEnded(stage: Stage, { name }: Crowd): Promise<void> {
   const deadline = performance.now() + quietWithinMs;
   while (performance.now() < deadline) {
@@ -176,7 +183,7 @@ async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<
   report.progress('  Nobody is there when the next are due');
   const dueAt = afterNow(soonestMs);
   const missed = { name: 'Missed', count: Math.ceil(count / 10), dueAt };
-  // Their window ends a minute after their instant.
+  // The window of these messages ends a minute after their instant.
   const expired = { name: 'Expired', count: isQuick ? 0 : missed.count, dueAt };
   await schedule(stage, api, missed, 3_600);
   await schedule(stage, api, expired, 0);

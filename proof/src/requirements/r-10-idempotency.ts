@@ -1,11 +1,11 @@
-// the same request 200 times at once, over three nodes, is one message.
+// the same request, sent 200 times at once over three nodes, makes one message.
 import type { ProofOptions, Requirement } from '../requirement.ts';
 import { type Asked, judgeSentOnce } from '../sent-once.ts';
 import { type Api, Stage } from '../stage.ts';
 
 const nodes = 3;
 const requestsAtOnce = 200;
-/** Small ones are worked by the node that accepts them, large ones by a worker. */
+/** The accepting node works small audiences; a worker works large ones. */
 const audiences = [1, 20, 50, 60, 300];
 
 interface Round {

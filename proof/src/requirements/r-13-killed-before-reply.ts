@@ -1,4 +1,5 @@
-// R-13: a node dies between its commit and its reply, and the caller, who has heard nothing, asks again.
+// R-13: a node dies between its commit and its reply. The caller has heard nothing and repeats the
+// request.
 
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -8,9 +9,9 @@ import { listFired } from '../rig/failpoints.ts';
 import { type Asked, judgeSentOnce } from '../sent-once.ts';
 import { type Api, Stage } from '../stage.ts';
 
-/** Worked by the node that dies, or by a worker. */
+/** Small audiences are worked by the node that dies, large ones by a worker. */
 const audiences = [1, 5, 30, 60, 200];
-/** Of so many messages one is scheduled. */
+/** One in this many messages is scheduled. */
 const scheduledEvery = 10;
 const scheduledAheadMs = 45_000;
 
@@ -19,7 +20,7 @@ interface Doomed {
   readonly failpoints: { readonly directory: string };
 }
 
-/** A node that kills itself when it is about to answer the first message. */
+/** Starts a node that kills itself when it is about to answer the first message. */
 async function startDoomed(stage: Stage, number: number): Promise<Doomed> {
   const directory = join(stage.directory, `failpoints-${number}`);
   const rules = [{ name: 'message.before_reply', hit: 1, action: 'kill' }] as const;
@@ -37,7 +38,7 @@ async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<
   let following = startDoomed(stage, 0);
   for (let kill = 0; kill < kills; kill += 1) {
     const { api, failpoints } = await following;
-    // The next one starts while this one dies.
+    // The next node starts while this one dies.
     following = kill + 1 < kills ? startDoomed(stage, kill + 1) : following;
     following.catch(() => undefined);
     const devices = stage.devices.slice(0, random.pick(audiences));

@@ -1,5 +1,5 @@
-// R-17, and of R-18 what is about leases: batches are claimed by several processes at once, by the service's own statements, and
-// a table that no claim knows of says who holds what.
+// R-17, and the part of R-18 that concerns leases: several processes claim batches at once by the
+// service's own statements. A table that no claim knows of records who holds which batch.
 
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ const program = fileURLToPath(new URL('../claims/claimers-process.ts', import.me
 
 const processes = 3;
 const claimersPerProcess = 16;
-/** Fewer than there are claimers, so that they are after the same ones. */
+/** Fewer batches than claimers, so that claimers compete for the same ones. */
 const batches = { apps: 8, perApp: 5 };
 
 async function claimAtOnce(
@@ -63,7 +63,7 @@ async function proveClaims(database: RunDatabase, options: ProofOptions): Promis
   await sql`TRUNCATE batches`;
 }
 
-/** R-18. */
+/** Proves the part of R-18 that concerns leases. */
 async function proveLeases(sql: Sql, { isQuick, report }: ProofOptions): Promise<void> {
   const clock = await createClock(sql);
   const live = isQuick ? 1_000 : 10_000;

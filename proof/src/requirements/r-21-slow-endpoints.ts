@@ -1,4 +1,5 @@
-// R-21 and R-22: endpoints that take as long as they can: each is over after five seconds, and none makes memory grow.
+// R-21 and R-22: endpoints take as long as they can. Each request ends after five seconds, and no
+// endpoint makes memory grow.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -78,7 +79,10 @@ const neverListens = `
     setTimeout(() => process.kill(process.pid, 'SIGSTOP'), 50);
   });`;
 
-/** A port whose queue is full and whose process stands still: a connection to it is never made. */
+/**
+ * A port whose queue is full and whose process is stopped, so that a connection to it is never
+ * established.
+ */
 async function neverAccepts(workbench: Workbench): Promise<string> {
   const child: ChildProcess = spawn(process.execPath, ['-e', neverListens], { stdio: ['ignore', 'pipe', 'inherit'] });
   workbench.onClose(() => stopChild(child, 'SIGKILL'));
@@ -143,7 +147,8 @@ export const requirement: Requirement = {
     }
 
     const { endless, packed } = await startPouring(workbench);
-    // The first of each pays for what every later one uses.
+    // The first request of each kind allocates what later ones reuse, so it is made before the
+    // measurement.
     await Promise.all([send(endless, 'g'), send(packed, 'h')]);
     globalThis.gc?.();
     const before = process.memoryUsage().rss;

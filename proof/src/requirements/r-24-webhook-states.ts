@@ -1,5 +1,6 @@
-// R-24: how many requests a webhook gets, counted at its endpoint, on one node and on four: one that is dead from the start, one
-// that dies at its full window, one that recovers just in time, one that is enabled again, and one whose worker is killed.
+// R-24: counts at the endpoint how many requests a webhook gets, on one node and on four. The
+// endpoints are: one that is dead from the start, one that dies at its full window, one that
+// recovers just in time, one that is enabled again, and one whose worker is killed.
 import { setTimeout as pause } from 'node:timers/promises';
 import { enableWebhook } from '../../../server/src/webhooks/manage-webhooks.ts';
 import { listAttempts } from '../../../server/src/webhooks/queries.ts';
@@ -7,7 +8,7 @@ import type { ProofOptions, Requirement } from '../requirement.ts';
 import { comesTrue, type Hook, WebhookNodes } from '../rig/webhook-nodes.ts';
 
 const withinMs = 120_000;
-/** After which a request too many would have come. */
+/** Time in which an excess request would have arrived. */
 const settleMs = 1_500;
 const failuresMax = 15;
 const windowMost = 64;
@@ -30,7 +31,7 @@ const proveDead: Prove = async (place, { isQuick, report, seed }) => {
   for (let i = 0; i < (isQuick ? 4 : 40); i++) hooks.push(await place.newHook());
   let requests = 0;
   endpoint.answer = (_request, response) => {
-    // Refuses, breaks off, or takes its time, and then refuses.
+    // The endpoint refuses, breaks off, or refuses after a delay.
     switch ((seed + requests++) % 3) {
       case 0:
         return void response.writeHead(500).end();
@@ -43,14 +44,14 @@ const proveDead: Prove = async (place, { isQuick, report, seed }) => {
   await Promise.all(hooks.map((hook) => place.happen(hook, 200)));
   const complaints: string[] = [];
   if (!(await comesTrue(() => allDisabled(place, hooks), withinMs))) complaints.push('not all were disabled in time');
-  // Events that come later reach nobody either.
+  // Later events must reach none of the endpoints either.
   await Promise.all(hooks.map((hook) => place.happen(hook, 20)));
   await pause(settleMs);
   let lost = 0;
   for (const hook of hooks) {
     const count = endpoint.countOf(hook.path);
     const attempts = await listAttempts(place.database.sql, hook.appId, hook.id);
-    // On a busy machine some time out before they arrive.
+    // On a busy machine some requests time out before they arrive.
     const lostHere = attempts.filter(({ error }) => error !== 'http_status' && error !== 'reset').length;
     lost += lostHere;
     if (attempts.length !== failuresMax) complaints.push(`${hook.path} has ${attempts.length} attempts in its log`);
@@ -77,7 +78,7 @@ const proveDying: Prove = async (place, { isQuick, report }) => {
     let fullWindows = 0;
     endpoint.answer = (request, response) => {
       if (request.path !== hook.path) return void response.writeHead(200).end();
-      // It dies while as much is under way as may be, so that all of that fails, too.
+      // The endpoint dies while its window is full, so that all requests in flight fail, too.
       if (!isDead && endpoint.inFlight >= windowMost && ++fullWindows > 3) {
         isDead = true;
         open.push(endpoint.inFlight);
@@ -111,13 +112,13 @@ const proveRecovery: Prove = async (place, { report }) => {
     response.writeHead(++seen === failuresMax ? 200 : 500).end();
   };
   const complaints: string[] = [];
-  // One after the other, so that the order of completion is that of the answers.
+  // Events come one after another, so that requests complete in the order of their answers.
   const failOnce = async (expected: number): Promise<void> => {
     await place.happen(hook, 1);
     const isCounted = async () => seen >= expected && (await place.stored(hook)).failures === expected % failuresMax;
     if (!(await comesTrue(isCounted, withinMs))) complaints.push(`request ${expected} was not counted`);
   };
-  // The events wait for their retries far beyond this, so each new one is a first attempt.
+  // Retries of these events come much later, so each new event is a first attempt.
   for (let i = 1; i < 2 * failuresMax; i++) await failOnce(i);
   const { state, failures } = await place.stored(hook);
   if (state !== 'enabled' || failures !== failuresMax - 1) complaints.push(`it is ${state} with ${failures} failures`);
@@ -171,7 +172,7 @@ const proveKilled: Prove = async (place, { isQuick, report }) => {
     let lost = 0;
     endpoint.answer = (request, response) => {
       if (request.path !== hook.path) return void response.writeHead(200).end();
-      // Those that are under way are answered by nobody once their process is gone.
+      // Requests in flight get no answer once their process is gone.
       setTimeout(() => response.writeHead(500).end(), 300);
     };
     await place.happen(hook, 200);
@@ -199,7 +200,7 @@ export const requirement: Requirement = {
       const workbench = options.workbench.apart();
       try {
         const environment = {
-          // A retry would be a request that is not counted on here.
+          // A retry would be a request that the counts here do not expect.
           WEBHOOK_RETRY_SCHEDULE: '3600,3600',
           WEBHOOK_FAILURE_PAUSE_MAX_MS: '0',
         };

@@ -1,5 +1,6 @@
-// R-26: every outcome is told: messages are sent while workers are killed at each commit boundary between an outcome and the
-// acknowledgement of its webhook. What the endpoint was told, without what it was told twice, is what the deliveries say.
+// R-26: every outcome is told. Messages are sent while workers are killed at each commit boundary
+// between an outcome and the acknowledgement of its webhook. The events that the endpoint got,
+// without repeats, must equal the deliveries.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runCommand } from '../../../bench/src/command.ts';
@@ -16,12 +17,12 @@ import { endpointCertificateFile, startWebhookEndpoint } from '../rig/webhook-en
 import { comesTrue } from '../rig/webhook-nodes.ts';
 
 const workers = 2;
-/** Leases of killed processes have to run out, one after the other. */
+/** Long enough for the leases of killed processes to run out one after another. */
 const withinMs = 300_000;
-/** A process may have had as many under way as a webhook's window is wide, at its end. */
+/** A killed process may have had a full window of requests in flight. */
 const windowMost = 64;
 
-/** The places between an outcome and the acknowledgement of its event. */
+/** The failpoints between an outcome and the acknowledgement of its event. */
 const places = [
   'outcomes.before_commit',
   'outcomes.after_commit',
@@ -33,7 +34,7 @@ function rulesOf({ isQuick, seed }: ProofOptions): FailpointRule[] {
   const rounds = isQuick ? 1 : 5;
   return Array.from({ length: rounds }, (_, round) =>
     places.map((name, i): FailpointRule => {
-      // Answers are passed one by one, commits by the dozen.
+      // Answers pass this failpoint one by one, commits by the dozen.
       const least = name === 'webhook.after_response' ? 40 : 2;
       return { name, action: 'kill', hit: least + ((seed + round * 7 + i * 3) % (least * 2)) };
     }),
@@ -46,7 +47,7 @@ async function prove(workbench: Workbench, options: ProofOptions): Promise<void>
   const database = await startRunDatabase(workbench);
   const sandbox = await startSandboxProcess(workbench, directory);
   const endpoint = await startWebhookEndpoint(workbench);
-  // The sandbox's authority and the endpoint's certificate, in one file.
+  // The sandbox's authority and the endpoint's certificate in one file.
   const authorities = join(directory, 'authorities.pem');
   const known = [sandbox.environment['OUTBOUND_CA_FILE'] ?? '', endpointCertificateFile];
   await writeFile(authorities, (await Promise.all(known.map((file) => readFile(file, 'utf8')))).join('\n'));

@@ -1,5 +1,5 @@
-// webhooks to a name that leads to another place at every question: none of so many sends makes a connection to an address
-// that is not public, in whatever spelling it comes.
+// webhooks to a name that resolves to a different address at every question. No send may
+// connect to an address that is not public, in whatever spelling the address comes.
 
 import { privateAddresses, sendThroughFlips } from '../../../server/test/webhook-flips.ts';
 import type { Requirement } from '../requirement.ts';

@@ -1,5 +1,5 @@
-// R-38b: our HTTP/2 client through the faults of four servers that nobody here wrote, and against a million frames that no
-// honest peer sends.
+// R-38b: our HTTP/2 client works through the faults of four servers of other authors, and survives
+// a million frames that no honest peer sends.
 import { apache } from '../http2/apache.ts';
 import { drive } from '../http2/drive.ts';
 import type { ForeignServer } from '../http2/foreign-server.ts';
@@ -11,7 +11,7 @@ import type { ProofOptions, Requirement } from '../requirement.ts';
 
 const servers: readonly ForeignServer[] = [nodeServer, nghttpd, nginx, apache];
 
-/** Against each server. */
+/** Requests to each server. */
 const requestsFull = 100_000;
 const requestsQuick = 2_400;
 

@@ -1,5 +1,6 @@
-// R-45: the master key changes while messages are sent, the command that seals everything anew is killed on its way, and nothing
-// fails for it; a million seals, of which no two have one nonce.
+// R-45: the master key changes while messages are sent, and the command that seals every secret
+// again is killed on its way. Nothing may fail because of it. A million seals must have a million
+// nonces.
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { runCommand } from '../../../bench/src/command.ts';
@@ -25,7 +26,7 @@ function countRepeatedNonces(seals: number): number {
   return seals - nonces.size;
 }
 
-/** Apps that nobody sends for, each with something of every kind that is sealed. */
+/** Makes apps that send nothing, each with one secret of every kind. */
 async function fill(stage: Stage, masterKey: Buffer, apps: number): Promise<void> {
   const { sql } = stage.database;
   const deps = { sql, clock: await createClock(sql), by: serviceActor('proof'), seal: createSeal(masterKey) };
@@ -39,7 +40,7 @@ async function fill(stage: Stage, masterKey: Buffer, apps: number): Promise<void
   }
 }
 
-/** Records that do not begin as those of a key do, of all that there are. */
+/** Counts all sealed records, and the records that do not begin with a key's prefix. */
 async function countUnder(stage: Stage, prefix: string): Promise<{ all: number; others: number }> {
   const [row] = await stage.database.sql<{ all: number; others: number }[]>`
     SELECT count(*)::int AS all, count(*) FILTER (WHERE NOT starts_with(record, ${prefix}))::int AS others FROM (
@@ -75,7 +76,7 @@ async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<
   const send = async (to: { readonly url: string }): Promise<void> => {
     const number = sends++;
     const content = { title: `Message ${number}`, url: 'https://shop.example/' };
-    // Now the process that accepts it works it, and now a worker.
+    // The accepting process sends to 5 devices, a worker sends to 60.
     const devices = stage.devices.slice(0, number % 2 === 0 ? 5 : 60).map(({ id }) => id);
     const answer = await stage.send(to, `r45-${number}`, { audience: { device_ids: devices }, content });
     const sent = (answer?.body['report'] as { sent?: number } | undefined)?.sent;
@@ -92,7 +93,7 @@ async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<
   const environment = { ...stage.database.environment, ...bothKeys };
   for (let kill = 0; kill < kills; kill++) {
     const { others } = await countUnder(stage, prefix);
-    // Somewhere in what is left, but never at its end.
+    // At a random place in the remaining records, but never at their end.
     const hit = 1 + random.below(Math.max(1, Math.floor(others / (kills - kill + 1))));
     const directory = join(stage.directory, `reseal-${kill}`);
     const armed = await armedWith({ directory, rules: [{ name: 'reseal.mid', hit, action: 'kill' }] });

@@ -1,5 +1,5 @@
-// R-62: while one app sends to a million devices, another app's send to one device reaches its provider soon; and so it does while
-// the first app's pushes are not answered at all, or are answered with 429.
+// R-62: while one app sends to a million devices, another app's send to one device reaches its
+// provider soon. The same holds while the first app's pushes get no answer, or get 429.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 import { addDevices, type MixedApp } from '../rig/mixed-app.ts';
@@ -7,16 +7,22 @@ import { type RunningService, startRunningService } from '../rig/running-service
 
 interface Trouble {
   readonly name: string;
-  /** What the sandbox does with the large app's pushes; null: it answers after a while, like a provider. */
+  /**
+   * What the sandbox does with the large app's pushes. Null: it answers after a while, like a
+   * provider.
+   */
   readonly action: object | null;
   readonly devices: number;
-  /** How long the small app sends; null: until the large one is through. */
+  /** How long the small app sends. Null: until the large app's send has ended. */
   readonly seconds: number | null;
 }
 
 const everyMs = 100;
 const p99MsMost = 2_000;
-/** Every so many sends one goes to more devices than the accepting process works itself: it has to find a turn at a worker. */
+/**
+ * One in this many sends goes to more devices than the accepting process works itself, so that it
+ * needs a turn at a worker.
+ */
 const someEvery = 20;
 const someDevices = 60;
 const someMsMost = 5_000;
@@ -50,7 +56,7 @@ interface SmallApp {
   readonly devices: readonly string[];
 }
 
-/** What the small app sent while one trouble lasted. */
+/** The small app's sends while one trouble lasted. */
 interface Watched {
   readonly trouble: Trouble;
   readonly sent: readonly Sent[];
@@ -93,12 +99,12 @@ async function watch(
   }
   await Promise.all(asked);
   await untilOver;
-  // What is still open of it is not sent any more.
+  // The rest of the large app's send is cancelled.
   await service.suspend(large);
   return { trouble, sent };
 }
 
-/** Until the last device of each send was reached. */
+/** Claims the time until the last device of each send was reached. */
 function claimLatency(
   { report }: ProofOptions,
   { trouble, sent }: Watched,

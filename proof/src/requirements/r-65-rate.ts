@@ -1,10 +1,10 @@
-// five times its rate offered to a key, evenly over one node and over four: what is admitted is the rate and a burst, and
-// a key beside it does not notice.
+// a key gets five times its rate of requests, over one node and over four. Admitted are its
+// rate and one burst, and another key notices nothing.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 import { type ApiNodes, callApi, startApiNodes } from '../rig/api-nodes.ts';
 
-/** Of the built-in plans, what a server key may. */
+/** The rate limits of a server key on the built-in plans, a second. */
 const plans = [
   { plan: 'free', rate: 10 },
   { plan: 'growth', rate: 60 },
@@ -21,11 +21,14 @@ interface Counts {
   admitted: number;
   limited: number;
   other: number;
-  /** Until the last answer: a machine that is busy otherwise answers late, and the bucket fills meanwhile. */
+  /**
+   * Seconds until the last answer: a machine that is busy otherwise answers late, and the bucket
+   * fills meanwhile.
+   */
   seconds: number;
 }
 
-/** Asks so often a second for so long, in turn at each node, whether or not there are answers. */
+/** Sends requests at a fixed rate, to the nodes in turn, whether or not answers come. */
 async function offer({ nodes }: ApiNodes, key: string, perSecond: number, seconds: number): Promise<Counts> {
   const counts: Counts = { admitted: 0, limited: 0, other: 0, seconds: 0 };
   const asked: Promise<void>[] = [];

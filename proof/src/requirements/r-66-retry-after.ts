@@ -1,4 +1,5 @@
-// a refusal says how long to wait, and whoever waits that long is admitted: 100 of 100, by the header and by the body.
+// a refusal says how long to wait, in its header and in its body. A caller that waits exactly
+// that long is admitted, 100 times of 100.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 import { type ApiAnswer, type ApiNodes, callApi, startApiNodes } from '../rig/api-nodes.ts';
@@ -8,10 +9,10 @@ interface Refusal {
   readonly retry_after_ms?: number;
 }
 
-/** Waits begin for so many keys at a time. */
+/** The number of keys that wait at the same time. */
 const keysAtOnce = 10;
 
-/** Asks until it is refused; the answer is held to its form. */
+/** Sends requests until one is refused, and checks the form of the refusal. */
 async function exhaust(url: string, key: string, complaints: string[]): Promise<ApiAnswer<Refusal>> {
   for (;;) {
     const answer = await callApi<Refusal>(url, { key });

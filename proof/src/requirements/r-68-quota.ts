@@ -1,5 +1,5 @@
-// R-68: a monthly quota is never oversold: by clients of four nodes that race for it, by 256 at once, and by nodes that are
-// killed while they charge it.
+// R-68: a monthly quota is never exceeded: by clients that race for it at four nodes, by 256 at
+// once, and by nodes that are killed while they charge it.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -23,7 +23,9 @@ interface Place {
 interface App {
   readonly id: string;
   readonly server_key: string;
-  /** One that is reached, and one whose channel has no credential: it is skipped. */
+  /**
+   * A device that is reached, and a device that is skipped because its channel has no credential.
+   */
   readonly reached: string;
   readonly skipped: string;
 }
@@ -92,7 +94,7 @@ async function totalsOf({ api }: Place, app: App): Promise<Totals> {
   return row;
 }
 
-/** Clients at each node, all of which send to one device until the quota says no. */
+/** Clients at each node send to one device until the quota refuses. */
 async function proveRace(
   place: Place,
   { report }: ProofOptions,
@@ -126,7 +128,10 @@ const clientsWhileKilled = 16;
 const killEveryMs = { least: 300, most: 1200 };
 const openAfterMs = 120_000;
 
-/** Clients that repeat what is not answered, half of it to a device that is skipped, while nodes are killed and come back. */
+/**
+ * Clients repeat unanswered requests, half of them to a device that is skipped, while nodes are
+ * killed and come back.
+ */
 async function proveKills(place: Place, { report, isQuick, seed }: ProofOptions): Promise<void> {
   const app = await makeApp(place);
   const random = createRandom(seed);
@@ -153,7 +158,7 @@ async function proveKills(place: Place, { report, isQuick, seed }: ProofOptions)
   const client = async (number: number): Promise<void> => {
     for (let i = 0; !isDone; i++) {
       const wasSent = await sendOne(`proof-${seed}-${number}-${i}`, i % 2 === 0 ? app.reached : app.skipped);
-      // Used up: what is skipped makes room again.
+      // The quota is used up for now; skipped deliveries are refunded later.
       if (!wasSent) await pause(200);
     }
   };

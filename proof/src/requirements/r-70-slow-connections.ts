@@ -1,4 +1,5 @@
-// R-70: thousands of connections that send a byte now and then and never a whole request, while others are served.
+// R-70: thousands of connections send a byte now and then and never a whole request, while other
+// callers are served.
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { percentile } from '../../../bench/src/measure.ts';
@@ -7,16 +8,16 @@ import { callApi, startApiNodes } from '../rig/api-nodes.ts';
 
 const inFlight = 8;
 const byteEachMs = 1_000;
-/** Time enough for a body to be cut off, and then some. */
+/** Longer than the time limit for a request's body. */
 const cutAfterMs = 15_000;
 
-/** A request that goes on for ever: of headers, and of a body. */
+/** Requests that never end: one in its headers, one in its body. */
 const beginnings = [
   'GET /v1/channels HTTP/1.1\r\nHost: x\r\nX-Slow: ',
   'POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\nContent-Type: application/json\r\n\r\n{',
 ];
 
-/** Milliseconds of each request while `isOver` says no. */
+/** Milliseconds of each request until `isOver` says yes. */
 async function ask(url: string, key: string, isOver: () => boolean): Promise<number[]> {
   const times: number[] = [];
   const lane = async (): Promise<void> => {
@@ -31,7 +32,7 @@ async function ask(url: string, key: string, isOver: () => boolean): Promise<num
   return times;
 }
 
-/** Opens connections that trickle; those that the service ends are opened anew. */
+/** Opens connections that send slowly, and opens a new one for each that the service ends. */
 function trickle(url: string, key: string, many: number) {
   const { hostname, port } = new URL(url);
   const sockets = new Set<Socket>();
@@ -82,7 +83,7 @@ async function run({ isQuick, report, workbench }: ProofOptions): Promise<void> 
     const until = performance.now() + measureMs;
     return percentile(await ask(url, key, () => performance.now() > until), 0.99);
   };
-  // Both in turns, so that what the machine does besides is in either.
+  // Both cases are measured in turn, so that other work on the machine affects both.
   await measure();
   const alone = [await measure()];
   const slow = trickle(url, key, connections);

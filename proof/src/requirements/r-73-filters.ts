@@ -1,5 +1,6 @@
-// R-73: random filters over worlds of devices with missing values, mixed case, unicode, huge and tiny numbers select just whom an
-// evaluator in memory selects, on a server that compares by bytes and in a database that would compare by a language's rules.
+// R-73: random filters must select exactly the devices that an evaluator in memory selects. The
+// worlds have missing values, mixed case, Unicode, and huge and tiny numbers. The database compares
+// by bytes in one run and would by default compare by a language's rules in the other.
 import { openPool, type Sql } from '../../../server/src/platform/db.ts';
 import { mintUuid } from '../../../server/src/platform/ids.ts';
 import { prepareDatabase } from '../../../server/src/prepare-database.ts';
@@ -10,10 +11,13 @@ import { type RunDatabase, startRunDatabase } from '../rig/run-database.ts';
 
 const filtersFull = 10_000;
 const filtersQuick = 200;
-/** Each world has devices, users and events of its own. */
+/** Each world has its own devices, users and events. */
 const filtersEachWorld = 500;
 const devicesEachWorld = 60;
-/** Durations are counted from here, in whole milliseconds like every instant of a caller. */
+/**
+ * Relative durations count from this instant, which like every caller's instant is in whole
+ * milliseconds.
+ */
 const now = new Date('2026-06-15T13:37:00.123Z');
 
 const counted = (value: number): string => value.toLocaleString('en');
@@ -36,12 +40,15 @@ async function prove({ report, seed }: ProofOptions, sql: Sql, where: string, fi
     report.claim(claim, `${counted(asked)} filters, then one that differs`, [`seed ${seed}: ${line}`]);
     return;
   }
-  // Where every filter matched everybody or nobody, little would be proven.
+  // Filters that match everybody or nobody prove little.
   const complaints = some > asked / 4 ? [] : ['Fewer than a quarter of the filters told devices apart.'];
   report.claim(claim, `${counted(asked)} filters, ${counted(some)} told devices apart, seed ${seed}`, complaints);
 }
 
-/** A database whose own order and comparison are those of a language, which ours must not follow. */
+/**
+ * Opens a database whose default collation is a language's. The service must not follow that
+ * collation.
+ */
 async function openIcuDatabase({ sql, url }: RunDatabase, { workbench }: ProofOptions): Promise<Sql> {
   await sql.unsafe(
     `CREATE DATABASE proof_icu TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en-US-u-ks-level1'`,

@@ -1,5 +1,5 @@
-// R-86 and R-87: what probes are told while the database is away, and while a node is told to end in the middle of requests; and how
-// soon.
+// R-86 and R-87: what probes are told, and how soon, while the database is away, and while a node
+// ends in the middle of requests.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 import { startDatabaseProxy } from '../rig/database-proxy.ts';
@@ -12,7 +12,7 @@ const pollMs = 20;
 const unreadyWithinMs = 2_000;
 const readyWithinMs = 10_000;
 const endsWithinMs = 25_000;
-/** A node that is told to end serves on for five seconds. */
+/** A node that is told to end goes on serving for five seconds. */
 const servesOnMs = 4_500;
 const outageMs = { full: 20_000, quick: 4_000 };
 
@@ -31,7 +31,7 @@ const statusOf = async (url: string): Promise<number> => {
   }
 };
 
-/** How long it took until a probe was told this. */
+/** Milliseconds until a probe gets this status. */
 async function msUntil(url: string, status: number, atMostMs: number): Promise<number> {
   const startedAt = performance.now();
   while ((await statusOf(`${url}/readyz`)) !== status) {
@@ -68,7 +68,7 @@ async function run({ isQuick, report, workbench }: ProofOptions): Promise<void> 
       proxy.set(faults);
       if (faults.isRefusing) proxy.reset();
       const downMs = await msUntil(url, 503, unreadyWithinMs);
-      // It stays alive, and what looks after it does not begin anew.
+      // The process must stay alive, so that no supervisor restarts it.
       const until = performance.now() + (isQuick ? outageMs.quick : outageMs.full);
       while (performance.now() < until) {
         const status = await statusOf(`${url}/healthz`);

@@ -1,5 +1,5 @@
-// R-91: what a message may take: a rate that its requests do not exceed over all workers, retries included, and a window after which
-// nothing of it is sent.
+// R-91: a message may have a rate, which its requests keep over all workers, retries included. It
+// may have a window, after which nothing of it is sent.
 import { setTimeout as pause } from 'node:timers/promises';
 import { decodeId } from '../../../server/src/platform/ids.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
@@ -13,11 +13,17 @@ interface Rate {
   readonly title: string;
 }
 
-/** More than the rate that a second may begin (`message-pace.ts`): what comes a little late. */
+/**
+ * Requests that a second may begin above the rate, because they are a little late
+ * (`message-pace.ts`).
+ */
 const lateMost = (perSecond: number): number => Math.max(1, Math.floor(perSecond * 0.02));
-/** More that a second may have at the provider: what the way bunches, on a busy machine. */
+/**
+ * Requests that may arrive at the provider above the rate in one second, because a busy machine
+ * bunches them.
+ */
 const bunchedMost = (perSecond: number): number => Math.ceil(perSecond * 0.2) + 5;
-/** A busy machine comes too late for some of the places. */
+/** A busy machine misses some of the places, so the reached rate may be this share of the limit. */
 const shareLeast = 0.5;
 const workers = 2;
 
@@ -41,7 +47,10 @@ async function newAppOf(
   return app;
 }
 
-/** When each request of a message was begun, by the clock of the process that made it; milliseconds since the epoch. */
+/**
+ * When each request of a message began, by the clock of its process, in milliseconds since the
+ * epoch.
+ */
 async function listBegun({ database: { sql } }: RunningService, app: MixedApp): Promise<number[]> {
   const rows = await sql<{ atMs: number }[]>`
     SELECT (extract(epoch FROM coalesce((t.attempt ->> 'at')::timestamptz, d.done_at - d.latency_ms * interval '1 millisecond'))
@@ -53,7 +62,7 @@ async function listBegun({ database: { sql } }: RunningService, app: MixedApp): 
   return rows.map(({ atMs }) => atMs);
 }
 
-/** The instants in the fullest second; those before `fromMs` are left out. */
+/** The number of instants in the fullest second. Instants before `fromMs` are left out. */
 function fullestSecond(instants: readonly number[], fromMs = Number.NEGATIVE_INFINITY): number {
   const inOrder = instants.filter((at) => at >= fromMs).sort((a, b) => a - b);
   let most = 0;
@@ -76,10 +85,11 @@ function claimRate({ report }: ProofOptions, { rate: { perSecond }, devices, beg
   const most = fullestSecond(begun);
   const [first = 0] = begun;
   const spanSeconds = ((begun.at(-1) ?? 0) - first) / 1_000;
-  // The last ones are retries, which wait for their time.
+  // The last requests are retries, which wait for their time.
   const nearlyAll = Math.floor(begun.length * 0.9);
   const reached = nearlyAll / (((begun[nearlyAll] ?? 0) - first) / 1_000);
-  // What waits for the first connection comes at once.
+  // Requests that waited for the first connection arrive all at once, so the first second is left
+  // out.
   const mostArrived = fullestSecond(arrived, Math.min(...arrived) + 1_000);
   const complaints: string[] = [];
   if (most > perSecond + lateMost(perSecond)) complaints.push(`${most} requests were begun in one second`);
@@ -101,7 +111,7 @@ export const requirement: Requirement = {
     const { isQuick, seed, report } = options;
     const service = await startRunningService(options.workbench, workers);
     const rates = ratesOf(isQuick);
-    // One try in twenty fails: retries take places too.
+    // One push in twenty fails, because retries must keep the rate, too.
     await service.sandbox.setFaults([
       {
         match: { token_prefix: 'retried', share: 0.05, count: 'token', nth: 1 },
@@ -134,7 +144,8 @@ export const requirement: Requirement = {
     await service.untilFinal(quick, await service.send(quick, { audience: { all: true }, content: { title: 'Now' } }));
     const unpacedMs = Date.now() - askedAt;
 
-    // Five a second for a minute are 300; it starts as if half of the minute had passed in an outage.
+    // Five a second for a minute allow 300. The message starts as if half of the minute had passed
+    // in an outage.
     const id = await service.send(late, {
       audience: { all: true },
       content: { title: 'Late', ttl: 60 },

@@ -1,4 +1,5 @@
-// R-93: a schema is brought up to date by five nodes at once, and by commands that are killed inside a migration or at any instant.
+// R-93: five nodes migrate a schema at once, and the migrating commands are killed inside a
+// migration or at any instant.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -41,7 +42,7 @@ async function withEmptyDatabase(
   }
 }
 
-/** What is not as it should be when all is done. */
+/** Complaints about the final state of a database. */
 async function look({ sql }: Empty, schema: string, wanted: number): Promise<string[]> {
   const rows = await sql<{ number: number }[]>`SELECT number FROM schema_migrations`;
   const complaints = rows.length === wanted ? [] : [`${rows.length} migrations are noted, of ${wanted}`];
@@ -56,7 +57,7 @@ async function noted(sql: Sql): Promise<number> {
   return row?.many ?? 0;
 }
 
-/** Kills the command some moments after its first migration stands. */
+/** Kills the command `delayMs` after its first migration is stored. */
 async function killAfter({ environment, sql }: Empty, directory: string, delayMs: number): Promise<void> {
   const child = spawn(process.execPath, [carillon, 'migrate'], {
     cwd: directory,

@@ -1,5 +1,5 @@
-// the service is killed while it writes, with its own database left behind or killed as well, and starts again at once on
-// what is there.
+// the service is killed while it writes, with its embedded database left running or killed as
+// well. It must start again at once on the same data.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile } from 'node:fs/promises';
@@ -13,16 +13,19 @@ import { createRandom } from '../../../server/test/platform/random.ts';
 import { startWriting } from '../embedded/writers.ts';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 
-/** Sockets cannot have longer ones. */
+/** The longest path that a unix socket can have, in bytes. */
 const socketPathBytesMax = 107;
 const readySecondsMax = 10;
 const writesBetweenKills = 20;
 
-/** The supervisor alone, it and its processes, or these and the database. */
+/**
+ * What is killed: the supervisor alone, the supervisor with its processes, or these and the
+ * database.
+ */
 const victims = ['supervisor', 'service', 'service and database'] as const;
 type Victim = (typeof victims)[number];
 
-/** Below a path that is too long for a socket. */
+/** A data directory whose path is too long for a socket. */
 async function makeDataDirectory(workbench: Workbench): Promise<string> {
   const directory = join(await workbench.makeDirectory('embedded'), 'd'.repeat(socketPathBytesMax));
   await mkdir(directory);
@@ -38,7 +41,7 @@ function killProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has ended already.
+    // The process has already ended.
   }
 }
 
@@ -75,7 +78,7 @@ async function run({ isQuick, seed, report, workbench }: ProofOptions): Promise<
   const kills = isQuick ? 3 : 50;
   const random = createRandom(seed);
   const dataDir = await makeDataDirectory(workbench);
-  // Whatever happens, the last to leave is the database; where all went well, it has left already.
+  // Whatever happens, the database is killed at the end. After a good run it has ended already.
   workbench.onClose(async () => {
     const left = await findPostmaster(dataDir).catch(() => undefined);
     if (left !== undefined) killProcess(left);

@@ -1,5 +1,6 @@
-// a database that answers too late, or refuses for reasons of the moment, fails no delivery and repeats none: a table that is locked
-// for minutes, reads that time out again and again, and statements of every kind that are refused.
+// a database that answers too late or refuses temporarily makes no delivery fail and no push
+// repeat. The troubles are a table that is locked for minutes, reads that time out repeatedly, and
+// refused statements of every kind.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ProofOptions, Requirement } from '../requirement.ts';
 import {
@@ -19,7 +20,7 @@ interface Trouble {
   readonly code: string;
   readonly name: string;
   begin?(stage: Stage): Promise<void>;
-  /** Repeated for as long as the trouble lasts. */
+  /** Called repeatedly for as long as the trouble lasts. */
   step(stage: Stage): Promise<void>;
   end?(stage: Stage): Promise<void>;
 }
@@ -146,7 +147,8 @@ async function refuse(stage: Stage, api: Api, trouble: Trouble, lastsMs: number,
     while (!isOver) await trouble.step(stage);
   })();
   const until = performance.now() + lastsMs;
-  // The API is refused as well: the same request again is the same message.
+  // The API's statements are refused as well. A repeated request with the same key is the same
+  // message.
   while (!(await sendToAll(stage, api, name).catch(() => undefined))) await pause(100);
   await pause(Math.max(0, until - performance.now()));
   isOver = true;

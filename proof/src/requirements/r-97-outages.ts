@@ -1,5 +1,6 @@
-// R-97: the database is out of reach for a minute in the middle of a large send by two live workers, in each way in which a database
-// goes away. No process dies of it, no push is made twice, nobody is forgotten, and all goes on soon after it is back.
+// R-97: the database is unreachable for a minute in the middle of a large send by two live workers,
+// in each way in which a database goes away. No process dies, no push is repeated, no device is
+// left out, and work continues soon after the database is back.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Requirement } from '../requirement.ts';
 import { freeze } from '../rig/run-database.ts';
@@ -17,7 +18,7 @@ import { type Api, Stage } from '../stage.ts';
 
 interface Outage {
   readonly name: string;
-  /** What it returns ends it. */
+  /** Begins the outage. The returned function ends it. */
   begin(stage: Stage): Promise<() => Promise<void> | void>;
 }
 
@@ -55,7 +56,7 @@ export const requirement: Requirement = {
   number: 'R-97',
   title: 'outages: the database is away for longer than a lease, and no push is repeated',
   async run({ isQuick, seed, report, workbench }) {
-    // Longer than a lease: below that nothing is at stake.
+    // Longer than a lease, because a shorter outage endangers nothing.
     const outageMs = isQuick ? 24_000 : 60_000;
     const tried = isQuick ? outages.slice(0, 2) : outages;
     const devices = isQuick ? 20_000 : 100_000;
@@ -109,7 +110,7 @@ async function sendThrough(
   };
 }
 
-/** When it is so, in milliseconds since `since`; at most a little more than is allowed. */
+/** Milliseconds from `since` until `isSo` is true. Stops a little after the allowed time. */
 async function waited(since: number, isSo: () => Promise<boolean>): Promise<number> {
   while (!(await isSo()) && performance.now() - since <= backWithinMs) await pause(pollMs);
   return performance.now() - since;

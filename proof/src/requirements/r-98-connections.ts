@@ -1,5 +1,6 @@
-// R-98: a process holds at most 16 connections under load and 6 at rest; the embedded server has room for all of them, however many
-// workers; and a server that has fewer is told of with the numbers, waited for, or refused.
+// R-98: a process holds at most 16 connections under load and 6 at rest. The embedded server has
+// room for the connections of any number of workers. For a server with too few connections, the
+// service names the numbers, waits, or refuses to start.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -21,12 +22,15 @@ import { type Api, Stage } from '../stage.ts';
 
 const underLoadMax = 16;
 const atRestMax = 6;
-/** Beside the pools there is one connection that listens, and while an index is built another. */
+/** The five pools, one connection that listens, and one while an index is built. */
 const poolNames = ['prompt', 'reads', 'transactions', 'send', 'long', 'listen', 'index'];
 
 interface Scale {
   readonly devices: number;
-  /** From the end of the work until connections are counted; those that rest are closed after 20 s. */
+  /**
+   * Time from the end of the work until connections are counted. Idle connections are closed after
+   * 20 s.
+   */
   readonly restMs: number;
   readonly countMs: number;
   readonly workers: readonly number[];
@@ -54,7 +58,10 @@ async function countAtRest(sql: Sql, { restMs, countMs }: Scale): Promise<Connec
 
 const clients = 64;
 
-/** What callers ask, many at once: pages, registrations, previews, messages. Each connection of the process has something to do. */
+/**
+ * Makes the load of many callers at once: pages, registrations, previews and messages, so that
+ * every pool is in use.
+ */
 async function loadApi(stage: Stage, { url }: Api, forMs: number): Promise<number> {
   const headers = { authorization: `Bearer ${stage.app.serverKey}`, 'content-type': 'application/json' };
   const filter = { field: 'platform', op: 'eq', value: 'web' };
@@ -81,7 +88,7 @@ async function loadApi(stage: Stage, { url }: Api, forMs: number): Promise<numbe
   return answered;
 }
 
-/** One process alone on a database, so that all connections that are counted are its own. */
+/** Runs one process alone on a database, so that all counted connections are its own. */
 async function countProcesses({ seed, workbench, report }: ProofOptions, scale: Scale): Promise<void> {
   const stage = await Stage.set({ workbench, purpose: 'r-98', devices: scale.devices, seed });
   const { sql } = stage.database;
@@ -139,7 +146,10 @@ async function equip(
   return { service, sandbox, app, sql };
 }
 
-/** Sends to all devices. Complaints where one was not sent, or had more or less than one request. */
+/**
+ * Sends to all devices. Returns a complaint for each device that was not sent to or did not get
+ * exactly one request.
+ */
 async function sendToAll({ service, sandbox, app }: Equipped, sql: Sql, devices: number): Promise<string[]> {
   const before = (await sandbox.counters()).requests;
   const headers = { authorization: `Bearer ${app.serverKey}`, 'content-type': 'application/json' };
@@ -216,7 +226,10 @@ async function startEmbedded({ workbench, report }: ProofOptions, scale: Scale, 
 const fewConnections = 44;
 const tooFewConnections = 12;
 
-/** A server of somebody else, with fewer connections than four processes may need, and then with fewer than one may. */
+/**
+ * Starts on a foreign server with fewer connections than four processes may need, and then with
+ * fewer than one may.
+ */
 async function startOnSmall({ workbench, report }: ProofOptions, scale: Scale): Promise<void> {
   const database = await startRunDatabase(workbench);
   const allow = async (most: number): Promise<void> => {
@@ -252,7 +265,10 @@ async function startOnSmall({ workbench, report }: ProofOptions, scale: Scale): 
   );
 }
 
-/** What a session of a pool is started with beside its name: PgBouncer knows none of it. */
+/**
+ * Startup parameters of a session beside its name. PgBouncer knows none of them and must ignore
+ * them.
+ */
 const ignored = [
   ...['options', 'statement_timeout', 'idle_in_transaction_session_timeout'],
   ...['work_mem', 'jit', 'random_page_cost', 'plan_cache_mode'],
@@ -263,7 +279,7 @@ interface Ended {
   readonly lastWords: string;
 }
 
-/** A start that is expected to be refused. */
+/** Starts a service that is expected to refuse to run. */
 async function startInVain(workbench: Workbench, environment: Readonly<Record<string, string>>): Promise<Ended> {
   const directory = await workbench.makeDirectory('r-98-refused');
   const child = spawn(process.execPath, [carillon, 'start'], {

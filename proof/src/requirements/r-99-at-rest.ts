@@ -1,5 +1,6 @@
-// R-99: what a thousand apps with nothing to do cost the database, with 4 processes and with 16; and that NOTIFY stops nobody: it is
-// told at most twenty times a second by a process, and never in a transaction that writes anything.
+// R-99: measures what a thousand idle apps cost the database, with 4 processes and with 16. It also
+// proves that NOTIFY blocks nobody: a process sends it at most twenty times a second, and never in
+// a transaction that writes.
 import { setTimeout as pause } from 'node:timers/promises';
 import { fillApps, watchAtRest, webhooksEach } from '../../../bench/src/idle-world.ts';
 import { findProcesses, openDatabase, startService } from '../../../bench/src/service.ts';
@@ -25,7 +26,7 @@ interface Size {
 
 const full: Size = {
   ...{ apps: 1_000, processes: [4, 16] },
-  // The first upkeep of a start comes after a minute.
+  // The first upkeep comes a minute after a start.
   ...{ settleSeconds: 75, seconds: 120 },
   ...{ messages: 2_000, devices: 50_000 },
 };
@@ -49,7 +50,7 @@ async function proveRest({ workbench, report, isQuick }: ProofOptions, size: Siz
     commits.push(rest.commitsPerSecond);
     percents.push(rest.postgresPercent);
     const isFirst = commits.length === 1;
-    // With more processes the figures of the first hold within a half more.
+    // With more processes, the first run's limits may be exceeded by half.
     const most = isFirst ? 1 : growthMost;
     const complaints: string[] = [];
     const [first = 0] = commits;
@@ -57,7 +58,7 @@ async function proveRest({ workbench, report, isQuick }: ProofOptions, size: Siz
     if (rest.commitsPerSecond > commitsMost * most) complaints.push(`more than ${commitsMost * most} commits a second`);
     if (!isFirst && rest.commitsPerSecond > first * growthMost)
       complaints.push(`more than ${growthMost} times the commits of ${size.processes[0]} processes`);
-    // A smoke run shares its seconds with the start.
+    // A smoke run is too short to separate its figures from the start.
     if (!isQuick && rest.postgresPercent > percentMost * most)
       complaints.push(`more than ${percentMost * most} % of a core in PostgreSQL`);
     if (rest.notifiesPerSecond > notifiesMost) complaints.push('more NOTIFYs than one process alone may make');
@@ -70,7 +71,10 @@ async function proveRest({ workbench, report, isQuick }: ProofOptions, size: Siz
   }
 }
 
-/** Holders of the lock that a commit with a NOTIFY takes, which have written rows of a send: each look is a sample. */
+/**
+ * Finds holders of the lock that a commit with NOTIFY takes that have also written rows of a send.
+ * Each look is a sample.
+ */
 async function findNotifyingWriters(sql: Sql): Promise<{ readonly seen: number; readonly writers: number }> {
   const [row] = await sql<{ seen: number; writers: number }[]>`
     WITH notifying AS (
@@ -145,7 +149,7 @@ async function proveTelling({ workbench, report, seed }: ProofOptions, { message
   );
 }
 
-/** The most instants that lie within so long of each other. */
+/** The largest number of instants within `spanMs` of each other. */
 function mostWithin(sorted: readonly number[], spanMs: number): number {
   let most = 0;
   let from = 0;

@@ -1,14 +1,15 @@
-// The soak: 200,000 sends of all channels through providers that say goodbye after a thousand pushes, cut connections, turn
-// one push in fifty away and call devices gone. What the providers saw is held against what the service says.
+// The soak: 200,000 sends of all channels. Providers say goodbye after a thousand pushes, cut
+// connections, refuse one push in fifty for the moment, and call devices gone. What the providers
+// saw is compared with what the service says.
 import type { Requirement } from '../requirement.ts';
 import { runSoak } from '../soak/run.ts';
 
 const sendsFull = 200_000;
 const sendsQuick = 2_000;
 
-/** R-09 allows a process of the service so much. */
+/** R-09 allows a process of the service this much memory. */
 const serviceMbMost = 300;
-/** The sandbox keeps its last thousand pushes; beyond what that takes, memory is the collector's to use or not. */
+/** The sandbox keeps its last thousand pushes. The collector decides about memory above that. */
 const sandboxGrowthMbMost = 100;
 
 const counted = (value: number) => value.toLocaleString('en');
@@ -45,7 +46,7 @@ export const requirement: Requirement = {
     report.claim(
       'what GOAWAY left untouched is no attempt',
       `${counted(untouched)} were; ${counted(attemptsUnseen)} attempts went with cuts`,
-      // A cut may have met one of them as well, but not most.
+      // A cut may have hit one of these connections too, but not most of them.
       untouchedCounted * 2 > untouched ? [`${untouchedCounted} of them count an attempt that no provider read.`] : [],
     );
     report.claim(

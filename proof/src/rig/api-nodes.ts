@@ -1,5 +1,5 @@
-// API nodes that share one database, each at an address of its own, as they stand behind a load balancer; and a client that
-// asks the one or the other.
+// API nodes that share one database, each at its own address, as behind a load balancer, and a
+// client that calls any of them.
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { runCommand } from '../../../bench/src/command.ts';
 import type { Workbench } from '../../../bench/src/workbench.ts';
@@ -10,7 +10,7 @@ import { type ServiceNode, startNode } from './service-node.ts';
 export interface ApiNode {
   readonly url: string;
   readonly node: ServiceNode;
-  /** Starts one in the place of a node that has ended. */
+  /** Starts a node in the place of one that has ended. */
   again(): Promise<ApiNode>;
 }
 
@@ -18,18 +18,18 @@ export interface ApiNodes {
   readonly directory: string;
   readonly database: RunDatabase;
   readonly nodes: readonly ApiNode[];
-  /** One command of the command line, on their database. */
+  /** Runs one command of the command line on the nodes' database. */
   run<Json>(...parameters: readonly string[]): Promise<Json>;
 }
 
 export interface ApiNodesPlan {
   readonly count: number;
-  /** Beside them, a node that works what they leave. */
+  /** Whether a worker node runs beside them and sends what they leave. */
   readonly hasWorker?: boolean;
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** Starts so many, on a new database, and resolves when all of them answer. */
+/** Starts `count` nodes on a new database and resolves when all of them answer. */
 export async function startApiNodes(workbench: Workbench, plan: ApiNodesPlan): Promise<ApiNodes> {
   const { count, hasWorker = false, environment } = plan;
   const directory = await workbench.makeDirectory('nodes');
@@ -67,7 +67,7 @@ export interface ApiAnswer<Json> {
   readonly json: Json;
 }
 
-// As many as a backend has: one that opens thousands at once measures how they are opened.
+// As many connections as a backend has. Thousands at once would measure how connections are opened.
 const agent = new Agent({ keepAlive: true, maxSockets: 128 });
 const answerWithinMs = 60_000;
 

@@ -1,5 +1,6 @@
-// Loaded by Node into every process of a service whose machine tells the wrong time (`--import`), before the service itself: its
-// clock on the wall is off by CARILLON_CLOCK_SKEW_MS. Time that only passes is as it is.
+// Node loads this file (`--import`) before the service into every process of a service whose
+// machine has a wrong clock. The wall clock is off by CARILLON_CLOCK_SKEW_MS; monotonic time stays
+// right.
 const skewMs = Number(process.env['CARILLON_CLOCK_SKEW_MS'] ?? '0');
 const RealDate = Date;
 

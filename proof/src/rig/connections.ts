@@ -1,15 +1,16 @@
-// How many connections a service holds, by pool, as the server counts them: pg_stat_activity, looked at again and again.
+// Counts how many connections a service holds, by pool, as the server sees them: it reads
+// pg_stat_activity repeatedly.
 import type { Sql } from '../../../server/src/platform/db.ts';
 
 const lookEveryMs = 200;
 
 export interface ConnectionCount {
   readonly most: number;
-  /** The most of each pool, which need not have been at one moment. */
+  /** The maximum of each pool. The maxima need not have occurred at one moment. */
   readonly mostOf: ReadonlyMap<string, number>;
 }
 
-/** Looks until it is told to stop, or for so long. */
+/** Observes until `stop` is called. */
 export function watchConnections(sql: Sql): { stop(): Promise<ConnectionCount> } {
   let most = 0;
   const mostOf = new Map<string, number>();
@@ -38,7 +39,7 @@ export function watchConnections(sql: Sql): { stop(): Promise<ConnectionCount> }
   };
 }
 
-/** `12 (listen 2, prompt 2, …)`. */
+/** A text such as `12 (listen 2, prompt 2, …)`. */
 export function describeCount({ most, mostOf }: ConnectionCount): string {
   const pools = [...mostOf].sort(([one], [other]) => (one < other ? -1 : 1)).map(([pool, count]) => `${pool} ${count}`);
   return `${most} (${pools.join(', ')})`;

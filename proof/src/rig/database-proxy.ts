@@ -1,15 +1,21 @@
-// The fault proxy in front of a database, and the cut that no network makes on purpose: between a COMMIT and its reply (R-07).
-// Reads of PostgreSQL's protocol only what it takes to see a COMMIT go by.
+// The fault proxy in front of a database, with a cut that networks make only by chance: between a
+// COMMIT and its reply (R-07). It reads only enough of PostgreSQL's protocol to see a COMMIT.
 import { type FaultProxy, startFaultProxy, type Watch } from './fault-proxy.ts';
 
-/** `lost`: the COMMIT never arrives. `unheard`: it arrives and is carried out, and its reply is not heard. */
+/**
+ * `lost`: the COMMIT never arrives. `unheard`: the COMMIT arrives and is carried out, and its reply
+ * is lost.
+ */
 export type CommitCut = 'lost' | 'unheard';
 
 export interface DatabaseProxy {
-  /** The database's address by way of the proxy. */
+  /** The database's address through the proxy. */
   readonly url: string;
   readonly proxy: FaultProxy;
-  /** Cuts the next COMMIT of a connection with this application name, once; resolves when it is cut. */
+  /**
+   * Cuts the next COMMIT of a connection with this application name, once. Resolves when the
+   * connection is cut.
+   */
   cutNextCommit(cut: CommitCut, application: string): Promise<void>;
 }
 
@@ -19,7 +25,7 @@ interface Order {
   readonly done: () => void;
 }
 
-/** `url`: as libpq reads it; a unix socket is given as `?host=/directory`. */
+/** `url` is in libpq's form; a unix socket is given as `?host=/directory`. */
 export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
   const address = new URL(url);
   const directory = address.searchParams.get('host');
@@ -41,10 +47,16 @@ export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
 function watchCommits(orders: Set<Order>): Watch {
   let rest = Buffer.alloc(0);
   let application: string | undefined;
-  /** Prepared statements of this connection that are a COMMIT; the unnamed one among them. */
+  /**
+   * Names of this connection's prepared statements that are a COMMIT; the unnamed statement may be
+   * one.
+   */
   const commits = new Set<string>();
 
-  /** Reads one message from the front of `rest`, and says whether it carries out a COMMIT; undefined: there is none yet. */
+  /**
+   * Reads one message from the front of `rest` and says whether it carries out a COMMIT. Undefined:
+   * the message is not complete yet.
+   */
   const readOne = (): boolean | undefined => {
     // The first message has a length and no type (PostgreSQL protocol, 53.7).
     const typeBytes = application === undefined ? 0 : 1;
@@ -58,7 +70,7 @@ function watchCommits(orders: Set<Order>): Watch {
       .split('\0');
     rest = rest.subarray(end);
     if (type === '') {
-      // A client that would like TLS asks first, in eight bytes.
+      // A client that wants TLS first asks in eight bytes.
       if (end === 8) return false;
       application = texts[texts.indexOf('application_name') + 1] ?? '';
       return false;

@@ -1,5 +1,6 @@
-// Loaded by Node into every process of a service that is to be broken (`--import`), before the service itself: arms its
-// failpoints by the plan in CARILLON_FAILPOINTS. Nothing of the service knows this file.
+// Node loads this file (`--import`) before the service into every process of a service that is to
+// be broken. It arms the failpoints by the plan in CARILLON_FAILPOINTS. Nothing in the service
+// knows this file.
 import { appendFileSync, closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -10,7 +11,10 @@ import { armFailpoints } from '../../../server/dist/platform/failpoint.js';
 const plan = JSON.parse(process.env['CARILLON_FAILPOINTS'] ?? '{"directory":"","rules":[]}');
 const hits = new Map();
 
-/** The first process that comes to a rule has it: one that is started anew in its place must not die of the same. */
+/**
+ * The first process that reaches a rule owns it, so that the process that replaces it does not die
+ * of the same rule.
+ */
 function isMine(index) {
   try {
     closeSync(openSync(join(plan.directory, `rule-${index}`), 'wx'));
@@ -22,7 +26,7 @@ function isMine(index) {
 }
 
 function act(rule) {
-  // Written before it happens: a killed process says nothing afterwards.
+  // Written before the action, because a killed process writes nothing afterwards.
   const fired = { at: Date.now(), pid: process.pid, name: rule.name, action: rule.action };
   appendFileSync(join(plan.directory, 'fired.ndjson'), `${JSON.stringify(fired)}\n`);
   if (rule.action === 'throw') throw new Error(`failpoint ${rule.name}`);

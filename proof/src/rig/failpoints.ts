@@ -1,4 +1,4 @@
-// What a service's processes are told to do at their failpoints, and what they did.
+// The orders to a service's processes for their failpoints, and the record of what they did.
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,22 +7,25 @@ import type { Failpoint } from '../../../server/src/platform/failpoint.ts';
 
 export interface FailpointRule {
   readonly name: Failpoint;
-  /** Which passing of it in one process, from 1. */
+  /** The number of the passing at which the rule acts, in one process, from 1. */
   readonly hit: number;
-  /** SIGKILL, SIGSTOP, an error, or a pause. A stopped process goes on where it was when it gets SIGCONT. */
+  /**
+   * SIGKILL, SIGSTOP, an error, or a delay. A stopped process goes on from the same place when it
+   * gets SIGCONT.
+   */
   readonly action: 'kill' | 'stop' | 'throw' | 'wait';
   readonly waitMs?: number;
 }
 
-/** Each rule acts once, in whichever process of the service comes to it first. */
+/** Each rule acts once, in the first process of the service that reaches it. */
 export interface FailpointPlan {
-  /** Where processes leave word of what they did. */
+  /** The directory where processes record what they did. */
   readonly directory: string;
   readonly rules: readonly FailpointRule[];
 }
 
 export interface Fired {
-  /** Milliseconds since the epoch, just before. */
+  /** Milliseconds since the epoch, just before the action. */
   readonly at: number;
   readonly pid: number;
   readonly name: Failpoint;
@@ -36,13 +39,13 @@ export interface ArmedOptions {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** How a service is started so that the plan holds in all its processes. */
+/** The options that start a service with the plan in all its processes. */
 export async function armedWith(plan: FailpointPlan): Promise<ArmedOptions> {
   await mkdir(plan.directory, { recursive: true });
   return { nodeOptions: ['--import', preload], environment: { CARILLON_FAILPOINTS: JSON.stringify(plan) } };
 }
 
-/** What has happened so far, in order. */
+/** The actions so far, in order. */
 export async function listFired({ directory }: Pick<FailpointPlan, 'directory'>): Promise<Fired[]> {
   const file = join(directory, 'fired.ndjson');
   if (!existsSync(file)) return [];
@@ -52,7 +55,7 @@ export async function listFired({ directory }: Pick<FailpointPlan, 'directory'>)
     .map((line) => JSON.parse(line) as Fired);
 }
 
-/** A rule that has not acted never will. False: it has. */
+/** Makes sure that a rule never acts. Returns false when it has already acted. */
 export async function takeBack({ directory }: Pick<FailpointPlan, 'directory'>, rule: number): Promise<boolean> {
   try {
     await writeFile(join(directory, `rule-${rule}`), '', { flag: 'wx' });

@@ -1,29 +1,39 @@
-// A TCP proxy that fails in the ways networks do: between a service and its database, or between it and a provider. Knows
-// nothing of what passes; whoever must cut at a certain word hands in a `Watch` that does.
+// A TCP proxy that fails as networks fail: between a service and its database, or between a service
+// and a provider. It knows no protocol; a caller that must cut at a certain message passes a
+// `Watch` that does.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type NetConnectOpts, type Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 
-/** What is wrong with the way, both directions alike. An empty object: nothing. */
+/** The faults of the connection, in both directions. An empty object means none. */
 export interface Faults {
   /** Everything arrives this much later. */
   readonly latencyMs?: number;
   readonly bytesPerSecond?: number;
-  /** Passed on in pieces of this size, one a turn of the event loop. */
+  /** Data passes in pieces of this size, one per turn of the event loop. */
   readonly sliceBytes?: number;
-  /** A black hole: connections are accepted and stay open, nothing passes and nobody is told. What was said passes when it ends. */
+  /**
+   * A black hole: connections are accepted and stay open, and nothing passes. The held data passes
+   * when this ends.
+   */
   readonly isSilent?: boolean;
   /** An end is passed on this much later. */
   readonly closeAfterMs?: number;
-  /** Each connection is reset once so many bytes came from the target. */
+  /** Each connection is reset once this many bytes came from the target. */
   readonly limitBytes?: number;
   /** New connections are reset. */
   readonly isRefusing?: boolean;
 }
 
-/** Sees what the client of one connection says, before it is passed on, and what the target answers. */
+/**
+ * Sees what the client of one connection sends, before it is passed on, and what the target
+ * answers.
+ */
 export interface Watch {
-  /** `cut` ends the connection for both, in place of passing this on; `mute` passes it on, and ends the client's side when the target answers. */
+  /**
+   * `cut` drops the data and ends the connection on both sides. `mute` passes it on and ends the
+   * client's side when the target answers.
+   */
   ofClient(chunk: Buffer): 'pass' | 'cut' | 'mute';
 }
 
@@ -31,13 +41,16 @@ export interface FaultProxy {
   readonly port: number;
   /** Connections that are open on the client's side. */
   readonly connections: number;
-  /** Bytes that clients sent so far. */
+  /** Bytes that clients have sent so far. */
   readonly bytesFromClients: number;
-  /** Replaces what is wrong; holds for open connections too. */
+  /** Replaces the current faults, for open connections too. */
   set(faults: Faults): void;
-  /** Resets what is open. */
+  /** Resets all open connections. */
   reset(): void;
-  /** TCP silently dead: what is open now ends at the target, and its client is never told. New connections are well. */
+  /**
+   * Silently dead TCP: open connections end at the target, and their clients are never told. New
+   * connections work.
+   */
   halfOpen(): void;
   close(): Promise<void>;
 }
@@ -50,7 +63,7 @@ interface Pair {
   isHalfOpen: boolean;
 }
 
-/** A direction holds no more than this before its sender has to wait. */
+/** The most that one direction holds before its sender has to wait. */
 const heldBytesMax = 1024 * 1024;
 
 export async function startFaultProxy(target: NetConnectOpts, watch?: () => Watch): Promise<FaultProxy> {
@@ -64,7 +77,7 @@ export async function startFaultProxy(target: NetConnectOpts, watch?: () => Watc
     far.destroy();
   };
 
-  /** Passes on what one side says, as late, as slowly and in such pieces as the faults of the moment ask for. */
+  /** Passes on what one side sends, with the current latency, rate and slice size. */
   const carry = (pair: Pair, from: Socket, to: Socket): void => {
     const held: { chunk: Buffer | null; at: number }[] = [];
     let heldBytes = 0;
@@ -110,7 +123,7 @@ export async function startFaultProxy(target: NetConnectOpts, watch?: () => Watc
     const far = connect({ ...target, allowHalfOpen: true } as NetConnectOpts);
     const pair: Pair = { client, target: far, bytesFromTarget: 0, isMuted: false, isHalfOpen: false };
     pairs.add(pair);
-    // Slices must not be put together again.
+    // TCP must not combine slices again.
     for (const socket of [client, far]) socket.setNoDelay(true);
     const watched = watch?.();
     client.on('data', (chunk: Buffer) => {
@@ -128,7 +141,7 @@ export async function startFaultProxy(target: NetConnectOpts, watch?: () => Watc
     far.on('error', () => {
       if (!pair.isHalfOpen) resetSocket(client);
     });
-    // A client that gives up on a dead target has nobody left to say goodbye to it.
+    // A client that gives up a dead target has no connection left to close there.
     client.on('end', () => {
       if (pair.isHalfOpen) client.destroy();
     });
@@ -173,7 +186,10 @@ export async function startFaultProxy(target: NetConnectOpts, watch?: () => Watc
   };
 }
 
-/** Node resets no socket whose end it is sending, and a process that asked for it can then not end (`CleanupHandles` waits for it). */
+/**
+ * Node does not reset a socket whose end it is sending, and a process that tried could not end,
+ * because `CleanupHandles` waits.
+ */
 function resetSocket(socket: Socket): void {
   if (socket.writableEnded) socket.destroy();
   else socket.resetAndDestroy();

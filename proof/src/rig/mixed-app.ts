@@ -1,5 +1,6 @@
-// An app with all three channels set up at a sandbox, made by the command line as an operator would, and devices of every
-// kind, written in bulk: a hundred thousand registrations would take longer than what they are registered for.
+// An app with all three channels set up at a sandbox, made by the command line as an operator
+// would. Its devices are written in bulk, because a hundred thousand registrations would take
+// longer than the proof.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runCommand } from '../../../bench/src/command.ts';
@@ -20,12 +21,15 @@ export interface MixedApp {
 }
 
 export interface RunPlace {
-  /** What commands and nodes are told. */
+  /** The environment of commands and nodes. */
   readonly environment: Readonly<Record<string, string>>;
   readonly directory: string;
 }
 
-/** On the plan `unlimited`, with web push keys, an APNs key and a service account that the sandbox knows. */
+/**
+ * Makes an app on the plan `unlimited` with web push keys, an APNs key and a service account that
+ * the sandbox knows.
+ */
 export async function makeMixedApp(place: RunPlace, sandbox: SandboxProcess, name: string): Promise<MixedApp> {
   const run = <Json>(...parameters: string[]): Promise<Json> =>
     runCommand<Json>(place.environment, place.directory, ...parameters);
@@ -33,7 +37,7 @@ export async function makeMixedApp(place: RunPlace, sandbox: SandboxProcess, nam
   const webpush = await run<{ public_key: string }>('channel', 'set', app.id, 'webpush');
 
   const key = await sandbox.post<{ p8: string; key_id: string; team_id: string }>('/apns/keys', {});
-  // Files of its own: several apps may be made at once.
+  // Files of its own, because several apps may be made at once.
   const keyFile = join(place.directory, `apns-key-${app.id}.p8`);
   await writeFile(keyFile, key.p8, { mode: 0o600 });
   const apns = ['--key-file', keyFile, '--key-id', key.key_id, '--team-id', key.team_id, '--bundle-id', bundleId];
@@ -50,9 +54,9 @@ const bundleId = 'com.example.shop';
 const projectId = 'sandbox-shop';
 
 export interface MadeDevice {
-  /** As the API names it. */
+  /** The device's id in the API. */
   readonly id: string;
-  /** As the sandbox names it. */
+  /** The device's token at the sandbox. */
   readonly token: string;
   readonly platform: Platform;
 }
@@ -61,13 +65,13 @@ export interface DevicesPlan {
   readonly count: number;
   readonly platform: Platform;
   readonly seed: string;
-  /** What the sandbox's tokens begin with, for its faults to know them by. */
+  /** The prefix of the sandbox's tokens, by which fault rules select them. */
   readonly tokenPrefix?: string;
 }
 
 const devicesAtOnce = 1000;
 
-/** Adds devices of one platform; calls back with each thousand that is stored. */
+/** Adds devices of one platform. Calls back with each stored thousand. */
 export async function addDevices(
   sql: Sql,
   app: MixedApp,
@@ -92,7 +96,7 @@ export async function addDevices(
 }
 
 interface NewDevice {
-  /** What is registered. */
+  /** The token as it is registered. */
   readonly given: unknown;
   readonly token: string;
 }
@@ -117,7 +121,7 @@ async function* makeTokens(app: MixedApp, sandbox: SandboxProcess, plan: Devices
 
 type Rules = Parameters<typeof parseToken>[2];
 
-/** The judgement of a registration by a service that may reach the sandbox. */
+/** The rules by which a service that may reach the sandbox judges a registration. */
 function rulesOf({ environment }: SandboxProcess): Rules {
   const list = (name: string): string[] => (environment[name] ?? '').split(',');
   return {

@@ -1,4 +1,5 @@
-// Debian's PgBouncer before a run's database, as a user without rights: it refuses to run as root.
+// Debian's PgBouncer in front of a run's database. It runs as a user without rights, because it
+// refuses to run as root.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -16,11 +17,14 @@ export const hasPgBouncer = (): boolean => existsSync(program);
 
 export interface PoolerOptions {
   readonly mode: 'session' | 'transaction';
-  /** What a session is started with and PgBouncer does not know: it drops these, and refuses a session with any other. */
+  /**
+   * Startup parameters that PgBouncer does not know and is told to drop. It refuses a session with
+   * any other unknown parameter.
+   */
   readonly ignored: readonly string[];
 }
 
-/** Starts it before a database at a unix socket; returns the address by way of it. */
+/** Starts PgBouncer before a database at a unix socket. Returns the address through PgBouncer. */
 export async function startPgBouncer(
   workbench: Workbench,
   databaseUrl: string,

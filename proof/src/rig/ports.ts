@@ -1,8 +1,8 @@
-// A port for a service that must be told one before it listens.
+// Finds a port for a service that must be given one before it listens.
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** One that was free a moment ago. */
+/** A port that was free a moment ago. */
 export async function findFreePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

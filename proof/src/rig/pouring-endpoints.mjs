@@ -1,5 +1,6 @@
-// Two endpoints in a process of their own, so that what they write waits in their memory and not in that of who is measured: one whose
-// body never ends, and one whose body unpacks to a thousand times its size. Prints their ports as one line of JSON.
+// Two endpoints in a process of their own, so that the data they write waits in their memory and
+// not in the measured process. One sends a body that never ends; the other sends a body that
+// unpacks to a thousand times its size. Prints their ports as one line of JSON.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:tls';
 import { gzipSync } from 'node:zlib';

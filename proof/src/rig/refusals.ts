@@ -1,23 +1,25 @@
-// What makes a real PostgreSQL refuse statements of a service that are in order: limits, deadlocks, no connection left. Each step lasts
-// a moment, and a proof repeats it.
+// Makes a real PostgreSQL refuse correct statements of a service: by limits, deadlocks, or a lack
+// of connections. Each step lasts a moment, and a proof repeats it.
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openPool } from '../../../server/src/platform/db.ts';
 import type { RunDatabase } from './run-database.ts';
 
-/** The connections of nodes, and none of those of whoever looks on. */
+/** Selects the connections of nodes, without the proof's own connection. */
 const ofNodes = (sql: RunDatabase['sql']) => sql`
   datname = current_database() AND application_name LIKE 'carillon %' AND application_name <> 'carillon proof'`;
 
-/** 57014: what runs at this moment is ended, as by the limit on statements. Answers how many there were. */
+/**
+ * 57014: cancels the statements that run now, as a statement timeout does. Returns their number.
+ */
 export async function cancelRunning({ sql }: RunDatabase): Promise<number> {
   const rows = await sql`
     SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE ${ofNodes(sql)} AND state = 'active'`;
   return rows.length;
 }
 
-/** The same of statements that wait for a lock. */
+/** 57014: cancels the statements that wait for a lock. Returns their number. */
 export async function cancelWaiting({ sql }: RunDatabase): Promise<number> {
   const rows = await sql`
     SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE ${ofNodes(sql)} AND wait_event_type = 'Lock'`;
@@ -29,7 +31,9 @@ export async function endConnections({ sql }: RunDatabase): Promise<void> {
   await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${ofNodes(sql)}`;
 }
 
-/** Nobody reads or writes the audience meanwhile. */
+/**
+ * Locks the audience, so that nobody reads or writes it. The returned function releases the lock.
+ */
 export async function lockAudience({ sql }: RunDatabase): Promise<() => Promise<void>> {
   let letGo: () => void = () => undefined;
   const way = new Promise<void>((resolve) => {
@@ -51,7 +55,10 @@ export async function lockAudience({ sql }: RunDatabase): Promise<() => Promise<
   };
 }
 
-/** 55P03: whoever waits for a lock gives up soon; holds for connections made from now on. */
+/**
+ * 55P03: statements give up waiting for a lock after `limitMs`. Holds for connections that are made
+ * from now on.
+ */
 export async function limitLocks({ sql }: RunDatabase, limitMs: number): Promise<void> {
   const [row] = await sql<{ name: string }[]>`SELECT current_database() AS name`;
   await sql.unsafe(`ALTER DATABASE "${row?.name}" SET lock_timeout = ${limitMs}`);
@@ -60,8 +67,8 @@ export async function limitLocks({ sql }: RunDatabase, limitMs: number): Promise
 const deadlockWaitMs = 3000;
 
 /**
- * 40P01: holds the audience until somebody who reads devices waits for it, and then wants the devices. The server ends the other, who is
- * the first to look for a deadlock.
+ * 40P01: locks the audience until a reader of devices waits for it, and then requests the devices.
+ * The server ends the other transaction, because that one is the first to look for a deadlock.
  */
 export async function makeDeadlock({ sql }: RunDatabase): Promise<void> {
   await sql.begin(async (tx) => {
@@ -112,7 +119,7 @@ export async function takeConnections(database: RunDatabase, forMs: number): Pro
   await Promise.all(held);
 }
 
-/** How often the logs of nodes name this code of a refusal. */
+/** How often the nodes' logs contain this code of a refusal. */
 export async function countRefusals(directory: string, code: string): Promise<number> {
   let count = 0;
   for (const name of await readdir(directory)) {

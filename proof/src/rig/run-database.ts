@@ -1,4 +1,5 @@
-// A database for one run: a PostgreSQL of its own that starts and ends with it. Nodes share it by its address.
+// A database for one run: a PostgreSQL server that starts and ends with the run. Nodes share it by
+// its address.
 import { randomBytes } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,18 +11,18 @@ import { prepareDatabase } from '../../../server/src/prepare-database.ts';
 
 export interface RunDatabase {
   readonly url: string;
-  /** For whoever looks on; nodes have pools of their own. */
+  /** For observers; nodes have pools of their own. */
   readonly sql: Sql;
   readonly clusterDir: string;
-  /** What a service on it is told. */
+  /** The environment of a service on this database. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Ends it until `start`. */
+  /** Stops the server until `start` is called. */
   stop(): Promise<void>;
-  /** Resolves when it answers, at the same address. */
+  /** Resolves when the server answers at the same address. */
   start(): Promise<void>;
 }
 
-/** Starts it, with its schema up to date. */
+/** Starts the server and brings its schema up to date. */
 export async function startRunDatabase(workbench: Workbench): Promise<RunDatabase> {
   const dataDir = await workbench.makeDirectory('database');
   const start = () => startEmbeddedPostgres({ dataDir, log: () => undefined });
@@ -43,24 +44,27 @@ export async function startRunDatabase(workbench: Workbench): Promise<RunDatabas
       const { url } = embedded;
       embedded = await start();
       if (embedded.url !== url) throw new Error(`the database was at ${url} and is at ${embedded.url}`);
-      // The connections of whoever looks on ended with it.
+      // The observers' connections ended with the server.
       while (!(await sql`SELECT 1`.catch(() => undefined)));
     },
   };
 }
 
-/** `pg_ctl stop -m immediate`, which is this signal: no shutdown, and the next start recovers. It is started again by itself. */
+/**
+ * Sends the signal of `pg_ctl stop -m immediate`: there is no shutdown, and the next start
+ * recovers. The server starts again by itself.
+ */
 export async function stopAtOnce(database: RunDatabase): Promise<void> {
   process.kill(await findPostmaster(database), 'SIGQUIT');
 }
 
 /**
- * SIGSTOP to every process of the server: connections stand, new ones are accepted by the system, and nobody answers. What it returns
- * lets them go on. Linux only.
+ * Sends SIGSTOP to every process of the server. Connections stay open, the system accepts new ones,
+ * and nobody answers. The returned function continues the processes. Linux only.
  */
 export async function freeze(database: RunDatabase): Promise<() => void> {
   const postmaster = await findPostmaster(database);
-  // First the one that makes others.
+  // The postmaster first, because it makes the other processes.
   process.kill(postmaster, 'SIGSTOP');
   const children = await listChildren(postmaster);
   for (const pid of children) signal(pid, 'SIGSTOP');
@@ -78,6 +82,6 @@ function signal(pid: number, word: NodeJS.Signals): void {
   try {
     process.kill(pid, word);
   } catch {
-    // It has just ended by itself.
+    // The process has just ended by itself.
   }
 }

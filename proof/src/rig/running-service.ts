@@ -1,5 +1,6 @@
-// A service in full: a database, the sandbox, an API and workers as processes of their own, and what a caller does with them. What
-// the providers saw is read from the sandbox's history, after its end.
+// A complete service: a database, the sandbox, an API and workers as separate processes, and a
+// caller's requests to them. What the providers saw is read from the sandbox's history after the
+// sandbox has ended.
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -24,14 +25,14 @@ export interface RunningService {
   readonly database: RunDatabase;
   readonly sandbox: SandboxProcess;
   newApp(name: string): Promise<MixedApp>;
-  /** Ends what an app is sending. */
+  /** Suspends an app, which ends its sends. */
   suspend(app: MixedApp): Promise<void>;
   /** Sends a message and answers its id; asks again where the API is overloaded (503), and throws what else it refuses. */
   send(app: MixedApp, message: object): Promise<string>;
   messageOf(app: MixedApp, id: string): Promise<MessageState>;
-  /** Resolves when nothing of a message is open any more. */
+  /** Resolves when no delivery of a message is open any more. */
   untilFinal(app: MixedApp, id: string): Promise<MessageState>;
-  /** The sandbox ends, and with it what it can be asked; each request it saw goes to `look`. */
+  /** Ends the sandbox and passes each request that it saw to `look`. */
   readHistory(look: (line: HistoryLine) => void): Promise<void>;
 }
 

@@ -1,14 +1,15 @@
-// The sandbox as a process of its own, strict, with the history of every request in a file: what a checker compares with what
-// the service claims. Known by its command and its control address alone.
+// The strict sandbox as a process of its own, with the history of every request in a file, which
+// checkers compare with the service's claims. This module knows only the sandbox's command and its
+// control address.
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { repository, startProgram, type Workbench } from '../../../bench/src/workbench.ts';
 
-/** One request as the sandbox's history has it. */
+/** One request in the sandbox's history. */
 export type HistoryLine = readonly [
   token: string,
-  /** Milliseconds since the epoch, when it was complete. */
+  /** Milliseconds since the epoch, when the request was complete. */
   at: number,
   /** 0: not answered. */
   status: number,
@@ -23,11 +24,11 @@ export type HistoryLine = readonly [
 
 export interface SandboxProcess {
   readonly pid: number;
-  /** The variables by which a service reaches it. */
+  /** The environment variables by which a service reaches the sandbox. */
   readonly environment: Readonly<Record<string, string>>;
   readonly historyFile: string;
   post<Json>(path: string, body: object): Promise<Json>;
-  /** Simulated browsers or phones, as many as are asked for, one by one. */
+  /** Makes simulated browsers or phones and yields them one by one. */
   makeMany<Json>(path: '/subscriptions' | '/devices', request: object): AsyncGenerator<Json>;
   /** Replaces all faults. */
   setFaults(faults: readonly object[]): Promise<void>;
@@ -36,7 +37,7 @@ export interface SandboxProcess {
     readonly streams_exceeded: number;
     readonly by_status: Readonly<Record<string, number>>;
   }>;
-  /** Ends it; its history is then whole. */
+  /** Ends the sandbox; its history is complete after that. */
   stop(): Promise<void>;
 }
 

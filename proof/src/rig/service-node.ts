@@ -1,5 +1,6 @@
-// One node: the built service as an operator starts it, `carillon start --role …`, a supervisor with the process it looks
-// after, on a database that nodes share. It can be killed, stopped and told to end; what it is told is on record.
+// One node: the built service as an operator starts it (`carillon start --role …`), a supervisor
+// with its working process, on a database that nodes share. A node can be killed, stopped and told
+// to end.
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { carillon } from '../../../bench/src/command.ts';
@@ -9,34 +10,39 @@ import { type Program, startProgram, type Workbench } from '../../../bench/src/w
 export interface NodeOptions {
   readonly name: string;
   readonly role: 'api' | 'worker';
-  /** Everything the service is told: database, master key, providers. */
+  /** The service's complete configuration: database, master key, providers. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Logs and working directory. */
+  /** The directory of logs, which is also the working directory. */
   readonly directory: string;
-  /** For Node itself, in every process of the node. */
+  /** Options for Node itself, in every process of the node. */
   readonly nodeOptions?: readonly string[];
 }
 
 export interface ServiceNode {
   readonly name: string;
   readonly role: 'api' | 'worker';
-  /** Of the supervisor. */
+  /** The supervisor's pid. */
   readonly pid: number;
   readonly hasEnded: boolean;
-  /** Resolves with its first word: it answers, or works. Rejects with the last lines of its log when it ends before. */
+  /**
+   * Resolves when the node answers or works. Rejects with the last lines of its log when it ends
+   * before.
+   */
   ready(): Promise<void>;
-  /** The process that does the work, or none where it is being replaced. */
+  /** The pids of the working process; empty while it is being replaced. */
   workerPids(): Promise<readonly number[]>;
-  /** SIGKILL, to the supervisor and what it looks after. Resolves with the instant, when all is gone. */
+  /**
+   * Sends SIGKILL to the supervisor and its processes. Resolves with the instant when all are gone.
+   */
   kill(): Promise<number>;
-  /** Of the process that does the work alone; the supervisor replaces it. */
+  /** Sends a signal to the working process alone; the supervisor replaces it. */
   signalWorker(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT', pids?: readonly number[]): Promise<Signaled>;
-  /** SIGTERM; resolves when it has ended. */
+  /** Sends SIGTERM and resolves when the node has ended. */
   terminate(): Promise<{ readonly code: number | null; readonly ms: number }>;
 }
 
 export interface Signaled {
-  /** Milliseconds since the epoch, just before. */
+  /** Milliseconds since the epoch, just before the signal. */
   readonly at: number;
   readonly pids: readonly number[];
 }
@@ -79,7 +85,8 @@ function watch(workbench: Workbench, program: Program, name: string, role: 'api'
     async kill() {
       const pids = await workerPids();
       const at = Date.now();
-      // The supervisor first: what it looks after ends in order when it finds itself alone, and must have no time to.
+      // The supervisor first: a working process that finds itself alone ends in order, and it must
+      // not have time for that.
       if (!hasEnded()) child.kill('SIGKILL');
       for (const each of pids) signal(each, 'SIGKILL');
       await ended;
@@ -98,13 +105,13 @@ function watch(workbench: Workbench, program: Program, name: string, role: 'api'
     },
   };
   workbench.onClose(async () => {
-    // One that was stopped hears nothing else.
+    // A stopped node hears no other signal.
     if (!hasEnded()) await node.kill();
   });
   return node;
 }
 
-/** False when there is no such process any more. */
+/** False when the process no longer exists. */
 function signal(pid: number, word: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, word);

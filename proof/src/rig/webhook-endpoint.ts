@@ -1,5 +1,5 @@
-// A customer's endpoint for proofs: real TLS, in the process of the proof, so that it sees every request that a node makes. Does
-// with each what the proof says, and forgets none.
+// A customer's endpoint for proofs: real TLS, in the proof's process, so that it sees every request
+// of a node. It answers each as the proof says and remembers all.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
@@ -11,25 +11,25 @@ import type { Workbench } from '../../../bench/src/workbench.ts';
 const fixture = (name: string): string =>
   fileURLToPath(new URL(`../../../server/test/fixtures/${name}`, import.meta.url));
 
-/** For `localhost`: a node has to trust it. */
+/** The certificate for `localhost`; nodes must trust it. */
 export const endpointCertificateFile = fixture('cert.pem');
 
 export interface EndpointRequest {
-  /** What stands behind the host: tells webhooks apart that share the endpoint. */
+  /** The URL's path, which tells webhooks apart that share the endpoint. */
   readonly path: string;
   readonly eventId: string;
   readonly attempt: number;
   readonly body: string;
-  /** `performance.now()` as its body had come in. */
+  /** `performance.now()` when the body was complete. */
   readonly at: number;
 }
 
 export interface WebhookEndpoint {
   readonly port: number;
   readonly received: readonly EndpointRequest[];
-  /** Under way at this moment: received, and not answered. */
+  /** Requests that were received and not yet answered. */
   readonly inFlight: number;
-  /** What is done with requests from now on. Default: 200. */
+  /** Answers requests from now on. Default: 200. */
   answer: (request: EndpointRequest, response: ServerResponse) => void;
   urlOf(path: string): string;
   countOf(path: string): number;

@@ -1,4 +1,5 @@
-// Worker nodes on a database of their own with webhooks whose events a proof puts in the outbox itself, as flushes do.
+// Worker nodes on a database of their own, with webhooks whose events the proof itself puts into
+// the outbox, as flushes do.
 import { setTimeout as pause } from 'node:timers/promises';
 import { runCommand } from '../../../bench/src/command.ts';
 import type { Workbench } from '../../../bench/src/workbench.ts';
@@ -18,7 +19,7 @@ import { endpointCertificateFile, startWebhookEndpoint, type WebhookEndpoint } f
 export interface Hook {
   readonly appId: Uuid;
   readonly id: Uuid;
-  /** At the endpoint. */
+  /** The path at the endpoint. */
   readonly path: string;
 }
 
@@ -65,7 +66,7 @@ export class WebhookNodes {
       const { id } = await runCommand<{ id: string }>(environment, directory, 'app', 'create', 'Told');
       return decodeId('app', id) ?? '';
     };
-    // Makes the instance before several nodes would.
+    // Creates the instance's row before several nodes try to.
     await newApp();
     const armed = plan.failpoints && (await armedWith(plan.failpoints));
     const nodes = await Promise.all(
@@ -83,7 +84,7 @@ export class WebhookNodes {
     return new WebhookNodes({ database, endpoint, nodes, clock, seal }, newApp);
   }
 
-  /** For what manages webhooks. */
+  /** Dependencies of the operations that manage webhooks. */
   get deps() {
     return { sql: this.database.sql, clock: this.clock, by: serviceActor('proof'), seal: this.seal };
   }
@@ -102,7 +103,7 @@ export class WebhookNodes {
     return { appId, id, path };
   }
 
-  /** Puts so many events in a webhook's outbox, as a flush does, and says so to the nodes. */
+  /** Puts `many` events into a webhook's outbox, as a flush does, and notifies the nodes. */
   async happen({ appId, id }: Hook, many: number): Promise<void> {
     const atOnce = 5_000;
     for (let left = many; left > 0; left -= atOnce) {
@@ -128,7 +129,7 @@ export class WebhookNodes {
   }
 }
 
-/** Resolves with whether it came to hold in time. */
+/** Resolves with whether the condition became true in time. */
 export async function comesTrue(holds: () => Promise<boolean> | boolean, withinMs: number): Promise<boolean> {
   const deadline = performance.now() + withinMs;
   for (;;) {

@@ -1,4 +1,5 @@
-// Compares what the providers saw with what the service says: reads the sandbox's history and the stored deliveries once each.
+// Compares what the providers saw with what the service says: reads the sandbox's history and the
+// stored deliveries once each.
 import { basename, dirname } from 'node:path';
 import { codeOfNumber, statusOfNumber } from '../../../server/src/delivery/delivery.ts';
 import type { Sql } from '../../../server/src/platform/db.ts';
@@ -14,14 +15,17 @@ export interface SoakFacts {
   readonly accepted: number;
   readonly deliveries: number;
   readonly connections: number;
-  /** Pushes with which a rule of that kind interfered. */
+  /** Pushes that were disturbed by a rule of each kind. */
   readonly faults: Readonly<Record<keyof typeof kinds, number>>;
-  /** Attempts that no provider read: what cuts took with them. */
+  /** Attempts that no provider read because their connection was cut. */
   readonly attemptsUnseen: number;
-  /** Deliveries with a push that a GOAWAY left untouched, and how many of those count such attempts. */
+  /**
+   * Deliveries with a push that a GOAWAY left untouched, and how many of them still count an
+   * attempt for it.
+   */
   readonly untouched: number;
   readonly untouchedCounted: number;
-  /** Complaints, in words. */
+  /** Complaints, one sentence each. */
   readonly strangers: readonly string[];
   readonly lost: readonly string[];
   readonly doubled: readonly string[];
@@ -32,7 +36,7 @@ export interface SoakHistory {
   readonly sql: Sql;
   readonly historyFile: string;
   readonly devices: readonly MadeDevice[];
-  /** Message id to title, which every push of it shows. */
+  /** The title of each message by id; every push shows the title. */
   readonly messages: ReadonlyMap<string, string>;
 }
 
@@ -101,7 +105,7 @@ export async function checkSoak({ sql, historyFile, devices, messages }: SoakHis
 
 const rowsAtOnce = 5_000;
 
-/** By title and device. */
+/** Outcomes by title and device. */
 async function readOutcomes(sql: Sql, messages: ReadonlyMap<string, string>): Promise<Map<string, Outcome[]>> {
   const outcomes = new Map<string, Outcome[]>();
   const rows = sql<{ messageId: Uuid; deviceId: Uuid; status: number; errorCode: number | null; attempts: number }[]>`

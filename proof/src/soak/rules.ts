@@ -1,21 +1,21 @@
-// What a soak's history must be, one (message, device) at a time: pure. Knows what the sandbox was told to do and what the
-// specification makes of it, and nothing of the service.
+// The rules for a soak's history, for each (message, device) pair. They are pure: they know the
+// sandbox's orders and the specification, and nothing of the service.
 import type { Platform } from '../../../server/src/channels/channel.ts';
 import { kinds } from './script.ts';
 
-/** One request that a provider read to its end. */
+/** One request that a provider read completely. */
 export interface Push {
   readonly at: number;
   /** 0: not answered. */
   readonly status: number;
-  /** Topic, apns-id and tag: what every push of one delivery has in common. */
+  /** Topic, apns-id and tag: equal in every push of one delivery. */
   readonly identity: string;
   readonly connectionId: number;
   /** The rule that interfered; empty for none. */
   readonly fault: string;
 }
 
-/** What the service says of it in the end. */
+/** The service's final word on the delivery. */
 export interface Outcome {
   readonly status: string;
   readonly errorCode: string | null;
@@ -23,31 +23,31 @@ export interface Outcome {
 }
 
 export interface Case {
-  /** For complaints. */
+  /** The name in complaints. */
   readonly name: string;
   readonly isDead: boolean;
   readonly platform: Platform;
-  /** In the order in which they came. */
+  /** In the order of their arrival. */
   readonly pushes: readonly Push[];
   readonly outcomes: readonly Outcome[];
 }
 
 export interface Verdict {
   readonly lost: readonly string[];
-  /** A push after one that was the last, and nothing that the provider did explains it. */
+  /** Pushes after a final one that nothing the provider did explains. */
   readonly doubled: readonly string[];
-  /** Another end than the script's. */
+  /** Deliveries whose end differs from the script's. */
   readonly astray: readonly string[];
-  /** Attempts beyond the pushes that the provider read: what a cut connection took with it. */
+  /** Attempts beyond the pushes that the provider read; a cut connection took them. */
   readonly attemptsUnseen: number;
   /** Pushes that a GOAWAY left untouched. */
   readonly untouched: number;
 }
 
-/** An answer is written at once; who waits for it waits no longer than this. */
+/** Answers are written at once. A push that waited longer than this was not hit by a cut. */
 const answerMsMax = 10_000;
 
-/** `cutAt`: connections that were cut, each with the instant. */
+/** `cutAt` holds the connections that were cut, each with the instant. */
 export function judge({ name, isDead, platform, pushes, outcomes }: Case, cutAt: ReadonlyMap<number, number>): Verdict {
   const [outcome, ...more] = outcomes;
   const lost: string[] = [];
@@ -56,7 +56,8 @@ export function judge({ name, isDead, platform, pushes, outcomes }: Case, cutAt:
   if (more.length > 0) astray.push(`${name} has ${outcomes.length} outcomes`);
   const seen = pushes.map(describe).join(', ') || 'no push';
 
-  // A device that is gone is left out of later messages, or skipped in those that had begun.
+  // A device that is gone is not in the audience of later messages, and is skipped in messages that
+  // had begun.
   const isLeftOut = isDead && pushes.length === 0 && (outcome === undefined || outcome.status === 'skipped');
   if (!isLeftOut && (outcome === undefined || pushes.length === 0)) {
     lost.push(`${name}: ${outcome?.status ?? 'no outcome'} after ${seen}`);
@@ -85,19 +86,25 @@ export function judge({ name, isDead, platform, pushes, outcomes }: Case, cutAt:
   return { lost, doubled, astray, attemptsUnseen, untouched };
 }
 
-/** Contract 7.5: at most five attempts, and of a provider's trouble at Apple's no more than two repeats. */
+/**
+ * Whether all attempts are used (contract 7.5): five at most, and at APNs at most two repeats after
+ * a 503.
+ */
 function isSpent(platform: Platform, pushes: readonly Push[], { attempts }: Outcome): boolean {
   const last = pushes.at(-1);
   if (last === undefined || (last.status !== 503 && last.status !== 0)) return false;
   return attempts >= 5 || (platform === 'ios' && pushes.filter(({ status }) => status === 503).length >= 3);
 }
 
-/** GOAWAY said that nothing became of it: sent again at once, and no attempt. */
+/** Whether GOAWAY left this push unprocessed. It is sent again at once and counts as no attempt. */
 function isUntouched({ status, fault }: Push): boolean {
   return status === 0 && fault.startsWith(kinds.goodbye);
 }
 
-/** Whether another push has to follow: this one was refused for the moment, not processed, or its answer may never have come. */
+/**
+ * Whether another push must follow: this one was refused for the moment or not processed, or its
+ * answer may have been lost.
+ */
 function isOpen(push: Push, cutAt: ReadonlyMap<number, number>): boolean {
   if (push.status === 503 || isUntouched(push)) return true;
   const cut = cutAt.get(push.connectionId);

@@ -1,5 +1,6 @@
-// A soak from an empty database to its facts: the built service as processes, an app with all three channels, and providers
-// that say goodbye, cut connections, turn pushes away and call devices gone while all devices are sent to, again and again.
+// A soak from an empty database to its facts: the built service as processes, and an app with all
+// three channels. Providers say goodbye, cut connections, refuse pushes and call devices gone while
+// all devices are sent to repeatedly.
 import { setTimeout as pause } from 'node:timers/promises';
 import { peakRssMbOf } from '../../../bench/src/measure.ts';
 import { progress, type Workbench } from '../../../bench/src/workbench.ts';
@@ -20,13 +21,13 @@ export interface SoakPlan {
 export interface Soaked extends SoakFacts {
   readonly scale: SoakScale;
   readonly seconds: number;
-  /** Messages whose numbers do not add up, in words. */
+  /** A sentence for each message whose numbers do not add up. */
   readonly disagreements: readonly string[];
-  /** FCM's connections with more streams than it allows. */
+  /** FCM connections with more streams than FCM allows. */
   readonly streamsExceeded: number;
-  /** The most memory of the sandbox, in megabytes: after a quarter of the messages, and in the end. */
+  /** The sandbox's peak memory in megabytes: after a quarter of the messages, and at the end. */
   readonly sandboxMb: readonly [early: number, late: number];
-  /** The most memory of any process of the service. */
+  /** The peak memory of the largest process of the service, in megabytes. */
   readonly serviceMb: number;
 }
 
@@ -108,8 +109,8 @@ async function send(apiUrl: string, app: MixedApp, title: string): Promise<strin
 const sentWithinMs = 30 * 60_000;
 
 /**
- * Until every message has come to its end; what has not in time is left to the check, which names it. Resolves with the most
- * memory that the sandbox had had after a quarter of the sends.
+ * Waits until every message has ended, or for a time limit; the check names messages that did not
+ * end. Resolves with the sandbox's peak memory after a quarter of the sends.
  */
 async function watch(sql: Sql, sandbox: SandboxProcess, sends: number, messages: number): Promise<number> {
   const deadline = performance.now() + sentWithinMs;
@@ -136,7 +137,7 @@ async function peakOf(nodes: readonly ServiceNode[]): Promise<number> {
   return Math.max(...(await Promise.all(pids.map(peakRssMbOf))));
 }
 
-/** What callers are told, against itself. */
+/** Compares the numbers that callers are told with each other. */
 async function listDisagreements(apiUrl: string, app: MixedApp, titles: readonly string[]): Promise<string[]> {
   const response = await fetch(`${apiUrl}/v1/messages?limit=200`, {
     headers: { authorization: `Bearer ${app.serverKey}` },

@@ -1,19 +1,20 @@
-// What the providers of a soak do, as rules of the sandbox, and how much of it. Everything follows from the number of sends and
-// the seed but for the order in which pushes arrive.
+// The behaviour of a soak's providers as rules of the sandbox, and its scale. Everything but the
+// order in which pushes arrive follows from the number of sends and the seed.
 
 export interface SoakScale {
-  /** Of one message; what is left of the sends by the number of messages. */
+  /** Devices of one message: the sends divided by the number of messages. */
   readonly devices: number;
   readonly messages: number;
   /** A connection says goodbye with this push. */
   readonly pushesPerConnection: number;
-  /** With every so manieth push of a provider its connection is cut. */
+  /** Every push of a provider with a multiple of this number cuts its connection. */
   readonly cutEvery: number;
 }
 
 /**
- * At full size GOAWAY comes after a thousand pushes, and one connection in five is cut: one in a hundred would be two in a run.
- * A smaller soak has shorter connections, so that it still sees all of it.
+ * At full size GOAWAY comes after a thousand pushes, and one connection in five is cut, because one
+ * in a hundred would be two in a run. A smaller soak has shorter connections, so that it still
+ * meets every fault.
  */
 export function scaleOf(sends: number): SoakScale {
   const messages = sends >= 20_000 ? 10 : 5;
@@ -26,14 +27,14 @@ export function scaleOf(sends: number): SoakScale {
   };
 }
 
-/** What tokens of devices begin with whose provider calls them gone: one in a hundred. */
+/** The token prefix of devices that their provider calls gone: one in a hundred. */
 export const deadPrefix = 'dead';
 export const deadShare = 0.01;
 
-/** The part of all pushes that is turned away with 503. */
+/** The share of all pushes that is refused with 503. */
 const busyShare = 0.02;
 
-/** What stands in the history where a rule of this kind interfered. */
+/** The names in the history for each kind of rule. */
 export const kinds = { dead: 'dead', busy: 'busy', cut: 'cut', goodbye: 'goodbye' } as const;
 
 interface Provider {
@@ -43,8 +44,9 @@ interface Provider {
 }
 
 /**
- * A 503 waits 10 s doubling with full jitter (contract 7.5), and one of APNs 15 minutes unless it says when to come back: so
- * Apple's says it, after a second, for which its whole lane rests; the others say nothing.
+ * A 503 is retried after 10 s, doubling, with full jitter (contract 7.5). At APNs it is retried
+ * after 15 minutes unless the answer names a time. So Apple's 503 names one second, for which its
+ * whole lane pauses; the other providers name none.
  */
 const providers: readonly Provider[] = [
   { vendor: 'generic', dead: { type: 'status', status: 410 }, busy: { type: 'status', status: 503 } },
@@ -60,11 +62,12 @@ const providers: readonly Provider[] = [
   },
 ];
 
-/** The first rule that acts on a push decides. */
+/** The sandbox's rules. The first rule that matches a push decides. */
 export function faultsOf({ messages, pushesPerConnection, cutEvery }: SoakScale, seed: number): object[] {
   return providers.flatMap(({ vendor, dead, busy }) => [
     { id: `${kinds.dead}-${vendor}`, match: { vendor, token_prefix: deadPrefix }, action: dead },
-    // Other tokens at their first push than at their second, and so on: spread over all messages, and the same for one seed.
+    // Each message disturbs other tokens: these at their first push, others at their second, and so
+    // on. The same seed chooses the same tokens.
     ...Array.from({ length: messages }, (_, i) => ({
       id: `${kinds.busy}-${vendor}-${i + 1}`,
       match: { vendor, share: busyShare, seed: `soak ${seed} ${i}`, count: 'token', nth: i + 1 },
