@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Starts the built sandbox, and says so when it has not been built.
+// Starts the built sandbox, or says that it has not been built.
 const built = new URL('../dist/main.js', import.meta.url);
 let main;
 try {

@@ -1,9 +1,12 @@
-// The only way anything gets onto the page: elements made one by one, and text that stays text. What a sender wrote
-// is never parsed as markup, and an address of theirs is used only when it is a web address.
+// The only way onto the page: elements made one by one, and text that stays text. A sender's text
+// is never parsed as markup, and a sender's address is used only when it is a web address.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** An element with attributes, listeners (`onclick` and so on) and children; null children are left out. */
+/**
+ * An element with attributes, listeners (`onclick` and so on) and children. Null children are
+ * skipped.
+ */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -22,7 +25,7 @@ export function append(element, children) {
   }
 }
 
-/** Empties an element and fills it anew. */
+/** Replaces the children of an element. */
 export function fill(element, ...children) {
   element.replaceChildren();
   append(element, children);
@@ -38,19 +41,22 @@ export function icon(name, className = 'icon') {
   return svg;
 }
 
-/** The address as it may stand in href, or null: no scheme but http and https. */
+/** The address as it may stand in href, or null. Only http and https are allowed. */
 export function webAddress(text) {
   if (typeof text !== 'string' || !URL.canParse(text)) return null;
   const { protocol, href } = new URL(text);
   return protocol === 'https:' || protocol === 'http:' ? href : null;
 }
 
-/** The same for pictures, which may also be carried in the address itself. */
+/** The address of a picture, or null. A picture may also be a data: address. */
 function pictureAddress(text) {
   return typeof text === 'string' && /^data:image\/(png|jpeg|gif|webp);base64,/.test(text) ? text : webAddress(text);
 }
 
-/** A picture of a sender's, or `otherwise` when there is none or it does not load. Nobody learns who looked at it. */
+/**
+ * A sender's picture, or `otherwise` when there is none or it does not load. The sender does not
+ * learn who looked at it.
+ */
 export function picture(address, className, otherwise = null) {
   const source = pictureAddress(address);
   if (source === null) return otherwise;
@@ -60,7 +66,7 @@ export function picture(address, className, otherwise = null) {
   return image;
 }
 
-/** A button that copies and says so. */
+/** A button that copies a text and says so. */
 export function copyButton(text, what) {
   const label = h('span', {}, 'Copy');
   const button = h(
@@ -84,7 +90,7 @@ export function copyButton(text, what) {
   return button;
 }
 
-/** Text to be copied, in its own box. */
+/** A text to copy, in a box of its own. */
 export function code(text, what) {
   return h(
     'div',
@@ -96,7 +102,10 @@ export function code(text, what) {
 
 const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'narrow' });
 
-/** How long ago, with the exact instant on hover. `refreshTimes` keeps all of them true. */
+/**
+ * The time since an instant, with the exact instant on hover. `refreshTimes` keeps all of them
+ * current.
+ */
 export function time(iso) {
   const exact = new Date(iso).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'long' });
   return h('time', { datetime: iso, title: exact }, ago(iso));
@@ -117,7 +126,7 @@ function ago(iso) {
   return new Date(iso).toLocaleDateString(undefined, { dateStyle: 'medium' });
 }
 
-/** JSON from the control port; throws with the port's own words. */
+/** Requests JSON from the control port. Throws with the port's own words. */
 export async function api(method, path, body) {
   const response = await fetch(path, {
     method,

@@ -1,5 +1,5 @@
-// One push in the list: what became of it in a word, the notification as the person saw it, and what one wants to know
-// of it without opening it.
+// One push in the list: its result in a word, the notification as the person saw it, and the facts
+// that need no opening.
 import { fill, h, icon, time, webAddress } from './dom.js';
 import { drawNotification, LOOKS, leftOut, lookOf, VENDORS } from './notification.js';
 import { CHECKS, details } from './request.js';
@@ -11,7 +11,7 @@ const STATES = {
   replaced: ['Replaced by a later one', 'plain'],
 };
 
-/** Which of the list's choices an entry belongs to. */
+/** The filter of the list that an entry belongs to. */
 export function kindOf(entry) {
   if (entry.delivered) return 'seen';
   if (entry.answer !== null && entry.answer.status < 300 && (entry.service === 'oauth' || isDryRun(entry)))
@@ -19,12 +19,12 @@ export function kindOf(entry) {
   return entry.answer !== null && entry.answer.status >= 300 ? 'refused' : 'lost';
 }
 
-/** FCM's dry run: examined, and meant for nobody. */
+/** Whether this was FCM's dry run: examined, and delivered to nobody. */
 function isDryRun({ service, payload }) {
   return service === 'fcm' && (payload?.json?.validate_only ?? payload?.json?.validateOnly) === true;
 }
 
-/** What became of the push: in a word, with its tone, and in a sentence where the word needs one. */
+/** The result of the push: a word, its tone, and a sentence when the word needs one. */
 export function outcomeOf(entry) {
   const { answer, delivered, notification, fault, checks } = entry;
   const failed = checks.find(({ verdict }) => verdict === 'fail');
@@ -64,7 +64,7 @@ function sentenceOf(text) {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
-/** Draws an entry into its list item, anew at every change. Keeps open what was open. */
+/** Draws an entry into its list item again after each change. Details that were open stay open. */
 export function drawEntry(item, entry, { look, onAct }) {
   const wasOpen = item.querySelector('details')?.open === true;
   const outcome = outcomeOf(entry);
@@ -131,7 +131,10 @@ export function drawEntry(item, entry, { look, onAct }) {
   );
 }
 
-/** Safari asks no service worker about a declarative message, so the declared address is where a click leads. */
+/**
+ * Safari shows a declarative message without a service worker, so a click leads to the declared
+ * address.
+ */
 function isDeclaredToSafari({ vendor, notification }) {
   return vendor === 'apple' && notification !== null && notification.declarative;
 }
@@ -147,7 +150,7 @@ function declarativeNote(entry) {
     : null;
 }
 
-/** What one wants to know of a push that arrived, without opening it. */
+/** The most important facts about a push that arrived, without opening it. */
 function gist(entry) {
   const { notification, request, payload } = entry;
   const { headers } = request;

@@ -1,5 +1,5 @@
-// The list and its life: what is listed, in which order, what arrives and what changes. The server sends at most four
-// times a second; the page keeps the newest few hundred, whatever arrives.
+// The list of pushes: its order, new entries and changes. The server sends at most four times a
+// second, and the page keeps only the newest `ENTRIES_MAX` entries.
 import { api, fill } from './dom.js';
 import { drawEntry, kindOf, outcomeOf } from './entry.js';
 
@@ -27,7 +27,7 @@ export class List {
     this.#list.addEventListener('keydown', (event) => this.#walk(event));
   }
 
-  /** What there was before the page was opened. */
+  /** Loads the entries from before the page was opened. */
   async load() {
     const { entries, counters } = await api('GET', `/inbox?limit=${PAGE}`);
     this.clear();
@@ -37,7 +37,10 @@ export class List {
     this.#settle();
   }
 
-  /** The newest come first in `entries`. `isSkipped`: others came before them that the page is not told of. */
+  /**
+   * Adds new entries; `entries` begins with the newest. `isSkipped`: other entries came before them
+   * that the page does not get.
+   */
   arrive(entries, isSkipped) {
     const fresh = entries.filter(({ id }) => !this.#entries.has(id)).toReversed();
     if (isSkipped) {
@@ -54,7 +57,7 @@ export class List {
     this.#parts.announce.textContent = `${outcomeOf(last).word}: ${last.notification?.title ?? 'a push'}${rest}`;
   }
 
-  /** States and receipts of entries that are listed. */
+  /** Updates states and receipts of listed entries. */
   change(changes) {
     for (const { id, state, receipts } of changes) {
       const entry = this.#entries.get(id) ?? this.#held.find((each) => each.id === id);
@@ -68,7 +71,7 @@ export class List {
     this.#parts.headline.textContent = this.#isBlind ? blindHeadline(counters) : headline(counters);
   }
 
-  /** The sandbox reads nothing it is sent, so there is nothing to list. */
+  /** In blind mode the sandbox reads no push, so there is nothing to list. */
   beBlind() {
     this.#isBlind = true;
   }
@@ -105,7 +108,10 @@ export class List {
     this.#settle();
   }
 
-  /** The list has no holes: what is listed is every push from some point on, and older ones are asked for. */
+  /**
+   * Empties the list. The list has no gaps: it holds every push after some point, and loads older
+   * ones on request.
+   */
   #restart() {
     this.#entries.clear();
     this.#items.clear();
@@ -135,7 +141,7 @@ export class List {
     if (item === undefined) return;
     const hadFocus = item.contains(document.activeElement);
     drawEntry(item, entry, { look: this.#look, onAct: (each, event, action) => this.#act(each, event, action) });
-    // The button that was pressed is gone with its notification; the keyboard stays where it was.
+    // The pressed button is gone with its notification, so the focus moves to the entry's summary.
     if (hadFocus) item.querySelector('summary')?.focus();
   }
 
@@ -146,7 +152,7 @@ export class List {
     try {
       this.change([await api('POST', `/inbox/${entry.id}/act`, { event, ...(action === null ? {} : { action }) })]);
     } catch {
-      // The next load of the page tells what holds.
+      // The next load of the page shows the true state.
     }
   }
 
@@ -176,7 +182,7 @@ export class List {
     fresh.textContent = `Show ${this.#held.length} new`;
   }
 
-  /** Arrows move from push to push. */
+  /** Arrow keys move the focus from push to push. */
   #walk(event) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step === undefined || !event.target.matches('.entry > details > summary')) return;
@@ -191,7 +197,7 @@ export class List {
 
 const NUMBER = new Intl.NumberFormat();
 
-/** The answer before the list. */
+/** The headline above the list. */
 function headline({ requests, delivered, refused, unanswered, undecryptable }) {
   if (requests === 0) return 'Nothing has arrived yet.';
   const nobody = requests - delivered - refused - unanswered - undecryptable;

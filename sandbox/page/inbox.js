@@ -1,4 +1,5 @@
-// Puts the page together: the list, the panels, the controls above them, and the live connection to the sandbox.
+// Puts the page together: the list, the panels, the controls above them, and the live connection to
+// the sandbox.
 import { api, fill, icon, refreshTimes } from './dom.js';
 import { List } from './feed.js';
 import { browserPanel, connectPanel, faultPanel, firstSteps } from './panels.js';
@@ -32,7 +33,10 @@ if (about.accept === 'blind') {
 listen();
 setInterval(refreshTimes, 10_000);
 
-/** Follows the sandbox; the browser reconnects by itself, and each time the page reads anew what it missed. */
+/**
+ * Follows the sandbox. The browser reconnects by itself, and after each reconnect the page loads
+ * what it missed.
+ */
 function listen() {
   const live = at('live');
   const source = new EventSource('/events');
@@ -60,7 +64,10 @@ function listen() {
   });
 }
 
-/** Filters and the drawing live in the address, so that a reload or a colleague sees the same. */
+/**
+ * Filters and the chosen look are stored in the address, so that a reload or a colleague sees the
+ * same.
+ */
 function startControls() {
   const query = new URLSearchParams(location.search);
   const choices = [...document.querySelectorAll('[data-show]')];

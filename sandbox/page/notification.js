@@ -1,8 +1,9 @@
-// A notification drawn as its platform draws it: what is shown, what is cut off, and what the platform leaves out.
-// The drawing is made of real buttons, so that a person can click, choose an action or dismiss, as on a real screen.
+// Draws a notification as its platform does: what is shown, what is cut off, and what the platform
+// leaves out. The drawing has real buttons, so that a person can click, choose an action or
+// dismiss.
 import { h, icon, picture } from './dom.js';
 
-/** What each drawing is called, which browser a vendor's pushes end in, and what that platform cannot show. */
+/** The name of each look, its browser, and what that platform cannot show. */
 export const LOOKS = {
   windows: { title: 'Chrome on Windows', app: 'Google Chrome', hasImage: true, hasActions: true },
   edge: { title: 'Edge on Windows', app: 'Microsoft Edge', hasImage: true, hasActions: true },
@@ -17,7 +18,7 @@ export const LOOKS = {
 const LOOK_OF_VENDOR = { fcm: 'windows', mozilla: 'firefox', apple: 'iphone', wns: 'edge', generic: 'plain' };
 const LOOK_OF_PHONE = { apns: 'ios', fcm_v1: 'android' };
 
-/** Whose pushes end in a browser. */
+/** Vendors whose pushes end in a browser, with their names. */
 export const BROWSERS = {
   generic: 'RFC 8030',
   fcm: 'Chrome (FCM)',
@@ -33,24 +34,30 @@ export const VENDORS = {
   google_oauth: 'Google’s token endpoint',
 };
 
-/** A phone is drawn as what it is, whatever browser the others are drawn as. */
+/** The look of an entry. Phones always have their own look; the choice applies only to browsers. */
 export function lookOf(vendor, chosen) {
   if (LOOK_OF_PHONE[vendor] !== undefined) return LOOK_OF_PHONE[vendor];
   return chosen === 'auto' ? LOOK_OF_VENDOR[vendor] : chosen;
 }
 
-/** The app's name as it may read on a phone: the last word of its bundle id or project. */
+/** An app name for a phone: the last word of its bundle id or project. */
 function appOf({ phone }, look) {
   const last = phone?.app?.split(/[.-]/).at(-1) ?? '';
   return last === '' ? look.app : `${last.charAt(0).toUpperCase()}${last.slice(1)}`;
 }
 
-/** Whose site it seems to be from: that of the click, since a push service knows no other. */
+/**
+ * The site that the notification seems to come from: the host of the click's address, because a
+ * push service knows no other.
+ */
 function siteOf(notification) {
   return URL.canParse(notification.url ?? '') ? new URL(notification.url).host : 'your site';
 }
 
-/** `act(event, action)` is called for what the person does; without it the drawing is only looked at. */
+/**
+ * Draws a notification. `act(event, action)` is called when the person acts; without `act` the
+ * drawing is only looked at.
+ */
 export function drawNotification(notification, lookName, act) {
   const look = LOOKS[lookName];
   const { phone } = notification;
@@ -122,7 +129,7 @@ export function drawNotification(notification, lookName, act) {
   return phone === null ? drawn : drawPhone(drawn, lookName);
 }
 
-/** The screen of the phone around it, with its hour and date. */
+/** Draws the phone's screen around the notification, with hour and date. */
 function drawPhone(notification, lookName) {
   const now = new Date();
   const hour = now.toLocaleTimeString(undefined, { hour: 'numeric', minute: '2-digit' });
@@ -145,7 +152,7 @@ function pictureOf(notification) {
   return picture(notification.icon, 'n-icon', none);
 }
 
-/** What of it this platform does not show, in words; null when it shows everything. */
+/** A sentence about what this platform does not show; null when it shows everything. */
 export function leftOut(notification, lookName) {
   const look = LOOKS[lookName];
   const missing = [

@@ -1,4 +1,4 @@
-// The panels beside the list: make browsers, switch faults, and what Carillon has to be told.
+// The panels beside the list: for browsers, for faults, and for Carillon's settings.
 import { api, code, fill, h, icon } from './dom.js';
 import { BROWSERS, VENDORS } from './notification.js';
 
@@ -26,7 +26,7 @@ const WHICH = {
   tenth: ['one device in ten', { share: 0.1 }],
 };
 
-/** Fault switches. `draw` is given the rules in force whenever they change. */
+/** Fault switches. `draw` gets the current rules whenever they change. */
 export function faultPanel(panel) {
   const vendor = h('select', {}, h('option', { value: '' }, 'all services'), options(VENDORS));
   const which = h(
@@ -172,7 +172,7 @@ export function browserPanel(panel) {
   );
 }
 
-/** The variables, and where everything is. */
+/** The environment variables for Carillon, and all addresses. */
 export function connectPanel(panel, about) {
   const facts = [
     ['Web push', about.push_origin],
@@ -192,7 +192,7 @@ export function connectPanel(panel, about) {
   );
 }
 
-/** What to do before anything can arrive. */
+/** The steps that are needed before anything can arrive. */
 export function firstSteps(section, about) {
   const make = `curl -s ${location.origin}/subscriptions \\\n  -H 'content-type: application/json' \\\n  -d '{"vendor":"fcm","vapid_key":"YOUR_VAPID_PUBLIC_KEY"}'\ncurl -s ${location.origin}/devices -d '{"platform":"ios"}'\ncurl -s ${location.origin}/devices -d '{"platform":"android"}'`;
   fill(

@@ -1,10 +1,11 @@
-// The panel for phones: makes one, and hands out what a sender needs to reach it: an APNs key or a service account.
+// The panel for phones: makes a phone, and makes what a sender needs to reach it (an APNs key or a
+// service account).
 import { api, code, fill, h } from './dom.js';
 import { labelled, options } from './panels.js';
 
 const KINDS = { ios: 'iPhone', 'ios sandbox': 'iPhone, debug build', android: 'Android' };
 
-/** Makes one simulated phone or one credential, and shows what to do with it. */
+/** Makes one simulated phone or one credential, and shows how to use it. */
 export function phonePanel(panel) {
   const kind = h('select', {}, options(KINDS, 'ios'));
   const app = h('input', { type: 'text', spellcheck: 'false', autocomplete: 'off' });

@@ -1,12 +1,12 @@
-// Everything a developer asks next about a push: each check's verdict with the place that asks for it, the payload,
-// the token, the request and the answer.
+// The details of a push: each check's verdict with its source, the payload, the token, the request
+// and the answer.
 import { code, fill, h, icon } from './dom.js';
 
-/** Where the same check is asked for elsewhere on the way to a phone. */
+/** The sources of shared checks for requests to phones. */
 const ASKED_BY = { apns: 'APNs request', fcm: 'FCM v1', oauth: 'OAuth' };
 const SHARED = ['endpoint', 'method', 'authorization', 'size', 'payload'];
 
-/** What each check is called, and where it is asked for. */
+/** The title of each check, and its source. */
 export const CHECKS = {
   endpoint: ['Endpoint', 'RFC 8030 7.3'],
   method: ['Method', 'RFC 8030 5'],
@@ -56,7 +56,7 @@ const VERDICTS = {
   skip: ['minus', 'not applicable'],
 };
 
-/** The summary says the verdicts; the rest is made when somebody opens it. */
+/** The summary shows the verdicts; the rest is made when somebody opens it. */
 export function details(entry, isOpen) {
   const count = (verdict) => entry.checks.filter((check) => check.verdict === verdict).length;
   const verdicts = [
@@ -147,7 +147,7 @@ function withoutPayload({ service, request }) {
   return service === 'webpush' ? 'It could not be opened.' : 'It was not looked at.';
 }
 
-/** What was sent, as text. */
+/** The request's body as text. */
 function decodeBody(base64url) {
   const octets = atob(base64url.replaceAll('-', '+').replaceAll('_', '/'));
   return new TextDecoder().decode(Uint8Array.from(octets, (octet) => octet.charCodeAt(0)));

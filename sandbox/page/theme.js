@@ -1,3 +1,3 @@
-// Runs before anything is painted, so that a chosen theme does not flash in the other one.
+// Runs before the first paint, so that a chosen theme does not flash in the other one.
 const chosen = localStorage.getItem('theme');
 if (chosen === 'light' || chosen === 'dark') document.documentElement.dataset.theme = chosen;

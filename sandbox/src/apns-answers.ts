@@ -1,9 +1,13 @@
-// Apple's words: every reason that APNs documents, with its status, and how a success and a refusal look on the wire.
+// Apple's words: every reason that APNs documents with its status, and the form of a success and of
+// a refusal on the wire.
 import { randomUUID } from 'node:crypto';
 import type { ApnsEnvironment } from './phones.ts';
 import type { Answer } from './vendors/vendor.ts';
 
-/** "Handling notification responses from APNs", and the spelling of one reason that is seen in life. */
+/**
+ * From "Handling notification responses from APNs", with one reason in the spelling that APNs
+ * really uses.
+ */
 const APNS_STATUS = {
   BadCollapseId: 400,
   BadDeviceToken: 400,
@@ -44,7 +48,7 @@ export type ApnsReason = keyof typeof APNS_STATUS;
 
 export const APNS_REASONS = Object.keys(APNS_STATUS) as ApnsReason[];
 
-/** What a bare status is most likely to mean. */
+/** The most likely reason for a bare status. */
 const USUAL: Readonly<Record<number, ApnsReason>> = {
   400: 'BadDeviceToken',
   403: 'InvalidProviderToken',
@@ -57,7 +61,10 @@ const USUAL: Readonly<Record<number, ApnsReason>> = {
   503: 'ServiceUnavailable',
 };
 
-/** A refusal. `at`: milliseconds since the epoch, which a 410 tells: since then the token is of no use. */
+/**
+ * A refusal. `at` is the time in milliseconds since the epoch that a 410 reports: the token has
+ * been invalid since then.
+ */
 export function refuseByApns(reason: ApnsReason, apnsId: string, at: number): Answer {
   const status = APNS_STATUS[reason];
   return {
@@ -67,7 +74,7 @@ export function refuseByApns(reason: ApnsReason, apnsId: string, at: number): An
   };
 }
 
-/** The usual words for a status that a script asks for. */
+/** The usual refusal for a status that a script asks for. */
 export function refuseByApnsStatus(status: number, at: number): Answer {
   const reason = USUAL[status];
   return reason === undefined
@@ -75,13 +82,16 @@ export function refuseByApnsStatus(status: number, at: number): Answer {
     : refuseByApns(reason, makeApnsId(), at);
 }
 
-/** 200 without a body. Only the development environment tells the unique id, which Apple's console can look up. */
+/**
+ * 200 without a body. Only the development environment sends the unique id, which Apple's console
+ * can look up.
+ */
 export function acceptByApns(apnsId: string, environment: ApnsEnvironment): Answer {
   const unique: Record<string, string> = environment === 'sandbox' ? { 'apns-unique-id': randomUUID() } : {};
   return { status: 200, headers: { 'apns-id': apnsId, ...unique }, body: '' };
 }
 
-/** The id that APNs gives a notification whose sender gave none. */
+/** The id that APNs gives a notification when its sender gave none. */
 export function makeApnsId(): string {
   return randomUUID().toUpperCase();
 }

@@ -1,11 +1,14 @@
-// The checks of APNs's own headers, after "Sending notification requests to APNs". Pure but for the examination they
-// write into.
+// Checks the headers of APNs requests, after "Sending notification requests to APNs". Pure except
+// for the examination that it writes into.
 import type { ApnsReason } from './apns-answers.ts';
 import type { CheckName } from './check.ts';
 import type { Examination } from './examination.ts';
 import type { TeamKey } from './provider-keys.ts';
 
-/** Each push type, and what its topic has behind the bundle id; null where Apple names another id. */
+/**
+ * The suffix that each push type adds to the bundle id in the topic; null where Apple names another
+ * id.
+ */
 const TOPIC_SUFFIX: Readonly<Record<string, string | null>> = {
   alert: '',
   background: '',
@@ -34,7 +37,10 @@ export function checkId(id: string | undefined, exam: Examination, refuse: Refus
   else exam.pass('apns_id', id);
 }
 
-/** UNIX seconds; `now` in milliseconds. Milliseconds in its place are the usual mistake. */
+/**
+ * Checks the expiration in UNIX seconds; `now` is in milliseconds. Milliseconds in the header are
+ * the usual mistake.
+ */
 export function checkExpiration(value: string | undefined, now: number, exam: Examination, refuse: Refuse): void {
   const ahead = Number(value) - Math.floor(now / 1000);
   if (value === undefined) exam.skip('expiration', 'absent; APNs keeps it as long as it likes');
@@ -46,7 +52,7 @@ export function checkExpiration(value: string | undefined, now: number, exam: Ex
   else exam.pass('expiration', `${ahead} s ahead`);
 }
 
-/** Returns the push type when it is one. The header must agree with the payload. */
+/** Returns the push type if it is a known one. The header must agree with the payload. */
 export function checkPushType(
   value: string | undefined,
   json: unknown,
@@ -90,13 +96,13 @@ export function checkPriority(
 
 export function checkCollapseId(value: string | undefined, exam: Examination, refuse: Refuse): void {
   if (value === undefined) exam.skip('collapse_id', 'absent');
-  // Headers arrive one octet a character.
+  // Each octet of a header arrives as one character.
   else if (value.length > COLLAPSE_ID_BYTES_MAX) {
     refuse('collapse_id', 'BadCollapseId', `${value.length} bytes, at most ${COLLAPSE_ID_BYTES_MAX}`);
   } else exam.pass('collapse_id', value);
 }
 
-/** Returns the bundle id that the topic is for, or null where it is for none. */
+/** Returns the bundle id that the topic is for, or null when it is for none. */
 export function checkTopic(
   topic: string | undefined,
   pushType: string | null,

@@ -1,5 +1,5 @@
-// The verdicts on an APNs provider token: signature, key, team, age, and what one connection may do with several of
-// them. It remembers each connection until it ends, and signatures it has verified.
+// Judges an APNs provider token: signature, key, team, age, and how many tokens one connection may
+// use. It remembers each connection until it ends, and the signatures that it has verified.
 import { verify } from 'node:crypto';
 import type { ApnsReason } from './apns-answers.ts';
 import type { CheckName } from './check.ts';
@@ -9,7 +9,7 @@ import { type DecodedToken, decodeToken } from './vapid.ts';
 
 /** "If the iat is more than one hour old, APNs rejects subsequent push messages." */
 const TOKEN_SECONDS_MAX = 60 * 60;
-/** Not documented; honest clocks differ by less. */
+/** Not documented by Apple; a guess above the error of honest clocks. */
 const CLOCK_SECONDS = 60;
 /** "Refresh your token no more than once every 20 minutes." */
 const UPDATE_MS = 20 * 60 * 1000;
@@ -18,13 +18,16 @@ const REMEMBERED_MAX = 1000;
 export interface TokenVerdict {
   readonly checks: readonly {
     readonly name: CheckName;
-    /** Null: it holds. */
+    /** Null: the check passed. */
     readonly reason: ApnsReason | null;
     readonly detail: string;
   }[];
   readonly decoded: DecodedToken | null;
   readonly key: TeamKey | null;
-  /** Whether this is the connection's first good token: from now on it may open more than one stream. */
+  /**
+   * Whether this is the connection's first good token. After it the connection may open more than
+   * one stream.
+   */
   readonly isFirst: boolean;
 }
 
@@ -46,12 +49,15 @@ export class ProviderTokenJudge {
     this.#environment = environment;
   }
 
-  /** The connection has ended, and with it what it was bound to. */
+  /** Forgets a connection that has ended. */
   forget(connectionId: number): void {
     this.#connections.delete(connectionId);
   }
 
-  /** Stops at the first fault: behind it nothing can be known. `now`: milliseconds since the epoch. */
+  /**
+   * Judges a request's token and stops at the first fault, because later checks would depend on it.
+   * `now` is in milliseconds since the epoch.
+   */
   judge(authorization: string | undefined, connectionId: number, now: number): TokenVerdict {
     const checks: TokenVerdict['checks'][number][] = [];
     let decoded: DecodedToken | null = null;
@@ -80,7 +86,8 @@ export class ProviderTokenJudge {
     }
     hold('team_key', `key ${found.keyId} of team ${found.teamId}`);
 
-    // Names the key too: a key registered anew under the same id is another.
+    // The cache key contains the public key too, because a key that is registered again under the
+    // same id may be another key.
     const remembered = `${found.publicKey} ${token}`;
     let isSigned = this.#verified.get(remembered);
     if (isSigned === undefined) {
@@ -110,7 +117,10 @@ export class ProviderTokenJudge {
     return { checks, decoded, key, isFirst };
   }
 
-  /** A connection is bound to the key of its first token, and takes a new token of it every 20 minutes at most. */
+  /**
+   * Binds a connection to the key of its first token. The connection accepts a new token of that
+   * key every 20 minutes at most.
+   */
   #bind(id: number, token: string, keyId: string, now: number): { reason: ApnsReason; detail: string } | null {
     const connection = this.#connections.get(id);
     if (connection === undefined) {

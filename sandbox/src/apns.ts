@@ -1,5 +1,6 @@
-// Apple's push service for apps: puts one request through every check and answers with the reason of the first that
-// failed. One instance plays one environment. What Apple leaves to the phone it never refuses.
+// Apple's push service for apps. It checks a request and answers with the reason of the first
+// failed check. One instance plays one environment. It never refuses what Apple leaves to the
+// phone.
 import {
   APNS_REASONS,
   type ApnsReason,
@@ -29,7 +30,10 @@ import type { Answer } from './vendors/vendor.ts';
 const PATH = /^\/3\/device(?:\/([^/?]*))?$/;
 const PAYLOAD_BYTES_MAX = 4096;
 const VOIP_PAYLOAD_BYTES_MAX = 5120;
-/** What a connection may open once it has shown a token; undocumented, about a thousand in life. */
+/**
+ * Streams that a connection may open once it has shown a good token. Undocumented; about a thousand
+ * was observed.
+ */
 const STREAMS_TRUSTED = 1000;
 
 export class ApnsService implements Provider {
@@ -39,7 +43,7 @@ export class ApnsService implements Provider {
   readonly #judge: ProviderTokenJudge;
   readonly #now: () => number;
 
-  /** `now`: milliseconds since the epoch, by which the age of tokens is judged. */
+  /** `now` returns milliseconds since the epoch; the age of tokens is judged by it. */
   constructor(environment: ApnsEnvironment, phones: Phones, keys: ProviderKeys, now: () => number) {
     this.#environment = environment;
     this.#phones = phones;
@@ -111,7 +115,7 @@ export class ApnsService implements Provider {
           : readApnsNotification(payload.json, one(headers['apns-collapse-id']) ?? null, phone?.pool.app ?? null),
       answer: exam.refusal ?? acceptByApns(apnsId, this.#environment),
       isDelivered: isAccepted,
-      // The first good token opens the connection, whatever else is wrong with the request that carries it.
+      // The first good token opens the connection even when the request fails another check.
       streamsMax: token.isFirst ? STREAMS_TRUSTED : null,
     };
   }

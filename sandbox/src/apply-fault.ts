@@ -1,18 +1,18 @@
-// One fault, done to one request: turns the script's words into frames, sockets and answers, and says what became
-// of the push. It decides nothing about which request it is for.
+// Applies one fault to one request: turns the rule's action into frames, sockets and answers, and
+// reports the result. It does not choose the request.
 import type { Exchange } from './exchange.ts';
 import type { FaultAction } from './faults.ts';
 import type { Provider, Reception } from './provider.ts';
 import type { Answer } from './vendors/vendor.ts';
 
 export interface Faulted {
-  /** What went back, or will; null when nothing does. */
+  /** The answer that goes or will go to the client; null when none does. */
   readonly answer: Answer | null;
-  /** Whether the device gets the push all the same, if it would have without the fault. */
+  /** Whether the device still gets the push, if it would have without the fault. */
   readonly delivers: boolean;
 }
 
-/** `provider`: whose words are taken where the script has none. */
+/** `provider` supplies the words of the answer when the script has none. */
 export function applyFault(action: FaultAction, exchange: Exchange, reception: Reception, provider: Provider): Faulted {
   switch (action.type) {
     case 'status': {

@@ -1,5 +1,5 @@
-// The sandbox's own TLS certificate: self-signed, made at the first start and kept, so that a client can be told
-// once to trust it as a certificate authority. It must never name a host that its owner did not ask for.
+// The sandbox's own TLS certificate: self-signed, made at the first start and kept, so that a
+// client needs to trust it only once. It must never name a host that its owner did not ask for.
 import { createHash, createPrivateKey, generateKeyPairSync, randomBytes, sign, X509Certificate } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { isIPv4, isIPv6 } from 'node:net';
@@ -18,7 +18,10 @@ import {
   utf8String,
 } from './der.ts';
 
-/** Names a client may reach the sandbox by: its own, and those of the real services for clients that route them here. */
+/**
+ * Names that clients may use for the sandbox: its own, and the names of the real services for
+ * clients that route these here.
+ */
 export const DEFAULT_NAMES: readonly string[] = [
   'localhost',
   '127.0.0.1',
@@ -52,15 +55,19 @@ const OID = {
 export interface Certificate {
   readonly certificatePem: string;
   readonly keyPem: string;
-  /** The certificate on disk, for `OUTBOUND_CA_FILE`, `NODE_EXTRA_CA_CERTS`, `--cacert` and the like. */
+  /** The file for `OUTBOUND_CA_FILE`, `NODE_EXTRA_CA_CERTS`, `--cacert` and similar settings. */
   readonly file: string;
 }
 
-/** A fresh EC P-256 key and an X.509 v3 certificate signed by it (RFC 5280), server and authority in one. */
+/**
+ * Makes a new EC P-256 key and an X.509 v3 certificate signed by it (RFC 5280), which is server and
+ * authority in one.
+ */
 export function makeCertificate(names: readonly string[], from: Date): { certificatePem: string; keyPem: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const spki = publicKey.export({ type: 'spki', format: 'der' });
-  // SHA-1 names the key here and secures nothing (RFC 5280 section 4.2.1.2, method 1, over the 65 key octets).
+  // SHA-1 only names the key here and secures nothing (RFC 5280 section 4.2.1.2, method 1, over the
+  // 65 key octets).
   const keyId = createHash('sha1').update(spki.subarray(-65)).digest();
   const algorithm = sequence(objectIdentifier(OID.ecdsaWithSha256));
   const name = sequence(setOf(sequence(objectIdentifier(OID.commonName), utf8String(COMMON_NAME))));
@@ -69,7 +76,8 @@ export function makeCertificate(names: readonly string[], from: Date): { certifi
     integer(randomBytes(16)),
     algorithm,
     name,
-    // A day early, so that a client whose clock is a little behind accepts it.
+    // Valid from a day ago, so that a client whose clock is slightly behind accepts the
+    // certificate.
     sequence(time(new Date(from.getTime() - DAY_MS)), time(new Date(from.getTime() + VALID_DAYS * DAY_MS))),
     name,
     spki,
@@ -104,7 +112,7 @@ function generalName(name: string): Buffer {
 }
 
 function ipv6Octets(address: string): Buffer {
-  // The URL parser writes any spelling in its canonical form, which leaves only `::` to fill.
+  // The URL parser writes every spelling in the canonical form, so only `::` is left to expand.
   const canonical = new URL(`http://[${address}]/`).hostname.slice(1, -1);
   const [head = '', tail] = canonical.split('::');
   const groups = (text: string): string[] => (text === '' ? [] : text.split(':'));
@@ -124,8 +132,8 @@ function toPem(label: string, bytes: Buffer): string {
 }
 
 /**
- * The certificate kept in `directory`, or a new one when there is none, when it lacks a name, or when less than a
- * month of it is left. The key is readable by its owner alone.
+ * The certificate kept in `directory`. A new one is made when none exists, when it lacks a name, or
+ * when it expires within a month. Only the owner can read the key.
  */
 export function loadOrMakeCertificate(directory: string, names: readonly string[], now: Date): Certificate {
   const file = join(directory, 'sandbox-certificate.pem');

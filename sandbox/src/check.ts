@@ -1,5 +1,5 @@
-// What a check of a request is, and the checks of everything but VAPID and encryption: RFC 8030 with what the
-// endpoint's vendor asks beyond it. Pure: headers in, verdicts out.
+// Defines what a check is and contains the checks of RFC 8030 and of the endpoint's vendor; VAPID
+// and encryption have files of their own. Pure: headers in, verdicts out.
 import type { IncomingHttpHeaders } from 'node:http';
 import { appleTopicFault } from './vendors/apple.ts';
 import type { Personality, Problem } from './vendors/vendor.ts';
@@ -26,7 +26,7 @@ export type CheckName =
   | 'payload'
   | PhoneCheckName;
 
-/** What is asked of a push to a phone, and of the token request before it. */
+/** The checks of a push to a phone and of the token request before it. */
 export type PhoneCheckName =
   | 'team_key'
   | 'token_signature'
@@ -50,9 +50,9 @@ export type PhoneCheckName =
   | 'assertion_claims';
 
 /**
- * One verdict. `warn`: this vendor takes it, another would not, or a person would see less than was meant. A `fail`
- * with a problem is what the vendor refuses; a `fail` without one is what the browser drops in silence, or on the way
- * to a phone what its provider answers in words of its own.
+ * One verdict. `warn`: this vendor accepts it, but another would not, or the person sees less than
+ * was meant. A `fail` with a problem is refused by the vendor. A `fail` without one is dropped
+ * silently by the browser, or is answered by a phone's provider in its own words.
  */
 export interface Check {
   readonly name: CheckName;
@@ -73,10 +73,16 @@ export const fail = (name: CheckName, problem: Problem | null, detail: string): 
 
 const URGENCIES = ['very-low', 'low', 'normal', 'high'];
 
-/** Firefox on Android takes less, because its messages travel base64-encoded inside FCM's 4,096 bytes. */
+/**
+ * Firefox on Android accepts less, because its messages travel base64-encoded inside FCM's 4,096
+ * bytes.
+ */
 const CONSTRAINED_BODY_BYTES = 2744;
 
-/** Repeated headers arrive joined by a comma, which no value here may hold: one header, one value. */
+/**
+ * Node joins repeated headers with a comma, which no value here may contain, so a repeated header
+ * fails its check.
+ */
 function single(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value.join(', ') : value;
 }
@@ -92,7 +98,10 @@ export function checkTtl(headers: IncomingHttpHeaders, vendor: Personality): Che
     : pass('ttl', `${ttl} s`);
 }
 
-/** Seconds the message is kept: what was asked for, at most what the vendor keeps. Only after checkTtl has passed. */
+/**
+ * Seconds that the vendor keeps the message: the TTL, up to the vendor's maximum. Call it only
+ * after checkTtl has passed.
+ */
 export function grantedTtlSeconds(headers: IncomingHttpHeaders, vendor: Personality): number {
   return Math.min(Number(single(headers['ttl'])), vendor.ttlSecondsMax);
 }
@@ -110,7 +119,7 @@ export function checkUrgency(headers: IncomingHttpHeaders): Check {
       );
 }
 
-/** RFC 8030 section 5.4, and what the vendor reads into it. */
+/** Checks RFC 8030 section 5.4 and the vendor's own rule. */
 export function checkTopic(headers: IncomingHttpHeaders, vendor: Personality): Check {
   const topic = single(headers['topic']);
   if (topic === undefined) return skip('topic', 'absent');
@@ -127,7 +136,7 @@ export function checkTopic(headers: IncomingHttpHeaders, vendor: Personality): C
   return elsewhere === null ? pass('topic', topic) : warn('topic', `${topic}: Apple would refuse it, ${elsewhere}`);
 }
 
-/** RFC 8291 section 4: aes128gcm, and no other, where there is a body. */
+/** RFC 8291 section 4: a body must be encoded with aes128gcm. */
 export function checkEncoding(headers: IncomingHttpHeaders, bodyBytes: number): Check {
   const encoding = single(headers['content-encoding']);
   if (bodyBytes === 0) {
@@ -153,7 +162,7 @@ export function checkContentType(headers: IncomingHttpHeaders, bodyBytes: number
     : warn('content_type', `${type ?? 'absent'}; an encrypted body is application/octet-stream`);
 }
 
-/** RFC 8030 section 7.2: 4,096 octets must be taken, and a service may refuse more. */
+/** RFC 8030 section 7.2: 4,096 octets must be accepted, and a service may refuse more. */
 export function checkSize(bodyBytes: number, vendor: Personality): Check {
   if (bodyBytes > vendor.bodyBytesMax) {
     return fail('size', 'body_too_large', `${bodyBytes} bytes, at most ${vendor.bodyBytesMax} are taken`);
@@ -163,7 +172,7 @@ export function checkSize(bodyBytes: number, vendor: Personality): Check {
     : pass('size', `${bodyBytes} bytes`);
 }
 
-/** WNS takes no chunked body. An HTTP/2 body is framed, so there it is only advice. */
+/** WNS accepts no chunked body. HTTP/2 frames its bodies, so there the length is only advice. */
 export function checkLength(headers: IncomingHttpHeaders, isHttp2: boolean, vendor: Personality): Check {
   const length = headers['content-length'];
   if (length !== undefined) return pass('content_length', length);
@@ -173,7 +182,9 @@ export function checkLength(headers: IncomingHttpHeaders, isHttp2: boolean, vend
   return isHttp2 ? skip('content_length', 'absent') : warn('content_length', 'absent; WNS would refuse a chunked body');
 }
 
-/** WNS: `TTL: 0` says not to store, the default cache policy says to store. */
+/**
+ * WNS: `TTL: 0` means do not store, and the default cache policy means store. The two must agree.
+ */
 export function checkCachePolicy(headers: IncomingHttpHeaders): Check {
   const policy = single(headers['x-wns-cache-policy']) ?? 'cache';
   const isStored = Number(single(headers['ttl'])) > 0;

@@ -1,5 +1,5 @@
-// The plumbing of the control port: who may speak to it, how JSON is read and how it is answered. It knows nothing of
-// pushes.
+// HTTP for the control port: which requests it accepts, how it reads JSON and how it answers. It
+// knows nothing of pushes.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import { InputError } from './json-input.ts';
@@ -7,8 +7,8 @@ import { InputError } from './json-input.ts';
 const BODY_BYTES_MAX = 1024 * 1024;
 
 /**
- * Whether the request was meant for this machine by its owner. A page of another site, or a name that was made to
- * point here, must not steer the sandbox.
+ * Whether this machine's owner sent the request. A page of another site, or a foreign name that
+ * resolves to this machine, must not control the sandbox.
  */
 export function isFromHere(request: IncomingMessage, names: readonly string[]): boolean {
   const asked = request.headers.host ?? '';

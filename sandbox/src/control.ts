@@ -1,5 +1,5 @@
-// The control port: plain HTTP for the owner of the machine, who makes browsers, sets faults, reads the log and looks
-// at the inbox. It answers only to names of this machine and to no other site's pages.
+// The control port: plain HTTP for the machine's owner, to make browsers, set faults, read the log
+// and use the inbox. It answers only to names of this machine and to no page of another site.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, isIP } from 'node:net';
@@ -37,11 +37,11 @@ export interface PhoneUrls {
   readonly fcmToken: string;
 }
 
-/** What there is to know of a running sandbox before anything has happened. */
+/** Facts about a running sandbox that never change. */
 export interface About {
   readonly pushOrigin: string;
   readonly pushPort: number;
-  /** Where APNs and FCM are played. */
+  /** The addresses that play APNs and FCM. */
   readonly phoneUrls: PhoneUrls;
   readonly certificateFile: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -52,7 +52,7 @@ export interface About {
 export interface ControlOptions {
   readonly host: string;
   readonly port: number;
-  /** Names of this machine that a request may ask for, besides addresses and localhost. */
+  /** Names of this machine that a request may use, besides addresses and localhost. */
   readonly names: readonly string[];
   readonly log: PushLog;
   readonly faults: Faults;
@@ -71,16 +71,16 @@ interface Call {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly url: URL;
-  /** What the pattern caught. */
+  /** The part of the path that the pattern captured. */
   readonly part: string;
 }
 
-/** A method, a path and what is done there. */
+/** A method, a path pattern and its handler. */
 export type Route = [method: string, pattern: RegExp, handler: Handler];
 
 type Handler = (call: Call) => void | Promise<void>;
 
-/** Subscriptions in one JSON document; more come as NDJSON. */
+/** The most subscriptions in one JSON document. A larger number is sent as NDJSON. */
 const DOCUMENT_ITEMS_MAX = 10_000;
 
 export async function listenForControl(options: ControlOptions): Promise<Control> {
@@ -166,7 +166,8 @@ function makeRoutes(options: ControlOptions, feed: Feed): Route[] {
         const after = wholeNumber(url, 'after', 0);
         const limit = wholeNumber(url, 'limit', 1000);
         const later = log.requests.filter((record) => record.id > after);
-        // Who reads on wants what came next; who does not say where to begin wants what came last.
+        // With `after` the caller reads on and wants the next records. Without it the caller wants
+        // the latest.
         const records = url.searchParams.has('after')
           ? later.slice(0, limit)
           : later.slice(Math.max(0, later.length - limit));

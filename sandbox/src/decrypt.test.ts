@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DecryptError, decryptPush, parseCodingHeader } from './decrypt.ts';
 
-// The independent oracle. It ships no types.
+// An independent implementation to compare with. It has no types.
 const ece: { encrypt(plaintext: Buffer, options: Record<string, string | number | ECDH>): Buffer } = createRequire(
   import.meta.url,
 )('http_ece');

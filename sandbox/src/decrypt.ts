@@ -1,8 +1,9 @@
-// RFC 8291 seen from the browser: opens the body of a push with the subscription's keys. Written without a look at
-// the sender, so that the two can prove each other wrong; it accepts nothing that a browser would not.
+// RFC 8291 on the browser's side: opens the body of a push with the subscription's keys. Written
+// without looking at the sender's code, so that each can prove the other wrong. It accepts nothing
+// that a browser would reject.
 import { createDecipheriv, createECDH, createHmac } from 'node:crypto';
 
-/** What a browser keeps of its subscription. */
+/** The keys that a browser keeps for its subscription. */
 export interface ReceiverKeys {
   /** P-256 private scalar, 32 octets. */
   readonly privateKey: Buffer;
@@ -20,7 +21,7 @@ export interface CodingHeader {
   readonly ciphertext: Buffer;
 }
 
-/** The body cannot be what RFC 8291 describes; the message says which sentence it breaks. */
+/** The body does not follow RFC 8291. The message names the broken rule. */
 export class DecryptError extends Error {
   override readonly name = 'DecryptError';
 }
@@ -48,7 +49,7 @@ export function decryptPush(body: Buffer, keys: ReceiverKeys): Buffer {
   if (keyId.length !== 65 || keyId[0] !== 0x04) {
     throw new DecryptError(`the key id must be an uncompressed P-256 point of 65 octets, it has ${keyId.length}`);
   }
-  // RFC 8291 section 4: one record, whose size is greater than all that it holds.
+  // RFC 8291 section 4: one record, and the record size must be greater than its content.
   if (recordSize <= ciphertext.length) {
     throw new DecryptError(
       `the record size ${recordSize} must be greater than the ${ciphertext.length} octets it holds`,
@@ -68,7 +69,10 @@ export function decryptPush(body: Buffer, keys: ReceiverKeys): Buffer {
   return withoutPadding(padded);
 }
 
-/** RFC 8291 section 3.4, first half: the two parties' secret, bound to both keys and to the auth secret. */
+/**
+ * RFC 8291 section 3.4, first half: the shared secret of the two parties, bound to both keys and to
+ * the auth secret.
+ */
 function inputKeyMaterial(senderKey: Buffer, keys: ReceiverKeys): Buffer {
   const ecdh = createECDH('prime256v1');
   ecdh.setPrivateKey(keys.privateKey);
@@ -82,7 +86,9 @@ function inputKeyMaterial(senderKey: Buffer, keys: ReceiverKeys): Buffer {
   return expand(hmac(keys.auth, secret), info, 32);
 }
 
-/** RFC 8188 section 2.2 and 2.3; the first and only record uses the nonce as it is. */
+/**
+ * RFC 8188 sections 2.2 and 2.3. The only record has sequence number 0, so its nonce needs no XOR.
+ */
 function deriveContentKeys(salt: Buffer, material: Buffer): { key: Buffer; nonce: Buffer } {
   const pseudoRandomKey = hmac(salt, material);
   return {

@@ -1,5 +1,5 @@
-// The few ASN.1 DER shapes that one X.509 certificate needs, written out. It encodes only; nothing here reads
-// what a stranger sent.
+// Writes the few ASN.1 DER shapes that one X.509 certificate needs. It only encodes and never
+// parses foreign input.
 
 const UNIVERSAL = { boolean: 0x01, integer: 0x02, bitString: 0x03, octetString: 0x04, oid: 0x06, utf8: 0x0c } as const;
 
@@ -28,7 +28,10 @@ export const explicit = (number: number, content: Buffer): Buffer => der(0xa0 | 
 /** `[number]` instead of the primitive tag that the value would have. */
 export const implicit = (number: number, content: Buffer): Buffer => der(0x80 | number, content);
 
-/** A non-negative integer from its big-endian octets: shortest form, and never read as negative. */
+/**
+ * A non-negative integer from its big-endian octets: the shortest form that is not read as
+ * negative.
+ */
 export function integer(bytes: Buffer): Buffer {
   let start = 0;
   while (start < bytes.length - 1 && bytes[start] === 0) start += 1;
@@ -41,7 +44,10 @@ export function bitString(bytes: Buffer, unusedBits = 0): Buffer {
   return der(UNIVERSAL.bitString, Buffer.from([unusedBits]), bytes);
 }
 
-/** An object identifier from its dotted form; the first two arcs share an octet (X.690 section 8.19). */
+/**
+ * An object identifier from its dotted form; the first two arcs share an octet (X.690 section
+ * 8.19).
+ */
 export function objectIdentifier(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
   const octets = [first * 40 + second];
@@ -53,7 +59,7 @@ export function objectIdentifier(dotted: string): Buffer {
   return der(UNIVERSAL.oid, Buffer.from(octets));
 }
 
-/** UTCTime until 2049, GeneralizedTime from 2050 on, as RFC 5280 section 4.1.2.5 demands. */
+/** UTCTime until 2049, GeneralizedTime from 2050 on (RFC 5280 section 4.1.2.5). */
 export function time(at: Date): Buffer {
   const digits = at.toISOString().replace(/[-:T]/g, '').slice(0, 14);
   return at.getUTCFullYear() < 2050

@@ -1,5 +1,6 @@
-// The examination of one request to a phone's provider: every check that was made, and the refusal that the first
-// failed one led to. Later checks go on for the sake of whoever reads them, and never change the answer.
+// The examination of one request to a phone's provider: its checks, and the refusal of the first
+// check that failed. Checks after the first failure are recorded for people and never change the
+// answer.
 import { type Check, type CheckName, fail, pass, skip, warn } from './check.ts';
 import type { Answer } from './vendors/vendor.ts';
 
@@ -7,7 +8,7 @@ export class Examination {
   readonly checks: Check[] = [];
   #refusal: Answer | null = null;
 
-  /** What the first failure is answered with; null while nothing has failed. */
+  /** The answer to the first failure; null while nothing has failed. */
   get refusal(): Answer | null {
     return this.#refusal;
   }

@@ -1,5 +1,6 @@
-// One request on the wire and all the ways to treat it, alike over HTTP/2 and HTTP/1.1. It knows nothing of push;
-// what cannot be done over HTTP/1.1 is done by the nearest thing that can.
+// One request on the wire and all ways to treat it, with the same interface for HTTP/2 and
+// HTTP/1.1. It knows nothing of push. What HTTP/1.1 cannot do is replaced by the nearest possible
+// effect.
 import type { ServerResponse } from 'node:http';
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
@@ -9,22 +10,28 @@ import type { Answer } from './vendors/vendor.ts';
 
 export interface Exchange {
   respond(answer: Answer): void;
-  /** The head after `delayMs`, then the body, with `byteMs` between its octets when that is above 0. */
+  /**
+   * Sends the head after `delayMs` and then the body, with `byteMs` between its octets when that is
+   * above 0.
+   */
   respondSlowly(answer: Answer, delayMs: number, byteMs: number): void;
   reset(code: ResetCode): void;
-  /** With `answer` the last thing this connection does is to give it; without, nothing from this request on is answered. */
+  /**
+   * Sends GOAWAY. With `answer`, the answer is the last thing on this connection; without, this
+   * request and later ones get none.
+   */
   goaway(code: ResetCode, debug: string, answer: Answer | null): void;
   /** Ends the connection, after `answer` when there is one. */
   close(answer: Answer | null): void;
-  /** SETTINGS: so many streams at a time from now on. Over HTTP/1.1 nothing. */
+  /** Sends SETTINGS that allow this many concurrent streams. Does nothing over HTTP/1.1. */
   allowStreams(streams: number): void;
-  /** Ends the connection once nothing has come on it for `idleMs`, with a GOAWAY that says `debug`. */
+  /** Ends the connection with a GOAWAY that says `debug` once nothing has arrived for `idleMs`. */
   closeWhenIdle(idleMs: number, debug: string): void;
 }
 
 const LINGER_MS = 500;
 
-/** Timers that die with the server. */
+/** Timers that are cleared when the server closes. */
 export class Timers {
   readonly #running = new Set<NodeJS.Timeout>();
 
@@ -55,7 +62,7 @@ export class Http2Connection {
   #idle: { readonly ms: number; readonly debug: string; arrivals: number } | null = null;
   #lastId = Number.POSITIVE_INFINITY;
 
-  /** `streamsMax`: what the first SETTINGS said; null: nothing. */
+  /** `streamsMax` is the limit in the first SETTINGS; null when SETTINGS have none. */
   constructor(id: number, session: ServerHttp2Session, socket: Duplex, timers: Timers, streamsMax: number | null) {
     this.#streamsMax = streamsMax;
     this.#timers = timers;
@@ -64,7 +71,10 @@ export class Http2Connection {
     this.#socket = socket;
   }
 
-  /** Follows a stream to its end. False: it came after a GOAWAY and must not be processed. */
+  /**
+   * Tracks a stream to its end. Returns false when the stream came after a GOAWAY and must not be
+   * processed.
+   */
   admit(stream: ServerHttp2Stream): boolean {
     const id = stream.id ?? 0;
     if (id > this.#lastId) return false;
@@ -79,7 +89,7 @@ export class Http2Connection {
     return true;
   }
 
-  /** Streams admitted and not yet ended. */
+  /** Streams that were admitted and have not ended. */
   get openStreams(): number {
     return this.#open.size;
   }
@@ -94,7 +104,10 @@ export class Http2Connection {
     this.#idle = { ms, debug, arrivals: 0 };
   }
 
-  /** Whether a stream admitted earlier is above the last one of a GOAWAY since, or its connection was cut: nothing becomes of it. */
+  /**
+   * Whether a stream that was admitted will never be answered: a later GOAWAY excludes it, or its
+   * connection was cut.
+   */
   isAbandoned(stream: ServerHttp2Stream): boolean {
     return this.#socket.destroyed || (stream.id ?? 0) > this.#lastId;
   }
@@ -104,12 +117,12 @@ export class Http2Connection {
   }
 
   /**
-   * RFC 9113 section 6.8: streams above the last id were not processed and will not be; those below are answered yet,
-   * and then the connection ends.
+   * RFC 9113 section 6.8: streams above the last id were not processed and will not be. The others
+   * are still answered, and then the connection ends.
    */
   goaway(code: ResetCode, debug: string, stream: ServerHttp2Stream, isProcessed: boolean): void {
     const id = stream.id ?? 1;
-    // Client streams are odd. What was answered already cannot be called unprocessed.
+    // Client streams have odd ids. An answered stream cannot be called unprocessed.
     this.#lastId = Math.max(isProcessed ? id : id - 2, this.#answeredMax, 0);
     this.#session.goaway(RESET_CODES[code], this.#lastId, Buffer.from(debug, 'utf8'));
     if (isProcessed) return;
@@ -119,12 +132,13 @@ export class Http2Connection {
   }
 
   /**
-   * Ends the connection behind all that was said on it. Frames reach the socket in the turn after the one that made
-   * them; what the socket has taken is sent before its end.
+   * Ends the connection after everything that was written. Frames reach the socket one turn of the
+   * event loop after they are made, and the socket sends what it has before its end.
    */
   endAfterFlush(): void {
     setImmediate(() => setImmediate(() => this.#socket.end()));
-    // A client may keep its half open for as long as it likes; destroying at once could overtake what was written.
+    // A client may keep its half open as long as it likes. Destroying the socket at once could lose
+    // written data.
     this.#timers.after(LINGER_MS, () => this.#socket.destroy());
   }
 
@@ -132,7 +146,10 @@ export class Http2Connection {
     this.#socket.destroy();
   }
 
-  /** The last stream has ended: unless another comes in time, the connection does too. */
+  /**
+   * Called when the last stream has ended. The connection ends too unless another stream arrives in
+   * time.
+   */
   #waitForMore(): void {
     const idle = this.#idle;
     if (idle === null || this.#open.size > 0) return;
@@ -240,7 +257,10 @@ export class Http1Exchange implements Exchange {
     this.#socket.destroy();
   }
 
-  /** HTTP/1.1 says goodbye with `Connection: close`; unanswered requests end with their socket. */
+  /**
+   * HTTP/1.1 has no GOAWAY: the answer says `Connection: close`, and requests without an answer end
+   * with their socket.
+   */
   goaway(_code: ResetCode, _debug: string, answer: Answer | null): void {
     this.close(answer);
   }
@@ -254,7 +274,7 @@ export class Http1Exchange implements Exchange {
     this.respond(answer);
   }
 
-  /** HTTP/1.1 has one request at a time and no word for it. */
+  /** HTTP/1.1 has one request at a time and no such setting. */
   allowStreams(): void {}
 
   closeWhenIdle(idleMs: number): void {

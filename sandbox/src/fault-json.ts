@@ -1,5 +1,6 @@
-// The documented JSON of fault rules, as `PUT /faults` takes it and `GET /faults` gives it back. Strict: an unknown
-// or misspelt member is an error, because a fault that silently does nothing makes a test that proves nothing.
+// The documented JSON of fault rules, which `PUT /faults` accepts and `GET /faults` returns.
+// Strict: an unknown or misspelt member is an error, because a fault that silently does nothing
+// makes a test that proves nothing.
 import { APNS_REASONS } from './apns-answers.ts';
 import { type FaultAction, type FaultRule, makeFaultId, RESET_CODES, type ResetCode } from './faults.ts';
 import { FCM_ERROR_NAMES, OAUTH_ERROR_NAMES } from './fcm-answers.ts';
@@ -8,7 +9,7 @@ import { SENDER_NAMES, type SenderName } from './senders.ts';
 
 const ACTIONS = ['status', 'error', 'hang', 'slow', 'reset', 'goaway', 'settings', 'idle', 'close', 'rubbish'] as const;
 
-/** The rules in `{"faults": [...]}`. Throws InputError with the path of the member that is wrong. */
+/** The rules in `{"faults": [...]}`. Throws InputError with the path of the wrong member. */
 export function parseFaults(value: unknown): FaultRule[] {
   const fields = new Fields(value, '');
   const rules = fields.list('faults').map((rule, index) => parseFaultRule(rule, `faults[${index}]`));
@@ -41,14 +42,14 @@ export function parseFaultRule(value: unknown, path: string): FaultRule {
     },
     action,
   };
-  // What `GET /faults` adds may come back as it was.
+  // `GET /faults` adds `hits`, so that its answer can be sent back unchanged.
   fields.take('hits');
   match.end();
   fields.end();
   return rule;
 }
 
-/** An error is of one provider, so a rule with one matches nobody else. */
+/** An error name belongs to one provider, so its rule matches only that provider. */
 function vendorOfReason(reason: string, vendor: SenderName | null, path: string): SenderName {
   const owners: readonly [SenderName, readonly string[]][] = [
     ['apns', APNS_REASONS],
@@ -123,7 +124,7 @@ function parseAction(value: unknown, path: string): FaultAction {
   return action;
 }
 
-/** Headers of one connection, which HTTP/2 knows no more. */
+/** Headers of a single connection, which HTTP/2 does not allow. */
 const CONNECTION_HEADERS = [
   'connection',
   'http2-settings',
@@ -134,7 +135,7 @@ const CONNECTION_HEADERS = [
   'upgrade',
 ];
 
-/** What cannot be put on the wire is found out here, not when the first push comes. */
+/** Headers that cannot be sent are refused here and not when the first push comes. */
 function checkHeaders(headers: Readonly<Record<string, string>>, path: string): void {
   for (const [name, value] of Object.entries(headers)) {
     if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name) || CONNECTION_HEADERS.includes(name)) {
@@ -144,7 +145,7 @@ function checkHeaders(headers: Readonly<Record<string, string>>, path: string): 
   }
 }
 
-/** The rules of that document, with what each has done so far. */
+/** The rules in the documented JSON, with the number of times each has acted. */
 export function presentFaults(list: readonly { rule: FaultRule; hits: number }[]): unknown[] {
   return list.map(({ rule, hits }) => ({
     id: rule.id,

@@ -1,12 +1,12 @@
-// Scripted misbehaviour: rules that say which requests go wrong, and how. Pure but for the counts each rule keeps,
-// so that a script does the same to the same requests in the same order, every time.
+// Fault rules: which requests go wrong, and how. Pure except for each rule's counts. The same
+// requests in the same order always meet the same faults.
 import { createHash, randomBytes } from 'node:crypto';
 import type { Target } from './provider.ts';
 import type { SenderName } from './senders.ts';
 
-/** What happens to a request instead of, or on the way to, its answer. */
+/** The action on a request: it replaces the answer or disturbs its way. */
 export type FaultAction =
-  /** Another answer. Without `body` the vendor's own words; a 2xx counts as delivered. */
+  /** Another answer. Without `body` the vendor's usual words; a 2xx counts as delivered. */
   | {
       readonly type: 'status';
       readonly status: number;
@@ -17,24 +17,24 @@ export type FaultAction =
     }
   /** The provider's own error of that name, with its status and body. */
   | { readonly type: 'error'; readonly reason: string; readonly retryAfter: number | string | null }
-  /** No answer, ever. `delivers`: the device got it all the same. */
+  /** No answer, ever. `delivers`: the device still gets the push. */
   | { readonly type: 'hang'; readonly delivers: boolean }
-  /** The real answer, late, and with `byteMs` its body one octet at a time. */
+  /** The real answer after a delay; with `byteMs` its body comes one octet at a time. */
   | { readonly type: 'slow'; readonly delayMs: number; readonly byteMs: number }
   /** RST_STREAM with this code; over HTTP/1.1 the socket is destroyed. */
   | { readonly type: 'reset'; readonly code: ResetCode; readonly delivers: boolean }
   /**
-   * GOAWAY. `processed`: this request is still answered; else it and all above it are not, and may be replayed.
-   * `debug` null: the provider's own words.
+   * GOAWAY. With `processed` this request is still answered. Otherwise this request and all later
+   * ones are not answered and may be replayed. A null `debug` means the provider's own words.
    */
   | { readonly type: 'goaway'; readonly code: ResetCode; readonly debug: string | null; readonly processed: boolean }
-  /** The real answer, and from then on SETTINGS that allow so many streams. */
+  /** The real answer, and from then on SETTINGS that allow this many streams. */
   | { readonly type: 'settings'; readonly streams: number }
-  /** The real answer; the connection is closed once nothing has come on it for so long. */
+  /** The real answer. The connection is closed once nothing has arrived on it for this long. */
   | { readonly type: 'idle'; readonly idleMs: number }
   /** The connection ends, after this answer or without it. */
   | { readonly type: 'close'; readonly afterAnswer: boolean; readonly delivers: boolean }
-  /** A body that no client may trip over, under any status. */
+  /** A body that must not break any client, under any status. */
   | { readonly type: 'rubbish'; readonly kind: 'html' | 'truncated_json' | 'megabyte'; readonly status: number };
 
 /** HTTP/2 error codes (RFC 9113 section 7) under their names there. */
@@ -49,28 +49,28 @@ export const RESET_CODES = {
 
 export type ResetCode = keyof typeof RESET_CODES;
 
-/** Which requests a rule is for. All conditions given must hold. */
+/** Selects requests. All given conditions must hold. */
 export interface FaultMatch {
   readonly vendor: SenderName | null;
   readonly token: string | null;
   readonly tokenPrefix: string | null;
-  /** A part of all tokens, 0 to 1: the same tokens every time. */
+  /** A share of all tokens, 0 to 1: always the same tokens. */
   readonly share: number | null;
-  /** A part of all connections, by their numbers. */
+  /** A share of all connections, selected by their numbers. */
   readonly connectionShare: number | null;
-  /** Another seed, another part. */
+  /** Another seed selects other tokens and connections. */
   readonly seed: string;
 }
 
-/** When a rule acts, among the requests that match it, counted from 1. */
+/** When a rule acts among the requests that match it, counted from 1. */
 export interface FaultTiming {
-  /** `token`, `connection`: each of them has a count of its own. */
+  /** With `token` or `connection`, each token or connection has a count of its own. */
   readonly count: 'all' | 'token' | 'connection';
   readonly nth: readonly number[] | null;
   readonly every: number | null;
-  /** Leaves the first ones alone. */
+  /** The number of first requests that the rule ignores. */
   readonly after: number;
-  /** How often it acts, in all or by that count; null: without end. */
+  /** How often the rule acts, per count; null: without limit. */
   readonly times: number | null;
 }
 
@@ -83,21 +83,24 @@ export interface FaultRule {
 
 interface Running {
   readonly rule: FaultRule;
-  /** By token, by number of a connection, or one for all. */
+  /** Counts by token, by connection number, or one for all. */
   readonly counts: Map<string | number, { seen: number; acted: number }>;
   hits: number;
 }
 
-/** The rules in force. The first that acts on a request decides. Counts of tokens stay until the rules are replaced. */
+/**
+ * The current rules. The first that acts on a request decides. Counts of tokens stay until the
+ * rules are replaced.
+ */
 export class Faults {
   #running: Running[] = [];
 
-  /** Replaces all rules; counts begin anew. */
+  /** Replaces all rules and resets all counts. */
   set(rules: readonly FaultRule[]): void {
     this.#running = rules.map((rule) => ({ rule, counts: new Map(), hits: 0 }));
   }
 
-  /** Behind the others, or before them all: then it takes what they would have taken. */
+  /** Adds a rule after the others, or before them, where it takes precedence. */
   add(rule: FaultRule, place: 'first' | 'last' = 'last'): void {
     const running = { rule, counts: new Map(), hits: 0 };
     this.#running = place === 'first' ? [running, ...this.#running] : [...this.#running, running];
@@ -117,12 +120,14 @@ export class Faults {
     return this.#running.length === 0;
   }
 
-  /** Nothing more will come on this connection. */
+  /** Tells the rules that a connection has ended. */
   connectionEnded(connectionId: number): void {
     for (const { rule, counts } of this.#running) if (rule.timing.count === 'connection') counts.delete(connectionId);
   }
 
-  /** The rule that acts on this request, if any. Counts the request, so it is asked once for each. */
+  /**
+   * The rule that acts on this request, if any. It counts the request, so call it once per request.
+   */
   next(target: Target, connectionId: number): FaultRule | undefined {
     let acting: Running | undefined;
     for (const running of this.#running) {
@@ -157,7 +162,7 @@ function isDue(timing: FaultTiming, count: { seen: number; acted: number }): boo
   return timing.every === null || nth % timing.every === 0;
 }
 
-/** Where something lies between 0 and 1 by its name: evenly spread, and always the same for one seed. */
+/** A position between 0 and 1 for a name: evenly distributed, and always the same for one seed. */
 function positionOf(seed: string, name: string): number {
   return createHash('sha256').update(seed).update(name).digest().readUInt32BE(0) / 2 ** 32;
 }

@@ -1,5 +1,6 @@
-// Google's words: the error documents of FCM v1 and of its token endpoint, and the page that a wrong address gets.
-// Details stand as the API gives them: FcmError where FCM itself refuses, ErrorInfo where the front of it does.
+// Google's words: the error documents of FCM v1 and of the token endpoint, and the page for a wrong
+// address. The details are as the API gives them: FcmError where FCM itself refuses, ErrorInfo
+// where Google's front refuses.
 import type { Answer } from './vendors/vendor.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json; charset=UTF-8' };
@@ -29,7 +30,7 @@ function failed(code: number, status: string, message: string, details: readonly
 const CREDENTIALS =
   'Expected OAuth 2 access token, login cookie or other valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project.';
 
-/** Every error that Google documents for messages:send, and the two flavours of INVALID_ARGUMENT apart. */
+/** Every error that Google documents for messages:send; INVALID_ARGUMENT has two forms. */
 const FCM_ERRORS = {
   INVALID_ARGUMENT: () =>
     failed(400, 'INVALID_ARGUMENT', 'Request contains an invalid argument.', [
@@ -96,7 +97,7 @@ export function refuseByFcm(name: FcmErrorName, project = 'unknown'): Answer {
   return FCM_ERRORS[name](project);
 }
 
-/** A message that cannot be read, or that says what FCM does not take. */
+/** A message that cannot be read, or that contains what FCM does not accept. */
 export function refuseMessage(message: string, field: string | null): Answer {
   return failed(400, 'INVALID_ARGUMENT', message, field === null ? [] : [badRequest(field, message)]);
 }
@@ -124,7 +125,7 @@ export function acceptByFcm(project: string, messageId: string): Answer {
   };
 }
 
-/** The page that Google's front shows for an address where no service is. */
+/** The page of Google's front for an address without a service. */
 export function notFoundPage(path: string): Answer {
   const quoted = path.slice(0, 200).replace(/[&<>"]/g, (mark) => `&#${mark.charCodeAt(0)};`);
   const { headers, body } = page(404, 'Not Found');
@@ -143,7 +144,7 @@ function page(status: number, name: string): Answer {
   };
 }
 
-/** Every error that the token endpoint documents (RFC 6749 section 5.2 in Google's words). */
+/** Every error that the token endpoint documents (RFC 6749 section 5.2, in Google's words). */
 const OAUTH_ERRORS = {
   invalid_request: [400, 'Required parameter is missing: grant_type'],
   invalid_grant: [400, 'Invalid JWT Signature.'],

@@ -1,5 +1,6 @@
-// The shape of an FCM v1 message, after Google's discovery document: which members exist, of which type, in either
-// spelling. Says what is wrong with a message in the words of Google's API front, which reads it before FCM does.
+// The shape of an FCM v1 message, after Google's discovery document: the members, their types, in
+// either spelling. Faults are worded as by Google's API front, which reads a message before FCM
+// does.
 
 type Kind =
   | 'string'
@@ -88,13 +89,13 @@ const MESSAGE = members({
 
 const REQUEST = members({ validate_only: 'bool', message: MESSAGE });
 
-/** A fault of the message: the sentence, and the member that it is about. */
+/** A fault of the message: a sentence, and the member that it is about. */
 export interface MessageFault {
   readonly message: string;
   readonly field: string | null;
 }
 
-/** The first member that is unknown or of another type, or null. */
+/** The first member that is unknown or has a wrong type, or null. */
 export function shapeFault(request: unknown): MessageFault | null {
   return faultOf(request, REQUEST, '');
 }
@@ -103,7 +104,7 @@ function faultOf(value: unknown, kind: Kind, path: string): MessageFault | null 
   if (value === null) return null;
   if (typeof kind === 'object') {
     if ('values' in kind) {
-      // In either case of letters: Google's own examples and libraries write "high".
+      // Upper or lower case: Google's own examples and libraries write "high".
       const isNamed = typeof value === 'string' && kind.values.includes(value.toUpperCase());
       const isKnown = isNamed || isIndexOf(value, kind.values);
       return isKnown ? null : invalid(path, 'TYPE_ENUM', value);
@@ -154,7 +155,7 @@ function faultOf(value: unknown, kind: Kind, path: string): MessageFault | null 
   }
 }
 
-/** Enumerations may also be given by number. */
+/** Google also accepts the number of an enumeration's value. */
 function isIndexOf(value: unknown, names: readonly string[]): boolean {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < names.length;
 }
@@ -183,7 +184,10 @@ function snake(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** The value with every member's name of the message in snake case; maps and free objects keep theirs. */
+/**
+ * The value with all member names of the message in snake case. Names in maps and free objects stay
+ * unchanged.
+ */
 export function canonical(value: unknown, kind: Kind = REQUEST): unknown {
   if (typeof kind !== 'object' || !('members' in kind) || !isObject(value)) return value;
   return Object.fromEntries(

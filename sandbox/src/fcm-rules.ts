@@ -1,5 +1,6 @@
-// What FCM asks of a message whose shape is right: one target, data without reserved keys, a size, and values within
-// their bounds. Pure: a message in canonical spelling in, the first fault out.
+// FCM's rules for a message whose shape is right: exactly one target, no reserved keys in the data,
+// the size, and values within bounds. Pure: a message in canonical spelling in, the first fault
+// out.
 import type { MessageFault } from './fcm-message.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -9,7 +10,7 @@ export const TOPIC_MESSAGE_BYTES_MAX = 2048;
 const TTL_SECONDS_MAX = 2_419_200;
 const TARGETS = ['token', 'topic', 'condition', 'fid'] as const;
 
-/** The one target, or the fault: exactly one must be given. */
+/** The single target, or a fault when there is not exactly one. */
 export function targetOf(message: Fields): { kind: (typeof TARGETS)[number]; value: string } | MessageFault {
   const given = TARGETS.filter((name) => typeof message[name] === 'string' && message[name] !== '');
   const [kind, second] = given;
@@ -23,7 +24,7 @@ export function targetOf(message: Fields): { kind: (typeof TARGETS)[number]; val
   return { kind, value: String(message[kind]) };
 }
 
-/** Keys that FCM keeps for itself, in `data` and in `android.data`. */
+/** The first fault of reserved keys in `data` and `android.data`. */
 export function dataFault(message: Fields): MessageFault | null {
   for (const [path, data] of [
     ['message.data', fieldsOf(message['data'])],
@@ -46,7 +47,7 @@ export function messageBytes(message: Fields): number {
   );
 }
 
-/** Values that have the right type and are still none. */
+/** The first value that has the right type and is not valid. */
 export function valueFault(message: Fields): MessageFault | null {
   const android = fieldsOf(message['android']);
   const notification = fieldsOf(android['notification']);

@@ -1,5 +1,6 @@
-// Firebase Cloud Messaging, HTTP v1, with Google's token endpoint beside it: examines each request as the API front
-// and FCM behind it do, and answers with the first refusal. Anything at another address gets Google's error page.
+// Firebase Cloud Messaging, HTTP v1, with Google's token endpoint. It examines each request as
+// Google's front and FCM do, and answers with the first refusal. Other addresses get Google's error
+// page.
 import { randomInt } from 'node:crypto';
 import { Examination } from './examination.ts';
 import {
@@ -41,14 +42,14 @@ export class FcmService implements Provider {
   readonly #oauth: GoogleOauth;
   readonly #now: () => number;
 
-  /** `now`: milliseconds since the epoch, by which tokens are judged. */
+  /** `now` returns milliseconds since the epoch; tokens are judged by it. */
   constructor(phones: Phones, keys: ProviderKeys, tokenUri: () => string, now: () => number) {
     this.#phones = phones;
     this.#oauth = new GoogleOauth(keys, tokenUri);
     this.#now = now;
   }
 
-  /** The phone's token is in the body, so faults that name tokens have it read first. */
+  /** The phone's token is in the body, so rules that match tokens need the body. */
   target(_authority: string, path: string, body?: Buffer): Target {
     if (path === TOKEN_PATH) return { service: 'oauth', vendor: 'google_oauth', token: '' };
     const message = fieldsOf(fieldsOf(parseJson(body ?? Buffer.alloc(0)))['message']);
@@ -147,7 +148,8 @@ export class FcmService implements Provider {
     }
     const phone = this.#phones.find(target.value);
     if (phone?.pool.platform !== 'android') {
-      // A token of the right form that nobody has was somebody's once; anything else never was one.
+      // An unknown token of the right form counts as one that was valid once. Any other text never
+      // was a token.
       const isFormed = /^[\w-]{11,}:APA91b[\w-]{100,}$/.test(target.value);
       exam.fail('device', refuseByFcm(isFormed ? 'UNREGISTERED' : 'INVALID_REGISTRATION'), 'no phone has this token');
       return undefined;
@@ -160,7 +162,7 @@ export class FcmService implements Provider {
   }
 }
 
-/** Shape, data, size and values; null when there is no message to look at. */
+/** Checks shape, data, size and values. Returns null when there is no message to look at. */
 function checkMessage(request: PushRequest, exam: Examination): { fields: Fields; isDryRun: boolean } | null {
   const json = parseJson(request.body);
   if (json === undefined) {
@@ -207,7 +209,7 @@ function unseen(target: Target): Reception {
   };
 }
 
-/** As FCM's look: microseconds and a random tail. */
+/** An id in FCM's form: microseconds and a random tail. */
 function messageId(now: number): string {
   const tail = randomInt(2 ** 32)
     .toString(16)

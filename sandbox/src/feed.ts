@@ -1,5 +1,5 @@
-// The live feed of the inbox page: server-sent events, gathered so that a send to a hundred thousand devices moves
-// the page four times a second and does not drown it.
+// The live feed of the inbox page, as server-sent events. Events are gathered, so that a send to a
+// hundred thousand devices updates the page four times a second and does not flood it.
 import type { ServerResponse } from 'node:http';
 import { presentFaults } from './fault-json.ts';
 import type { Faults } from './faults.ts';
@@ -9,10 +9,10 @@ import type { PushLog, PushRecord } from './push-log.ts';
 
 const GATHER_MS = 250;
 const HEARTBEAT_MS = 15_000;
-/** Of a burst the page gets the last; the rest it can page back to. */
+/** The page gets only the last entries of a burst and can page back to the rest. */
 const ENTRIES_MAX = 50;
 
-/** Everyone who looks at the inbox. */
+/** All open inbox pages. */
 export class Feed {
   readonly #log: PushLog;
   readonly #inbox: Inbox;
@@ -49,7 +49,7 @@ export class Feed {
     this.#heartbeat.unref();
   }
 
-  /** Keeps the response open and writes to it from now on. */
+  /** Keeps the response open and writes events to it from now on. */
   add(response: ServerResponse): void {
     response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
@@ -90,10 +90,11 @@ export class Feed {
     this.tell('pushes', {
       counters: presentCounters(this.#log.counters()),
       entries: entries.reverse().map(presentEntry),
-      // More arrived before these than is told of: the list starts anew here, or it would have a hole.
+      // When earlier arrivals were skipped, the page restarts its list, which would otherwise have
+      // a gap.
       skipped: hasSkipped,
       changes: changed.slice(-ENTRIES_MAX).map(presentState),
-      // How often each has hit; a page without rules needs no news of them.
+      // Null without rules: such a page needs no counts.
       faults: this.#faults.isEmpty ? null : presentFaults(this.#faults.list()),
     });
   }

@@ -1,5 +1,6 @@
-// Google's token endpoint for service accounts (RFC 7523): verifies the assertion and gives an access token for it.
-// It knows every token it gave and for how long it holds; a token of a removed account holds no more.
+// Google's token endpoint for service accounts (RFC 7523): verifies an assertion and issues an
+// access token. It remembers every issued token and its expiry. The tokens of a removed account are
+// invalid.
 import { randomBytes, verify } from 'node:crypto';
 import { Examination } from './examination.ts';
 import { acceptByOauth, type OauthErrorName, refuseByOauth } from './fcm-answers.ts';
@@ -10,10 +11,10 @@ import type { Answer } from './vendors/vendor.ts';
 
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const GOOGLE_TOKEN_URI = 'https://oauth2.googleapis.com/token';
-/** Either lets an account send messages. */
+/** Either scope lets an account send messages. */
 const SCOPES = ['https://www.googleapis.com/auth/firebase.messaging', 'https://www.googleapis.com/auth/cloud-platform'];
 const ASSERTION_SECONDS_MAX = 3600;
-/** Google takes clocks that differ by this much. */
+/** Google accepts clocks that differ by this much. */
 const CLOCK_SECONDS = 300;
 
 export interface AccessToken {
@@ -35,13 +36,18 @@ export class GoogleOauth {
   readonly #tokenUri: () => string;
   readonly #tokens = new Map<string, AccessToken>();
 
-  /** `tokenUri`: the sandbox's own address of this endpoint; an assertion may also be made out to Google's. */
+  /**
+   * `tokenUri` returns the sandbox's own address of this endpoint. An assertion may also name
+   * Google's address as its audience.
+   */
   constructor(keys: ProviderKeys, tokenUri: () => string) {
     this.#keys = keys;
     this.#tokenUri = tokenUri;
   }
 
-  /** The access token as it was given, expired or not; undefined when it never was or its account is gone. */
+  /**
+   * The issued token, expired or not; undefined when it was never issued or its account is removed.
+   */
   find(token: string): AccessToken | undefined {
     const known = this.#tokens.get(token);
     return known !== undefined && this.#keys.serviceAccount(known.clientEmail) !== undefined ? known : undefined;
@@ -98,7 +104,7 @@ export class GoogleOauth {
     return { exam, seen, answer: acceptByOauth(token, account.tokenSeconds) };
   }
 
-  /** Those that have been of no use for a day. */
+  /** Deletes tokens that expired more than a day ago. */
   #dropExpired(now: number): void {
     for (const [token, { expiresAt }] of this.#tokens) if (expiresAt < now - 86_400_000) this.#tokens.delete(token);
   }

@@ -1,5 +1,5 @@
-// What is done with each request on any of the ports: the provider judges it, a fault may have its way with the answer,
-// and the log keeps what became of it.
+// Handles each request on any port: the provider judges it, a fault may change the answer, and the
+// log records the result.
 import { applyFault } from './apply-fault.ts';
 import type { Exchange } from './exchange.ts';
 import type { Faults } from './faults.ts';
@@ -7,7 +7,7 @@ import type { Provider, PushRequest, Reception } from './provider.ts';
 import type { PushLog } from './push-log.ts';
 import type { PushServerOptions } from './push-server.ts';
 
-/** What is done with each request. */
+/** Returns the handler of a provider's port. */
 export function requestHandler(
   providerOf: () => Provider | undefined,
   faults: Faults,
@@ -37,7 +37,7 @@ export function requestHandler(
     try {
       handle(request, exchange);
     } catch (error) {
-      // No push, however it is made, ends the sandbox for those that come after it.
+      // An unexpected error in one push must not end the sandbox.
       const path = JSON.stringify(request.path.slice(0, 100));
       process.stderr.write(`carillon-sandbox: a request to ${path} failed: ${JSON.stringify(String(error))}\n`);
       exchange.reset('INTERNAL_ERROR');
@@ -45,7 +45,7 @@ export function requestHandler(
   };
 }
 
-/** The short cut past it all for benchmarks: a browser's push is answered from its address alone. */
+/** A shortcut for benchmarks: a browser's push is answered from its address alone. */
 export function blindWire(faults: Faults, log: PushLog): Pick<PushServerOptions, 'answerBlindly'> {
   let id = 0;
   return {
@@ -59,7 +59,7 @@ export function blindWire(faults: Faults, log: PushLog): Pick<PushServerOptions,
   };
 }
 
-/** What blind acceptance says of a request that nobody read. */
+/** The record of a request that was accepted blindly. */
 function blindReception(provider: Provider, request: PushRequest, id: number): Reception {
   const target = provider.target(request.authority, request.path, request.body);
   return {

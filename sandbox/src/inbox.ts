@@ -1,5 +1,6 @@
-// What each simulated person's screen holds: a notification is shown, then clicked, dismissed or replaced by one with
-// the same tag. Reports to the sender as a service worker does, where an address for receipts is known.
+// The screen of each simulated person: a notification is shown, then clicked, dismissed or replaced
+// by one with the same tag. With an address for receipts, it reports to the sender as a service
+// worker does.
 //
 //   delivered ──> shown ──> clicked | dismissed | replaced
 //   not delivered: unseen
@@ -12,7 +13,7 @@ export type InboxState = 'unseen' | 'shown' | 'clicked' | 'dismissed' | 'replace
 export interface InboxEntry {
   readonly record: PushRecord;
   state: InboxState;
-  /** Sent, or being sent, in order. */
+  /** Receipts that were sent or are being sent, in order. */
   readonly receipts: Receipt[];
 }
 
@@ -20,7 +21,7 @@ export class Inbox {
   readonly #entriesMax: number;
   readonly #receipts: ReceiptSender | null;
   readonly #entries = new Map<number, InboxEntry>();
-  /** Browser and tag → the entry that shows it. */
+  /** The entry that is shown for each browser and tag. */
   readonly #shownByTag = new Map<string, InboxEntry>();
   readonly #emitter = new EventEmitter<{ change: [InboxEntry] }>().setMaxListeners(0);
 
@@ -40,7 +41,7 @@ export class Inbox {
     return this.#entries.get(id);
   }
 
-  /** The newest first, from below `before` on. */
+  /** The newest entries first, with ids below `before`. */
   list(limit: number, before = Number.POSITIVE_INFINITY): InboxEntry[] {
     const all = [...this.#entries.values()].reverse();
     return all.filter((entry) => entry.record.id < before).slice(0, limit);
@@ -52,8 +53,8 @@ export class Inbox {
   }
 
   /**
-   * A person does something to a notification. Resolves when the receipt, if there is one to send, was answered or
-   * given up. An entry that nobody saw, or that does not exist, stays as it is.
+   * Applies a person's action to a notification. Resolves when its receipt, if any, was answered or
+   * given up. An entry that nobody saw stays unchanged; an unknown id gives undefined.
    */
   async act(id: number, event: ReceiptEvent, action: string | null = null): Promise<InboxEntry | undefined> {
     const entry = this.#entries.get(id);

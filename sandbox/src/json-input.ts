@@ -1,7 +1,7 @@
-// Reading of JSON that someone else wrote: every member by name and type, none overlooked. Says where and what was
-// wrong, and never coerces.
+// Reads foreign JSON: every member by name and type, and none may be unknown. Errors name the
+// member and the fault; values are never coerced.
 
-/** The input is not what it should be. `path` names the member. */
+/** The input is wrong. `path` names the member. */
 export class InputError extends Error {
   override readonly name = 'InputError';
   readonly path: string;
@@ -12,7 +12,7 @@ export class InputError extends Error {
   }
 }
 
-/** The members of one object, each taken once; `end` refuses what nobody took. */
+/** The members of one object, each read once. `end` refuses members that nobody read. */
 export class Fields {
   readonly #left: Map<string, unknown>;
   readonly #path: string;
@@ -31,7 +31,7 @@ export class Fields {
     return value;
   }
 
-  /** null and absent are the same. */
+  /** null and absent mean the same. */
   optional<T>(name: string, read: (name: string) => T): T | null {
     const value = this.#left.get(name);
     if (value !== undefined && value !== null) return read(name);
@@ -65,7 +65,7 @@ export class Fields {
     return value;
   }
 
-  /** One whole number or a list of them. */
+  /** One integer or a list of integers. */
   integers(name: string, least: number): number[] {
     const value = this.take(name);
     const list: unknown[] = Array.isArray(value) ? value : [value];

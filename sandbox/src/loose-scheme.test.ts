@@ -1,4 +1,4 @@
-// However the octets arrive, what goes on is what came, but for the colon behind a scheme.
+// However the octets are split, the output is the input, except for the colon after a scheme.
 import { expect, test } from 'vitest';
 import { SchemeReader } from './loose-scheme.ts';
 

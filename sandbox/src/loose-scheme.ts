@@ -1,33 +1,36 @@
-// Google's front takes the scheme "https:", as its own library for Node writes it, although RFC 9113 section 8.3.1 knows
-// no colon there and Node's server ends such a stream. A connection to FCM is therefore read frame by frame before Node
-// reads it, and the colon becomes a letter. Nothing else is touched, and no octet is added or left out.
+// Google's front accepts the scheme "https:", which Google's own library for Node writes. RFC 9113
+// section 8.3.1 allows no colon there, and Node's server ends such a stream. So a connection to FCM
+// is read frame by frame before Node reads it, and the colon becomes a letter. No other octet
+// changes, and none is added or removed.
 import { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 
-/** "PRI * HTTP/2.0…", which every client says first. */
+/** The preface "PRI * HTTP/2.0…", which every client sends first. */
 const PREFACE_BYTES = 24;
 const FRAME_HEADER_BYTES = 9;
-/** The frames that carry headers. */
+/** The types of the frames that carry headers. */
 const HEADERS = 1;
 const CONTINUATION = 9;
-/** SETTINGS_MAX_FRAME_SIZE, which this server leaves at its default; what is larger is Node's to refuse. */
+/** SETTINGS_MAX_FRAME_SIZE at its default. Node refuses larger frames. */
 const FRAME_BYTES_MAX = 16_384;
 
 /**
- * The value "https:" as HPACK writes it, behind its length: in the code of RFC 7541 appendix B, and plain. The colon and
- * the "B" that takes its place have codes of seven bits that differ in one.
+ * The value "https:" after its length in HPACK: Huffman-coded (RFC 7541 appendix B), and plain. The
+ * colon and the "B" that replaces it have seven-bit codes that differ in one bit.
  */
 const SPELLINGS: readonly { readonly loose: Buffer; readonly strict: Buffer }[] = [
   { loose: Buffer.from('859d29ad173f', 'hex'), strict: Buffer.from('859d29ad177f', 'hex') },
   { loose: Buffer.from('\x06https:'), strict: Buffer.from('\x06httpsB') },
 ];
 
-/** Reads a client's octets and hands them on, headers whole, with the scheme spelled strictly. */
+/** Reads a client's octets and passes them on in complete header frames, with the strict scheme. */
 export class SchemeReader {
   #passing = PREFACE_BYTES;
   #held: Buffer = Buffer.alloc(0);
 
-  /** What may go on now; the beginning of a frame is kept until it can be told what it is. */
+  /**
+   * The octets that may be passed on now. The beginning of a frame is held until its type is known.
+   */
   read(chunk: Buffer): Buffer[] {
     const ready: Buffer[] = [];
     let rest = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
@@ -66,7 +69,9 @@ function spellStrictly(frame: Buffer): Buffer {
   return frame;
 }
 
-/** A connection as its server is to see it. It ends when the socket does, and the socket with it. */
+/**
+ * The connection as the server sees it. It ends when the socket ends, and the socket ends with it.
+ */
 export function withStrictScheme(socket: TLSSocket): Duplex {
   const reader = new SchemeReader();
   const mended = new Duplex({

@@ -1,4 +1,5 @@
-// The command line: starts a sandbox, says where it is and what Carillon has to be told, and stops it on a signal.
+// The command line: starts a sandbox, prints its addresses and Carillon's settings, and stops it on
+// a signal.
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Sandbox, type SandboxOptions, startSandbox } from './sandbox.ts';
@@ -24,7 +25,10 @@ interface Invocation {
   readonly isJson: boolean;
 }
 
-/** Runs until SIGINT or SIGTERM. Resolves with the exit status; says in one line on standard error why it is 1. */
+/**
+ * Runs until SIGINT or SIGTERM. Resolves with the exit status. When it is 1, one line on standard
+ * error gives the reason.
+ */
 export async function main(argv: readonly string[]): Promise<number> {
   let sandbox: Sandbox;
   let invocation: Invocation | 'help';
@@ -85,7 +89,7 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
       apnsPort: behind(1),
       apnsSandboxPort: behind(2),
       fcmPort: behind(3),
-      // Absolute, because it ends up in OUTBOUND_CA_FILE of a program that runs elsewhere.
+      // Absolute, because it becomes OUTBOUND_CA_FILE of a program in another directory.
       dataDir: resolve(values['data-dir']),
       accept: values.blind ? 'blind' : 'strict',
       keepHistory: values.history,

@@ -1,5 +1,6 @@
-// What a person would see of a payload. Understands the declarative shape (`web_push: 8030`), the shapes common in
-// service workers, and plain text; it takes strings as they are and leaves escaping to whoever draws them.
+// What a person would see of a payload. It understands the declarative shape (`web_push: 8030`),
+// shapes that are common in service workers, and plain text. Strings stay as they are; escaping is
+// the drawing code's task.
 
 export interface NotificationAction {
   readonly action: string;
@@ -13,11 +14,11 @@ export interface ShownNotification {
   readonly icon: string | null;
   readonly image: string | null;
   readonly badge: string | null;
-  /** Where a click leads, through the service worker. */
+  /** The click's target when a service worker handles it. */
   readonly url: string | null;
-  /** Where a click leads without one. */
+  /** The click's target without a service worker. */
   readonly navigate: string | null;
-  /** A later notification with the same tag takes the place of this one. */
+  /** A later notification with the same tag replaces this one. */
   readonly tag: string | null;
   readonly actions: readonly NotificationAction[];
   readonly isSilent: boolean;
@@ -28,12 +29,12 @@ export interface ShownNotification {
   readonly isDeclarative: boolean;
   /** The receipt token of a Carillon message. */
   readonly receiptToken: string | null;
-  /** What only phones show; null in a browser. */
+  /** Details that only phones show; null in a browser. */
   readonly phone: PhoneDetails | null;
 }
 
 export interface PhoneDetails {
-  /** Bundle id or project of the app. */
+  /** The app's bundle id or project. */
   readonly app: string | null;
   readonly subtitle: string | null;
   /** The number on the app's icon. */
@@ -49,7 +50,7 @@ export interface PhoneDetails {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The notification in a payload, or null when a service worker would find nothing to show in it. */
+/** The notification in a payload, or null when a service worker would find nothing to show. */
 export function readNotification(text: string, json: unknown): ShownNotification | null {
   if (!isFields(json)) return text === '' ? null : titled(text);
   const inner = isFields(json['notification']) ? json['notification'] : json;
@@ -78,7 +79,7 @@ export function readNotification(text: string, json: unknown): ShownNotification
   };
 }
 
-/** A payload that is no JSON object: most service workers show it as it is. */
+/** A payload that is no JSON object: most service workers show its text. */
 function titled(text: string): ShownNotification {
   return {
     title: text.slice(0, 200),

@@ -1,4 +1,5 @@
-// The files of the inbox page, from `page/` beside the sources. A fixed list: no path of a request reaches the disk.
+// Serves the files of the inbox page from `page/` beside the sources. The list is fixed: no path of
+// a request reaches the disk.
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 
@@ -28,13 +29,14 @@ const FILES: Readonly<Record<string, keyof typeof TYPES>> = {
   'bell.svg': 'svg',
 };
 
-// Senders put any address into a notification; its pictures may load, nothing else of theirs may run or phone home.
+// Senders may put any address into a notification. Its pictures may load; nothing else of it may
+// run or connect.
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: http: https:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const DIRECTORY = new URL('../page/', import.meta.url);
 
-/** Answers with a file of the page. False when the path names none. */
+/** Answers with a file of the page. Returns false when the path names none. */
 export function servePage(path: string, response: ServerResponse): boolean {
   const name = path === '/' ? 'index.html' : path.slice(1);
   const type = Object.hasOwn(FILES, name) ? FILES[name] : undefined;

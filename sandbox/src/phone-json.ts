@@ -1,5 +1,5 @@
-// Phones, and who may send to them, as JSON: what `POST /devices`, `/apns/keys` and `/fcm/service-accounts` take, and
-// what is kept on disk of them. No private key is ever written.
+// Phones and sender keys as JSON: the bodies of `POST /devices`, `/apns/keys` and
+// `/fcm/service-accounts`, and the file on disk. No private key is ever written.
 import { createPublicKey } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { INDEX_MAX, randomSeed } from './subscriptions.ts';
 export interface DevicesRequest {
   readonly pool: PhonePoolOptions;
   readonly count: number;
-  /** Index of the first. */
+  /** Index of the first phone. */
   readonly from: number;
 }
 
@@ -21,7 +21,7 @@ const ENVIRONMENTS = ['production', 'sandbox'] as const;
 const COUNT_MAX = 10_000_000;
 const TOKEN_SECONDS = 3599;
 
-/** Which phones are asked for, with their defaults. Throws InputError. */
+/** The requested phones, with defaults. Throws InputError. */
 export function parseDevices(value: unknown): DevicesRequest {
   const fields = new Fields(value, '');
   const count = fields.optional('count', (name) => fields.integer(name, 1, COUNT_MAX)) ?? 1;
@@ -56,7 +56,10 @@ export function presentPhonePool(pool: PhonePoolOptions): Record<string, string>
     : { ...common, bundle_id: pool.app, environment: pool.environment };
 }
 
-/** A team's key to register: the given public part, or a new pair whose .p8 is in the answer. Throws InputError. */
+/**
+ * A team's key to register: the given public key, or a new pair whose .p8 is in the answer. Throws
+ * InputError.
+ */
 export function parseTeamKey(value: unknown): { key: TeamKey; p8: string | null } {
   const fields = new Fields(value, '');
   const publicKey = fields.optional('public_key', (name) => readPublicPem(fields.text(name), name));
@@ -77,7 +80,7 @@ function readAppleId(text: string, name: string): string {
   return text;
 }
 
-/** A public key on P-256. Taken in PEM; a private one is turned down, because the sandbox has no use for it. */
+/** A public P-256 key in PEM. A private key is refused, because the sandbox has no use for it. */
 function readPublicPem(text: string, name: string): string {
   if (text.includes('PRIVATE KEY')) throw new InputError(name, 'must be the public part; keep the .p8 to yourself');
   try {
@@ -86,7 +89,7 @@ function readPublicPem(text: string, name: string): string {
       return key.export({ type: 'spki', format: 'pem' }).toString();
     }
   } catch {
-    // Not PEM at all; the same is wrong with it.
+    // Text that is not PEM gets the same error.
   }
   throw new InputError(name, 'must be a P-256 public key in PEM');
 }
@@ -121,20 +124,20 @@ export function presentServiceAccount(account: ServiceAccount): Record<string, u
   };
 }
 
-/** What of phones and keys is kept over a restart. */
+/** Phones and keys that survive a restart. */
 export interface KeptPhones extends KeptKeys {
   readonly pools: readonly PhonePoolOptions[];
 }
 
 const FILE = 'sandbox-phones.json';
 
-/** What an earlier run kept in `directory`: a phone registered yesterday is known today. */
+/** Loads what an earlier run stored in `directory`, so that its phones stay known. */
 export function loadPhones(directory: string): KeptPhones {
   let document: unknown;
   try {
     document = JSON.parse(readFileSync(join(directory, FILE), 'utf8'));
   } catch {
-    // The first run, or a file that somebody broke: phones and keys are gone, and nothing else is.
+    // The first run, or a damaged file: phones and keys are lost, and nothing else is.
     return { pools: [], teamKeys: [], serviceAccounts: [] };
   }
   const fields = new Fields(document, FILE);
@@ -156,7 +159,7 @@ function parseKeptAccount(value: unknown): ServiceAccount {
   };
 }
 
-/** Readable by its owner alone: whoever has the seed of a pool knows its tokens. */
+/** Only the owner may read the file, because a pool's seed gives all of its tokens. */
 export function savePhones(directory: string, kept: KeptPhones): void {
   mkdirSync(directory, { recursive: true });
   const document = {

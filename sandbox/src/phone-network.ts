@@ -1,5 +1,5 @@
-// All that belongs to phones, put together: the phones, the keys of those who may send to them, and what of it is
-// kept. Hands out new ones as the vendors' consoles do.
+// Everything about phones in one place: the phones, the keys of their senders, and their storage.
+// It issues new keys as the vendors' consoles do.
 import {
   type KeptPhones,
   loadPhones,
@@ -17,7 +17,7 @@ export class PhoneNetwork {
   readonly #tokenUri: () => string;
   readonly #now: () => number;
 
-  /** `tokenUri`: where service accounts are told to fetch their access tokens. */
+  /** `tokenUri` returns the address where service accounts fetch their access tokens. */
   constructor(directory: string, tokenUri: () => string, now: () => number) {
     const kept: KeptPhones = loadPhones(directory);
     const save = (): void => savePhones(directory, { pools: this.phones.pools(), ...this.keys.kept() });
@@ -27,7 +27,7 @@ export class PhoneNetwork {
     this.#now = now;
   }
 
-  /** Tokens of new phones: `{platform, count, …}`, as `POST /devices` takes it. */
+  /** Makes phones and returns their tokens: `{platform, count, …}`, as `POST /devices` takes it. */
   install(request: object): string[] {
     const { pool, count, from } = parseDevices(request);
     return [...this.phones.make(pool, count, from)];
@@ -37,14 +37,14 @@ export class PhoneNetwork {
     return this.phones.uninstall(token, this.#now());
   }
 
-  /** Registers a key; with `p8` when it was made here, for its owner to keep. */
+  /** Registers a key. `p8` is set when the key was made here; its owner must keep it. */
   registerTeamKey(request: unknown): { key: TeamKey; p8: string | null } {
     const registered = parseTeamKey(request);
     this.keys.addTeamKey(registered.key);
     return registered;
   }
 
-  /** A new service account's JSON file; this is the only time that its private key is seen. */
+  /** The JSON file of a new service account. Its private key is shown only now. */
   createServiceAccount(request: unknown): Record<string, string> {
     const { projectId, tokenSeconds } = parseServiceAccount(request);
     const { account, file } = makeServiceAccount(projectId, tokenSeconds, this.#tokenUri());

@@ -1,10 +1,13 @@
-// What a person would see on a phone: reads the payload of APNs as iOS does, and the message of FCM as Android's
-// library does. Null where nothing is shown and the app alone is woken.
+// What a person would see on a phone: reads an APNs payload as iOS does, and an FCM message as
+// Android's library does. Null when nothing is shown and only the app is woken.
 import type { ShownNotification } from './notification.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** `collapseId`: a later notification with the same one replaces this. `app`: the bundle id of the device. */
+/**
+ * `collapseId`: a later notification with the same id replaces this one. `app`: the device's bundle
+ * id.
+ */
 export function readApnsNotification(
   json: unknown,
   collapseId: string | null,
@@ -19,7 +22,7 @@ export function readApnsNotification(
   const sound = typeof aps['sound'] === 'string' ? aps['sound'] : string(fieldsOf(aps['sound'])['name']);
   return {
     ...shown(title ?? '', body ?? ''),
-    // An image needs the app's service extension, which the phone runs for mutable content only.
+    // An image needs the app's service extension, which iOS runs only for mutable content.
     image: aps['mutable-content'] === 1 ? string(payload['image_url']) : null,
     url: string(payload['url']),
     tag: collapseId,
@@ -37,7 +40,7 @@ export function readApnsNotification(
   };
 }
 
-/** `message`: as it was sent, in either spelling of names. `app`: the project of the device. */
+/** `message` is as it was sent, with names in either spelling. `app` is the device's project. */
 export function readFcmNotification(message: unknown, app: string | null): ShownNotification | null {
   const root = fieldsOf(message);
   const android = fieldsOf(root['android']);

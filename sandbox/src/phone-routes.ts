@@ -1,4 +1,4 @@
-// The control port's routes for phones: makes and removes phones, and hands out and revokes the keys of senders.
+// The control port's routes for phones: make and remove phones, issue and revoke sender keys.
 import type { Route } from './control.ts';
 import { readJson, sendError, sendJson, sendNothing, wantsLines } from './control-http.ts';
 import { InputError } from './json-input.ts';
@@ -6,7 +6,7 @@ import { parseDevices, presentPhonePool, presentServiceAccount, presentTeamKey }
 import type { PhoneNetwork } from './phone-network.ts';
 import { writeLines } from './write-lines.ts';
 
-/** Tokens in one JSON document; more come as NDJSON. */
+/** The most tokens in one JSON document. A larger number is sent as NDJSON. */
 const DOCUMENT_ITEMS_MAX = 10_000;
 
 export function phoneRoutes(network: PhoneNetwork): Route[] {
@@ -80,7 +80,7 @@ export function phoneRoutes(network: PhoneNetwork): Route[] {
   ];
 }
 
-/** Ready for `POST /v1/devices`: platform and token, and nothing else. */
+/** Bodies for `POST /v1/devices`: platform and token, and nothing else. */
 function* presentAll(tokens: Iterable<string>, platform: string): Generator<{ platform: string; token: string }> {
   for (const token of tokens) yield { platform, token };
 }

@@ -1,24 +1,25 @@
-// Simulated phones: iPhones with an app from one bundle, Android phones with an app of one Firebase project. As with
-// browsers a pool of any size is a few words of memory, because every token follows from the pool's seed and an index.
+// Simulated phones: iPhones with an app of one bundle id, and Android phones with an app of one
+// Firebase project. A pool of any size takes a few words of memory, because every token follows
+// from the pool's seed and an index.
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 
 export type ApnsEnvironment = 'production' | 'sandbox';
 
 export interface PhonePoolOptions {
   readonly platform: 'ios' | 'android';
-  /** Bundle id of the app on an iPhone, Firebase project of the app on an Android phone. */
+  /** The app's bundle id on an iPhone, its Firebase project on Android. */
   readonly app: string;
-  /** Which APNs the token is of; null on Android. */
+  /** The APNs environment of the tokens; null on Android. */
   readonly environment: ApnsEnvironment | null;
   readonly seed: string;
-  /** Every token of the pool begins with it; hexadecimal and even on iPhones. */
+  /** The prefix of every token of the pool; for iPhones an even number of hexadecimal digits. */
   readonly tokenPrefix: string;
 }
 
 export interface Phone {
   readonly token: string;
   readonly pool: PhonePoolOptions;
-  /** Milliseconds since the epoch of the app's removal; null while it is installed. */
+  /** When the app was removed, in milliseconds since the epoch; null while it is installed. */
   readonly goneAt: number | null;
 }
 
@@ -29,9 +30,12 @@ interface Pool {
 
 const ID_BYTES = 6;
 const NAMED_BYTES = ID_BYTES + 4;
-/** Hexadecimal digits of an iPhone's token behind its prefix: 32 octets, as Apple's have today. */
+/**
+ * Hexadecimal digits of an iPhone's token after its prefix: 32 octets, as Apple's tokens have
+ * today.
+ */
 const IOS_DIGITS = 64;
-/** An instance id, and what the registration token has behind the colon. */
+/** A registration token: an instance id of this length, the mark, and this many bytes. */
 const INSTANCE_CHARACTERS = 22;
 const REGISTRATION_MARK = ':APA91b';
 const REGISTRATION_BYTES = 100;
@@ -41,19 +45,24 @@ export class Phones {
   readonly #gone = new Map<string, number>();
   #onPool: (pools: readonly PhonePoolOptions[]) => void = () => {};
 
-  /** `kept`: the pools of an earlier run. `onPool` is called with all of them when one is added. */
+  /**
+   * `kept` are the pools of an earlier run. `onPool` is called with all pools when one is added.
+   */
   constructor(kept: readonly PhonePoolOptions[] = [], onPool: (pools: readonly PhonePoolOptions[]) => void = () => {}) {
     for (const options of kept) this.#open(options);
     this.#onPool = onPool;
   }
 
-  /** The pool's tokens from index `from` on, made as they are asked for. */
+  /** The pool's tokens from index `from` on, made lazily. */
   *make(options: PhonePoolOptions, count: number, from = 0): Generator<string> {
     const pool = this.#open(options);
     for (let index = from; index < from + count; index += 1) yield makeToken(pool, index);
   }
 
-  /** The phone that a token names, or undefined when no pool made it. iPhone tokens in either case of letters. */
+  /**
+   * The phone of a token, or undefined when no pool made it. The case of an iPhone's token does not
+   * matter.
+   */
   find(given: string): Phone | undefined {
     const token = /^[0-9a-fA-F]+$/.test(given) ? given.toLowerCase() : given;
     const named = readNamed(token);
@@ -65,7 +74,7 @@ export class Phones {
     return isMade ? { token, pool: pool.options, goneAt: this.#gone.get(token) ?? null } : undefined;
   }
 
-  /** The app is removed at `now`. False when no pool made the token. */
+  /** Removes the app at `now`. Returns false when no pool made the token. */
   uninstall(given: string, now: number): boolean {
     const phone = this.find(given);
     if (phone === undefined) return false;
@@ -93,7 +102,7 @@ function poolId({ platform, app, environment, seed, tokenPrefix }: PhonePoolOpti
   return createHash('sha256').update(identity).digest().subarray(0, ID_BYTES);
 }
 
-/** The part of a token that says whose it is: pool id and index. */
+/** The part of a token that names its phone: pool id and index. */
 function readNamed(token: string): Buffer | undefined {
   if (/^[0-9a-f]+$/.test(token)) {
     return token.length < IOS_DIGITS
@@ -106,7 +115,9 @@ function readNamed(token: string): Buffer | undefined {
   return instance.length < NAMED_BYTES ? undefined : instance.subarray(0, NAMED_BYTES);
 }
 
-/** Pool id and index, and behind them what only the seed can tell, in the form of the platform. */
+/**
+ * Pool id and index, followed by octets that only the seed determines, in the form of the platform.
+ */
 function makeToken({ id, options }: Pool, index: number): string {
   const named = Buffer.alloc(NAMED_BYTES);
   id.copy(named);

@@ -1,4 +1,4 @@
-// Pools of simulated browsers as JSON: what `POST /subscriptions` takes, and what is kept on disk.
+// Pools of simulated browsers as JSON: the body of `POST /subscriptions`, and the file on disk.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Fields, InputError } from './json-input.ts';
@@ -9,13 +9,13 @@ import { VENDOR_NAMES } from './vendors/vendors.ts';
 export interface SubscribeRequest {
   readonly pool: PoolOptions;
   readonly count: number;
-  /** Index of the first. */
+  /** Index of the first browser. */
   readonly from: number;
 }
 
 const COUNT_MAX = 10_000_000;
 
-/** What is asked for, with its defaults. Throws InputError. */
+/** The requested browsers, with defaults. Throws InputError. */
 export function parseSubscribe(value: unknown): SubscribeRequest {
   const fields = new Fields(value, '');
   const count = fields.optional('count', (name) => fields.integer(name, 1, COUNT_MAX)) ?? 1;
@@ -56,19 +56,22 @@ export function presentPool(pool: PoolOptions): Record<string, string | null> {
 
 const FILE = 'sandbox-pools.json';
 
-/** The pools kept in `directory` by an earlier run: a device registered yesterday is known today. */
+/** Loads the pools that an earlier run stored in `directory`, so that its browsers stay known. */
 export function loadPools(directory: string): PoolOptions[] {
   let list: unknown;
   try {
     list = JSON.parse(readFileSync(join(directory, FILE), 'utf8'));
   } catch {
-    // The first run, or a file that somebody broke: the browsers are gone, and nothing else is.
+    // The first run, or a damaged file: the browsers are lost, and nothing else is.
     return [];
   }
   return Array.isArray(list) ? list.map((each) => parsePool(new Fields(each, FILE))) : [];
 }
 
-/** Keeps them; readable by their owner alone, because a seed is the private keys of its browsers. */
+/**
+ * Stores the pools. Only the owner may read the file, because a seed gives the private keys of its
+ * browsers.
+ */
 export function savePools(directory: string, pools: readonly PoolOptions[]): void {
   mkdirSync(directory, { recursive: true });
   writeFileSync(join(directory, FILE), `${JSON.stringify(pools.map(presentPool), null, 2)}\n`, { mode: 0o600 });

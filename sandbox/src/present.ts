@@ -1,5 +1,5 @@
-// Records as JSON: the one place where what the sandbox knows gets its wire names. Everything a sender wrote goes out
-// as text inside JSON; nobody here makes markup of it.
+// Records as JSON: the only place that knows the wire names. A sender's text goes out as text
+// inside JSON; no markup is made of it.
 import type { InboxEntry } from './inbox.ts';
 import type { Counters, PushRecord } from './push-log.ts';
 
@@ -57,7 +57,7 @@ export function presentEntry(entry: InboxEntry): Record<string, unknown> {
   return { ...presentRecord(entry.record), ...presentState(entry) };
 }
 
-/** What can change of an entry after its arrival. */
+/** The parts of an entry that can change after its arrival. */
 export function presentState({ record, state, receipts }: InboxEntry): Record<string, unknown> {
   return {
     id: record.id,

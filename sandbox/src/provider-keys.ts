@@ -1,5 +1,6 @@
-// Who may send to phones: the signing keys of Apple teams and the service accounts of Firebase projects. It keeps
-// public parts only; what it makes it hands out once, as the vendors' consoles do.
+// The keys of those who may send to phones: signing keys of Apple teams and service accounts of
+// Firebase projects. It stores only public parts. A new private key is shown once, as the vendors'
+// consoles do.
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import type { ApnsEnvironment } from './phones.ts';
 
@@ -9,9 +10,9 @@ export interface TeamKey {
   readonly keyId: string;
   /** SPKI in PEM. */
   readonly publicKey: string;
-  /** The environment it is bound to; null: both. */
+  /** The environment that the key is bound to; null: both. */
   readonly environment: ApnsEnvironment | null;
-  /** Bundle ids it may send for; null: all of the team. */
+  /** Bundle ids that the key may send for; null: all of the team. */
   readonly bundleIds: readonly string[] | null;
 }
 
@@ -21,11 +22,11 @@ export interface ServiceAccount {
   readonly privateKeyId: string;
   /** SPKI in PEM. */
   readonly publicKey: string;
-  /** What `expires_in` says of its access tokens. */
+  /** The `expires_in` of the account's access tokens, in seconds. */
   readonly tokenSeconds: number;
 }
 
-/** What is kept of both, over a restart. */
+/** The keys that survive a restart. */
 export interface KeptKeys {
   readonly teamKeys: readonly TeamKey[];
   readonly serviceAccounts: readonly ServiceAccount[];
@@ -42,7 +43,7 @@ export class ProviderKeys {
     this.#onChange = onChange;
   }
 
-  /** Adds a key, or replaces the one with its id. Throws when the PEM is none. */
+  /** Adds a key, or replaces the key with the same id. Throws when the PEM is invalid. */
   addTeamKey(key: TeamKey): void {
     this.#teamKeys.set(key.keyId, withKey(key));
     this.#onChange(this.kept());
@@ -86,13 +87,16 @@ function withKey<T extends { readonly publicKey: string }>(value: T): T & { read
   return { ...value, key: createPublicKey(value.publicKey) };
 }
 
-/** Ten characters as Apple's ids of teams and keys have. */
+/** Ten characters, as Apple's ids of teams and keys have. */
 export function makeAppleId(): string {
   const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
   return [...randomBytes(10)].map((octet) => alphabet[octet % alphabet.length]).join('');
 }
 
-/** A fresh pair for APNs: the public part in PEM, and the private one as the .p8 that Apple lets you download once. */
+/**
+ * A new key pair for APNs: the public key in PEM, and the private key as the .p8 that Apple lets
+ * you download once.
+ */
 export function makeTeamKeyPair(): { publicKey: string; p8: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   return {
@@ -101,7 +105,7 @@ export function makeTeamKeyPair(): { publicKey: string; p8: string } {
   };
 }
 
-/** A fresh service account of a project, and the JSON file that its owner downloads once. */
+/** A new service account of a project, and the JSON file that its owner downloads once. */
 export function makeServiceAccount(
   projectId: string,
   tokenSeconds: number,

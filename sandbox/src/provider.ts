@@ -1,5 +1,5 @@
-// What a provider is to the server on the wire: it is handed one complete request and says what it made of it.
-// Another provider is another implementation of this, given to the push server beside the first.
+// The interface between the wire and a provider: the provider gets one complete request and returns
+// its judgement. Another provider is another implementation of this interface.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Check } from './check.ts';
 import type { ShownNotification } from './notification.ts';
@@ -7,7 +7,7 @@ import type { SenderName } from './senders.ts';
 import type { VapidSeen } from './vapid-checks.ts';
 import type { Answer } from './vendors/vendor.ts';
 
-/** One request, read to its end, over either protocol. */
+/** One complete request, over either protocol. */
 export interface PushRequest {
   readonly protocol: 'h2' | 'http/1.1';
   readonly connectionId: number;
@@ -17,9 +17,9 @@ export interface PushRequest {
   /** Path and query. */
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
-  /** Names that were given more than once; known over HTTP/2 only. */
+  /** Headers that were given more than once; known over HTTP/2 only. */
   readonly repeatedHeaders: readonly string[];
-  /** The body, or its beginning when `bodyBytes` is more than anyone takes. */
+  /** The body, or its beginning when it is larger than any provider accepts. */
   readonly body: Buffer;
   readonly bodyBytes: number;
   /** Milliseconds since the epoch, when the request was complete. */
@@ -28,7 +28,7 @@ export interface PushRequest {
 
 export type ServiceName = 'webpush' | 'apns' | 'fcm' | 'oauth';
 
-/** Who a request is for, as faults match it. */
+/** The addressee of a request, as fault rules match it. */
 export interface Target {
   readonly service: ServiceName;
   readonly vendor: SenderName;
@@ -36,47 +36,47 @@ export interface Target {
   readonly token: string;
 }
 
-/** What a provider made of a request. */
+/** A provider's judgement of a request. */
 export interface Reception extends Target {
   readonly endpoint: string | null;
   readonly checks: readonly Check[];
   readonly vapid: VapidSeen | null;
-  /** What a sender to phones showed for itself. */
+  /** The credential that a sender to phones presented. */
   readonly providerToken: TokenSeen | null;
   readonly payload: Payload | null;
   readonly notification: ShownNotification | null;
   readonly answer: Answer;
-  /** Whether the device would have got it: accepted, and opened by its keys. */
+  /** Whether the device gets the push: accepted, and decryptable with its keys. */
   readonly isDelivered: boolean;
-  /** Streams that the connection may have open from now on; null: as many as before. */
+  /** Streams that the connection may have open from now on; null: unchanged. */
   readonly streamsMax: number | null;
 }
 
-/** A token that was read: its parts, and whom it is of. */
+/** A token that was read: its parts, and its holder. */
 export interface TokenSeen {
   readonly header: Readonly<Record<string, unknown>>;
   readonly claims: Readonly<Record<string, unknown>>;
   readonly holder: string;
 }
 
-/** A payload, opened where it was encrypted: its text, and what the text is as JSON where it is any. */
+/** A payload, decrypted where needed: its text, and the parsed JSON if it is JSON. */
 export interface Payload {
   readonly text: string;
   readonly json: unknown;
 }
 
 export interface Provider {
-  /** What its GOAWAY says for itself when it shuts down, and when a connection was idle for too long. */
+  /** The debug text of GOAWAY at shutdown, and after a connection was idle too long. */
   readonly goawayWords: { readonly shutdown: string; readonly idle: string };
-  /** Cheap: reads the address, and the body only where it names the device. */
+  /** Must be cheap: it reads the address, and the body only when that names the device. */
   target(authority: string, path: string, body?: Buffer): Target;
   receive(request: PushRequest): Reception;
-  /** The provider's own words for a status that a fault asks for. */
+  /** The provider's usual words for a status that a fault asks for. */
   refuseWithStatus(target: Target, status: number): Answer;
-  /** Its own error of that name; undefined when it has none. */
+  /** The provider's own error of that name; undefined when it has none. */
   refuseWithReason(target: Target, reason: string): Answer | undefined;
-  /** A success for a request that nobody examined; `id` is another for each. */
+  /** A success for a request that nobody examined. `id` differs for each. */
   acceptBlindly(target: Target, request: PushRequest, id: number): Answer;
-  /** Nothing more will come on this connection. */
+  /** Called when a connection has ended. */
   connectionEnded?(connectionId: number): void;
 }

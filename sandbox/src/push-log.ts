@@ -1,28 +1,32 @@
-// What happened: the last requests in full, counts of all of them, and on demand one short line for each, which is
-// the history that a checker compares with what the sender claims. Memory is bounded but for a history that is kept in it.
+// The log: the last requests in full, and counts of all. On demand it also keeps one short line per
+// request, the history that a checker compares with the sender's claims. Memory is bounded unless
+// the history is kept in it.
 import { EventEmitter } from 'node:events';
 import type { Writable } from 'node:stream';
 import type { PushRequest, Reception } from './provider.ts';
 import type { SenderName } from './senders.ts';
 import type { Answer } from './vendors/vendor.ts';
 
-/** One request and all that became of it. */
+/** One request and its result. */
 export interface PushRecord extends Omit<Reception, 'answer'> {
   /** 1, 2, 3 …, in the order in which requests were complete. */
   readonly id: number;
   readonly request: PushRequest;
-  /** What went back; null when nothing did. */
+  /** The answer that was sent; null when there was none. */
   readonly answer: Answer | null;
   /** The id of the rule that interfered. */
   readonly fault: string | null;
 }
 
-/** Token, milliseconds since the epoch, status (0: not answered), Topic or collapse id; a request that was read has more. */
+/**
+ * Token, milliseconds since the epoch, status (0: not answered), and Topic or collapse id. A
+ * request that was read has details.
+ */
 export type HistoryEntry = readonly [token: string, at: number, status: number, topic: string, ...HistoryDetails];
 
 /**
- * What a repeated push must repeat: `apns-id`, tag and title as the person sees them; which connection it came on, and the
- * id of the rule that interfered, empty for none.
+ * The values that a repeated push must repeat (`apns-id`, tag, and title as the person sees it),
+ * the connection, and the id of the rule that interfered (empty for none).
  */
 type HistoryDetails = [] | readonly [apnsId: string, tag: string, title: string, connectionId: number, fault: string];
 
@@ -34,11 +38,14 @@ export interface Counters {
   readonly unanswered: number;
   readonly faulted: number;
   readonly undecryptable: number;
-  /** Access tokens asked for at Google's endpoint; no pushes, and in no other count. */
+  /**
+   * Requests for access tokens at Google's endpoint. They are no pushes and appear in no other
+   * count.
+   */
   readonly tokenRequests: number;
-  /** Connections that opened more streams than they may. */
+  /** Connections that opened more streams than allowed. */
   readonly streamsExceeded: number;
-  /** Opened since the start. */
+  /** Connections opened since the start. */
   readonly connections: { readonly h2: number; readonly http1: number };
   readonly byStatus: Readonly<Record<string, number>>;
   readonly byVendor: Readonly<Record<string, number>>;
@@ -55,7 +62,7 @@ export class PushLog {
   #counts = emptyCounts();
   readonly #connections = { h2: 0, http1: 0 };
 
-  /** `historyFile` gets the history as it happens. */
+  /** `historyFile` receives the history as it happens. */
   constructor(entriesMax: number, isHistoryKept: boolean, historyFile: Writable | null = null) {
     this.#entriesMax = entriesMax;
     this.#isHistoryKept = isHistoryKept;
@@ -75,7 +82,8 @@ export class PushLog {
     this.#lastId += 1;
     const record: PushRecord = { ...reception, id: this.#lastId, request, answer, fault };
     this.#records.push(record);
-    // Dropped in blocks, so that a full log does not move its whole array at every request.
+    // Old records are removed in blocks, so that a full log does not move its whole array at every
+    // request.
     if (this.#records.length >= this.#entriesMax * 1.25) this.#records = this.#records.slice(-this.#entriesMax);
     if (record.service === 'oauth') {
       this.#counts.tokenRequests += 1;
@@ -104,7 +112,10 @@ export class PushLog {
     return record;
   }
 
-  /** Counts one request without keeping it. Status 0: it was not answered. Vendor null: nobody looked. */
+  /**
+   * Counts one request without keeping it. Status 0: not answered. Vendor null: the request was not
+   * read.
+   */
   count(vendor: SenderName | null, status: number, isFaulted: boolean): void {
     const counts = this.#counts;
     counts.requests += 1;
@@ -118,7 +129,7 @@ export class PushLog {
     if (vendor !== null) counts.byVendor[vendor] = (counts.byVendor[vendor] ?? 0) + 1;
   }
 
-  /** Adds a line to the history, where one is kept or written. */
+  /** Adds a line to the history if one is kept or written. */
   remember(entry: HistoryEntry): void {
     if (this.#isHistoryKept) this.#history.push(entry);
     this.#historyFile?.write(`${JSON.stringify(entry)}\n`);
@@ -137,7 +148,7 @@ export class PushLog {
     return { ...counts, connections: { ...this.#connections }, byStatus: { ...byStatus }, byVendor: { ...byVendor } };
   }
 
-  /** Forgets records, history and counts; ids go on. */
+  /** Deletes records, history and counts. Ids continue. */
   clear(): void {
     this.#records = [];
     this.#history = [];
@@ -145,7 +156,7 @@ export class PushLog {
     this.#emitter.emit('clear');
   }
 
-  /** Calls back at every request from now on; returns how to stop. */
+  /** Calls back at every request from now on. Returns a function that stops this. */
   subscribe(onRecord: (record: PushRecord) => void, onClear: () => void = () => {}): () => void {
     this.#emitter.on('record', onRecord);
     this.#emitter.on('clear', onClear);
@@ -156,8 +167,8 @@ export class PushLog {
   }
 
   /**
-   * The first request with an id above `after`, past or to come, that `predicate` accepts. Rejects after `timeoutMs`
-   * with a sentence that says what came instead.
+   * The first request with an id above `after`, past or future, that `predicate` accepts. Rejects
+   * after `timeoutMs` with a sentence about the requests that came instead.
    */
   waitFor(
     predicate: (record: PushRecord) => boolean,
@@ -181,7 +192,7 @@ export class PushLog {
   }
 }
 
-/** What replaces an undelivered push of the same kind: a browser's Topic, an iPhone's collapse id. */
+/** The key by which an undelivered push is replaced: a browser's Topic, an iPhone's collapse id. */
 function topicOf({ headers }: PushRequest): string {
   return String(headers['topic'] ?? headers['apns-collapse-id'] ?? '');
 }

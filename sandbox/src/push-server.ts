@@ -1,5 +1,6 @@
-// The wire: one TLS port that speaks HTTP/2 and HTTP/1.1 as the client chooses, reads each request to its end and
-// hands it to whoever plays the provider. It never refuses by itself; it stands for the network and no more.
+// The wire: one TLS port that speaks HTTP/2 and HTTP/1.1 as the client chooses. It reads each
+// request completely and passes it to the provider. It only plays the network and refuses no
+// request by itself.
 import { once } from 'node:events';
 import { createServer as createHttp1Server, type IncomingMessage } from 'node:http';
 import {
@@ -19,20 +20,20 @@ export interface PushServerOptions {
   readonly port: number;
   readonly certificatePem: string;
   readonly keyPem: string;
-  /** SETTINGS_MAX_CONCURRENT_STREAMS of a new connection; null: SETTINGS do not say. */
+  /** SETTINGS_MAX_CONCURRENT_STREAMS of a new connection; null: not in SETTINGS. */
   readonly streamsMax: number | null;
-  /** A limit that SETTINGS do not tell: one stream more, and the connection ends in a GOAWAY. */
+  /** A limit that SETTINGS do not mention: one stream more ends the connection with a GOAWAY. */
   readonly streamsCap?: { readonly streams: number; readonly debug: string };
-  /** A number for each connection, another on every call. */
+  /** Returns a new number for each connection. */
   readonly nextConnectionId: () => number;
   readonly onConnectionEnd?: (connectionId: number) => void;
   readonly onStreamsExceeded?: () => void;
   readonly protocols: readonly ('h2' | 'http/1.1')[];
-  /** Takes the scheme "https:" for "https", as Google does. */
+  /** Accepts the scheme "https:" for "https", as Google does. */
   readonly isSchemeLoose?: boolean;
   /**
-   * For benchmarks: the headers of a 201 from nothing but the address and the Topic, body unread. Null, or absent: the
-   * request goes to `onRequest`.
+   * For benchmarks: returns the headers of a 201 from the address and the Topic alone; the body is
+   * not read. Null or absent: the request goes to `onRequest`.
    */
   readonly answerBlindly?: (authority: string, path: string, topic: string) => Record<string, string> | null;
   readonly onRequest: (request: PushRequest, exchange: Exchange) => void;
@@ -48,15 +49,15 @@ export interface PushServer {
   close(): Promise<void>;
 }
 
-/** Of a larger body no more than this is kept: every vendor has refused it long before. */
+/** The most bytes that are kept of a body. Every vendor refuses a body of this size. */
 const BODY_KEPT_BYTES = 64 * 1024;
-/** A body without end ends here. */
+/** A body of this size ends the request, because it may never end. */
 const BODY_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Takes a TLS connection whose protocol is settled. */
+/** Takes a TLS connection whose protocol is negotiated. */
 type Accept = (socket: TLSSocket, connectionId: number) => void;
 
-/** Listens and resolves when it does. Rejects when the port is taken. */
+/** Resolves when the server listens. Rejects when the port is taken. */
 export async function listenForPushes(options: PushServerOptions): Promise<PushServer> {
   const sockets = new Set<TLSSocket>();
   const timers = new Timers();
@@ -75,7 +76,7 @@ export async function listenForPushes(options: PushServerOptions): Promise<PushS
         sockets.delete(socket);
         options.onConnectionEnd?.(connectionId);
       });
-      // A client that goes away in the middle of a word is no event here.
+      // A client that disconnects in the middle of a request is not an error here.
       socket.on('error', () => socket.destroy());
       const isHttp2 = socket.alpnProtocol === 'h2';
       options.onConnection(isHttp2 ? 'h2' : 'http1');
@@ -106,7 +107,7 @@ function http2Acceptor(options: PushServerOptions, timers: Timers): Accept {
   const connections = new WeakMap<Http2Session, Http2Connection>();
   const settings = options.streamsMax === null ? {} : { maxConcurrentStreams: options.streamsMax };
   const server = createHttp2Server({ settings, maxSessionMemory: 64 });
-  // Node gives the raw headers as well, though its types do not say so.
+  // Node also passes the raw headers, although its types do not say so.
   server.on('stream', (stream, headers, _flags, rawHeaders?: readonly string[]) => {
     stream.on('error', () => {});
     const connection = stream.session === undefined ? undefined : connections.get(stream.session);
@@ -153,11 +154,12 @@ function http2Acceptor(options: PushServerOptions, timers: Timers): Accept {
     const socket = options.isSchemeLoose === true ? withStrictScheme(tlsSocket) : tlsSocket;
     const begin = (session: ServerHttp2Session): void => {
       session.on('error', () => session.destroy());
-      // Room for every stream's whole body, so that none waits for the window of another.
+      // Room for every stream's whole body, so that no stream waits for another stream's window.
       session.setLocalWindowSize(1 << 20);
       connections.set(session, new Http2Connection(connectionId, session, socket, timers, options.streamsMax));
     };
-    // The session is announced before emit returns; never later, and then not for another socket.
+    // The session is announced before `emit` returns. The listener is removed so that it cannot see
+    // another socket's session.
     server.once('session', begin);
     server.emit('connection', socket);
     server.off('session', begin);
@@ -201,18 +203,18 @@ function http1Acceptor(options: PushServerOptions, timers: Timers): Accept {
   };
 }
 
-/** WNS speaks HTTP/1.1 only; for all others the client's first wish that is on offer. */
+/** WNS speaks only HTTP/1.1. Otherwise the client's first choice that is on offer wins. */
 function choose(
   wished: readonly string[],
   serverName: string | undefined,
   offered: readonly ('h2' | 'http/1.1')[],
 ): string | undefined {
-  // A client that goes by address names no server, and Node hands on what it has: nothing.
+  // A client that connects by address names no server, and Node passes undefined.
   const isWns = String(serverName).endsWith('.notify.windows.com');
   return wished.find((each) => offered.some((other) => other === each) && !(isWns && each === 'h2'));
 }
 
-/** Names that stand twice in a list of names and values by turns. */
+/** Names that occur twice in a list of alternating names and values. */
 function repeated(rawHeaders: readonly string[] = []): string[] {
   const names = rawHeaders.filter((_, index) => index % 2 === 0);
   return names.filter((name, index) => names.indexOf(name) < index);

@@ -1,5 +1,5 @@
-// The device's word back to whoever sent the push: what a service worker posts when it shows a notification, when it
-// is clicked or dismissed. Speaks to one address that the owner of the sandbox named, and to no other.
+// Sends receipts to the push's sender, as a service worker does when it shows a notification or
+// when the person clicks or dismisses it. It calls only the address that the sandbox's owner named.
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { ShownNotification } from './notification.ts';
@@ -7,7 +7,7 @@ import type { PushRecord } from './push-log.ts';
 
 export type ReceiptEvent = 'displayed' | 'clicked' | 'dismissed';
 
-/** One receipt and how it was taken. `status` null: nobody answered. */
+/** One receipt and its answer. `status` null: there was no answer. */
 export interface Receipt {
   readonly event: ReceiptEvent;
   readonly action: string | null;
@@ -29,7 +29,7 @@ export class ReceiptSender {
   readonly #waiting: (() => void)[] = [];
   #inFlight = 0;
 
-  /** `base`: the service's own address, to which `/v1/receipts` is added. */
+  /** `base` is the service's own address, to which `/v1/receipts` is added. */
   constructor(base: string) {
     this.#base = new URL(base);
   }
@@ -39,8 +39,9 @@ export class ReceiptSender {
   }
 
   /**
-   * What the browser would send for this event, or null when it would send nothing. Safari shows and opens a
-   * declarative notification without the service worker: it reports no display, and a click is the link itself.
+   * Sends what the browser would send for this event; null when it would send nothing. Safari shows
+   * and opens a declarative notification without the service worker: it reports no display, and a
+   * click is a request to the link itself.
    */
   async send(record: PushRecord, event: ReceiptEvent, action: string | null): Promise<Receipt | null> {
     const { notification } = record;
@@ -68,7 +69,10 @@ export class ReceiptSender {
     return link.origin === this.#base.origin && link.pathname.includes('/v1/r/');
   }
 
-  /** A large send shows all its notifications at once; the service that is told of them shall not feel it. */
+  /**
+   * Limits concurrent receipts: a large send shows all of its notifications at once, and the
+   * service must not notice that.
+   */
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {
     if (this.#inFlight >= IN_FLIGHT_MAX) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#inFlight += 1;
@@ -118,7 +122,7 @@ export class ReceiptSender {
   }
 }
 
-/** Where a click leads: the action's own address, or the notification's. */
+/** The click's target: the action's own address, or the notification's. */
 function linkOf(notification: ShownNotification, action: string | null): URL | null {
   const chosen =
     action === null ? notification.navigate : notification.actions.find((each) => each.action === action)?.url;

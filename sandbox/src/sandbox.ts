@@ -1,5 +1,6 @@
-// Puts the parts together: one port that plays push providers, one on loopback that shows and steers them. What this
-// module hands out is all that a test or another program needs of the sandbox.
+// Puts the parts together: ports that play push providers, and a loopback port that shows and
+// controls them. This module exports everything that a test or another program needs of the
+// sandbox.
 import { once } from 'node:events';
 import { createWriteStream, mkdtempSync, rmSync, type WriteStream } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,79 +23,90 @@ import { type PushSubscriptionJson, Subscriptions } from './subscriptions.ts';
 import { WebPushService } from './webpush.ts';
 
 export interface SandboxOptions {
-  /** Address of both ports. Default 127.0.0.1. */
+  /** Address that all ports bind to. Default 127.0.0.1. */
   readonly host?: string;
-  /** Inbox and control, plain HTTP. Default 0: any free port. */
+  /** Port of inbox and control, plain HTTP. Default 0: any free port. */
   readonly port?: number;
-  /** The browsers' push services, TLS. Default 0: any free port. */
+  /** Port of the browsers' push services, TLS. Default 0: any free port. */
   readonly pushPort?: number;
-  /** APNs for production, APNs for development, FCM; TLS. Default 0: any free port. */
+  /** Ports of APNs (production and development) and FCM, TLS. Default 0: any free port. */
   readonly apnsPort?: number;
   readonly apnsSandboxPort?: number;
   readonly fcmPort?: number;
   /** Host name in the endpoints of subscriptions. Default localhost; it must be among `names`. */
   readonly endpointHost?: string;
-  /** Keeps certificate and pools over a restart. Without it they live in a temporary directory until `close`. */
+  /**
+   * Keeps the certificate and the pools over a restart. Without it they live in a temporary
+   * directory until `close`.
+   */
   readonly dataDir?: string;
   /** Names and addresses in the certificate. */
   readonly names?: readonly string[];
-  /** Where receipts go: the address of a Carillon. Without it none are sent. */
+  /** The address of a Carillon that gets receipts. Without it none are sent. */
   readonly receiptsUrl?: string;
-  /** `blind`: every POST is answered 201 unread, for benchmarks. Default `strict`. */
+  /** `blind`: every POST is answered with 201 unread, for benchmarks. Default `strict`. */
   readonly accept?: 'strict' | 'blind';
-  /** Requests kept in full. Default 1,000. */
+  /** Requests that are kept in full. Default 1,000. */
   readonly logEntriesMax?: number;
-  /** Keeps one line for every request, without bound. Default false. */
+  /** Keeps one line for every request in memory, without bound. Default false. */
   readonly keepHistory?: boolean;
-  /** Appends the same lines to this file, in no memory of its own. Its directory must exist. */
+  /** Appends the same lines to this file instead of memory. Its directory must exist. */
   readonly historyFile?: string;
-  /** Streams a client may have open on one HTTP/2 connection. Default 100. */
+  /** Streams that a client may have open on one HTTP/2 connection. Default 100. */
   readonly streamsMax?: number;
-  /** What ALPN offers. Default both. */
+  /** The protocols that ALPN offers. Default both. */
   readonly protocols?: readonly ('h2' | 'http/1.1')[];
-  /** Milliseconds since the epoch; the expiry of VAPID tokens is judged by it. */
+  /** Returns milliseconds since the epoch; the expiry of VAPID tokens is judged by it. */
   readonly now?: () => number;
 }
 
-/** A running sandbox. JSON that it takes has the shapes of the control API. */
+/** A running sandbox. Its JSON has the shapes of the control API. */
 export interface Sandbox {
   readonly controlUrl: string;
   readonly pushOrigin: string;
   readonly pushPort: number;
   readonly phoneUrls: PhoneUrls;
-  /** PEM, and the file it is in: what a client has to trust. */
+  /** The certificate in PEM, and its file; clients must trust it. */
   readonly certificate: string;
   readonly certificateFile: string;
-  /** The variables by which Carillon reaches this sandbox. */
+  /** The environment variables by which Carillon reaches this sandbox. */
   readonly environment: Readonly<Record<string, string>>;
   readonly log: PushLog;
   readonly faults: Faults;
-  /** New browsers: `{count, vendor, vapid_key, seed, …}`, as `POST /subscriptions` takes it. */
+  /** Makes browsers: `{count, vendor, vapid_key, seed, …}`, as `POST /subscriptions` takes it. */
   subscribe(request?: object): PushSubscriptionJson[];
-  /** From now on the endpoint is gone. False when it is none of this sandbox. */
+  /** Makes an endpoint gone from now on. Returns false for an unknown token. */
   unsubscribe(token: string): boolean;
-  /** Tokens of new phones: `{platform, count, bundle_id, project_id, …}`, as `POST /devices` takes it. */
+  /**
+   * Makes phones and returns their tokens: `{platform, count, bundle_id, project_id, …}`, as `POST
+   * /devices` takes it.
+   */
   install(request: object): string[];
-  /** From now on the app is gone from the phone. False when the token is none of this sandbox. */
+  /** Removes the app from the phone from now on. Returns false for an unknown token. */
   uninstall(token: string): boolean;
-  /** Registers a key for APNs, as `POST /apns/keys`; `p8` is there when the sandbox made it. */
+  /**
+   * Registers a key for APNs, as `POST /apns/keys` does. `p8` is set when the sandbox made the key.
+   */
   registerTeamKey(request?: object): { teamId: string; keyId: string; p8: string | null };
-  /** The JSON file of a new service account, as `POST /fcm/service-accounts`. */
+  /** Makes a service account and returns its JSON file, as `POST /fcm/service-accounts` does. */
   createServiceAccount(request?: object): Record<string, string>;
-  /** Adds a rule, as an item of `PUT /faults`. Returns its id. */
+  /** Adds a rule, which is an item of `PUT /faults`. Returns its id. */
   addFault(rule: object): string;
-  /** A person clicks or dismisses; resolves when the receipt was answered. */
+  /** Clicks or dismisses as the person. Resolves when the receipt was answered. */
   act(id: number, event: ReceiptEvent, action?: string): Promise<InboxEntry | undefined>;
-  /** Connections to the providers open now. */
+  /** Open connections to the providers. */
   connections(): number;
   dropConnections(): void;
   close(): Promise<void>;
 }
 
-/** What FCM says to a connection with more than a hundred streams, as senders have quoted it. */
+/** FCM's GOAWAY to a connection with more than a hundred streams, as senders have quoted it. */
 const FCM_STREAMS_CAP = { streams: 100, debug: 'exceeded_max_concurrent_streams' };
 
-/** Starts a sandbox and resolves when all its ports listen. Rejects when a port is taken or the directory unwritable. */
+/**
+ * Starts a sandbox and resolves when all its ports listen. Rejects when a port is taken or the
+ * directory is not writable.
+ */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const host = options.host ?? '127.0.0.1';
   const directory = options.dataDir ?? mkdtempSync(join(tmpdir(), 'push-sandbox-'));
@@ -122,7 +134,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     const certificate = loadOrMakeCertificate(directory, names, new Date());
     const isBlind = options.accept === 'blind';
     let connectionId = 0;
-    /** Listens for one provider, which may be made when its port is known. */
+    /** Listens for one provider. The provider may be made after its port is known. */
     const serve = async (port: number, wire: Wire, makeProvider: (origin: string) => Provider): Promise<string> => {
       let provider: Provider | undefined;
       const server = await listenForPushes({
@@ -255,5 +267,5 @@ async function openHistory(path: string): Promise<WriteStream> {
   return stream;
 }
 
-/** What differs between the providers' ports. */
+/** The options that differ between the providers' ports. */
 type Wire = Pick<PushServerOptions, 'streamsMax' | 'streamsCap' | 'protocols' | 'isSchemeLoose' | 'answerBlindly'>;

@@ -1,5 +1,5 @@
-// Everyone a request can be for, by the name that faults, counters and the inbox use: the browsers' vendors, and the
-// two platforms of phones with Google's token endpoint beside them.
+// The names of all addressees of a request, as used by faults, counters and the inbox: the
+// browsers' vendors, the two platforms of phones, and Google's token endpoint.
 import type { VendorName } from './vendors/vendor.ts';
 import { VENDOR_NAMES } from './vendors/vendors.ts';
 

@@ -1,9 +1,9 @@
-// JSON that a sender wrote, as far as providers read it: Google's stops at a hundred levels, and what is nested further would break
-// whoever writes it out again.
+// Parses a sender's JSON only as deep as providers do. Google stops at a hundred levels, and a
+// deeper value would break code that serializes it.
 
 const LEVELS_MAX = 100;
 
-/** Undefined: it is no JSON, or nested too deep. */
+/** Undefined: not JSON, or nested too deep. */
 export function parseShallowJson(text: string): unknown {
   let value: unknown;
   try {

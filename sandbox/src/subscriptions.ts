@@ -1,32 +1,41 @@
-// Simulated browsers. A pool of any size costs a few words of memory: every key and token of it follows from its
-// seed and an index, so a hundred thousand subscriptions need not be stored to be decrypted for.
+// Simulated browsers. A pool of any size takes a few words of memory, because every key and token
+// follows from its seed and an index. So the sandbox can decrypt for a hundred thousand
+// subscriptions without storing them.
 import { createECDH, createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ReceiverKeys } from './decrypt.ts';
 import type { VendorName } from './vendors/vendor.ts';
 import { VENDORS } from './vendors/vendors.ts';
 
-/** What makes a pool what it is: two pools with equal options are one and the same. */
+/** The identity of a pool: two pools with equal options are the same pool. */
 export interface PoolOptions {
   readonly vendor: VendorName;
-  /** base64url of the applicationServerKey the browsers subscribed with; null when they gave none. */
+  /**
+   * The applicationServerKey of the browsers' subscriptions in base64url; null when they gave none.
+   */
   readonly vapidKey: string | null;
   readonly seed: string;
-  /** `derived`: each browser has its own keys, as in life. `shared`: one pair for all, for benchmarks. */
+  /**
+   * `derived`: each browser has its own keys, as in reality. `shared`: one pair for all, for
+   * benchmarks.
+   */
   readonly keys: 'derived' | 'shared';
-  /** Every token of the pool begins with it, so that faults can name the pool. */
+  /** The prefix of every token of the pool, so that fault rules can select the pool. */
   readonly tokenPrefix: string;
-  /** `sandbox`: endpoints at the sandbox's own origin. `vendor`: at the vendor's host, for clients that route it here. */
+  /**
+   * `sandbox`: endpoints at the sandbox's own origin. `vendor`: at the vendor's host, for clients
+   * that route it here.
+   */
   readonly hosts: 'sandbox' | 'vendor';
 }
 
-/** `PushSubscription.toJSON()`, and nothing else: ready to register as it is. */
+/** `PushSubscription.toJSON()` and nothing else, so that it can be registered unchanged. */
 export interface PushSubscriptionJson {
   readonly endpoint: string;
   readonly expirationTime: null;
   readonly keys: { readonly p256dh: string; readonly auth: string };
 }
 
-/** One browser's subscription as its push service and the browser together know it. */
+/** One browser's subscription with the facts of both its push service and the browser. */
 export interface Subscription {
   readonly token: string;
   readonly index: number;
@@ -54,7 +63,9 @@ export class Subscriptions {
   readonly #origin: string;
   #onPool: (pools: readonly PoolOptions[]) => void = () => {};
 
-  /** `kept`: the pools of an earlier run. `onPool` is called with all of them when one is added. */
+  /**
+   * `kept` are the pools of an earlier run. `onPool` is called with all pools when one is added.
+   */
   constructor(
     origin: string,
     kept: readonly PoolOptions[] = [],
@@ -65,7 +76,7 @@ export class Subscriptions {
     this.#onPool = onPool;
   }
 
-  /** The pool's subscriptions from index `from` on, made as they are asked for. */
+  /** The pool's subscriptions from index `from` on, made lazily. */
   *subscribe(options: PoolOptions, count: number, from = 0): Generator<PushSubscriptionJson> {
     const pool = this.#open(options);
     const shared = options.keys === 'shared' ? receiverKeys(options, 0) : null;
@@ -79,7 +90,7 @@ export class Subscriptions {
     }
   }
 
-  /** The subscription that a token names, or undefined when no pool made it. */
+  /** The subscription of a token, or undefined when no pool made it. */
   find(token: string): Subscription | undefined {
     const core = Buffer.from(token.slice(-CORE_CHARACTERS), 'base64url');
     const pool = this.#pools.get(core.subarray(0, POOL_ID_BYTES).toString('hex'));
@@ -92,7 +103,10 @@ export class Subscriptions {
       : undefined;
   }
 
-  /** The browser unsubscribes: from now on its endpoint is gone. False when no pool made the token. */
+  /**
+   * Unsubscribes a browser: its endpoint is gone from now on. Returns false when no pool made the
+   * token.
+   */
   unsubscribe(token: string): boolean {
     if (this.find(token) === undefined) return false;
     this.#gone.add(token);
@@ -119,7 +133,10 @@ export class Subscriptions {
   }
 }
 
-/** The keys of one browser. Deterministic: the same options and index give the same keys, on any machine. */
+/**
+ * The keys of one browser. Deterministic: the same options and index give the same keys on any
+ * machine.
+ */
 export function receiverKeys(options: PoolOptions, index: number): ReceiverKeys {
   const who = options.keys === 'shared' ? 'shared' : String(index);
   const ecdh = createECDH('prime256v1');
@@ -129,7 +146,7 @@ export function receiverKeys(options: PoolOptions, index: number): ReceiverKeys 
       ecdh.setPrivateKey(privateKey);
       return { privateKey, publicKey: ecdh.getPublicKey(), auth: derive(options.seed, `auth ${who}`).subarray(0, 16) };
     } catch {
-      // Not below the group's order: about once in 2^32. The next attempt is as good.
+      // The scalar is not below the group's order, about once in 2^32. Try the next one.
     }
   }
 }
@@ -148,7 +165,9 @@ function poolId(options: PoolOptions): Buffer {
   return createHash('sha256').update(JSON.stringify(identity)).digest().subarray(0, POOL_ID_BYTES);
 }
 
-/** prefix, then base64url of pool id, index and a MAC: nobody can guess a neighbour's token. */
+/**
+ * The prefix, then base64url of pool id, index and a MAC, so that nobody can guess another token.
+ */
 function makeToken(pool: Pool, index: number): string {
   const named = Buffer.alloc(POOL_ID_BYTES + INDEX_BYTES);
   pool.id.copy(named);

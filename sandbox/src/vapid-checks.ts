@@ -1,5 +1,5 @@
-// The verdicts on the Authorization header of one request, by RFC 8292 and by what the vendor asks beyond it. It
-// remembers signatures it has verified, as the RFC encourages: senders reuse one token for hours.
+// Judges the Authorization header of one request, by RFC 8292 and the vendor's own rules. It
+// remembers verified signatures, as the RFC encourages, because senders reuse one token for hours.
 import type { KeyObject } from 'node:crypto';
 import { type Check, fail, pass, skip, warn } from './check.ts';
 import type { Subscription } from './subscriptions.ts';
@@ -17,7 +17,7 @@ import {
 import { appleSubjectFault } from './vendors/apple.ts';
 import type { Personality } from './vendors/vendor.ts';
 
-/** What was read from the header, for a person to look at. */
+/** The header's contents, for people to look at. */
 export interface VapidSeen {
   readonly header: DecodedToken['header'];
   readonly claims: DecodedToken['claims'];
@@ -27,13 +27,13 @@ export interface VapidSeen {
 export interface VapidVerdict {
   readonly checks: readonly Check[];
   readonly seen: VapidSeen | null;
-  /** The 65 octets of `k`, when they are a key. */
+  /** The 65 octets of `k` if they are a key. */
   readonly publicKey: Buffer | null;
 }
 
 const REMEMBERED_MAX = 1000;
 
-/** Judges Authorization headers. One per sandbox, for the sake of its memory. */
+/** Judges Authorization headers. One per sandbox, so that the memory of signatures is shared. */
 export class VapidJudge {
   readonly #verified = new Map<string, string | null>();
 
@@ -85,7 +85,9 @@ export class VapidJudge {
   }
 }
 
-/** RFC 8292 section 4.2: the key that the subscription was made with, and no other. */
+/**
+ * RFC 8292 section 4.2: the token must be signed by the key that the subscription was made with.
+ */
 function checkKey(text: string, key: KeyObject | string, boundKey: string | null): Check {
   if (typeof key === 'string') return fail('vapid_key', 'vapid_key_invalid', key);
   if (boundKey === null) return pass('vapid_key', 'any key: the subscription is bound to none');

@@ -1,5 +1,5 @@
-// RFC 8292 seen from the push service: reads the Authorization header and says of each claim whether it holds.
-// It judges by the RFC alone; what a vendor demands beyond it stands in vendors.ts. It knows no secret key.
+// RFC 8292 on the push service's side: reads the Authorization header and judges each claim. It
+// follows the RFC alone; additional rules of vendors are in vendors.ts. It knows no secret key.
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 
 /** The two parameters of `Authorization: vapid t=…, k=…`. */
@@ -8,7 +8,7 @@ export interface VapidParameters {
   readonly key: string;
 }
 
-/** A JWT taken apart, whether or not its signature holds. */
+/** The parts of a JWT, whether or not its signature is valid. */
 export interface DecodedToken {
   readonly header: Readonly<Record<string, unknown>>;
   readonly claims: Readonly<Record<string, unknown>>;
@@ -16,7 +16,7 @@ export interface DecodedToken {
   readonly signature: Buffer;
 }
 
-/** What was found wrong with one aspect; `null` when it holds. */
+/** A sentence about what is wrong; `null` when nothing is. */
 export type Fault = string | null;
 
 /** RFC 8292 section 2: not more than 24 hours from the time of the request. */
@@ -24,7 +24,10 @@ const EXPIRY_SECONDS_MAX = 24 * 60 * 60;
 
 const BASE64URL = /^[A-Za-z0-9_-]+$/;
 
-/** The parameters, or the sentence that says why there are none. Scheme and names in any case (RFC 7235). */
+/**
+ * The parameters, or a sentence about why there are none. Scheme and names may have any case (RFC
+ * 7235).
+ */
 export function parseVapidHeader(value: string): VapidParameters | string {
   const scheme = /^vapid +/i.exec(value);
   if (scheme === null) return 'the scheme is not vapid';
@@ -47,7 +50,7 @@ function unquoted(value: string): string {
   return value.length >= 2 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value;
 }
 
-/** The parts of a compact JWS, or the sentence that says what is malformed. */
+/** The parts of a compact JWS, or a sentence about what is malformed. */
 export function decodeToken(token: string): DecodedToken | string {
   const parts = token.split('.');
   const [header = '', claims = '', signature = ''] = parts;
@@ -76,7 +79,9 @@ function parseObject(part: string): Record<string, unknown> | undefined {
   }
 }
 
-/** The public key of `k`: 65 octets, uncompressed, on the curve; else the sentence that says what is wrong. */
+/**
+ * The public key of `k` (65 octets, uncompressed, on the curve), or a sentence about what is wrong.
+ */
 export function readPublicKey(key: string): KeyObject | string {
   if (!BASE64URL.test(key)) return 'k is not base64url without padding';
   const point = Buffer.from(key, 'base64url');
@@ -104,29 +109,31 @@ export function signatureFault(decoded: DecodedToken, key: KeyObject): Fault {
   return isSigned ? null : 'the signature was not made by the owner of k';
 }
 
-/** Section 2: `aud` is the origin of the push resource, to the letter: no path and no trailing slash. */
+/**
+ * Section 2: `aud` is exactly the origin of the push resource, without a path or a trailing slash.
+ */
 export function audienceFault(claims: DecodedToken['claims'], origin: string): Fault {
   const audience = claims['aud'];
   if (audience === undefined) return 'aud is missing';
-  // RFC 7519 section 4.1.3 lets aud be a list of which one is meant.
+  // RFC 7519 section 4.1.3 allows a list in `aud`; one entry must match.
   const isMeant = Array.isArray(audience) ? audience.includes(origin) : audience === origin;
   return isMeant ? null : `aud must be ${origin}, it is ${JSON.stringify(audience)}`;
 }
 
-/** Section 2: `exp` is a time in the future. */
+/** Section 2: `exp` must be in the future. */
 export function expiryFault(claims: DecodedToken['claims'], nowSeconds: number): Fault {
   const expiry = claims['exp'];
   if (typeof expiry !== 'number' || !Number.isFinite(expiry)) return 'exp is missing or not a number';
   return expiry > nowSeconds ? null : `exp passed ${Math.round(nowSeconds - expiry)} s ago`;
 }
 
-/** Section 2: `exp` at most 24 hours away. */
+/** Section 2: `exp` must be at most 24 hours ahead. */
 export function farExpiryFault(claims: DecodedToken['claims'], nowSeconds: number): Fault {
   const ahead = Number(claims['exp']) - nowSeconds;
   return ahead > EXPIRY_SECONDS_MAX ? `exp is ${Math.round(ahead)} s away, more than 24 hours` : null;
 }
 
-/** Section 2.1: `sub`, where it is given, is a mailto: or https: URI. */
+/** Section 2.1: `sub`, if given, is a mailto: or https: URI. */
 export function subjectFault(claims: DecodedToken['claims']): Fault {
   const subject = claims['sub'];
   if (subject === undefined) return null;

@@ -1,6 +1,6 @@
-// The web push service: puts one request through every check, answers in the vendor's words with the first that
-// failed, and opens what it accepted as the browser would. It never answers by a check that a vendor cannot make:
-// what cannot be decrypted is accepted, as in life, and the log says that nobody saw it.
+// The web push service: checks a request, answers in the vendor's words with the first failed
+// check, and opens an accepted push as the browser would. It never refuses for what a vendor cannot
+// see: a push that cannot be decrypted is accepted, and the log says that nobody saw it.
 import { randomUUID } from 'node:crypto';
 import {
   type Check,
@@ -32,7 +32,7 @@ export class WebPushService implements Provider {
   readonly #now: () => number;
   readonly #vapid = new VapidJudge();
 
-  /** `now`: milliseconds since the epoch, by which the expiry of VAPID tokens is judged. */
+  /** `now` returns milliseconds since the epoch; the expiry of VAPID tokens is judged by it. */
   constructor(subscriptions: Subscriptions, now: () => number) {
     this.#subscriptions = subscriptions;
     this.#now = now;
@@ -46,7 +46,7 @@ export class WebPushService implements Provider {
     return personality(target.vendor).refuseWithStatus(status);
   }
 
-  /** Browsers' vendors are asked by status. */
+  /** Rules for browsers' vendors give a status and not a reason. */
   refuseWithReason(): undefined {
     return undefined;
   }
@@ -92,7 +92,7 @@ export class WebPushService implements Provider {
   }
 }
 
-/** Whose a request is: by its path, else by its host. */
+/** The vendor of a request: by its path, else by its host. */
 function vendorOf(authority: string, path: string): Personality {
   return readEndpoint(path)?.vendor ?? vendorOfHost(hostOf(authority));
 }
@@ -109,7 +109,9 @@ function checkMethod(method: string): Check {
   return method === 'POST' ? pass('method', method) : fail('method', 'method_not_allowed', `${method} instead of POST`);
 }
 
-/** The whole address must be the subscription's, to the letter: it is opaque, and a sender may not rebuild it. */
+/**
+ * The whole address must equal the subscription's: it is opaque, and a sender may not rebuild it.
+ */
 function checkEndpoint(
   request: PushRequest,
   vendor: Personality,
@@ -145,7 +147,7 @@ function checkHeaders(request: PushRequest, vendor: Personality): Check[] {
   return checks;
 }
 
-/** RFC 8292 section 3.2: the key that signs must not be the key that encrypts. */
+/** RFC 8292 section 3.2: the signing key must differ from the encryption key. */
 function checkKeysDiffer(body: Buffer, publicKey: Buffer): Check {
   try {
     return parseCodingHeader(body).keyId.equals(publicKey)
@@ -162,7 +164,7 @@ interface Opened {
   readonly isOpened: boolean;
 }
 
-/** What the browser does with the body: decrypts it and hands it to the service worker. */
+/** The browser's part: decrypts the body and gives it to the service worker. */
 function open(request: PushRequest, subscription: Subscription): Opened {
   if (request.bodyBytes === 0) {
     return { checks: [skip('decryption', 'no payload')], payload: null, isOpened: true };

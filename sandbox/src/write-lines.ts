@@ -1,10 +1,11 @@
-// Writes any number of JSON lines to a response, at the reader's pace and with room for pushes in between.
+// Writes any number of JSON lines to a response, at the reader's pace, and lets pushes run in
+// between.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 
 const LINES_AT_A_TIME = 250;
 
-/** Ends the response; stops early when its reader has gone. */
+/** Ends the response. Stops early when its reader is gone. */
 export async function writeLines(response: ServerResponse, items: Iterable<unknown>): Promise<void> {
   let lines: string[] = [];
   const flush = async (): Promise<void> => {

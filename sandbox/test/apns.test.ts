@@ -1,5 +1,5 @@
-// APNs refuses what Apple refuses, with Apple's reason, and takes what Apple takes. Requests are built by hand after
-// "Sending notification requests to APNs".
+// APNs refuses what Apple refuses, with Apple's reason, and accepts what Apple accepts. Requests
+// are built by hand after "Sending notification requests to APNs".
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:tls';

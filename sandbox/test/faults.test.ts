@@ -63,7 +63,7 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
       const failed = expect(hanging).rejects.toThrow();
       const record = await t.sandbox.log.waitFor((each) => each.fault === t.fault);
       expect(record).toMatchObject({ answer: null, isDelivered: delivers });
-      // Over HTTP/1.1 the connection is taken, so another client asks.
+      // Over HTTP/1.1 the connection is in use, so another client sends.
       const other = protocol === 'h2' ? t.client : new Client(t.sandbox, protocol);
       expect((await other.send(server, t.subscription)).status).toBe(201);
       expect(isSettled).toBe(false);

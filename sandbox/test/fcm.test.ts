@@ -1,4 +1,5 @@
-// FCM v1 and Google's token endpoint refuse what they refuse in life, with bodies a client can decide by.
+// FCM v1 and Google's token endpoint refuse what the real ones refuse, with bodies that a client
+// can decide by.
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-// Two libraries that send to Apple, and that nobody here has written: what they send must be taken and shown, and what
-// the sandbox refuses they must read as they read Apple.
+// Two libraries of other authors that send to Apple: the sandbox must accept and show what they
+// send, and they must understand its refusals as they understand Apple's.
 import apn from '@parse/node-apn';
 import { Notification as Apns2Notification, ApnsClient, ApnsError, Host, SilentNotification } from 'apns2';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -9,7 +9,7 @@ import { BUNDLE_ID } from './phone-setup.ts';
 import { routeTls } from './route-tls.ts';
 import { control, start } from './setup.ts';
 
-/** What is sent, as far as both libraries know it. */
+/** The parts of a notification that both libraries know. */
 interface Note {
   readonly title: string;
   readonly body?: string;
@@ -21,7 +21,7 @@ interface Note {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** What the library says of a refusal, in whichever member it says it. */
+/** The library's view of a refusal, whichever member it is in. */
 interface Refusal {
   readonly status: number | undefined;
   readonly reason: string | undefined;
@@ -29,7 +29,7 @@ interface Refusal {
 }
 
 interface Sender {
-  /** Null: it was taken. */
+  /** Null: the push was accepted. */
   send(device: string, note: Note): Promise<Refusal | null>;
   /** Wakes the app and shows nothing. */
   sendSilently(device: string): Promise<void>;
@@ -37,7 +37,7 @@ interface Sender {
 
 type Key = ReturnType<Sandbox['registerTeamKey']>;
 
-/** node-apn, told the sandbox's address. */
+/** node-apn, configured with the sandbox's address. */
 function nodeApn(sandbox: Sandbox, { keyId, teamId, p8 }: Key, url = sandbox.phoneUrls.apns): Sender {
   const { hostname, port } = new URL(url);
   const provider = new apn.Provider({
@@ -55,7 +55,7 @@ function nodeApn(sandbox: Sandbox, { keyId, teamId, p8 }: Key, url = sandbox.pho
     const { reason, timestamp } = failure.response ?? {};
     return {
       status: failure.status,
-      // Of two reasons it makes an error of its own.
+      // Two of the reasons become errors of the library's own.
       reason: reason ?? failure.error?.message,
       timestamp: timestamp === undefined ? undefined : Number(timestamp),
     };
@@ -83,7 +83,7 @@ function nodeApn(sandbox: Sandbox, { keyId, teamId, p8 }: Key, url = sandbox.pho
   };
 }
 
-/** apns2, which goes to port 443 wherever it is sent, so to Apple's names. */
+/** apns2, which always uses port 443, so its connections go to Apple's names. */
 function apns2(_sandbox: Sandbox, { keyId, teamId, p8 }: Key, host: Host = Host.production): Sender {
   const client = new ApnsClient({ team: teamId, keyId, signingKey: p8 ?? '', host, defaultTopic: BUNDLE_ID });
   onTestFinished(() => client.destroy());
@@ -104,7 +104,7 @@ function apns2(_sandbox: Sandbox, { keyId, teamId, p8 }: Key, host: Host = Host.
   };
 }
 
-/** A sandbox that stands at Apple's addresses. */
+/** A sandbox that is reached under Apple's addresses. */
 async function startAtApple(): Promise<Sandbox> {
   const sandbox = await start();
   const { apns, apnsSandbox } = sandbox.phoneUrls;
@@ -148,7 +148,7 @@ describe.each(libraries)('%s', (name, library) => {
       'apns-collapse-id': 'order-17',
     });
     expect(record?.providerToken).toMatchObject({ claims: { iss: t.key.teamId }, header: { kid: t.key.keyId } });
-    // Neither gives an apns-id of its own here.
+    // Neither library gives an apns-id of its own here.
     const notPassed = record?.checks.filter(({ verdict }) => verdict !== 'pass').map(({ name }) => name);
     expect(notPassed).toEqual(['apns_id']);
 
@@ -171,7 +171,8 @@ describe.each(libraries)('%s', (name, library) => {
 
   test('a hundred at once reach a hundred phones, each once', async () => {
     const t = await setup();
-    // Until a connection has shown a good token it may have one stream, as at Apple; what more comes is refused.
+    // Until a connection has shown a good token it may have one stream, as at Apple; more streams
+    // are refused.
     expect(await t.sender.send(t.phone, { title: 'first' })).toBe(null);
     const phones = t.sandbox.install({ platform: 'ios', count: 100 });
     const refusals = await Promise.all(phones.map((phone) => t.sender.send(phone, { title: phone })));
@@ -281,7 +282,7 @@ describe.each(libraries)('%s', (name, library) => {
   });
 });
 
-/** node-apn keeps the reason of a 500 to itself. */
+/** node-apn does not report the reason of a 500. */
 function inTheWordsOf(library: string, reason: ApnsReason): string {
   const isHidden = library === '@parse/node-apn' && reason === 'InternalServerError';
   return isHidden ? 'Error 500, stream ended unexpectedly' : reason;

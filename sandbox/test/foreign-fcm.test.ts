@@ -1,5 +1,6 @@
-// Google's own library for servers: what it sends must be taken and shown, and what the sandbox refuses it must read as
-// it reads Google. It knows Google's addresses and no other, so its connections are led here.
+// Google's own library for servers: the sandbox must accept and show what it sends, and it must
+// understand the sandbox's refusals as it understands Google's. It knows only Google's addresses,
+// so its connections are redirected.
 import { randomUUID } from 'node:crypto';
 import { cert, deleteApp, initializeApp } from 'firebase-admin/app';
 import { getMessaging, type Message, type Messaging, type TokenMessage } from 'firebase-admin/messaging';
@@ -15,7 +16,7 @@ interface Refusal {
   readonly message: string;
 }
 
-/** Takes a message, and says what the library says: null when it went through. */
+/** Sends a message and returns the library's error; null when it was accepted. */
 type Send = (messaging: Messaging, message: Message) => Promise<Refusal | null>;
 
 const refusalOf = (error: unknown): Refusal => {
@@ -23,7 +24,7 @@ const refusalOf = (error: unknown): Refusal => {
   return { code: String(error.code), message: error.message };
 };
 
-/** Its two ways to send, each with a client of its own. */
+/** The library's two ways to send, each with a client of its own. */
 const WAYS: readonly (readonly [string, 'h2' | 'http/1.1', Send])[] = [
   [
     'send',
@@ -60,7 +61,7 @@ function admin(file: Record<string, string>): Messaging {
   return getMessaging(app);
 }
 
-/** A sandbox that stands at Google's addresses. */
+/** A sandbox that is reached under Google's addresses. */
 async function startAtGoogle(): Promise<Sandbox> {
   const sandbox = await start();
   const { fcm } = sandbox.phoneUrls;
@@ -206,7 +207,7 @@ describe.each(WAYS)('firebase-admin: %s over %s', (_name, protocol, send) => {
     ['RESOURCE_EXHAUSTED', 'message-rate-exceeded'],
     ['INTERNAL', 'internal-error'],
     ['THIRD_PARTY_AUTH_ERROR', 'third-party-auth-error'],
-    // It has no words of its own for a bad access token and for a missing right.
+    // The library has no separate error for a bad access token and for a missing right.
     ['UNAUTHENTICATED', 'third-party-auth-error'],
     ['CREDENTIALS_MISSING', 'third-party-auth-error'],
     ['PERMISSION_DENIED', 'mismatched-credential'],

@@ -1,4 +1,5 @@
-// The web-push library knows nothing of this package: what it sends must be taken and opened.
+// The web-push library knows nothing of this package: the sandbox must accept and open what it
+// sends.
 import { Agent } from 'node:https';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import webpush from 'web-push';

@@ -8,7 +8,7 @@ import { ApplicationServer, browser, Client, control, start } from './setup.ts';
 const server = new ApplicationServer();
 const RECEIPT_TOKEN = 'AQGS86R7bE1ej5AaKzxNXm-fjn1sW0o5KBcG9eTTwrGgABEiM0RVZneImaq7zN3u_5iN-uWC-pFKDKtNztO8AqE';
 
-/** What Carillon sends, by its contract. */
+/** A payload of Carillon, by its contract. */
 function carillonPayload(overrides: Record<string, unknown> = {}): string {
   return JSON.stringify({
     web_push: 8030,
@@ -24,7 +24,7 @@ function carillonPayload(overrides: Record<string, unknown> = {}): string {
   });
 }
 
-/** Stands where Carillon would: keeps what it was told. */
+/** Plays Carillon: keeps the receipts that it gets. */
 async function receiver(status = 200) {
   const told: { method: string; url: string; body: unknown }[] = [];
   const arrivals: (() => void)[] = [];
@@ -55,7 +55,7 @@ async function receiver(status = 200) {
   };
 }
 
-/** Reads the live feed: each call waits for the next event of that name. */
+/** Reads the live feed. Each call waits for the next event of that name. */
 async function feedOf(sandbox: Sandbox) {
   const abort = new AbortController();
   onTestFinished(() => abort.abort());

@@ -1,5 +1,5 @@
-// Every documented error of APNs, FCM and Google's token endpoint can be scripted, and every fault of the wire does to
-// phones' providers what it says.
+// Every documented error of APNs, FCM and Google's token endpoint can be scripted, and every wire
+// fault acts on the phones' providers as documented.
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { APNS_REASONS } from '../src/apns-answers.ts';

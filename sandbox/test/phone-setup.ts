@@ -1,5 +1,5 @@
-// What the tests of phones share: a sandbox with a team's key and a service account, and raw HTTP/2 requests built
-// after the vendors' documents, of which any one thing can be got wrong.
+// Shared by the tests of phones: a sandbox with a team's key and a service account, and raw HTTP/2
+// requests built after the vendors' documents, in which a test can make any one thing wrong.
 import { createPrivateKey, type KeyObject, randomUUID, sign } from 'node:crypto';
 import { once } from 'node:events';
 import { type ClientHttp2Session, connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http2';
@@ -12,7 +12,7 @@ export const BUNDLE_ID = 'com.example.shop';
 export const PROJECT_ID = 'sandbox-shop';
 export const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
 
-/** A JWT of these parts, signed with ES256 or RS256 as the key is. */
+/** A JWT of these parts, signed with ES256 or RS256 depending on the key. */
 export function jwt(header: object, claims: object, key: KeyObject): string {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
   const input = `${part(header)}.${part(claims)}`;
@@ -21,7 +21,10 @@ export function jwt(header: object, claims: object, key: KeyObject): string {
   return `${input}.${signature.toString('base64url')}`;
 }
 
-/** One HTTP/2 connection to a provider of phones; a request rejects when its stream ends without an answer. */
+/**
+ * One HTTP/2 connection to a provider of phones. A request rejects when its stream ends without an
+ * answer.
+ */
 export class Connection {
   readonly session: ClientHttp2Session;
 
@@ -70,7 +73,7 @@ export class AppleTeam {
 
 export const ALERT = { aps: { alert: { title: 'Hello', body: 'World' }, sound: 'default' } };
 
-/** A request that APNs takes, with the overrides put upon it; undefined leaves a header out. */
+/** A request that APNs accepts, with the given overrides; undefined leaves a header out. */
 export function apnsRequest(
   device: string,
   token: string,
@@ -115,7 +118,7 @@ export async function startApns(options: SandboxOptions = {}, device: object = {
 /** The file of a service account, as Google's console gives it. */
 export type AccountFile = Record<string, string>;
 
-/** The form by which an access token is asked for, with claims put upon the usual ones. */
+/** The form that requests an access token, with claims that override the usual ones. */
 export function assertion(file: AccountFile, claims: object = {}, header: object = {}): string {
   const issued = Math.floor(Date.now() / 1000);
   const usual = {
@@ -167,7 +170,7 @@ export async function startFcm(options: SandboxOptions = {}, account: object = {
   };
 }
 
-/** What of an FCM error a client decides by. */
+/** The parts of an FCM error that a client decides by. */
 export function errorOf(sent: Sent): { status: number; name: string; message: string; code: string | undefined } {
   const { error } = JSON.parse(sent.body) as {
     error: { code: number; status: string; message: string; details?: { errorCode?: string }[] };

@@ -1,4 +1,4 @@
-// Phones and the keys of those who send to them, through the control port; and what a person's phone reports.
+// Phones and sender keys through the control port, and the receipts of a person's phone.
 
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
@@ -137,7 +137,7 @@ test('phones and keys survive a restart with the same data directory', async () 
 });
 
 describe('receipts', () => {
-  /** Stands where Carillon would: hands out what it was told, one by one. */
+  /** Plays Carillon: returns the receipts that it gets, one by one. */
   async function receiver() {
     const told: unknown[] = [];
     let wake = (): void => {};

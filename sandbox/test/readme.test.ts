@@ -1,5 +1,5 @@
-// The examples of the README are run as they are printed, in an empty folder, against the package as npm packs it: by
-// whoever has it and nothing else of this repository but the libraries that an example imports.
+// Runs the README's examples exactly as printed, in an empty folder, against the package as npm
+// packs it. Only this package and the libraries that an example imports are there.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -67,7 +67,7 @@ const here = (text: string): string => text.replaceAll('http://127.0.0.1:8090', 
 const libraryOf = (text: string): string =>
   /from '(web-push|@parse\/node-apn|firebase-admin\/app)'/.exec(text)?.[1] ?? '';
 
-/** What a program prints, and what its comments say that it does. */
+/** The output of a program, and the output that its comments promise. */
 async function runProgram(text: string): Promise<{ printed: string; promised: string[] }> {
   const file = join(project, `example-${programs.indexOf(text)}.js`);
   writeFileSync(file, here(text));

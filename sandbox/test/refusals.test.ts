@@ -1,4 +1,5 @@
-// Each vendor refuses what it refuses in life, in its own words. One table: vendor, mistake, answer.
+// Each vendor refuses what the real one refuses, in its own words. One table: vendor, mistake,
+// answer.
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { VendorName } from '../src/vendors/vendor.ts';
@@ -35,7 +36,7 @@ const mistakes = {
 
 type Mistake = keyof typeof mistakes;
 
-/** Status, and what the body or a header must hold. */
+/** The status, and what the body or a header must contain. */
 type Refusal = readonly [status: number, words: RegExp | Record<string, unknown>];
 
 const everyMozilla401 = [401, { code: 401, errno: 109, error: 'Unauthorized' }] as const;
@@ -127,7 +128,7 @@ const rows = VENDOR_NAMES.flatMap((vendor) =>
   Object.entries(table[vendor] ?? {}).map(([mistake, refusal]) => ({ vendor, mistake: mistake as Mistake, refusal })),
 );
 
-/** Signed by the stranger, but under our key: only the signature is wrong. */
+/** Signed by the stranger but under our key: only the signature is wrong. */
 function withForgedSignature(origin: string): Overrides {
   const claims = { aud: origin, exp: soon, sub: 'mailto:push@example.com' };
   return { headers: { authorization: stranger.authorization(claims, server.publicKey) } };

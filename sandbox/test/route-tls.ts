@@ -1,10 +1,14 @@
-// For clients that know the vendors' addresses and no other: while a test runs, their connections to those names end at
-// the sandbox and trust its certificate. It touches the socket and nothing above it: what the client says stays its own.
+// For clients that know only the vendors' addresses: while a test runs, their connections to these
+// names end at the sandbox and trust its certificate. Only the socket is changed; everything above
+// it is the client's own.
 import tls from 'node:tls';
 import { onTestFinished, vi } from 'vitest';
 import type { Sandbox } from '../src/sandbox.ts';
 
-/** `addresses`: host names, asked for at port 443, each with the address of the sandbox that stands for it. Once a test. */
+/**
+ * `addresses` maps host names, used at port 443, to the sandbox's addresses that stand for them.
+ * Call it once per test.
+ */
 export function routeTls(sandbox: Sandbox, addresses: Readonly<Record<string, string>>): void {
   const connect = tls.connect;
   const route = (options: tls.ConnectionOptions): tls.ConnectionOptions => {
@@ -14,7 +18,7 @@ export function routeTls(sandbox: Sandbox, addresses: Readonly<Record<string, st
     const servername = options.servername ?? host;
     return { ...options, ca: sandbox.certificate, host: '127.0.0.1', port: Number(new URL(to).port), servername };
   };
-  // Node's own callers give either one object, or port, host and options.
+  // Node's own callers pass either one object, or port, host and options.
   const spy = vi
     .spyOn(tls, 'connect')
     .mockImplementation(((first: unknown, second: unknown, third: unknown) =>

@@ -1,5 +1,5 @@
-// What the tests of the sandbox share: a running sandbox, an application server with a key, and a client that speaks
-// either protocol and can be told to get any one thing wrong.
+// Shared by the tests of the sandbox: a running sandbox, an application server with a key, and a
+// client for either protocol that can make any one thing wrong.
 import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { once } from 'node:events';
 import { type ClientHttp2Session, connect as http2Connect, type IncomingHttpHeaders } from 'node:http2';
@@ -62,7 +62,7 @@ export class ApplicationServer {
     this.#signer = createPrivateKey({ key: privateKey.export({ format: 'jwk' }), format: 'jwk' });
   }
 
-  /** `vapid t=…, k=…` with these claims, whatever they are. */
+  /** `vapid t=…, k=…` with these claims, valid or not. */
   authorization(claims: Record<string, unknown>, key = this.publicKey): string {
     const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
     const input = `${part({ typ: 'JWT', alg: 'ES256' })}.${part(claims)}`;
@@ -70,7 +70,10 @@ export class ApplicationServer {
     return `vapid t=${input}.${signature.toString('base64url')}, k=${key}`;
   }
 
-  /** A request that every vendor takes, encrypted by the web-push library, with the overrides put upon it. */
+  /**
+   * A request that every vendor accepts, encrypted by the web-push library, with the given
+   * overrides.
+   */
   request(subscription: PushSubscriptionJson, overrides: Overrides = {}) {
     const payload = overrides.payload === undefined ? JSON.stringify({ title: 'Hello' }) : overrides.payload;
     const encrypted =
@@ -104,7 +107,7 @@ export class ApplicationServer {
   }
 }
 
-/** A client of one sandbox over one protocol; its connection is kept between requests. */
+/** A client of one sandbox over one protocol. It keeps its connection between requests. */
 export class Client {
   readonly protocol: Protocol;
   readonly #sandbox: Sandbox;
@@ -126,7 +129,7 @@ export class Client {
     return this.protocol === 'h2' ? this.#overHttp2(request) : this.#overHttp1(request);
   }
 
-  /** The HTTP/2 session, opened anew when the last one has ended. */
+  /** The HTTP/2 session. A new one is opened when the last has ended. */
   session(): ClientHttp2Session {
     if (this.#session === undefined || this.#session.closed || this.#session.destroyed) {
       this.#session = http2Connect(this.#sandbox.pushOrigin, { ca: this.#sandbox.certificate });
@@ -143,7 +146,7 @@ export class Client {
       ...request.headers,
     });
     stream.end(request.body);
-    // A connection that is closed ends its streams without a word; that must not look like waiting.
+    // A closed connection ends its streams silently; without this the test would seem to wait.
     const closed = once(stream, 'close').then(() => {
       throw new Error(`the stream ended without an answer, code ${stream.rstCode}`);
     });

@@ -1,5 +1,6 @@
-// Safari's push service. Reasons are those of Apple's page on web push; which status goes with which reason Apple
-// does not say, so a client must decide on the reason. Stricter than the RFCs about Topic and `sub`.
+// Safari's push service. The reasons are those of Apple's page on web push. Apple does not say
+// which status goes with which reason, so a client must decide by the reason. Apple is stricter
+// than the RFCs about Topic and `sub`.
 import { randomUUID } from 'node:crypto';
 import { type Acceptance, type Answer, type Personality, type Problem, REASONS } from './vendor.ts';
 
@@ -50,12 +51,17 @@ function reasoned(status: number, reason: string): Answer {
   };
 }
 
-/** Apple decodes the Topic, and no base64 has a length of 1 modulo 4 (13 fails; 11, 12 and 14 pass). */
+/**
+ * Apple base64-decodes the Topic, and no base64 has a length of 1 modulo 4 (13 fails; 11, 12 and 14
+ * pass).
+ */
 export function appleTopicFault(topic: string): string | null {
   return topic.length % 4 === 1 ? `a Topic of ${topic.length} characters cannot be base64-decoded` : null;
 }
 
-/** Apple wants a contact that could be one: no `localhost`, no space or angle bracket, and not none. */
+/**
+ * Apple requires a plausible contact: no `localhost`, no space, no angle bracket, and not empty.
+ */
 export function appleSubjectFault(subject: string | undefined): string | null {
   if (subject === undefined) return 'sub is missing';
   if (/[\s<>]/.test(subject)) return `sub must have no space and no angle bracket: ${JSON.stringify(subject)}`;

@@ -1,5 +1,6 @@
-// The web push endpoint of Chrome and its relatives. Google documents its statuses but not its bodies: those below
-// are as senders have quoted them in public issue threads, and a client must match them loosely.
+// The web push endpoint of Chrome and its relatives. Google documents the statuses but not the
+// bodies. The bodies here are quoted from public issue threads, so a client must match them
+// loosely.
 import { type Acceptance, type Answer, type Personality, type Problem, REASONS } from './vendor.ts';
 
 function text(status: number, body: string): Answer {
@@ -10,7 +11,7 @@ function text(status: number, body: string): Answer {
   };
 }
 
-/** What an endpoint without usable VAPID is told since the days of GCM. */
+/** The answer to a request without usable VAPID, which goes back to GCM. */
 function unauthorizedRegistration(): Answer {
   const title = 'UnauthorizedRegistration';
   return {

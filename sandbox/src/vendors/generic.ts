@@ -1,12 +1,12 @@
-// A push service as the RFCs describe one and no vendor runs it: every refusal has the status the text names and a
-// problem document (RFC 9457) that says what was wrong. The one to develop against first.
+// A push service exactly as the RFCs describe one; no vendor runs it. Every refusal has the status
+// that the RFC names and a problem document (RFC 9457). The best vendor to begin development with.
 import { type Acceptance, type Answer, type Personality, type Problem, REASONS } from './vendor.ts';
 
 const STATUS: Readonly<Record<Problem, number>> = {
   method_not_allowed: 405,
   endpoint_unknown: 404,
   endpoint_gone: 410,
-  // RFC 8292 section 4.2: 401 without, 403 with a token that does not hold.
+  // RFC 8292 section 4.2: 401 without a token, 403 with an invalid one.
   authorization_missing: 401,
   authorization_malformed: 401,
   vapid_key_invalid: 403,

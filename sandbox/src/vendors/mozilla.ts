@@ -1,5 +1,6 @@
 // Firefox's push service, autopush. Its errors are JSON with an `errno`, documented at
-// mozilla-services.github.io/autopush-rs/errors.html; a 410 may be cached and a 503 says when to come back.
+// mozilla-services.github.io/autopush-rs/errors.html. A 410 may be cached, and a 503 says when to
+// try again.
 import { type Acceptance, type Answer, type Personality, type Problem, REASONS } from './vendor.ts';
 
 const MORE_INFO = 'http://autopush.readthedocs.io/en/latest/http.html#error-codes';
@@ -23,7 +24,7 @@ const ERRNO: Readonly<Record<Problem, readonly [status: number, errno: number]>>
   ttl_missing: [400, 111],
   ttl_invalid: [400, 112],
   ttl_negative: [400, 114],
-  // autopush reads no Urgency from desktop senders; RFC 8030 section 5.3 wants 400.
+  // autopush ignores the Urgency of desktop senders; RFC 8030 section 5.3 requires 400.
   urgency_invalid: [400, 111],
   topic_invalid: [400, 113],
   encoding_missing: [400, 110],
@@ -32,7 +33,7 @@ const ERRNO: Readonly<Record<Problem, readonly [status: number, errno: number]>>
   cache_policy_conflict: [400, 111],
 };
 
-/** The errno that a status is most often seen with. */
+/** The errno that most often goes with a status. */
 const ERRNO_OF_STATUS: Readonly<Record<number, number>> = {
   400: 110,
   401: 109,
@@ -65,7 +66,7 @@ export const mozilla: Personality = {
   name: 'mozilla',
   host: 'updates.push.services.mozilla.com',
   isHost: (host) => host.endsWith('.push.services.mozilla.com'),
-  // v2 endpoints are those of subscriptions made with an applicationServerKey.
+  // Subscriptions with an applicationServerKey have v2 endpoints.
   endpointPath: (token, isRestricted) => `/wpush/${isRestricted ? 'v2' : 'v1'}/${token}`,
   readToken: (path) => /^\/wpush\/v[12]\/([A-Za-z0-9_-]+)$/.exec(path)?.[1],
   bodyBytesMax: 4096,

@@ -1,9 +1,10 @@
-// What a vendor's web push service is to the sandbox: where its endpoints lie, what it asks beyond the RFCs, and how
-// it words its answers. A personality never decides whether a request is right; the checks do, and it answers them.
+// The interface of a vendor's web push service: its endpoints, its rules beyond the RFCs, and the
+// words of its answers. It never decides whether a request is right; the checks decide, and the
+// vendor words the answer.
 
 export type VendorName = 'generic' | 'fcm' | 'mozilla' | 'apple' | 'wns';
 
-/** Everything a request can be refused for. Each vendor has an answer to each of them. */
+/** All reasons to refuse a request. Each vendor has an answer to each of them. */
 export type Problem =
   | 'method_not_allowed'
   | 'endpoint_unknown'
@@ -30,48 +31,53 @@ export type Problem =
   | 'keys_equal'
   | 'cache_policy_conflict';
 
-/** What goes back over the wire. Header names are lower-case. */
+/** An answer on the wire. Header names are in lower case. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** One acceptance: what the vendor may put into its success. */
+/** The facts that a vendor may put into its success. */
 export interface Acceptance {
   /** Origin of the endpoint, for `Location`. */
   readonly origin: string;
   readonly messageId: string;
-  /** Seconds, after the vendor's own maximum. */
+  /** Seconds, limited to the vendor's maximum. */
   readonly ttlSeconds: number;
 }
 
 export interface Personality {
   readonly name: VendorName;
-  /** The host its endpoints have in the wild. */
+  /** The host of the vendor's real endpoints. */
   readonly host: string;
   /** Whether a host name is one of the vendor's. */
   isHost(host: string): boolean;
   /** Path and query of an endpoint. `isRestricted`: the subscription is bound to a VAPID key. */
   endpointPath(token: string, isRestricted: boolean): string;
-  /** The token in a path, or undefined when the path is not one of the vendor's. */
+  /** The token in a path, or undefined when the path is not the vendor's. */
   readToken(path: string): string | undefined;
   readonly bodyBytesMax: number;
-  /** Longest time it keeps a message; a larger TTL is shortened to it. */
+  /** The longest time that the vendor keeps a message; a larger TTL is shortened to it. */
   readonly ttlSecondsMax: number;
-  /** Whether it refuses every request without VAPID, also for a subscription that is bound to no key. */
+  /**
+   * Whether the vendor refuses every request without VAPID, even for a subscription without a key.
+   */
   readonly isVapidRequired: boolean;
-  /** What it finds wrong with a Topic that RFC 8030 allows. */
+  /** A fault that the vendor finds in a Topic that RFC 8030 allows. */
   topicFault?(topic: string): string | null;
-  /** What it finds wrong with a `sub` that RFC 8292 allows; undefined when the claim is absent. */
+  /**
+   * A fault that the vendor finds in a `sub` that RFC 8292 allows. `subject` is undefined when the
+   * claim is absent.
+   */
   subjectFault?(subject: string | undefined): string | null;
   refuse(problem: Problem, detail: string): Answer;
-  /** The vendor's own words for a status that a script asks for. */
+  /** The vendor's usual words for a status that a script asks for. */
   refuseWithStatus(status: number): Answer;
   accept(acceptance: Acceptance): Answer;
 }
 
-/** The reason phrase of a status, where a body repeats it. */
+/** The reason phrase of a status, for bodies that repeat it. */
 export const REASONS: Readonly<Record<number, string>> = {
   400: 'Bad Request',
   401: 'Unauthorized',
@@ -88,7 +94,9 @@ export const REASONS: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 };
 
-/** `refuseWithStatus` for vendors that say little: the problem whose status it is, when there is one. */
+/**
+ * For vendors whose `refuseWithStatus` is simple: the problem with this status, if there is one.
+ */
 export function problemOfStatus(status: number): Problem | undefined {
   const problems: Readonly<Record<number, Problem>> = {
     404: 'endpoint_unknown',

@@ -1,4 +1,4 @@
-// The table of the personalities, and which of them a request is for.
+// The table of vendors, and the vendor of a request.
 import { apple } from './apple.ts';
 import { fcm } from './fcm.ts';
 import { generic } from './generic.ts';
@@ -10,13 +10,16 @@ export const VENDORS: Readonly<Record<VendorName, Personality>> = { generic, fcm
 
 export const VENDOR_NAMES: readonly VendorName[] = ['generic', 'fcm', 'mozilla', 'apple', 'wns'];
 
-/** The personality of that name; the one without quirks for any other name. */
+/** The vendor of that name; `generic` for an unknown name. */
 export function personality(name: string): Personality {
   const known = VENDOR_NAMES.find((each) => each === name);
   return VENDORS[known ?? 'generic'];
 }
 
-/** Whose endpoint a path is, and its token. Apple's is one bare segment, so it is asked last. */
+/**
+ * The vendor and the token of an endpoint's path. Apple comes last, because its paths are one bare
+ * segment.
+ */
 export function readEndpoint(path: string): { vendor: Personality; token: string } | undefined {
   for (const vendor of [generic, fcm, mozilla, wns, apple]) {
     const token = vendor.readToken(path);
@@ -25,7 +28,7 @@ export function readEndpoint(path: string): { vendor: Personality; token: string
   return undefined;
 }
 
-/** Whose host it is, for words in the vendor's own manner when the path says nothing. */
+/** The vendor of a host. It words the answer when the path names no vendor. */
 export function vendorOfHost(host: string): Personality {
   return VENDOR_NAMES.map((name) => VENDORS[name]).find((vendor) => vendor.isHost(host)) ?? generic;
 }

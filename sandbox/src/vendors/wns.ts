@@ -1,5 +1,6 @@
-// Windows push notification services, where Edge's endpoints lie. It says nothing in bodies and all in X-WNS-*
-// headers, takes 5,000 bytes, throttles with 406, and wants X-WNS-Cache-Policy to agree with TTL.
+// Windows push notification services, which have Edge's endpoints. Its answers have X-WNS-* headers
+// and no bodies. It accepts 5,000 bytes, throttles with 406, and requires X-WNS-Cache-Policy to
+// agree with TTL.
 import { randomBytes } from 'node:crypto';
 import { type Acceptance, type Answer, type Personality, type Problem, problemOfStatus, REASONS } from './vendor.ts';
 
