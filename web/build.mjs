@@ -1,5 +1,6 @@
-// Builds what browsers load: the SDK as a module and as a plain script, and the service worker as one classic file.
-// Fails when one of them outgrows its budget: every page of every site that uses Carillon pays for these bytes.
+// Builds what browsers load: the SDK as a module and as a plain script, and the service worker as
+// one classic file. The build fails when a file exceeds its budget, because every page of every
+// site with Carillon loads these bytes.
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
@@ -20,13 +21,15 @@ for (const { file, entry, format } of outputs) {
     configFile: false,
     logLevel: 'warn',
     build: {
-      // The oldest browsers that have push, Web Locks and AbortSignal.timeout: Chrome 103, Firefox 100, Safari 16.
+      // The oldest browsers that have push, Web Locks and AbortSignal.timeout: Chrome 103, Firefox
+      // 100, Safari 16.
       target: ['chrome103', 'firefox100', 'safari16'],
-      // The other outputs, and the declarations that the compiler wrote, stay.
+      // The directory also holds the other outputs and the compiler's declarations.
       emptyOutDir: false,
       minify: true,
       lib: { entry, formats: [format], name: 'Carillon', fileName: () => file },
-      // Vite leaves an ES library unminified for the sake of bundlers; this one is also loaded as it is.
+      // Vite does not minify an ES library, for the sake of bundlers. This library is also loaded
+      // directly.
       rolldownOptions: { output: { minify: true } },
     },
   });

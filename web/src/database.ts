@@ -1,4 +1,5 @@
-// The SDK's IndexedDB: the one store that a page and its service worker share. Knows no meaning of what it keeps.
+// The SDK's IndexedDB: the store that a page and its service worker share. It does not know the
+// meaning of its contents.
 import { StorageError } from './errors.ts';
 
 export type StoreName = 'browsers' | 'events';
@@ -17,8 +18,9 @@ function open(): Promise<IDBDatabase> {
 }
 
 /**
- * Runs `work` in one transaction and resolves with what it handed to `done`, once the transaction is complete.
- * The connection is closed afterwards, so a page left open never blocks a later version of the store.
+ * Runs `work` in one transaction and resolves with the value given to `done` once the transaction
+ * is complete. The connection is closed afterwards, so that an open page never blocks a later
+ * version of the store.
  */
 export async function inTransaction<Result>(
   name: StoreName,

@@ -1,4 +1,5 @@
-// What a browser says of itself, in the words of the service (contract 8). Reads navigator and Intl, changes nothing.
+// The facts that a browser tells about itself, in the service's words (contract 8). It reads
+// navigator and Intl and changes nothing.
 import type { GivenFacts } from './device-id.ts';
 
 /** Kept equal to package.json by a test. */
@@ -9,7 +10,10 @@ export interface DeviceFacts extends GivenFacts {
   readonly os?: string;
 }
 
-/** The facts of this browser. What it does not say, or says in a form the service would refuse, is left out. */
+/**
+ * The facts of this browser. A fact is left out when the browser does not tell it or tells it in a
+ * form that the service would refuse.
+ */
 export function detectFacts(): DeviceFacts {
   const locale = localeOf(navigator.language);
   const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -18,7 +22,10 @@ export function detectFacts(): DeviceFacts {
   return { sdk, ...(locale && { locale }), ...(timezone && { timezone }), ...(os && { os }) };
 }
 
-/** Browsers report `en-US-posix` or `zh-Hant`; the service takes language[-script]-REGION or a bare language. */
+/**
+ * Browsers report tags such as `en-US-posix` or `zh-Hant`. The service accepts
+ * language[-script]-REGION or a bare language.
+ */
 export function localeOf(tag: string | undefined): string | undefined {
   try {
     const { language, script, region } = new Intl.Locale(tag ?? '');
@@ -28,7 +35,10 @@ export function localeOf(tag: string | undefined): string | undefined {
   }
 }
 
-/** Safari and Firefox give no platform hint, so their user agent is read. An iPad calls itself a Mac with a touch screen. */
+/**
+ * Safari and Firefox give no platform hint, so their user agent is read. An iPad calls itself a Mac
+ * but has a touch screen.
+ */
 export function osOf(userAgent: string, touchPoints: number): string | undefined {
   if (userAgent.includes('Windows')) return 'Windows';
   if (userAgent.includes('Android')) return 'Android';

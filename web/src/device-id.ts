@@ -1,9 +1,9 @@
-// What this browser remembers of itself: which device it is, where its service is, whom it was identified as.
-// The worker reads it too, for a push never carries an address or a key.
+// The record that this browser keeps: its device, its service, and the person it was identified as.
+// The worker reads it too, because a push carries neither address nor key.
 import { inTransaction } from './database.ts';
 import type { Service } from './transport.ts';
 
-/** How notifications look that bring no title, icon or badge of their own. */
+/** The look of notifications without a title, an icon or a badge of their own. */
 export interface NotificationDefaults {
   /** Default: the host name of the site, which needs no translation. */
   readonly title?: string;
@@ -13,7 +13,7 @@ export interface NotificationDefaults {
   readonly badge?: string;
 }
 
-/** Facts that the site named itself; they win over what the browser says. */
+/** Facts that the site set itself. They override the browser's facts. */
 export interface GivenFacts {
   readonly locale?: string;
   readonly timezone?: string;
@@ -25,65 +25,81 @@ export interface Identity {
   readonly userHash?: string;
 }
 
-/** Whose a device is as the service acknowledged it. */
+/** The user of a device, as the service acknowledged it. */
 export interface Link {
   readonly deviceId: string;
-  /** The identity as JSON, `null` for nobody; empty while an answer is out, when the service may have heard it or not. */
+  /**
+   * The identity as JSON; `null` for nobody. Empty while an answer is missing, because the service
+   * may or may not have received it.
+   */
   readonly identity: string;
 }
 
-/** One per scope of a service worker: two apps on one origin do not meet. */
+/** One record per scope of a service worker, so that two apps on one origin stay apart. */
 export interface Browser extends Service {
   readonly scope: string;
   readonly deviceId: string | null;
-  /** The client key that the device is known under; null before the first registration. */
+  /** The client key that the device was registered with; null before the first registration. */
   readonly registeredWith: string | null;
   /**
-   * The subscription as the service has it, null before the first registration. It proves that the device is this browser's when
-   * another takes its place (contract 8).
+   * The subscription as the service knows it; null before the first registration. When a new
+   * subscription replaces it, it proves that the device is this browser's (contract 8).
    */
   readonly token: string | null;
-  /** The key and the facts that the service knows; null before the first registration. */
+  /** The VAPID key and the facts that the service knows; null before the first registration. */
   readonly vapidPublicKey: string | null;
   readonly facts: string | null;
-  /** Milliseconds since 1970; 0 asks for a registration at the next opportunity. */
+  /** Milliseconds since 1970. 0 requests a registration at the next opportunity. */
   readonly registeredAt: number;
   readonly given: GivenFacts;
   readonly defaults: NotificationDefaults;
-  /** Whom the site says this is; kept before there is a device, and for the case that the device is made anew. */
+  /**
+   * The person that the site named. It is kept before there is a device, and in case a new device
+   * replaces this one.
+   */
   readonly identity: Identity | null;
-  /** The client key it was said with: another app must not hear it. */
+  /** The client key that the identity was set with. Another app must not receive it. */
   readonly saidWith: string | null;
   readonly identifiedAs: Link | null;
-  /** By path: until when (ms since 1970) it is left alone, after a 404 for a device that may well be known. */
+  /**
+   * Paths that answered 404 for a device that may exist, and the time (ms since 1970) until which
+   * each is not called.
+   */
   readonly missing: Readonly<Record<string, number>>;
-  /** When such a 404 last led to a registration, which alone can tell a lost device from an unknown path. */
+  /**
+   * When such a 404 last caused a registration. Only a registration can tell a lost device from an
+   * unknown path.
+   */
   readonly doubtedAt: number;
-  /** The person opted out here: nothing subscribes again until the site calls `subscribe()`. */
+  /**
+   * The person opted out here. The SDK does not subscribe again until the site calls `subscribe()`.
+   */
   readonly isOptedOut: boolean;
   /** Devices whose opt-out has not reached the service yet, oldest first. */
   readonly removals: readonly string[];
 }
 
-/** What is remembered for a scope; undefined before anything was. */
+/** The record of a scope; undefined when there is none. */
 export function findBrowser(scope: string): Promise<Browser | undefined> {
   return inTransaction<Browser>('browsers', 'readonly', (store, done) => {
     const request: IDBRequest<Browser | undefined> = store.get(scope);
-    // What an earlier version of the SDK kept lacks the newer fields.
+    // A record of an earlier SDK version lacks the newer fields.
     request.onsuccess = () => request.result && done({ ...unknownBrowser(scope, request.result), ...request.result });
   });
 }
 
 /**
- * Changes what is remembered and answers the result. One transaction, so that page and worker never undo each other.
- * What was kept for another service goes: its device is unknown here.
+ * Changes the record and returns it. It uses one transaction, so that page and worker never undo
+ * each other's changes. A record of another service is discarded, because its device is unknown
+ * here.
  */
 export async function changeBrowser(
   scope: string,
   { baseUrl, clientKey }: Service,
   change: (known: Browser) => Partial<Browser>,
 ): Promise<Browser> {
-  // Callers may hand in a record they read earlier: of it only these two may be written back.
+  // Callers may pass an older record as the service; only these two fields of it may be written
+  // back.
   const service: Service = { baseUrl, clientKey };
   let changed = unknownBrowser(scope, service);
   await inTransaction<Browser>('browsers', 'readwrite', (store) => {
@@ -91,7 +107,8 @@ export async function changeBrowser(
     request.onsuccess = () => {
       const known = request.result?.baseUrl === service.baseUrl ? request.result : undefined;
       const before: Browser = { ...changed, ...known, ...service };
-      // Another key may be another app's or a rotated one, and only a registration of the device can tell.
+      // A different key may belong to another app or be a rotated one. Only a registration of the
+      // device can tell.
       const registeredAt = known?.clientKey === service.clientKey ? known.registeredAt : 0;
       changed = { ...before, registeredAt, ...change(before) };
       store.put(changed);
@@ -103,8 +120,9 @@ export async function changeBrowser(
 const hourMs = 60 * 60 * 1000;
 
 /**
- * Remembers that `path` answered 404. The service may have lost the device, or not have the path: at most once a day
- * that asks for a registration, which tells, and for an hour the path is left alone.
+ * Records that `path` answered 404: the service may have lost the device, or may not have the path.
+ * At most once a day this requests a registration, which tells the two apart. The path is not
+ * called for an hour.
  */
 export async function noteMissing(scope: string, service: Service, path: string): Promise<void> {
   const now = Date.now();

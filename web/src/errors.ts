@@ -1,5 +1,5 @@
-// Every way the SDK can refuse, each a class with the facts a page needs to act on it. Knows nothing else.
-// Names are set by hand because minifying renames classes.
+// All errors of the SDK, each a class with the facts that a page needs to react. Names are set by
+// hand because minifying renames classes.
 
 /** One rejected field of a request, as the service names it (contract 2). */
 export interface Issue {
@@ -8,7 +8,7 @@ export interface Issue {
   readonly message: string;
 }
 
-/** What every error of this SDK is. */
+/** The base class of all errors of this SDK. */
 export class CarillonError extends Error {
   override readonly name: string = 'CarillonError';
 }
@@ -17,15 +17,18 @@ export class CarillonError extends Error {
 export class ApiError extends CarillonError {
   override readonly name = 'ApiError';
   readonly status: number;
-  /** The service's code, such as `invalid_key` or `rate_limited`; `invalid_answer` where the answer was not its JSON. */
+  /**
+   * The service's code, such as `invalid_key` or `rate_limited`; `invalid_answer` when the answer
+   * was not the API's JSON.
+   */
   readonly error: string;
   /** The rejected fields of a 400; otherwise empty. */
   readonly issues: readonly Issue[];
-  /** Where in the request stands what a 403 refuses; null where the answer did not say. */
+  /** The place in the request that a 403 refuses; null when the answer names none. */
   readonly path: Issue['path'] | null;
-  /** To quote to whoever runs the service; null where the answer carried none. */
+  /** The id to quote to the service's operator; null when the answer had none. */
   readonly requestId: string | null;
-  /** How long to wait before the next try; null where the service did not say. */
+  /** How long to wait before the next try; null when the service did not say. */
   readonly retryAfterMs: number | null;
 
   constructor(answer: {
@@ -52,10 +55,10 @@ export class NetworkError extends CarillonError {
   override readonly name = 'NetworkError';
 }
 
-/** This browser has no web push, or not here. */
+/** This browser has no web push, or not in this context. */
 export class UnsupportedBrowserError extends CarillonError {
   override readonly name = 'UnsupportedBrowserError';
-  /** True on an iPhone or iPad, where push works once the site was added to the Home Screen. */
+  /** True on an iPhone or iPad, where push works once the site is added to the Home Screen. */
   readonly needsHomeScreen: boolean;
 
   constructor(message: string, needsHomeScreen: boolean) {
@@ -64,7 +67,9 @@ export class UnsupportedBrowserError extends CarillonError {
   }
 }
 
-/** The page came over plain http from a host that is not this machine: browsers allow no service worker there. */
+/**
+ * The page was loaded over plain http from another machine. Browsers allow no service worker there.
+ */
 export class InsecureContextError extends CarillonError {
   override readonly name = 'InsecureContextError';
 }
@@ -72,7 +77,10 @@ export class InsecureContextError extends CarillonError {
 /** The person said no, or closed the question without an answer. */
 export class PermissionDeniedError extends CarillonError {
   override readonly name = 'PermissionDeniedError';
-  /** `denied`: only the person can undo it, in the browser's settings. `default`: it may be asked again later. */
+  /**
+   * `denied`: only the person can undo it, in the browser's settings. `default`: the page may ask
+   * again later.
+   */
   readonly permission: 'denied' | 'default';
 
   constructor(message: string, permission: 'denied' | 'default') {
@@ -86,7 +94,10 @@ export class WebPushNotConfiguredError extends CarillonError {
   override readonly name = 'WebPushNotConfiguredError';
 }
 
-/** The worker script could not be installed: not found, not JavaScript, outside its scope, or it failed while starting. */
+/**
+ * The worker script could not be installed: it was not found, is not JavaScript, is outside its
+ * scope, or failed at its start.
+ */
 export class ServiceWorkerError extends CarillonError {
   override readonly name = 'ServiceWorkerError';
 }
@@ -96,7 +107,7 @@ export class PushServiceError extends CarillonError {
   override readonly name = 'PushServiceError';
 }
 
-/** IndexedDB is closed to this page, so nothing can be kept. */
+/** This page may not use IndexedDB, so nothing can be stored. */
 export class StorageError extends CarillonError {
   override readonly name = 'StorageError';
 }

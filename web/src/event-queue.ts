@@ -1,23 +1,28 @@
-// Tracked events on their way to the service: kept in IndexedDB until it has taken them, so offline and reload lose none.
-// An event waits until this browser is a device, for only then can the service tell a repeat from a second one, and until the
-// service takes that device for the person who did it: a browser may be shared, and nobody gets what another did.
+// Tracked events on their way to the service. They are kept in IndexedDB until the service has
+// accepted them, so that offline times and reloads lose none. An event waits until this browser is
+// a device, because only then can the service recognise a repeat. It also waits until the service
+// links that device to the person who caused the event: a browser may be shared, and nobody may get
+// another person's events.
 import { inTransaction } from './database.ts';
 import { type Browser, findBrowser, type Identity, isMissing, noteMissing } from './device-id.ts';
 import { ApiError } from './errors.ts';
 import { oneAtATime } from './lock.ts';
 import { callApi, type Pause } from './transport.ts';
 
-/** The service takes at most 50 at once (contract 5.10). */
+/** The service accepts at most 50 at once (contract 5.10). */
 const batchMax = 50;
-/** Beyond this the oldest goes: a site that tracks for months without a subscription must not fill the disk. */
+/**
+ * Above this the oldest event is deleted: a site that tracks for months without a subscription must
+ * not fill the disk.
+ */
 const queueMax = 1_000;
 const propertiesBytesMax = 8_192;
 const propertiesMax = 50;
 const keyLengthMax = 64;
 const lengthMax = 128;
-/** The object of the properties itself is the first level. */
+/** The properties object itself is the first level. */
 const depthMax = 5;
-/** Events dropped in one run though the service named none of them. */
+/** Events that one run may drop without the service naming a wrong one. */
 const blindMax = 5;
 const eventsPath = '/v1/events';
 
@@ -29,19 +34,26 @@ export interface TrackedEvent {
 }
 
 interface QueuedEvent {
-  /** Given by the store; absent until it was stored. */
+  /** Assigned by the store; absent until the event is stored. */
   readonly order?: number;
   readonly scope: string;
-  /** Fixed when first sent, so that a repeat is recognised; null while there is no device. */
+  /**
+   * Set at the first send and then fixed, so that a repeat is recognised; null while there is no
+   * device.
+   */
   readonly deviceId: string | null;
-  /** Who did it; null: nobody was logged in. An earlier version of the SDK did not keep it. */
+  /**
+   * The person who caused the event; null when nobody was logged in. Absent in events of earlier
+   * SDK versions.
+   */
   readonly externalId?: string | null;
   readonly event: TrackedEvent;
 }
 
 /**
- * The properties as JSON has them, for that is how they will travel. Throws a `TypeError` for what JSON cannot hold and
- * for what the service would refuse (contract 10), so that the caller hears of it and not the background.
+ * The properties as JSON has them, because they are sent as JSON. Throws a `TypeError` for values
+ * that JSON cannot hold or the service would refuse (contract 10), so that the caller learns of it,
+ * and not a background task.
  */
 export function checkProperties(properties: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const text = JSON.stringify(properties);
@@ -85,15 +97,16 @@ export async function queueEvent(scope: string, event: TrackedEvent): Promise<vo
 }
 
 /**
- * Sends what waits, oldest first, in one tab at a time. Resolves when nothing is left that could go now; throws when
- * the service cannot be reached or refuses the caller, and keeps the events. Events that the service finds invalid, or that the app
- * takes from no browser, are dropped and told to `onError`, or one of them would hold up all the others.
+ * Sends the waiting events, oldest first, in one tab at a time. Resolves when no event is left that
+ * can be sent now. Throws when the service is unreachable or refuses the caller; the events are
+ * then kept. Events that are invalid, or that the app accepts from no browser, are dropped and
+ * reported to `onError`, because one of them would block all later ones.
  */
 export function sendEvents(scope: string, onError: (error: unknown) => void, pause?: Pause): Promise<void> {
   return oneAtATime(`events ${scope}`, () => drainEvents(scope, onError, pause));
 }
 
-/** The same, for who holds the lock of the events. */
+/** The same, for a caller that holds the lock of the events. */
 export async function drainEvents(scope: string, onError: (error: unknown) => void, pause?: Pause): Promise<void> {
   let size = batchMax;
   let blind = 0;
@@ -118,13 +131,13 @@ export async function drainEvents(scope: string, onError: (error: unknown) => vo
       } else if (error.status === 400 || error.status === 413 || error.path) {
         const invalid = invalidOf(batch, error);
         if (invalid.length === 0 && batch.length > 1) {
-          // Nobody says which it is, so it is looked for, by halves.
+          // The answer does not name the wrong event, so the batch is halved to find it.
           size = Math.ceil(batch.length / 2);
           continue;
         }
         await drop(invalid.length > 0 ? invalid : batch);
         if (invalid.length === 0) blind += 1;
-        // A service that finds fault with everything is not asked about every event at one go.
+        // A service that refuses every event is not asked about all of them in one run.
         if (blind >= blindMax) throw error;
         onError(error);
       } else {
@@ -134,7 +147,10 @@ export async function drainEvents(scope: string, onError: (error: unknown) => vo
   }
 }
 
-/** Whom the service takes the device for: null is nobody, undefined whoever it may be while that is not acknowledged. */
+/**
+ * The person that the service links the device to. Null is nobody. Undefined means unknown, because
+ * no link is acknowledged yet.
+ */
 function personOf({ deviceId, identifiedAs }: Browser): string | null | undefined {
   if (identifiedAs?.deviceId !== deviceId) return null;
   if (!identifiedAs.identity) return undefined;
@@ -142,7 +158,7 @@ function personOf({ deviceId, identifiedAs }: Browser): string | null | undefine
   return identity?.externalId ?? null;
 }
 
-/** The oldest events of that person, each with its device from now on. */
+/** The oldest events of that person. Each is bound to its device from now on. */
 async function takeBatch(
   scope: string,
   deviceId: string,
@@ -169,7 +185,10 @@ async function takeBatch(
   return batch ?? [];
 }
 
-/** The events that the answer names, at `["events", 3, …]`; none where it speaks of the whole body. */
+/**
+ * The events that the answer names, at `["events", 3, …]`; none when the fault concerns the whole
+ * body.
+ */
 function invalidOf(batch: readonly QueuedEvent[], { issues, path }: ApiError): QueuedEvent[] {
   const paths = [...issues.map((issue) => issue.path), path ?? []];
   const invalid = new Set(paths.map((at) => (at[0] === 'events' ? at[1] : undefined)));

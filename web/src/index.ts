@@ -1,5 +1,6 @@
-// What a site uses: make this browser a device, say whose it is, tell what people did. Everything else is behind it.
-// Importing it does nothing; nothing is sent and nobody is asked until one of these functions is called.
+// The public interface of the SDK: make this browser a device, say who uses it, track events.
+// Importing it has no effect. Nothing is sent and nobody is asked until one of its functions is
+// called.
 import { changeBrowser, findBrowser, type GivenFacts, type NotificationDefaults } from './device-id.ts';
 import {
   ApiError,
@@ -32,19 +33,31 @@ import {
 } from './subscribe.ts';
 
 export interface CarillonOptions {
-  /** Address of the Carillon service, such as `https://push.example.com`. */
+  /** The address of the Carillon service, such as `https://push.example.com`. */
   readonly baseUrl: string;
-  /** A client key, `ck_live_…`. A server key is refused: it must never reach a browser. */
+  /** A client key, `ck_live_…`. A server key is refused, because it must never reach a browser. */
   readonly clientKey: string;
-  /** Where your site serves `carillon-sw.js`, or a worker of yours that imports it. Default: `/carillon-sw.js`. */
+  /**
+   * Where your site serves `carillon-sw.js`, or your own worker that imports it. Default:
+   * `/carillon-sw.js`.
+   */
   readonly serviceWorkerUrl?: string;
-  /** The scope of the worker; each scope is a device of its own. Default: the folder of `serviceWorkerUrl`. */
+  /**
+   * The scope of the worker. Each scope is a separate device. Default: the folder of
+   * `serviceWorkerUrl`.
+   */
   readonly scope?: string;
-  /** Version of your site, kept with the device for filters. Default: none. */
+  /** The version of your site, stored with the device for filters. Default: none. */
   readonly appVersion?: string;
-  /** For notifications that bring no title, icon or badge. Default: the site's host name, the browser's icons. */
+  /**
+   * For notifications without a title, an icon or a badge. Default: the site's host name and the
+   * browser's icons.
+   */
   readonly notificationDefaults?: NotificationDefaults;
-  /** Hears of failures that no call of yours could: dropped events, a lost link to a user. Default: `console.warn`. */
+  /**
+   * Receives failures that no call of yours can report, such as dropped events or a lost link to a
+   * user. Default: `console.warn`.
+   */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -53,14 +66,20 @@ export interface SubscribeOptions {
   readonly locale?: string;
   /** IANA name such as `Europe/Berlin`. Default: the browser's. */
   readonly timezone?: string;
-  /** Values of the device itself. Only keys that the app's catalog has; `null` clears one. Default: none. */
+  /**
+   * Values of the device itself. Only keys in the app's catalog are allowed; `null` clears one.
+   * Default: none.
+   */
   readonly properties?: Readonly<Record<string, PropertyValue>>;
 }
 
 export interface TrackOptions {
-  /** Your own id, such as the order's: the same id counts once. Visible ASCII, up to 128. Default: a random one. */
+  /**
+   * Your own id, such as the order's. The same id counts once. Visible ASCII, up to 128 characters.
+   * Default: a random one.
+   */
   readonly id?: string;
-  /** When it happened. Default: now. */
+  /** When the event happened. Default: now. */
   readonly occurredAt?: Date;
 }
 
@@ -70,49 +89,59 @@ export interface Device {
 }
 
 export interface Carillon {
-  /** What the person has decided so far. Asks nobody. */
+  /** The person's decision so far. It asks nobody. */
   permission(): 'granted' | 'denied' | 'default' | 'unsupported';
   /**
-   * Asks for the permission, subscribes and registers this browser. Call it from a click: browsers ignore or punish
-   * questions nobody asked for. Throws a `CarillonError`, whose class says what is in the way.
+   * Asks for the permission, subscribes, and registers this browser. Call it from a click: browsers
+   * ignore or punish questions without one. Throws a `CarillonError` whose class names the
+   * obstacle.
    */
   subscribe(options?: SubscribeOptions): Promise<Device>;
   /**
-   * Opts this browser out, here and at the service. If the service cannot be reached the browser is unsubscribed all
-   * the same, the error is thrown, and the next `refresh()`, `subscribe()` or `unsubscribe()` tells the service.
+   * Opts this browser out, here and at the service. If the service cannot be reached, the browser
+   * is still unsubscribed and the error is thrown. The next `refresh()`, `subscribe()` or
+   * `unsubscribe()` then tells the service.
    */
   unsubscribe(): Promise<void>;
   /**
-   * Call it on each page load. Registers again when the app's key, the subscription or the device's facts have changed,
-   * says again whose it is where that failed, sends what `track` could not, and costs nothing where this browser never
-   * subscribed. Answers null there.
+   * Call it on each page load. It registers again when the app's key, the subscription or the
+   * device's facts have changed. It repeats a failed `identify` and sends waiting events. For a
+   * browser that never subscribed it resolves with null and sends no registration.
    */
   refresh(): Promise<Device | null>;
   /**
-   * Says whose browser this is; `null` on log-out. `userHash` is made by your server (docs: identify hash). Before there
-   * is a device it is remembered and told with the subscription. The last call wins, also over one that is still trying
-   * and over other tabs; where it fails, `refresh()` tells it again. True when the service knows it now.
+   * Says who uses this browser; `null` on log-out. Your server makes `userHash` (docs: identify
+   * hash). Before there is a device, the identity is stored and told with the subscription. The
+   * last call wins over calls in progress and over other tabs. After a failure `refresh()` tells it
+   * again. Resolves with true when the service knows it now.
    */
   identify(externalId: string | null, userHash?: string): Promise<boolean>;
   /**
-   * Tells what this person did. Resolves once the event is kept safely in this browser; it is sent in the background, at
-   * most 50 at once, again after a failure, and counted once. Events wait until this browser has subscribed. Throws a
-   * `TypeError` for what the service would refuse: a name or an id of more than 128 characters, more than 50 properties, more than
-   * 8 KiB of JSON or five levels.
+   * Tracks an event of this person. Resolves once the event is stored in this browser. The event is
+   * sent in the background, at most 50 at once, repeated after a failure, and counted once. Events
+   * wait until this browser has subscribed. Throws a `TypeError` for what the service would refuse:
+   * a name or an id of more than 128 characters, more than 50 properties, more than 8 KiB of JSON
+   * or five levels.
    */
   track(name: string, properties?: Readonly<Record<string, unknown>>, options?: TrackOptions): Promise<void>;
-  /** This browser's device, or null. Asks nobody. */
+  /** The id of this browser's device, or null. It asks nobody. */
   deviceId(): Promise<string | null>;
-  /** What the app is configured for; throws `ApiError` 401 for a wrong key. */
+  /** The app's configuration. Throws `ApiError` 401 for a wrong key. */
   config(): Promise<AppConfig>;
-  /** Hears what the worker sees while this page is open. Answers a function that stops it. */
+  /**
+   * Calls the listener with the worker's reports while this page is open. Returns a function that
+   * stops it.
+   */
   onPush(listener: (report: PushReport) => void): () => void;
 }
 
-/** How each scope sends what waits when the network is back. */
+/** For each scope, the function that sends waiting events when the network is back. */
 const senders = new Map<string, () => void>();
 
-/** Makes the client. Throws a `TypeError` for an address or key that cannot be right. May be called on a server: it touches nothing. */
+/**
+ * Makes the client. Throws a `TypeError` for an address or a key that cannot be right. It may be
+ * called on a server, because it touches nothing.
+ */
 export function createCarillon(options: CarillonOptions): Carillon {
   const onError = options.onError ?? ((error) => console.warn('carillon:', error));
   const given = options.appVersion === undefined ? {} : { app_version: options.appVersion };
@@ -120,10 +149,12 @@ export function createCarillon(options: CarillonOptions): Carillon {
   const { service, scope } = site;
 
   const sendLater = (): void => {
-    // Offline is no failure: the events are kept, and `online` or the next page load brings them on their way.
+    // Being offline is no failure: the events are stored, and `online` or the next page load sends
+    // them.
     sendEvents(scope, onError).catch((error) => error instanceof NetworkError || onError(error));
   };
-  // Pages make clients as often as they like; the browser hears of one for each scope, the newest.
+  // Pages may make many clients. The browser gets one listener per scope, which uses the newest
+  // client.
   if (!senders.has(scope)) globalThis.addEventListener?.('online', () => senders.get(scope)?.());
   senders.set(scope, sendLater);
 
@@ -139,7 +170,7 @@ export function createCarillon(options: CarillonOptions): Carillon {
         ...(timezone !== undefined && { timezone }),
       };
       const browser = await oneAtATime(scope, async () => {
-        // An old opt-out the service will not take must not keep anyone from coming back.
+        // An old opt-out that the service refuses must not prevent a new subscription.
         await finishRemovals(scope, service).catch(onError);
         return subscribeAndRegister(site, { given: facts }, properties);
       });
@@ -160,7 +191,7 @@ export function createCarillon(options: CarillonOptions): Carillon {
         await finishRemovals(scope, service).catch(onError);
         const known = await findBrowser(scope);
         const registered = await refreshRegistration(site, { given: { ...known?.given, ...given } });
-        // Where the permission is gone nothing is registered, but a log-out still has to arrive.
+        // Without the permission nothing is registered, but a log-out must still reach the service.
         if (!registered && known?.deviceId) await repairLink(known, site);
         return registered;
       });
@@ -170,7 +201,8 @@ export function createCarillon(options: CarillonOptions): Carillon {
 
     async identify(externalId, userHash) {
       const identity = externalId === null ? null : { externalId, ...(userHash !== undefined && { userHash }) };
-      // Remembered before the lock: a call that still tries to tell an older identity goes on with this one.
+      // Stored before the lock is taken, so that a call in progress with an older identity
+      // continues with this one.
       await changeBrowser(scope, service, () => ({ identity, saidWith: service.clientKey }));
       const isTold = await oneAtATime(scope, async () => {
         if (!(await findBrowser(scope))?.deviceId) return false;
@@ -202,7 +234,7 @@ export function createCarillon(options: CarillonOptions): Carillon {
 
 function siteOf(options: CarillonOptions, onError: (error: unknown) => void): Site {
   if (!options.clientKey.startsWith('ck_')) throw new TypeError('clientKey must be a client key, ck_live_….');
-  // On a server there is no page to resolve against, and nothing will be called there.
+  // On a server there is no page to resolve against, and no function will be called there.
   const page = globalThis.document?.baseURI ?? options.baseUrl;
   const serviceWorkerUrl = new URL(options.serviceWorkerUrl ?? '/carillon-sw.js', page).href;
   const scope = new URL(options.scope ?? new URL('./', serviceWorkerUrl), page).href;
@@ -214,8 +246,8 @@ function siteOf(options: CarillonOptions, onError: (error: unknown) => void): Si
     onError,
     sendFirst: () =>
       drainEvents(scope, onError).catch((error) => {
-        // Offline neither events nor identity arrive, and both keep for later. What else holds events up, such as a blocker
-        // of tracking, must not hold up a log-out.
+        // When offline, neither events nor the identity arrive, and both are kept for later. Any
+        // other obstacle to events, such as a tracking blocker, must not delay a log-out.
         if (navigator.onLine === false) throw error;
         onError(error);
       }),
@@ -228,7 +260,7 @@ function withoutLastSlashes(address: string): string {
   return address.slice(0, end);
 }
 
-/** 128 random bits. `crypto.randomUUID` is missing where a page came over plain http. */
+/** 128 random bits. `crypto.randomUUID` is missing on pages that were loaded over plain http. */
 function randomId(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

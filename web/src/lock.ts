@@ -1,5 +1,6 @@
-// One at a time for tabs and worker of an origin. Where the browser has no locks, work simply runs:
-// what is done under a lock is read anew before it is sent, so doing it twice is wasteful and no more.
+// Runs one task at a time for all tabs and the worker of an origin. In browsers without locks,
+// tasks run at once: each task reads its data again before it sends them, so a double run wastes a
+// request and does no harm.
 
 export async function oneAtATime<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
   const locks = (navigator as { locks?: LockManager }).locks;

@@ -1,8 +1,8 @@
-// From the payload of a push to what is shown, and from what was clicked to where it leads (contract 7.4).
-// Pure, and never throws: whatever arrives, there is something to show.
+// Turns the payload of a push into a notification, and a click into its target (contract 7.4).
+// Pure, and never throws: any payload gives something to show.
 import type { NotificationDefaults } from './device-id.ts';
 
-/** The options browsers take; the compiler's own list lacks the newer ones. */
+/** The options that browsers accept; the compiler's own list lacks the newer ones. */
 export interface ShownOptions extends NotificationOptions {
   image?: string;
   renotify?: boolean;
@@ -12,15 +12,15 @@ export interface ShownOptions extends NotificationOptions {
 export interface Shown {
   readonly title: string;
   readonly options: ShownOptions;
-  /** The number for the app's icon; null leaves it as it is. */
+  /** The number for the app's icon; null leaves the number as it is. */
   readonly appBadge: number | null;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Reads a push. `text` is null for a push without payload; text that is not JSON is shown as it came, for that is what
- * a browser's developer tools send. `siteName` is the title of last resort.
+ * Reads a push. `text` is null for a push without payload. Text that is not JSON is shown as it is,
+ * because browsers' developer tools send such text. `siteName` is the last choice for the title.
  */
 export function readNotification(
   text: string | null,
@@ -62,7 +62,10 @@ export function readNotification(
   };
 }
 
-/** Where a click leads: the button's own address, else the notification's; null where there is none or it is no web page. */
+/**
+ * The target of a click: the button's own address, else the notification's. Null when there is none
+ * or it is no web page.
+ */
 export function targetOf(data: unknown, action: string, base: string): string | null {
   const fields = fieldsOf(data);
   const url = textOf(fieldsOf(fields['carillon_actions'])[action]) ?? textOf(fields['carillon_url']);
@@ -75,7 +78,7 @@ export function targetOf(data: unknown, action: string, base: string): string | 
   }
 }
 
-/** What a receipt needs of a shown notification. */
+/** The facts about a shown notification that a receipt needs. */
 export function marksOf(data: unknown): { readonly token: string | null; readonly messageId: string | null } {
   const fields = fieldsOf(data);
   return { token: textOf(fields['carillon_token']) ?? null, messageId: textOf(fields['carillon_message_id']) ?? null };
@@ -114,7 +117,10 @@ function directionOf(value: unknown): NotificationDirection | undefined {
   return value === 'ltr' || value === 'rtl' || value === 'auto' ? value : undefined;
 }
 
-/** `{name: value}`, or nothing: an option that is present and undefined is an error to some browsers. */
+/**
+ * `{name: value}`, or an empty object, because some browsers reject an option that is present and
+ * undefined.
+ */
 function only<Name extends string, Value>(name: Name, value: Value | undefined): Partial<Record<Name, Value>> {
   return value === undefined ? {} : ({ [name]: value } as Record<Name, Value>);
 }

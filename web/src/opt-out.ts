@@ -1,12 +1,16 @@
-// Opting out: remembered here at once, told to the service as soon as it listens. No opt-out is lost to a later one.
+// Opting out: stored here at once, told to the service as soon as it answers. A later opt-out never
+// replaces an earlier one.
 import { changeBrowser, findBrowser } from './device-id.ts';
 import { ApiError } from './errors.ts';
 import { callApi, type Service } from './transport.ts';
 
-/** Beyond this the oldest is left to the push service, which calls its subscription gone. */
+/**
+ * Above this the oldest is dropped. The push service reports its subscription as gone, which
+ * retires the device.
+ */
 const removalsMax = 20;
 
-/** This browser is no device any more, whether or not the service has heard of it. */
+/** Records that this browser is no device any more, whether or not the service knows. */
 export async function rememberOptOut(scope: string, service: Service): Promise<void> {
   await changeBrowser(scope, service, ({ deviceId, removals, identifiedAs }) => ({
     deviceId: null,
@@ -14,7 +18,7 @@ export async function rememberOptOut(scope: string, service: Service): Promise<v
     identity: null,
     isOptedOut: true,
     ...(deviceId !== null && {
-      // The link goes with the device, but only once the service has heard of it.
+      // The link must end with the device, but only once the service has been told.
       identifiedAs: identifiedAs && { deviceId, identity: '' },
       removals: [...removals.filter((id) => id !== deviceId), deviceId].slice(-removalsMax),
     }),
@@ -22,8 +26,8 @@ export async function rememberOptOut(scope: string, service: Service): Promise<v
 }
 
 /**
- * Tells the service of the opt-outs that wait; needs the lock of the scope. A device it does not know is one it has
- * forgotten already. One that it refuses does not hold up the others; its error is thrown at the end.
+ * Tells the service of the waiting opt-outs; needs the lock of the scope. An unknown device counts
+ * as told. A refused opt-out does not block the others; its error is thrown at the end.
  */
 export async function finishRemovals(scope: string, service: Service): Promise<void> {
   let refused: unknown;

@@ -1,12 +1,16 @@
-// What the worker saw, told to the open pages of its site. Carries nothing that the notification did not show.
+// Reports of the worker to the open pages of its site. They contain nothing that the notification
+// did not show.
 
 export interface PushReport {
-  /** `renewed`: the browser replaced its subscription. `receipt_lost`: a mark did not reach the service. */
+  /**
+   * `renewed`: the browser replaced its subscription. `receipt_lost`: a mark did not reach the
+   * service.
+   */
   readonly kind: 'pushed' | 'displayed' | 'clicked' | 'dismissed' | 'renewed' | 'receipt_lost';
   readonly messageId: string | null;
   readonly title: string | null;
   readonly body: string | null;
-  /** The button that was clicked; null for the notification itself. */
+  /** The clicked button; null for the notification itself. */
   readonly action: string | null;
   /** Milliseconds since 1970, by this browser's clock. */
   readonly at: number;
@@ -21,7 +25,7 @@ export function announce(scope: string, report: PushReport): void {
   channel.close();
 }
 
-/** Hears the reports of one scope until the answered function is called. */
+/** Receives the reports of one scope until the returned function is called. */
 export function listen(scope: string, listener: (report: PushReport) => void): () => void {
   if (typeof BroadcastChannel === 'undefined') return () => {};
   const channel = new BroadcastChannel(channelName(scope));

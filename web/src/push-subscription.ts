@@ -1,19 +1,26 @@
-// The browser's side of a subscription, for page and worker alike: the one it has, or a new one for the current key.
-// Speaks to the browser's push service and never to ours.
+// The browser's part of a subscription, for page and worker: the existing one, or a new one for the
+// current key. It calls the browser's push service and never Carillon.
 import { PushServiceError } from './errors.ts';
 
-/** The first subscription of a browser waits for its push service to start, which takes seconds; some never answer. */
+/**
+ * The first subscription of a browser waits seconds for its push service to start. Some never
+ * answer.
+ */
 const subscribeTimeoutMs = 60_000;
 
-/** The VAPID public key a subscription was made with, base64url; null where the browser does not say. */
+/**
+ * The VAPID public key that a subscription was made with, in base64url; null when the browser does
+ * not tell.
+ */
 export function keyOf(subscription: PushSubscription): string | null {
   const key = subscription.options?.applicationServerKey;
   return key ? toBase64Url(new Uint8Array(key)) : null;
 }
 
 /**
- * Answers the present subscription where it was made with this key, else a new one. A subscription is bound to its key
- * for life and `subscribe` refuses another with InvalidStateError, so the old one is given up first (RFC 8292 4.2).
+ * Returns the existing subscription if it was made with this key, else a new one. A subscription is
+ * bound to its key for life, and `subscribe` refuses another key with InvalidStateError, so the old
+ * one is ended first (RFC 8292 4.2).
  */
 export async function subscriptionFor(manager: PushManager, vapidPublicKey: string): Promise<PushSubscription> {
   const present = await manager.getSubscription();
@@ -22,7 +29,8 @@ export async function subscriptionFor(manager: PushManager, vapidPublicKey: stri
   try {
     return await subscribeNow(manager, vapidPublicKey);
   } catch (error) {
-    // Another tab or the worker may have subscribed in between, or the browser holds one it did not show.
+    // Another tab or the worker may have subscribed meanwhile, or the browser has one that it did
+    // not show.
     if (!(error instanceof DOMException && error.name === 'InvalidStateError')) throw refused(error);
   }
   const other = await manager.getSubscription();

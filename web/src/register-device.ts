@@ -1,5 +1,6 @@
-// Tells the service which device this browser is: a new one, the same one again, or the same one with a rotated token.
-// Page and worker both call it, under one lock, and what it learns is remembered before it returns.
+// Tells the service which device this browser is: a new one, the same again, or the same with a
+// rotated token. Page and worker both call it, under one lock, and its result is stored before it
+// returns.
 import { type DeviceFacts, detectFacts } from './device-facts.ts';
 import { type Browser, changeBrowser, isMissing, type Link, noteMissing } from './device-id.ts';
 import { ApiError, CarillonError } from './errors.ts';
@@ -11,25 +12,29 @@ const identifyPath = '/v1/identify';
 
 export type PropertyValue = string | number | boolean | null;
 
-/** Whom a registration tells what no caller could hear, and what goes before a change of person. */
+/**
+ * Callbacks of a registration: one for errors that no caller sees, one that runs before the person
+ * changes.
+ */
 export interface Reporters {
   readonly onError: (error: unknown) => void;
   /**
-   * Sends the events of the person whom the service still takes this for; runs under their lock. What it throws keeps the
-   * change from being told.
+   * Sends the events of the person that the service still links to this device. It runs under the
+   * events' lock. If it throws, the change is not told.
    */
   readonly sendFirst?: () => Promise<void>;
 }
 
-/** What the facts are now, in a form that can be compared with those sent last. */
+/** The current facts, in a form that can be compared with those sent last. */
 export function factsNow(browser: Browser): DeviceFacts {
   return { ...detectFacts(), ...browser.given };
 }
 
 /**
- * Registers the subscription and keeps the device's id and user (contract 8), with the last one as the proof. Where the service does
- * not know the device any more, or does not believe that it is this browser's, it makes a new one, which is then identified as
- * the old one was; `onError` hears if that fails. `former`: the last subscription where the browser says it and nothing is kept.
+ * Registers the subscription and stores the device's id and user (contract 8), with the last
+ * subscription as the proof. When the service does not know the device, or does not accept the
+ * proof, it makes a new device. The new one is identified as the old one was; `onError` is called
+ * if that fails. `former`: the last subscription when the browser names it and none is stored.
  */
 export async function registerDevice(
   browser: Browser,
@@ -60,7 +65,8 @@ export async function registerDevice(
     removals: known.removals.filter((id) => id !== deviceId),
     ...(!isKnown && { missing: {}, doubtedAt: 0 }),
     identifiedAs: known.identifiedAs?.deviceId === deviceId ? known.identifiedAs : null,
-    // A device that both keys can name shows that they are of one app. Whoever was named to another app is not told here.
+    // If both keys know the device, they belong to one app. An identity that was set for another
+    // app is not told to this one.
     ...(known.saidWith === browser.clientKey || (isKnown && known.saidWith === browser.registeredWith)
       ? { saidWith: browser.clientKey }
       : { identity: null }),
@@ -69,7 +75,7 @@ export async function registerDevice(
   return registered;
 }
 
-/** Says whose the device is where the service has not acknowledged exactly that. */
+/** Tells the service the device's user unless it has acknowledged exactly that user. */
 export async function repairLink(browser: Browser, { onError, sendFirst }: Reporters): Promise<void> {
   const { deviceId, identity, identifiedAs } = browser;
   const isLinked =
@@ -79,9 +85,10 @@ export async function repairLink(browser: Browser, { onError, sendFirst }: Repor
 }
 
 /**
- * Links the device to whom the site named last (contract 5.9), read anew before every try: what was said meanwhile wins.
- * Needs the lock of the scope. No event is under way meanwhile: the service gives each to whomever it knows at that moment.
- * Answers the identity that was acknowledged, as JSON.
+ * Links the device to the person that the site named last (contract 5.9). The identity is read
+ * again before every try, so that a later call wins. Needs the lock of the scope. No event is in
+ * flight meanwhile, because the service gives each event to the user it knows at that moment.
+ * Returns the acknowledged identity as JSON.
  */
 export function identifyDevice(scope: string, service: Service, sendFirst?: Reporters['sendFirst']): Promise<string> {
   return oneAtATime(`events ${scope}`, async () => {
@@ -96,7 +103,7 @@ async function tellIdentity(scope: string, service: Service): Promise<string> {
     const { deviceId, identity, saidWith } = await changeBrowser(scope, service, ({ deviceId }) => ({
       identifiedAs: deviceId === null ? null : { deviceId, identity: '' },
     }));
-    // Another tab of the site may speak for another app by now.
+    // Another tab of the site may use another app by now.
     if (deviceId === null || (identity && saidWith !== service.clientKey)) {
       throw new CarillonError('The device went meanwhile, or is spoken for by another client key.');
     }
@@ -130,8 +137,9 @@ async function postDevice(browser: Browser, body: Record<string, unknown>): Prom
 }
 
 /**
- * An unknown device is registered anew. A fact that only the browser vouches for (a zone the service never heard of)
- * must not cost the registration; what the site gave itself is its own mistake to hear of.
+ * The fields to leave out in the next try. An unknown device is registered as a new one. A fact
+ * that only the browser supplies, such as a time zone that the service does not know, must not
+ * prevent the registration. A wrong fact that the site itself gave is reported to the site.
  */
 function fieldsToLeaveOut(error: unknown, browser: Browser, body: Record<string, unknown>): string[] {
   if (!(error instanceof ApiError)) return [];
@@ -142,7 +150,10 @@ function fieldsToLeaveOut(error: unknown, browser: Browser, body: Record<string,
   return named.every((field) => detected.includes(field)) ? named : [];
 }
 
-/** Only the keys the service accepts: `expirationTime` and whatever a browser adds stay behind (contract 8). */
+/**
+ * Only the keys that the service accepts; `expirationTime` and additions of a browser are left out
+ * (contract 8).
+ */
 export function tokenOf(subscription: PushSubscription): string {
   const { endpoint, keys } = subscription.toJSON();
   return JSON.stringify({ endpoint, keys: { p256dh: keys?.['p256dh'], auth: keys?.['auth'] } });

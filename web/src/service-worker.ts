@@ -1,6 +1,7 @@
-// The worker: shows every push, reports what became of it, opens what was clicked, keeps the subscription alive.
-// A classic script without imports, so that a site can also `importScripts` it into a worker of its own. It has no
-// `fetch` handler and no cache: it can never come between a site and its network.
+// The service worker: shows every push, reports receipts, opens what was clicked, and keeps the
+// subscription alive. It is a classic script without imports, so that a site can also
+// `importScripts` it into its own worker. It has no `fetch` handler and no cache, so it never
+// stands between a site and its network.
 import { type Browser, findBrowser, type NotificationDefaults } from './device-id.ts';
 import { oneAtATime } from './lock.ts';
 import { marksOf, readNotification, targetOf } from './notification.ts';
@@ -11,16 +12,22 @@ import { type Receipt, sendReceipt } from './transport.ts';
 
 const worker = self as unknown as ServiceWorkerGlobalScope;
 
-/** Reading what is remembered takes milliseconds; a store that hangs must not cost the notification. */
+/**
+ * Reading the stored record takes milliseconds. A store that hangs must not prevent the
+ * notification.
+ */
 const memoryTimeoutMs = 2_000;
 
-/** Receipt tokens whose notification was closed by our own click handler: what follows is no dismissal. */
+/**
+ * Receipt tokens of notifications that our own click handler closed: the close event that follows
+ * is no dismissal.
+ */
 const clickedTokens = new Set<string>();
 
 worker.addEventListener('install', (event) => {
-  // A new version replaces the old at once: there is no cache and no page state that could mismatch. Inside a site's
-  // own worker that decision is the site's. Nobody claims clients: a push needs no controlled page, and pages that
-  // reload on `controllerchange` would.
+  // A new version replaces the old at once, because no cache and no page state could mismatch.
+  // Inside a site's own worker that decision is the site's. The worker does not claim clients: a
+  // push needs no controlled page, and pages that reload on `controllerchange` would reload.
   if (/carillon-sw[^/]*\.js$/.test(worker.location.pathname)) event.waitUntil(worker.skipWaiting());
 });
 
@@ -31,7 +38,8 @@ worker.addEventListener('notificationclick', (event) => {
   const { token } = marksOf(notification.data);
   if (token) clickedTokens.add(token);
   notification.close();
-  // In parallel: the permission to open a window lapses while a slow network is waited for.
+  // Both run in parallel, because the permission to open a window would lapse during a slow
+  // request.
   event.waitUntil(
     Promise.allSettled([
       openOrFocus(targetOf(notification.data, action, scope())),
@@ -50,7 +58,10 @@ worker.addEventListener('pushsubscriptionchange', (event) =>
   event.waitUntil(renew(event.newSubscription, event.oldSubscription)),
 );
 
-/** Always shows something: a push that shows nothing costs the site its permission (Safari at once, others by quota). */
+/**
+ * Always shows a notification: a push that shows nothing costs the site its permission (Safari at
+ * once, others by quota).
+ */
 async function show(data: PushMessageData | null): Promise<void> {
   const defaults: NotificationDefaults = (await remembered())?.defaults ?? {};
   const actionsMax = (Notification as { maxActions?: number }).maxActions;
@@ -60,7 +71,7 @@ async function show(data: PushMessageData | null): Promise<void> {
   try {
     await worker.registration.showNotification(title, options);
   } catch {
-    // One option this browser cannot take must not hide the words.
+    // An option that this browser rejects must not hide the text.
     const { body, tag, data } = options;
     await worker.registration.showNotification(title, { data, ...(body && { body }), ...(tag && { tag }) });
   }
@@ -68,7 +79,10 @@ async function show(data: PushMessageData | null): Promise<void> {
   await mark({ title, body: options.body ?? '', data: options.data }, 'displayed', '');
 }
 
-/** Brings the page forward that shows the target already, else opens it. Without a target any page of the site will do. */
+/**
+ * Focuses the page that already shows the target, else opens it. Without a target any page of the
+ * site is focused.
+ */
 async function openOrFocus(target: string | null): Promise<void> {
   const windows = await worker.clients.matchAll({ type: 'window', includeUncontrolled: true });
   const open = windows.find((client) => (target ? client.url === target : client.url.startsWith(scope())));
@@ -78,7 +92,7 @@ async function openOrFocus(target: string | null): Promise<void> {
       return;
     }
   } catch {
-    // Some browsers do not let a hidden window be focused; a new one is better than nothing.
+    // Some browsers refuse to focus a hidden window, so a new one is opened.
   }
   await worker.clients.openWindow(target ?? scope());
 }
@@ -97,16 +111,18 @@ async function mark(
 }
 
 /**
- * Either subscription of the event may be null (Chromium: both, after a permission came back). The device keeps its id.
- * A failure is left to the next page load, whose `refresh()` finds the change.
+ * Either subscription of the event may be null (in Chromium both, after a permission came back).
+ * The device keeps its id. After a failure the next page load repairs it, because `refresh()` sees
+ * the change.
  */
 async function renew(given: PushSubscription | null, former: PushSubscription | null): Promise<void> {
   await oneAtATime(scope(), async () => {
     const browser = await findBrowser(scope());
     if (!browser?.deviceId || !browser.vapidPublicKey) return;
     const subscription = given ?? (await subscriptionFor(worker.registration.pushManager, browser.vapidPublicKey));
-    // The facts are the page's: a worker sees a poorer `navigator`, and page and worker would correct each other for ever.
-    // So are the events: where a log-out is told here, those of the person before wait for them.
+    // The page's stored facts are used: a worker sees fewer facts in `navigator`, and page and
+    // worker would overwrite each other forever. Events are also left to the page: when a log-out
+    // is told here, the former person's events wait.
     const facts = JSON.parse(browser.facts ?? '{}');
     await registerDevice(browser, subscription, facts, undefined, { onError: () => {} }, former);
     report('renewed', null, {});

@@ -1,5 +1,5 @@
-// From a page's side: may this browser be pushed to, is the worker installed, and is the service told all of it.
-// Asks the person at most once per call, and never when nobody clicked.
+// The page's part: may this browser get pushes, is the worker installed, and does the service know.
+// It asks the person at most once per call, and never without a click.
 import { type Browser, changeBrowser, findBrowser, type NotificationDefaults } from './device-id.ts';
 import {
   InsecureContextError,
@@ -19,24 +19,30 @@ import {
 } from './register-device.ts';
 import { callApi, type Service } from './transport.ts';
 
-/** A device is registered again once a day: the service then knows it lives, and takes back one it gave up by mistake. */
+/**
+ * A device registers again once a day. The service then knows that it lives, and revives a device
+ * that it retired by mistake.
+ */
 const registrationMsMax = 24 * 60 * 60 * 1000;
 
-/** What the service says of the app (contract 5.18). */
+/** The app's configuration (contract 5.18). */
 export interface AppConfig {
-  /** Null where web push is not configured. */
+  /** Null when web push is not configured. */
   readonly vapidPublicKey: string | null;
-  /** True where `identify` needs a `userHash`. */
+  /** True when `identify` needs a `userHash`. */
   readonly isIdentifyHashRequired: boolean;
-  /** True where that must be of the bound form, which your server makes for one device: send it `deviceId()`. */
+  /**
+   * True when the hash must have the bound form, which your server makes for one device: send
+   * `deviceId()` to your server.
+   */
   readonly isBoundHashRequired: boolean;
 }
 
-/** Where a page's subscription lives. */
+/** The service, worker and scope of a page's subscription. */
 export interface Site extends Reporters {
   readonly service: Service;
   readonly serviceWorkerUrl: string;
-  /** Absolute. */
+  /** An absolute URL. */
   readonly scope: string;
   readonly defaults: NotificationDefaults;
 }
@@ -45,7 +51,7 @@ export function isPushSupported(): boolean {
   return 'serviceWorker' in (globalThis.navigator ?? {}) && 'PushManager' in globalThis && 'Notification' in globalThis;
 }
 
-/** Throws the reason why this page can never subscribe, if there is one. */
+/** Throws the reason for which this page can never subscribe, if there is one. */
 export function requirePush(): void {
   if (!globalThis.isSecureContext) {
     throw new InsecureContextError('Push needs https, or http on this very machine (localhost).');
@@ -59,7 +65,10 @@ export function requirePush(): void {
   );
 }
 
-/** Asks the person where it is still open. Must come first after the click, whose permission to ask soon lapses. */
+/**
+ * Asks the person unless they have decided. Must come first after the click, because the click's
+ * permission to ask soon lapses.
+ */
 export async function askPermission(): Promise<void> {
   const permission =
     Notification.permission === 'default' ? await Notification.requestPermission() : Notification.permission;
@@ -80,7 +89,7 @@ export async function readConfig(service: Service): Promise<AppConfig> {
   };
 }
 
-/** Subscribes for the current key and registers the device, whatever was known before. Needs the permission. */
+/** Subscribes with the current key and registers the device in any case. Needs the permission. */
 export async function subscribeAndRegister(
   site: Site,
   change: Partial<Browser>,
@@ -96,14 +105,15 @@ export async function subscribeAndRegister(
 }
 
 /**
- * Repairs what changed since the last page load: key, subscription, facts, or a link to a user that
- * failed. Answers null, without any request, where this browser never subscribed or has opted out.
+ * Repairs what changed since the last page load: key, subscription, facts, or a failed link to a
+ * user. Resolves with null and sends nothing when this browser never subscribed or has opted out.
  */
 export async function refreshRegistration(site: Site, change: Partial<Browser>): Promise<Browser | null> {
   if (!globalThis.isSecureContext || !isPushSupported() || Notification.permission !== 'granted') return null;
   const known = await findBrowser(site.scope);
   if (known?.isOptedOut) return null;
-  // Something else may have forgotten us (a browser clears storage), but a subscription shows that there was a yes.
+  // The stored record may be lost, because browsers clear storage. An existing subscription shows
+  // that the person once agreed.
   if (!known?.deviceId && !(await presentSubscription(site))) return null;
   const { subscription, vapidPublicKey } = await subscribe(site);
   const browser = await changeBrowser(site.scope, site.service, () => ({
@@ -122,7 +132,10 @@ export async function refreshRegistration(site: Site, change: Partial<Browser>):
   return browser;
 }
 
-/** The subscription of exactly this scope: a site may have other workers, with subscriptions of their own. */
+/**
+ * The subscription of exactly this scope: a site may have other workers with subscriptions of their
+ * own.
+ */
 export async function presentSubscription(site: Site): Promise<PushSubscription | null> {
   const registration = await navigator.serviceWorker.getRegistration(site.scope);
   return registration?.scope === site.scope ? registration.pushManager.getSubscription() : null;
@@ -136,7 +149,10 @@ async function subscribe(site: Site): Promise<{ subscription: PushSubscription; 
   return { subscription, vapidPublicKey: keyOf(subscription) ?? vapidPublicKey };
 }
 
-/** Installing what is installed already is how a browser looks for a new version; only an active worker can subscribe. */
+/**
+ * Registering an installed worker makes the browser look for a new version. Only an active worker
+ * can subscribe.
+ */
 async function installWorker(site: Site): Promise<ServiceWorkerRegistration> {
   try {
     const registration = await navigator.serviceWorker.register(site.serviceWorkerUrl, {

@@ -1,10 +1,10 @@
-// How page and worker speak to the service: one request with its bounded retries, and the receipt, which has none.
-// Keeps nothing. Every call it retries is one the service treats as the same when it comes twice.
+// Requests to the service from page and worker: a request with bounded retries, and the receipt,
+// which has none. It stores nothing. Each repeated request has the same effect as one.
 import { ApiError, type Issue, NetworkError } from './errors.ts';
 
-/** Where the service is and which app speaks. */
+/** The service's address and the app's key. */
 export interface Service {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly baseUrl: string;
   /** `ck_live_…`. A server key must never reach a browser. */
   readonly clientKey: string;
@@ -14,11 +14,14 @@ export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly path: string;
   readonly body?: unknown;
-  /** Makes the body anew for every try, where it may be out of date by then. What it throws ends the call. */
+  /**
+   * Makes the body again for every try, because it may be out of date by then. An exception ends
+   * the call.
+   */
   readonly bodyNow?: () => Promise<unknown>;
 }
 
-/** What a receipt says (contract 14). */
+/** The body of a receipt (contract 14). */
 export interface Receipt {
   readonly token: string;
   readonly event: 'displayed' | 'clicked' | 'dismissed';
@@ -29,17 +32,21 @@ type Answer = Readonly<Record<string, unknown>>;
 
 const triesMax = 4;
 const timeoutMs = 10_000;
-/** A Retry-After beyond this is not waited for: the caller is told instead, and the next page load tries again. */
+/**
+ * A longer Retry-After is not waited for: the caller gets the error, and the next page load tries
+ * again.
+ */
 const waitMsMax = 30_000;
 
-/** Waits; tests hand in one that returns at once. */
+/** Waits between tries; tests pass one that returns at once. */
 export type Pause = (ms: number) => Promise<void>;
 
 const pauseFor: Pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Sends one request and answers the JSON object of its 200. No answer, 429 and 502 to 504 are tried again, at most
- * four times in all and never sooner than Retry-After. Throws `ApiError` or `NetworkError`.
+ * Sends one request and resolves with the JSON object of its 200. A missing answer, 429 and 502 to
+ * 504 are tried again, at most four times in all and never sooner than Retry-After. Throws
+ * `ApiError` or `NetworkError`.
  */
 export async function callApi(service: Service, request: ApiRequest, pause: Pause = pauseFor): Promise<Answer> {
   for (let tried = 1; ; tried += 1) {
@@ -55,7 +62,8 @@ export async function callApi(service: Service, request: ApiRequest, pause: Paus
 
 function waitBeforeNextTry(error: unknown, tried: number): number | null {
   if (tried >= triesMax) return null;
-  // Half a second, doubling, with jitter: browsers that lost a service together must not come back together.
+  // Half a second, doubling, with jitter, so that browsers that lost a service together do not come
+  // back together.
   const backoffMs = 500 * 2 ** (tried - 1) * (0.5 + Math.random());
   if (error instanceof NetworkError) return navigator.onLine === false ? null : backoffMs;
   if (!(error instanceof ApiError) || ![429, 502, 503, 504].includes(error.status)) return null;
@@ -103,7 +111,10 @@ function refusal(response: Response, answer: Answer | null): ApiError {
   });
 }
 
-/** The header's whole seconds never end before the body's milliseconds do, so the body is the finer truth (contract 4). */
+/**
+ * The header has whole seconds, rounded up, so the body's milliseconds are more precise (contract
+ * 4).
+ */
 function retryAfterMs(header: string | null, answer: Answer | null): number | null {
   const fromBody = answer?.['retry_after_ms'];
   if (typeof fromBody === 'number') return fromBody;
@@ -121,8 +132,9 @@ function parseObject(text: string): Answer | null {
 }
 
 /**
- * Reports one mark and says whether the service took it. Never throws: a lost receipt must not cost a notification.
- * `text/plain` needs no preflight, and `keepalive` lets the request outlive the worker.
+ * Reports one mark and returns whether the service accepted it. Never throws, because a lost
+ * receipt must not cost a notification. `text/plain` needs no preflight, and `keepalive` lets the
+ * request outlive the worker.
  */
 export async function sendReceipt(baseUrl: string, receipt: Receipt): Promise<boolean> {
   try {

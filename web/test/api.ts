@@ -1,9 +1,9 @@
-// The service as far as a browser meets it, over real HTTP: it hands out devices, knows them again, takes events once.
-// Answers can be scripted per path; everything heard is kept.
+// A stand-in for the service, over real HTTP: it registers devices, recognises them, and accepts
+// events once. Answers can be scripted per path; every request is recorded.
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Two valid keys of the right length, so that a change can be told. */
+/** Two valid keys of the right length, to test a change of the key. */
 export const vapidKeys = [`B${'A'.repeat(86)}`, `B${'Q'.repeat(86)}`] as const;
 
 export interface Heard {
@@ -17,7 +17,7 @@ export interface Scripted {
   readonly status: number;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The answer is held back until this settles. */
+  /** The answer is held back until this promise settles. */
   readonly after?: Promise<unknown>;
 }
 
@@ -25,7 +25,7 @@ interface State {
   vapidKey: string | null;
   /** Endpoint by device id. */
   readonly devices: Map<string, string>;
-  /** What proves a refresh, by device id: the whole subscription as text. */
+  /** The proof for a refresh, by device id: the whole subscription as text. */
   readonly tokens: Map<string, string>;
   readonly events: Map<string, Record<string, unknown>>;
 }
@@ -33,7 +33,7 @@ interface State {
 export async function startApi() {
   const heard: Heard[] = [];
   const scripted = new Map<string, Scripted[]>();
-  /** Asked about every body sent to the events' path. */
+  /** Called with every body sent to the events' path. */
   const guard = { refuseBody: (_text: string): Scripted | null => null };
   const state: State = { vapidKey: vapidKeys[0], devices: new Map(), tokens: new Map(), events: new Map() };
 
@@ -59,9 +59,11 @@ export async function startApi() {
     set refuseBody(refuse: (text: string) => Scripted | null) {
       guard.refuseBody = refuse;
     },
-    /** What was heard on one path. */
+    /** The requests on one path. */
     heardOn: (path: string): Heard[] => heard.filter((request) => request.path === path),
-    /** The next requests on this path get these answers, one each; later ones the usual one. */
+    /**
+     * The next requests on this path get these answers, one each; later requests get the usual one.
+     */
     script(path: string, ...answers: Scripted[]): void {
       scripted.set(path, [...(scripted.get(path) ?? []), ...answers]);
     },
@@ -89,7 +91,8 @@ function answerOf(state: State, method: string, path: string, body: Record<strin
       const token = String(body?.['token']);
       const { endpoint } = JSON.parse(token) as { endpoint: string };
       const holder = [...state.devices].find(([, held]) => held === endpoint)?.[0];
-      // A client key is believed with the token that the device has, and otherwise makes a device of its own.
+      // A client key may refresh a device only with the token that the device has. Otherwise the
+      // request makes a new device.
       const named = String(body?.['device_id']);
       const isProven = known && [body?.['previous_token'], token].includes(state.tokens.get(named) ?? token);
       const id = isProven ? named : (holder ?? `dev_${state.devices.size + 1}`);

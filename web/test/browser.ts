@@ -1,5 +1,6 @@
-// A browser without a window: permission, one service worker registration and its push manager, as strict as the real
-// ones are about keys and permission. `install` puts them where the SDK looks; vitest takes them away again.
+// A browser without a window: permission, one service worker registration and its push manager, as
+// strict as real ones about keys and permission. `install` puts them where the SDK looks; vitest
+// removes them again.
 import { vi } from 'vitest';
 import { indexedDbInMemory } from './indexed-db.ts';
 
@@ -30,7 +31,7 @@ export class FakeSubscription {
 
 export class FakePushManager {
   present: FakeSubscription | null = null;
-  /** What `getSubscription` hides once, as when another tab subscribes in between. */
+  /** `getSubscription` hides the subscription once, as when another tab subscribes meanwhile. */
   isHidingOnce = false;
   failure: Error | null = null;
 
@@ -52,7 +53,7 @@ export class FakePushManager {
   }
 }
 
-/** Locks as one tab sees them: a name is held by one at a time, in order. */
+/** Locks as one tab sees them: one holder at a time for each name, in order. */
 function locksInOrder() {
   const tails = new Map<string, Promise<unknown>>();
   return {
@@ -69,7 +70,7 @@ export function install(page = 'https://shop.example/cart') {
   const registrations = new Map<string, { scope: string; active: object; pushManager: FakePushManager }>();
   const notification = {
     permission: 'default' as NotificationPermission,
-    /** What the person will answer. */
+    /** The person's answer. */
     answer: 'granted' as NotificationPermission,
     asked: 0,
     async requestPermission(): Promise<NotificationPermission> {

@@ -1,4 +1,5 @@
-// The demo page's own scripts against a page of bare elements: which client key they take, and after whose click.
+// Runs the demo page's own scripts with minimal elements: which client key they accept, and after
+// whose click.
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +10,7 @@ const demoDir = fileURLToPath(new URL('../../server/demo', import.meta.url));
 const mine = `ck_live_${'1'.repeat(49)}`;
 const theirs = `ck_live_${'2'.repeat(45)}wxyz`;
 
-/** Stands where the page finds the SDK, and tells which keys clients are made with. */
+/** A stand-in for the SDK that records the keys which clients are made with. */
 const sdk = `
   export class CarillonError extends Error {}
   ${[

@@ -71,7 +71,7 @@ describe('identify', () => {
   });
 });
 
-/** Lets the service hold back its first answer, a 503, to whom it hears of until `what` is remembered here. */
+/** Delays the service's first answer, a 503, until `what` is true of the stored record. */
 function holdIdentify(what: (known: Partial<Browser>) => boolean): void {
   const isRemembered = () => what((browser.indexedDB.rows('browsers')[0] ?? {}) as Partial<Browser>);
   api.script('/v1/identify', {

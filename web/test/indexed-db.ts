@@ -1,5 +1,6 @@
-// IndexedDB as far as the SDK uses it, in memory: asynchronous requests, cloned values, one transaction at a time per
-// database, completion after the last request. Real browsers prove the rest in e2e.
+// IndexedDB in memory, as far as the SDK uses it: asynchronous requests, cloned values, one
+// transaction at a time per database, completion after the last request. The tests in e2e use real
+// browsers.
 
 type Key = string | number;
 type Row = Record<string, unknown>;
@@ -88,12 +89,14 @@ class Transaction {
   }
 }
 
-/** A fresh, empty `indexedDB`. `isClosed` makes every open fail, as in a browser that blocks storage. */
+/**
+ * A new, empty `indexedDB`. With `isClosed` every open fails, as in a browser that blocks storage.
+ */
 export function indexedDbInMemory(isClosed = false) {
   const tables = new Map<string, Table>();
   let queue = Promise.resolve();
   return {
-    /** All rows of a store, for looking at. */
+    /** All rows of a store, for inspection. */
     rows: (name: string): Row[] => [...(tables.get(name)?.rows.values() ?? [])],
     open() {
       const request = new Request<unknown>();

@@ -19,7 +19,7 @@ afterEach(async () => {
   await api.close();
 });
 
-/** What the page left behind when it subscribed. */
+/** Stores the record that a page leaves when it subscribes. */
 async function remember(change: Partial<Browser>) {
   api.state.devices.set('dev_1', 'https://fcm.googleapis.com/fcm/send/old');
   await changeBrowser(scope, { baseUrl: api.url, clientKey: 'ck_live_1' }, () => ({

@@ -280,7 +280,7 @@ describe('refresh', () => {
     browser.pushManager.present = null;
     await expect(client().refresh()).resolves.toEqual({ id: 'dev_2' });
     expect(api.heardOn('/v1/identify')[1]?.body).toEqual({ device_id: 'dev_2', external_id: 'u-42' });
-    // From here on it has a proof again.
+    // From here on the browser has a proof again.
     api.state.vapidKey = vapidKeys[1];
     await expect(client().refresh()).resolves.toEqual({ id: 'dev_2' });
   });

@@ -257,7 +257,7 @@ describe('the queue', () => {
 });
 
 describe('a shared browser', () => {
-  /** Whom the service was told of, and what it heard tracked, in order. */
+  /** The identities and events that the service received, in order. */
   const story = () =>
     api.heard.flatMap(({ path, body }) => {
       if (path === '/v1/identify') return [`is ${body?.['external_id']}`];

@@ -1,5 +1,6 @@
-// A service worker's global scope: events that can be waited for, notifications that can be clicked and closed, windows
-// that can be focused and opened. As strict about notification options as the standard is.
+// A service worker's global scope: events that can be waited for, notifications that can be clicked
+// and closed, windows that can be focused and opened. As strict about notification options as the
+// standard.
 import { vi } from 'vitest';
 import { FakePushManager, install } from './browser.ts';
 
@@ -18,7 +19,10 @@ interface Shown {
 
 export const scope = 'https://shop.example/';
 
-/** What happened in the worker, in order: `close`, `focus URL`, `open URL`, `show TITLE`, `badge N`. */
+/**
+ * Records what happened in the worker, in order: `close`, `focus URL`, `open URL`, `show TITLE`,
+ * `badge N`.
+ */
 export async function startWorker(scriptPath = '/carillon-sw.js') {
   const happened: string[] = [];
   const shown: Shown[] = [];
@@ -55,7 +59,10 @@ export async function startWorker(scriptPath = '/carillon-sw.js') {
   vi.resetModules();
   await import('../src/service-worker.ts');
 
-  /** Fires one event and waits for all it was told to wait for, as a browser does before it stops the worker. */
+  /**
+   * Fires one event and waits for everything passed to `waitUntil`, as a browser does before it
+   * stops the worker.
+   */
   async function fire(kind: string, event: object): Promise<void> {
     const waits: Promise<unknown>[] = [];
     listeners.get(kind)?.({ ...event, waitUntil: (work: Promise<unknown>) => waits.push(work) });
