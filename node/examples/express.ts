@@ -1,5 +1,5 @@
-// Webhooks with Express: `express.raw` keeps the bytes, on this route alone. It has to stand before any `express.json()` that would
-// take the body first.
+// Webhooks with Express: `express.raw` keeps the bytes, on this route alone. Register it before any
+// `express.json()`, which would otherwise read the body first.
 import { verifyWebhook, type WebhookEvent, WebhookVerificationError } from '@carillon/node';
 import express, { type Express } from 'express';
 

@@ -1,5 +1,5 @@
-// Webhooks with Fastify: inside a plugin of its own the parser of JSON is replaced by one that keeps the bytes. Routes outside it go
-// on being parsed.
+// Webhooks with Fastify: inside a plugin of its own, the JSON parser is replaced by one that keeps
+// the bytes. Routes outside the plugin are still parsed.
 import { verifyWebhook, type WebhookEvent, WebhookVerificationError } from '@carillon/node';
 import type { FastifyInstance } from 'fastify';
 

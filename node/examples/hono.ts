@@ -1,4 +1,5 @@
-// Webhooks with Hono: `arrayBuffer` gives the bytes, as long as nothing before it has asked for the JSON.
+// Webhooks with Hono: `arrayBuffer` gives the bytes, as long as no earlier handler has read the
+// JSON.
 import { verifyWebhook, type WebhookEvent, WebhookVerificationError } from '@carillon/node';
 import { Hono } from 'hono';
 

@@ -1,5 +1,5 @@
-// Webhooks with Next.js: a route handler (app/hooks/carillon/route.ts) is given a Web Request, whose bytes nobody has touched. It
-// runs on Node: `export const runtime = 'nodejs'`.
+// Webhooks with Next.js: a route handler (app/hooks/carillon/route.ts) gets a Web Request with
+// unread bytes. It must run on Node: `export const runtime = 'nodejs'`.
 import { verifyWebhook, type WebhookEvent, WebhookVerificationError } from '@carillon/node';
 
 /** `export const POST = carillonWebhook(secret, handle)` */

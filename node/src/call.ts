@@ -1,5 +1,6 @@
-// One call of the API with its retries: the request as the description has it, the answer's JSON, or an error that says why not. Every
-// try of a call carries the same bytes and the same Idempotency-Key. The key is in no error and in nothing that is printed.
+// One call of the API with its retries: sends the request as the API's description has it, and
+// returns the answer's JSON or throws an error. Every try of a call carries the same bytes and the
+// same Idempotency-Key. The API key never appears in an error or in printed text.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, NetworkError, type QuotaState } from './errors.ts';
 import { type RetryRules, retryInMs } from './retry.ts';
@@ -8,21 +9,24 @@ import { type Issue, type Operations, operations } from './types.gen.ts';
 export type OperationName = keyof Operations;
 
 export interface CallOptions {
-  /** Ends the call, waits between tries included; it rejects with the signal's reason. */
+  /**
+   * Ends the call, also during a wait between tries. The call then rejects with the signal's
+   * reason.
+   */
   readonly signal?: AbortSignal | undefined;
-  /** For each try, answer and all. Default: that of the client. */
+  /** Time limit of each try, its whole answer included. Default: the client's. */
   readonly timeoutMs?: number | undefined;
-  /** Tries beyond the first. Default: that of the client. */
+  /** Tries beyond the first. Default: the client's. */
   readonly maxRetries?: number | undefined;
   /**
-   * Of what is sent: one key is one message, however often it is asked for. 1 to 255 visible ASCII characters. Default: one of its own
-   * for each call, so that the call's own tries send once.
+   * The service makes one message per key, however often the request arrives. 1 to 255 visible
+   * ASCII characters. Default: a new key for each call, so that the tries of one call send once.
    */
   readonly idempotencyKey?: string | undefined;
 }
 
 export interface Service extends RetryRules {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly timeoutMs: number;
@@ -36,12 +40,15 @@ interface Given {
   readonly body?: unknown;
 }
 
-/** Waits; tests hand in one that returns at once. */
+/** Waits between tries; tests pass one that returns at once. */
 export type Pause = (ms: number, signal: AbortSignal | undefined) => Promise<void>;
 
 const pauseFor: Pause = (ms, signal) => sleep(ms, undefined, signal && { signal });
 
-/** Throws `ApiError` or `NetworkError`; a `TypeError` for what could not be a request. */
+/**
+ * Makes one call. Throws `ApiError` or `NetworkError`, and `TypeError` for arguments that cannot be
+ * a request.
+ */
 export async function call<Name extends OperationName>(
   service: Service,
   name: Name,
@@ -101,7 +108,7 @@ function prepare(
   };
 }
 
-// `.` and `..` would be steps in the address and not names, however they are written.
+// `.` and `..` would be steps in the URL's path and not names, even when they are escaped.
 function segmentOf(field: string, value: unknown): string {
   if (typeof value === 'string' && value !== '' && value !== '.' && value !== '..') return encodeURIComponent(value);
   throw new TypeError(`'${String(value)}' cannot stand in an address as ${field}.`);
@@ -115,7 +122,7 @@ async function callOnce(service: Service, request: PreparedRequest, options: Cal
   let response: Response;
   let text: string;
   try {
-    // A redirect would take the key along, or make a GET of a POST.
+    // A redirect would send the key to another address, or turn a POST into a GET.
     const init: RequestInit = { method, headers, redirect: 'manual', signal, ...(body !== undefined && { body }) };
     response = await service.fetch(url, init);
     text = await response.text();
@@ -132,7 +139,7 @@ async function callOnce(service: Service, request: PreparedRequest, options: Cal
   throw refusal(response, answer);
 }
 
-/** Nobody was there: what `fetch` of Node.js says of a connection that was never made. */
+/** Whether the connection was never made, by the error codes of Node's `fetch`. */
 function wasNotSent(error: unknown): boolean {
   const codes = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH', 'UND_ERR_CONNECT_TIMEOUT'];
   for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {
@@ -163,7 +170,7 @@ function unexpected({ status, headers }: Response): string {
     : `The answer is a redirect to ${where}: is baseUrl the address of the service?`;
 }
 
-/** The header's whole seconds never end before the body's milliseconds do, so the body is the finer truth. */
+/** The header has whole seconds, rounded up, so the body's milliseconds are more precise. */
 function retryAfterMs(header: string | null, answer: Answer | null): number | null {
   const told = answer?.['retry_after_ms'];
   if (typeof told === 'number') return told;

@@ -1,5 +1,6 @@
-// The API as a program's own: one object with a place for each kind of thing, every method one endpoint. Sends nothing until a method
-// is called, and shows its key to nobody, printed neither.
+// The client of the API: one object with a property for each kind of resource, and one method for
+// each endpoint. It sends nothing until a method is called, and never shows its key, even when it
+// is printed.
 import { randomUUID } from 'node:crypto';
 import { type CallOptions, call, type OperationName, type Service } from './call.ts';
 import { pageLimit, type Query, type Request, type RequestOptions } from './endpoint.ts';
@@ -34,17 +35,23 @@ import type {
 } from './types.gen.ts';
 
 export interface CarillonOptions {
-  /** Where the service is: `https://push.shop.example`. */
+  /** The service's address, such as `https://push.shop.example`. */
   readonly baseUrl: string | undefined;
-  /** A server key, `sk_live_…`. It stays on your server. */
+  /** A server key, `sk_live_…`. It must stay on your server. */
   readonly apiKey: string | undefined;
-  /** For each try. A send waits for its outcomes for up to 20 s before it answers. Default: 60,000. */
+  /**
+   * Time limit of each try. A send waits up to 20 s for its outcomes before it answers. Default:
+   * 60,000.
+   */
   readonly timeoutMs?: number | undefined;
-  /** Tries beyond the first, after what may pass. 0: none. Default: 3. */
+  /** Tries beyond the first, after failures that may pass. 0: none. Default: 3. */
   readonly maxRetries?: number | undefined;
-  /** The longest wait that the service may ask for between two tries; what asks for more is thrown. Default: 30,000. */
+  /**
+   * The longest wait between two tries that the client accepts from the service. A longer one is
+   * thrown as an error. Default: 30,000.
+   */
   readonly maxRetryWaitMs?: number | undefined;
-  /** In place of the global `fetch`. */
+  /** Replaces the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
@@ -58,7 +65,7 @@ export class Carillon {
   readonly events: Events;
   readonly reports: Reports;
 
-  /** A missing address or key is a `TypeError`. */
+  /** Throws a `TypeError` when the address or the key is missing. */
   constructor({ baseUrl, apiKey, timeoutMs, maxRetries, maxRetryWaitMs, fetch }: CarillonOptions) {
     if (typeof apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(apiKey)) {
       throw new TypeError('Carillon needs a server key, sk_live_…: is its variable set?');
@@ -70,7 +77,7 @@ export class Carillon {
       maxRetries: maxRetries ?? 3,
       maxWaitMs: maxRetryWaitMs ?? 30_000,
       userAgent: `carillon-node/${sdkVersion}`,
-      // Looked up at each call: what a test or a tracer puts in its place counts.
+      // Looked up at each call, so that a test or a tracer can replace it later.
       fetch: fetch ?? ((...parameters) => globalThis.fetch(...parameters)),
     };
     const request: Request = (name, given, options) => this.request(name, given, options);
@@ -83,7 +90,10 @@ export class Carillon {
     this.reports = createReports(request);
   }
 
-  /** Any endpoint by its `operationId`, as the OpenAPI description names it. The methods beside this one are made of it. */
+  /**
+   * Calls any endpoint by its `operationId` in the OpenAPI description. All other methods use this
+   * one.
+   */
   request<Name extends OperationName>(
     name: Name,
     given: Operations[Name]['given'],
@@ -93,20 +103,21 @@ export class Carillon {
     return call(this.#service, name, given, { ...options, isRepeatable });
   }
 
-  /** What an app needs to know before it registers a device. */
+  /** The app's settings that a client needs before it registers a device. */
   config(options?: RequestOptions): Promise<AppConfig> {
     return this.request('getConfig', {}, options);
   }
 
-  /** The channels there are. */
+  /** The channels of the service and their state. */
   channels(options?: RequestOptions): Promise<ChannelList> {
     return this.request('listChannels', {}, options);
   }
 }
 
-/** Does a call that is made twice come to the same as one? */
+/** Whether a call that is made twice has the same effect as one call. */
 function isSameTwice(name: OperationName, given: object): boolean {
-  // Without a key a second send is a second message, and a second segment finds its name taken.
+  // Without a key, a second send is a second message. A second segment fails because its name is
+  // taken.
   if (name === 'sendMessage' || name === 'createSegment') return false;
   if (name !== 'trackEvents') return true;
   const { body } = given as Operations['trackEvents']['given'];
@@ -122,11 +133,11 @@ function readBaseUrl(text: unknown): string {
   throw new TypeError('baseUrl is the address of the service, such as https://push.shop.example: is its variable set?');
 }
 
-/** As in package.json. */
+/** Equal to the version in package.json. */
 export const sdkVersion = '0.1.0';
 
 export interface Users {
-  /** Creates the user, or updates the one with this `external_id`. Null clears a value. */
+  /** Creates the user, or updates the user with this `external_id`. Null clears a value. */
   upsert(user: UserRequest, options?: RequestOptions): Promise<UpsertedUser>;
   get(externalId: string, options?: RequestOptions): Promise<User>;
   /** Erases the user and opts out its devices. */
@@ -144,9 +155,9 @@ function createUsers(request: Request): Users {
 export interface Devices {
   /** Registers a device, or finds it again by its token. */
   register(device: DeviceRequest, options?: RequestOptions): Promise<RegisteredDevice>;
-  /** Says whose a device is; with `external_id: null` that it is nobody's any more. */
+  /** Links a device to a user; `external_id: null` removes the link. */
   identify(link: IdentifyRequest, options?: RequestOptions): Promise<IdentifiedDevice>;
-  /** A page, newest first. */
+  /** One page, newest first. */
   list(query?: Query<'listDevices'>, options?: RequestOptions): Promise<DevicePage>;
   /** Every device, page by page. */
   all(query?: Query<'listDevices'>, options?: RequestOptions): AsyncGenerator<Device, void, undefined>;
@@ -165,17 +176,20 @@ function createDevices(request: Request): Devices {
 }
 
 export interface Segments {
-  /** Gives a filter a name. Not tried again where it is not known what came of it: the name may be taken by then. */
+  /**
+   * Gives a filter a name. It is not repeated after an unknown result, because the name may be
+   * taken by then.
+   */
   create(segment: SegmentRequest, options?: RequestOptions): Promise<Segment>;
-  /** A page, newest first. */
+  /** One page, newest first. */
   list(query?: Query<'listSegments'>, options?: RequestOptions): Promise<SegmentPage>;
   /** Every segment, page by page. */
   all(query?: Query<'listSegments'>, options?: RequestOptions): AsyncGenerator<Segment, void, undefined>;
   get(id: string, options?: RequestOptions): Promise<Segment>;
-  /** Name, description and filter. */
+  /** Replaces name, description and filter. */
   replace(id: string, segment: SegmentRequest, options?: RequestOptions): Promise<Segment>;
   delete(id: string, options?: RequestOptions): Promise<DeletedSegment>;
-  /** Counts exactly whom a filter, a segment or any audience reaches now. */
+  /** Counts exactly how many devices a filter, a segment or another audience reaches now. */
   preview(request: PreviewRequest, options?: RequestOptions): Promise<Preview>;
 }
 
@@ -193,7 +207,7 @@ function createSegments(request: Request): Segments {
 }
 
 export interface Properties {
-  /** A page of the catalog, by key; `builtins`, the fields that are always there, is on every page. */
+  /** One page of the catalog, by key. Every page has `builtins`, the fields that always exist. */
   list(query?: Query<'listProperties'>, options?: RequestOptions): Promise<PropertyPage>;
   /** Every key, page by page. */
   all(query?: Query<'listProperties'>, options?: RequestOptions): AsyncGenerator<Property, void, undefined>;
@@ -209,8 +223,8 @@ function createProperties(request: Request): Properties {
 
 export interface Events {
   /**
-   * Tracks one event, or up to 50, all or none. One without an `id` is given one here, so that the tries of this call count it once;
-   * give ids of your own to be safe across calls too.
+   * Tracks one event, or up to 50: all or none. An event without an `id` gets one here, so that the
+   * tries of this call count it once. Set your own ids to be safe across calls, too.
    */
   track(events: TrackedEvent | readonly TrackedEvent[], options?: RequestOptions): Promise<Tracked>;
 }

@@ -1,8 +1,8 @@
-// What the methods of the client are made of: one call of an endpoint, and the fields of its query.
+// Types and helpers of the client's methods: the call of one endpoint, and the fields of its query.
 import type { CallOptions, OperationName } from './call.ts';
 import type { Operations } from './types.gen.ts';
 
-/** What goes with any call. */
+/** The options that any call takes. */
 export type RequestOptions = Omit<CallOptions, 'idempotencyKey'>;
 export type SendOptions = CallOptions;
 
@@ -15,5 +15,5 @@ export type Request = <Name extends OperationName>(
   options?: CallOptions,
 ) => Promise<Operations[Name]['answer']>;
 
-/** Items a page has where a walk fetches it. */
+/** Items per page when the client walks a list. */
 export const pageLimit = 200;

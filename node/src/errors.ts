@@ -1,12 +1,12 @@
-// Every way a call can be refused: the service said no, or nobody answered. Knows nothing else.
+// The errors of a call: the service refused it, or no answer came.
 import type { Issue } from './types.gen.ts';
 
-/** What every refusal of a call is. */
+/** The base class of all errors of a call. */
 export class CarillonError extends Error {
   override readonly name: string = 'CarillonError';
 }
 
-/** What a 429 says when the month is used up. */
+/** The quota in a 429 for a month that is used up. */
 export interface QuotaState {
   readonly plan: string;
   readonly limit: number;
@@ -15,20 +15,23 @@ export interface QuotaState {
   readonly resets_at: string;
 }
 
-/** The service answered, and not with what was asked for; `message` is its own text. */
+/** The service refused the request. `message` is the service's own text. */
 export class ApiError extends CarillonError {
   override readonly name = 'ApiError';
   /** The HTTP status. */
   readonly status: number;
-  /** The service's code, such as `validation_failed` or `rate_limited`; `invalid_answer` where the answer was not its JSON. */
+  /**
+   * The service's code, such as `validation_failed` or `rate_limited`; `invalid_answer` when the
+   * answer was not the API's JSON.
+   */
   readonly error: string;
-  /** What is wrong with the request, field by field; of a 400 alone, otherwise empty. */
+  /** For a 400, the faults of the request, field by field; otherwise empty. */
   readonly issues: readonly Issue[];
-  /** To quote to whoever runs the service; null where the answer had none. */
+  /** The id to quote to the service's operator; null when the answer had none. */
   readonly requestId: string | null;
-  /** How long to wait before the next try; null where the service did not say. */
+  /** How long to wait before the next try; null when the service did not say. */
   readonly retryAfterMs: number | null;
-  /** Of `quota_exceeded`; otherwise null. */
+  /** For `quota_exceeded`; otherwise null. */
   readonly quota: QuotaState | null;
 
   constructor(answer: {
@@ -50,10 +53,16 @@ export class ApiError extends CarillonError {
   }
 }
 
-/** No answer came: a wrong address, a lost connection, or too slow. `cause` is what `fetch` said. */
+/**
+ * No answer came: the address is wrong, the connection was lost, or the answer took too long.
+ * `cause` is the error of `fetch`.
+ */
 export class NetworkError extends CarillonError {
   override readonly name = 'NetworkError';
-  /** True: the request never left, so nothing can have come of it. False: it is not known whether it arrived. */
+  /**
+   * True: the request was never sent, so it had no effect. False: it is unknown whether the request
+   * arrived.
+   */
   readonly wasNotSent: boolean;
 
   constructor(message: string, { cause, wasNotSent }: { readonly cause: unknown; readonly wasNotSent: boolean }) {

@@ -1,4 +1,4 @@
-// What `@carillon/node` hands out, and nothing else of it.
+// The public interface of `@carillon/node`.
 export type { OperationName } from './call.ts';
 export {
   Carillon,

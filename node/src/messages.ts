@@ -1,4 +1,4 @@
-// Messages and what became of them.
+// The methods for messages and their deliveries.
 import { randomUUID } from 'node:crypto';
 import { pageLimit, type Query, type Request, type RequestOptions, type SendOptions } from './endpoint.ts';
 import { walk } from './pages.ts';
@@ -15,7 +15,7 @@ import type {
   ScheduledMessage,
 } from './types.gen.ts';
 
-/** The answer depends on the request: now, at its time, or not at all. */
+/** The type of the answer depends on the request: sent now, scheduled, or a dry run. */
 export interface Send {
   (message: MessageRequest & { readonly dry_run: true }, options?: SendOptions): Promise<DryRun>;
   (
@@ -31,21 +31,22 @@ export interface Send {
 
 export interface Messages {
   /**
-   * Sends now, or at `send_at`. Its tries send once: they share an Idempotency-Key. Give one of your own to be safe across calls too: a
-   * second send under it answers the first message, with `replayed: true`.
+   * Sends now, or at `send_at`. All tries of one call send once, because they share an
+   * Idempotency-Key. Set your own key to be safe across calls, too: a second send with it returns
+   * the first message, with `replayed: true`.
    */
   readonly send: Send;
-  /** A page, newest first. */
+  /** One page, newest first. */
   list(query?: Query<'listMessages'>, options?: RequestOptions): Promise<MessagePage>;
   /** Every message, page by page. */
   all(query?: Query<'listMessages'>, options?: RequestOptions): AsyncGenerator<ListedMessage, void, undefined>;
-  /** With its numbers of the moment. */
+  /** One message with its current numbers. */
   get(id: string, options?: RequestOptions): Promise<Message>;
-  /** What is scheduled, or being sent. */
+  /** Cancels a message that is scheduled or being sent. */
   cancel(id: string, options?: RequestOptions): Promise<Message>;
-  /** A page of what became of each device. */
+  /** One page of the deliveries, one delivery for each device. */
   deliveries(id: string, query?: Query<'listDeliveries'>, options?: RequestOptions): Promise<DeliveryPage>;
-  /** What became of every device, page by page. */
+  /** Every delivery, page by page. */
   allDeliveries(
     id: string,
     query?: Query<'listDeliveries'>,

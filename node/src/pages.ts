@@ -1,11 +1,14 @@
-// Walks a list: page after page, each fetched when the one before it has been used up.
+// Walks a list page by page. Each page is fetched when the one before it is used up.
 
 export interface Page<Item> {
   readonly data: readonly Item[];
   readonly next_cursor: string | null;
 }
 
-/** Every item that is there during the whole walk, once. Leaving the loop asks for nothing more. */
+/**
+ * Yields every item that exists during the whole walk, once. Leaving the loop sends no further
+ * request.
+ */
 export async function* walk<Item>(
   fetchPage: (cursor: string | undefined) => Promise<Page<Item>>,
   from: string | undefined,

@@ -1,4 +1,4 @@
-// What came of it all, in a range of time.
+// The methods for reports about a range of time.
 import { pageLimit, type Query, type Request, type RequestOptions } from './endpoint.ts';
 import { walk } from './pages.ts';
 import type {
@@ -11,14 +11,19 @@ import type {
 } from './types.gen.ts';
 
 export interface Reports {
-  /** Purchases by currency and by what they are credited to, with a page of the messages they are credited to. */
+  /**
+   * Purchases by currency and attribution, with one page of the messages that they are attributed
+   * to.
+   */
   revenue(query: Query<'reportRevenue'>, options?: RequestOptions): Promise<RevenueReport>;
   /** Every message that has revenue in the range, page by page. */
   revenueByMessage(
     query: Query<'reportRevenue'>,
     options?: RequestOptions,
   ): AsyncGenerator<MessageRevenue, void, undefined>;
-  /** What became of the messages that began in the range, with a page of them. */
+  /**
+   * Outcomes and marks of the messages that began in the range, with one page of these messages.
+   */
   engagement(query: Query<'reportEngagement'>, options?: RequestOptions): Promise<EngagementReport>;
   /** Every message that began in the range, page by page. */
   engagementByMessage(

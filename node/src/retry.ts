@@ -1,22 +1,25 @@
-// Whether a call is made again, and when: after what cannot have done anything, and after anything where doing it twice is the same as
-// once. Pure.
+// Decides whether and when a call is repeated: after failures that had no effect, and after any
+// failure when the call is safe to repeat. Pure.
 import { ApiError, NetworkError } from './errors.ts';
 
 export interface RetryRules {
   /** Tries beyond the first. */
   readonly maxRetries: number;
-  /** A longer wait is the caller's to decide on: the refusal is thrown. */
+  /** When the service asks for a longer wait, the refusal is thrown, so that the caller decides. */
   readonly maxWaitMs: number;
 }
 
 const backoffFirstMs = 500;
 const backoffMostMs = 8_000;
-/** What may pass. A 500 is among them: with the same Idempotency-Key nothing is done twice. */
+/**
+ * Statuses that may pass. 500 is among them because a repeated request with the same
+ * Idempotency-Key has no second effect.
+ */
 const passingStatuses = [500, 502, 503, 504];
 
 /**
- * How long to wait before a call is made again; undefined: it is not. `tried`: made so far. `isRepeatable`: made twice it does the
- * same as made once. `random` lies in [0, 1).
+ * How long to wait before the call is repeated; undefined when it is not repeated. `tried`: tries
+ * so far. `isRepeatable`: two calls have the same effect as one. `random` lies in [0, 1).
  */
 export function retryInMs(
   error: unknown,
@@ -25,10 +28,11 @@ export function retryInMs(
   random: number,
 ): number | undefined {
   if (tried > maxRetries || !mayPass(error, isRepeatable)) return undefined;
-  // Full jitter: those that lost a service together do not come back together.
+  // Full jitter, so that clients that lost the service together do not come back together.
   const backoffMs = Math.min(backoffMostMs, backoffFirstMs * 2 ** (tried - 1)) * random;
   const toldMs = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
-  // What the service says is the least; a little more, so that all who were told the same do not come at once.
+  // The service's wait is the minimum. A little is added, so that clients with the same answer do
+  // not come back together.
   const waitMs = toldMs > 0 ? toldMs + backoffMs * 0.2 : backoffMs;
   return toldMs <= maxWaitMs ? waitMs : undefined;
 }
@@ -36,7 +40,8 @@ export function retryInMs(
 function mayPass(error: unknown, isRepeatable: boolean): boolean {
   if (error instanceof NetworkError) return isRepeatable || error.wasNotSent;
   if (!(error instanceof ApiError)) return false;
-  // Refused before anything was done. A month that is used up does not pass by waiting.
+  // A 429 is refused before anything was done. A quota that is used up does not come back by
+  // waiting.
   if (error.status === 429) return error.error !== 'quota_exceeded';
   return isRepeatable && passingStatuses.includes(error.status);
 }

@@ -1,10 +1,11 @@
-// The proof that a device may be linked to a user, made by your server for its own page or app: `user_hash` of POST /v1/identify.
-// The identify secret never leaves the server.
+// Makes `user_hash` of POST /v1/identify on your server: the proof that a device may be linked to a
+// user. The identify secret never leaves the server.
 import { createHmac } from 'node:crypto';
 
 /**
- * The simple form: for one user, for ever. `secret`: the whole `idsec_…`. `externalId`: just as it will stand in the request; what
- * looks alike in other bytes is another user.
+ * The simple form, valid for one user without time limit. `secret`: the whole `idsec_…`.
+ * `externalId`: exactly as in the request; a text that looks the same but has other bytes is
+ * another user.
  */
 export function userHash(secret: string | undefined, externalId: string): string {
   return hmac(secret, externalId);
@@ -12,11 +13,11 @@ export function userHash(secret: string | undefined, externalId: string): string
 
 export interface BoundUser {
   readonly externalId: string;
-  /** The device that is to be linked: the hash is good for no other. */
+  /** The device to link. The hash is valid for no other device. */
   readonly deviceId: string;
 }
 
-/** The bound form: for one user on one device, within a day of `nowMs` (default: now). */
+/** The bound form, valid for one user on one device, within a day of `nowMs` (default: now). */
 export function boundUserHash(
   secret: string | undefined,
   { externalId, deviceId }: BoundUser,

@@ -1,24 +1,28 @@
-// Whether a request comes from Carillon: HMAC-SHA256 over `<t>.<raw body>`, as `service-signature` says. Works on the bytes that
-// came in and never on parsed JSON; nothing of the body is read before its signature fits.
+// Verifies that a request comes from Carillon: HMAC-SHA256 over `<t>.<raw body>`, compared with
+// `service-signature`. It works on the received bytes and never on parsed JSON. The body is not
+// read before its signature is verified.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { WebhookEvent } from './webhook-event.ts';
 
-/** Why a request was refused. */
+/** The reason for which a request was refused. */
 export type WebhookRefusal =
-  /** There is no `service-signature`. */
+  /** The header `service-signature` is missing. */
   | 'missing_header'
-  /** The header has no `t`, or one that is no number. */
+  /** The header has no `t`, or its `t` is not a number. */
   | 'invalid_timestamp'
-  /** `t` is further from this clock than the tolerance, in either direction. */
+  /** `t` differs from this clock by more than the tolerance, in either direction. */
   | 'timestamp_out_of_tolerance'
   /** The header has no `v1`. */
   | 'missing_signature'
-  /** No `v1` fits the body under any of the secrets: another secret, or bytes that are not those that were sent. */
+  /**
+   * No `v1` matches the body under any of the secrets: the secret is another one, or the bytes were
+   * changed.
+   */
   | 'wrong_signature'
-  /** The signature fits and the body is no event. */
+  /** The signature is valid, but the body is no event. */
   | 'invalid_body';
 
-/** The request cannot be trusted: answer 401. */
+/** The request cannot be trusted; answer 401. */
 export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError';
   readonly reason: WebhookRefusal;
@@ -30,23 +34,25 @@ export class WebhookVerificationError extends Error {
 }
 
 export interface VerifyWebhookOptions {
-  /** How far the request's time may be from this clock, in either direction. Default: 300. */
+  /** How far the request's time may differ from this clock, in either direction. Default: 300. */
   readonly toleranceSeconds?: number | undefined;
-  /** The present in milliseconds since 1970. Default: `Date.now()`. */
+  /** The current time in milliseconds since 1970. Default: `Date.now()`. */
   readonly nowMs?: number | undefined;
 }
 
-/** `service-signature`, as whatever framework gives it. */
+/** The value of `service-signature`, in any form that frameworks give it. */
 export type SignatureHeader = string | readonly string[] | null | undefined;
 
 const toleranceSecondsDefault = 300;
 
 /**
- * The event that a request tells, if its signature fits; throws a `WebhookVerificationError` otherwise.
+ * Returns the event of a request if its signature is valid. Throws a `WebhookVerificationError`
+ * otherwise.
  *
- * `rawBody`: the bytes of the body as they came in, or the very text that they are. An object that a parser made of them is a
- * `TypeError`: its bytes are gone. `secret`: one, or several while a rotation is under way; any `v1` that fits any of them will do.
- * No secret, or an empty one, is a `TypeError` too: everybody could sign with it.
+ * `rawBody`: the bytes of the body as they arrived, or the same bytes as text. A parsed object is a
+ * `TypeError`, because its original bytes are gone.
+ * `secret`: one secret, or several during a rotation; one `v1` that matches one of them is enough.
+ * A missing or empty secret is a `TypeError`, because anybody could sign with it.
  */
 export function verifyWebhook(
   rawBody: string | Uint8Array,
@@ -74,7 +80,10 @@ export function verifyWebhook(
   return readEvent(body);
 }
 
-/** The header that Carillon would send with a body, for tests of your own endpoint. `nowMs`: when. */
+/**
+ * The header that Carillon would send with a body, for tests of your own endpoint. `nowMs`: the
+ * time of signing.
+ */
 export function signWebhook(
   rawBody: string | Uint8Array,
   secret: string | readonly string[],
@@ -94,7 +103,10 @@ function isSame(given: string, wanted: string): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-/** Pairs are split at their first `=`; of a `t` that comes twice the last counts. The text of `t` is what was signed. */
+/**
+ * Pairs are split at their first `=`. When `t` occurs twice, the last counts. The text of `t` is
+ * the text that was signed.
+ */
 function readHeader(header: SignatureHeader): { t: string; signatures: string[] } {
   const text = typeof header === 'string' ? header : header?.join(',');
   if (!text) throw new WebhookVerificationError('missing_header', 'The request has no service-signature.');
@@ -110,7 +122,10 @@ function readHeader(header: SignatureHeader): { t: string; signatures: string[] 
   return { t, signatures };
 }
 
-/** An old request is a late or repeated one; one of the future is a clock that is wrong, mostly this one. */
+/**
+ * An old request was delayed or repeated. A request from the future means that a clock is wrong,
+ * usually this one.
+ */
 function describeAge(ageSeconds: number, toleranceSeconds: number): string {
   const apart = `${Math.round(Math.abs(ageSeconds))} seconds`;
   return ageSeconds > 0
@@ -147,7 +162,7 @@ function readEvent(body: Uint8Array): WebhookEvent {
   } catch {
     throw new WebhookVerificationError('invalid_body', 'The signature fits, and the body is no JSON.');
   }
-  // Who has the secret has said it: its form is the sender's promise.
+  // The sender knows the secret, so its word about the event's shape is trusted.
   if (typeof event === 'object' && event !== null && 'event' in event) return event as WebhookEvent;
   throw new WebhookVerificationError('invalid_body', 'The signature fits, and the body is no event.');
 }

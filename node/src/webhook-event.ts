@@ -1,21 +1,21 @@
-// What a webhook is told: the events, by their `event`. Within v1 kinds and fields are only added, so a program acknowledges a
-// kind it does not know and ignores fields it does not know.
+// The events that a webhook receives, distinguished by their `event`. Within v1, kinds and fields
+// are only added. A program should acknowledge unknown kinds and ignore unknown fields.
 import type { ErrorCode } from './types.gen.ts';
 
-/** Of every event. */
+/** The fields of every event. */
 export interface EventData {
   readonly message_id: string;
   readonly device_id: string;
   readonly channel: 'webpush' | 'apns' | 'fcm';
   readonly error_code: ErrorCode | null;
-  /** The message's, as it was accepted; only where it has one. */
+  /** The metadata of the accepted message; absent when the message has none. */
   readonly metadata?: Readonly<Record<string, string | number | boolean>>;
 }
 
-/** The push service took a push. */
+/** The push service accepted a push. */
 export interface MessageSentEvent {
   readonly event: 'message.sent';
-  /** When it happened, not when it is told: ISO-8601 in UTC. */
+  /** When the event happened (not when it was told), as ISO-8601 in UTC. */
   readonly created_at: string;
   readonly data: EventData & { readonly error_code: null };
 }
@@ -26,32 +26,32 @@ export interface MessageFailedEvent {
   readonly created_at: string;
   readonly data: EventData & {
     readonly error_code: ErrorCode;
-    /** The user that the device belonged to when it was sent. */
+    /** The user that the device belonged to when the message was sent. */
     readonly external_id: string | null;
-    /** The HTTP status of the last attempt; null where there was no answer. */
+    /** The HTTP status of the last attempt; null when there was no answer. */
     readonly provider_status: number | null;
-    /** The push service's own word. */
+    /** The push service's own reason. */
     readonly provider_reason: string | null;
-    /** Requests made to the push service; 0 for a failure before any. */
+    /** Requests made to the push service; 0 when the delivery failed before the first. */
     readonly attempts: number;
   };
 }
 
-/** Somebody opened the notification; once for each message and device. */
+/** A person opened the notification. Told once for each message and device. */
 export interface MessageClickedEvent {
   readonly event: 'message.clicked';
   readonly created_at: string;
   readonly data: EventData & {
     readonly error_code: null;
     readonly external_id: string | null;
-    /** Where the click led, as it was rendered for that device. */
+    /** The click's target, as it was rendered for that device. */
     readonly url: string | null;
-    /** The button; null: the notification itself. */
+    /** The clicked button; null for the notification itself. */
     readonly action: string | null;
   };
 }
 
-/** Sent by hand, to try an endpoint; its ids are all zeros. */
+/** Sent by hand to try an endpoint. Its ids are all zeros. */
 export interface WebhookTestEvent {
   readonly event: 'webhook.test';
   readonly created_at: string;

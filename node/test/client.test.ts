@@ -1,4 +1,5 @@
-// The client against a server that answers by script: what goes over the wire, and what is thrown.
+// Tests the client against a server with scripted answers: what goes over the wire, and what is
+// thrown.
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -62,7 +63,7 @@ const apiKey = 'sk_live_none';
 const carillon = new Carillon({ baseUrl, apiKey, maxRetries: 0 });
 const message = { audience: { all: true }, content: { title: 'Größe' } } as const;
 
-/** A call that waits for nothing and notes what it would have waited for. */
+/** A call that does not wait but records its waits. */
 function patient(more: Partial<Service> = {}) {
   const waits: number[] = [];
   const service: Service = {

@@ -1,4 +1,4 @@
-// The examples, run as they stand: what a framework hands on must still be the bytes that were signed.
+// Runs the published examples unchanged: each framework must pass on the bytes that were signed.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
@@ -27,7 +27,7 @@ function postTo(base: string): Post {
 
 async function startFastify(): Promise<Post> {
   const app = fastify();
-  // A site has other routes, and they are parsed as ever.
+  // The site has other routes, which must still be parsed.
   app.post('/other', async (request) => request.body);
   await app.register(fastifyWebhook, { secret, handle });
   afterAll(() => app.close());
@@ -36,7 +36,7 @@ async function startFastify(): Promise<Post> {
 
 async function startExpress(): Promise<Post> {
   const app = express();
-  // Errors are answered, not printed: one of these tests makes one.
+  // In `test` Express does not print errors; one of these tests causes one.
   app.set('env', 'test');
   addCarillonWebhook(app, secret, handle);
   app.use(express.json());
@@ -49,7 +49,7 @@ async function startExpress(): Promise<Post> {
 
 function startHono(): Post {
   const app = honoWebhook(secret, handle);
-  // Answered, not printed.
+  // The handler answers the error instead of printing it.
   app.onError((_error, context) => context.body(null, 500));
   app.post('/other', async (context) => context.json(await context.req.json()));
   return async (path, body, headers) => app.request(path, { method: 'POST', body, headers });

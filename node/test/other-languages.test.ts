@@ -1,5 +1,6 @@
-// The verifiers that docs/webhooks.md prints, held against the vectors: JavaScript always, the others where their language is
-// installed. Each is run as it is printed, with a few lines behind it that read the cases and say what it answers.
+// Tests the verifiers printed in docs/webhooks.md against the vectors: JavaScript always, other
+// languages where they are installed. Each runs as printed, followed by a few lines that read the
+// cases and print its answers.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +12,7 @@ interface Language {
   readonly name: string;
   readonly file: string;
   readonly command: readonly string[];
-  /** Is it here? */
+  /** The command that succeeds when the language is installed. */
   readonly probe: readonly string[];
   readonly run: (printed: string) => string;
 }

@@ -1,4 +1,5 @@
-// What a stranger gets: the packed package, installed into an empty folder without a network, imported and type-checked there.
+// Tests the package as a user gets it: packed, installed into an empty folder without a network,
+// imported and type-checked there.
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

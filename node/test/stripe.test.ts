@@ -1,4 +1,5 @@
-// The scheme is the one that Stripe's own library verifies: what the vectors hold, it takes and refuses as ours does.
+// The signature scheme is the one of Stripe's own library. That library must accept and refuse the
+// same vectors as ours.
 import Stripe from 'stripe';
 import { describe, expect, it } from 'vitest';
 import { signWebhook } from '../src/verify-webhook.ts';
@@ -17,7 +18,7 @@ describe('R-20 the verifier of stripe', () => {
     for (const secret of secrets) expect(verifyAsStripe(body, signature, secret, t)).toEqual(JSON.parse(body));
   });
 
-  // It looks only for what is too old.
+  // Stripe's library only rejects old timestamps.
   it.each(webhook.invalid.filter(({ name }) => name !== '301 seconds early'))('refuses $name', (request) => {
     const { body, signature, secret, now } = request;
     expect(() => verifyAsStripe(body, signature, secret, now)).toThrow();

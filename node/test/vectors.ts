@@ -1,4 +1,4 @@
-// The published vectors, docs/vectors.json: the server's tests read the same file.
+// The published vectors, docs/vectors.json. The server's tests read the same file.
 import { readFileSync } from 'node:fs';
 
 export interface ValidRequest {

@@ -129,7 +129,7 @@ describe('R-20 verifyWebhook', () => {
       fc.property(fc.array(piece), (pieces) => {
         const header = pieces.join('');
         const reason = refusalOf(() => verifyWebhook(sent.body, header, secret, { nowMs }));
-        // What holds the whole signature may be taken; nothing else is.
+        // Only a header that contains the whole signature may be accepted.
         if (!header.includes(sent.signature)) expect(reason).not.toBe('none');
       }),
     );
