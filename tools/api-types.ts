@@ -1,11 +1,12 @@
-// Holds node/src/types.gen.ts to what docs/openapi.json says: ends with 1 when they differ. With --write it writes the file.
+// Compares node/src/types.gen.ts with docs/openapi.json and ends with 1 when they differ. With
+// --write it writes the file.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { openapiText } from '../server/src/http.ts';
 import { writeTypes } from './openapi-types.ts';
 
 const path = fileURLToPath(new URL('../node/src/types.gen.ts', import.meta.url));
-// The document as the schemas say it: openapi.json is held to them on its own.
+// The document is made from the schemas; another check compares openapi.json with them.
 const text = writeTypes(JSON.parse(openapiText()));
 
 if (process.argv.includes('--write')) {

@@ -1,5 +1,6 @@
-// Known advisories of what runs: none of them high or critical. Where the registry does not answer that question, this says so and
-// ends with 0, for an unreachable list is no fault of a change; with --required, as before a release, it ends with 1.
+// Checks the run-time packages for known advisories; none may be high or critical. When the
+// registry gives no answer, it prints that and ends with 0, because an unreachable list is no fault
+// of a change. With --required, as before a release, it ends with 1.
 import { spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,8 +9,8 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const levels = ['high', 'critical'];
 
 /**
- * From what `npm audit --json` printed: the names of packages with a high or critical advisory; undefined: the registry gave no
- * list.
+ * From the output of `npm audit --json`: the names of packages with a high or critical advisory.
+ * Undefined: the registry gave no list.
  */
 export function readAdvisories(output) {
   let report;

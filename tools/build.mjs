@@ -1,5 +1,6 @@
-// Builds what is not built: the compiler for every package, then the browser SDK's bundles. Run as a program it always builds;
-// `ensureBuilt`, and `--if-stale`, do so only when something is newer than the last build.
+// Builds the compiler's output for every package, and then the browser SDK's bundles. Run as a
+// program it always builds. `ensureBuilt` and `--if-stale` build only when a source is newer than
+// the last build.
 import { spawn } from 'node:child_process';
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -18,7 +19,10 @@ const sources = [
   'package-lock.json',
 ];
 
-/** Builds when needed. Returns how long it took, or undefined when nothing was to do. Rejects with the compiler's words. */
+/**
+ * Builds when needed. Returns the duration, or undefined when nothing had to be built. Rejects with
+ * the compiler's words.
+ */
 export async function ensureBuilt({ log }) {
   if (!isStale()) return undefined;
   const startedAt = performance.now();
@@ -30,7 +34,7 @@ export async function ensureBuilt({ log }) {
 }
 
 async function build() {
-  // Compilers are resolved, never downloaded: a fresh machine has only what npm ci put there.
+  // Compilers are resolved and never downloaded: a fresh machine has only what npm ci installed.
   await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-b', root]);
   await run(process.execPath, [join(root, 'web/build.mjs')]);
   writeFileSync(stamp, `${new Date().toISOString()}\n`);

@@ -32,7 +32,10 @@ function check(name, parameters) {
   report(name, status === 0, `${stdout}${stderr}`);
 }
 
-/** The lock file says what each package asks of Node; the oldest Node we promise must satisfy all of it. */
+/**
+ * The lock file has the Node versions that each package supports. The oldest Node that we promise
+ * must be among them.
+ */
 function checkEngines() {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   const refusing = Object.entries(packages)
@@ -42,8 +45,8 @@ function checkEngines() {
 }
 
 /**
- * npm ci refuses a lock file that names an optional package without an entry, which npm install leaves behind when a
- * platform's build of a version was not to be had. Such a version is not for us.
+ * npm ci refuses a lock file that names an optional package without an entry. npm install leaves
+ * such a name when a platform's build of a version was unavailable. We do not use such a version.
  */
 function checkLock() {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
@@ -79,7 +82,9 @@ function checkMarkdown() {
   report(`Markdown is at most ${columnsMax} columns wide`, files.length > 0 && wide.length === 0, wide.join('\n'));
 }
 
-/** A small reading of ranges: any alternative whose lower bound is at most 20.19. */
+/**
+ * A simple reading of version ranges: some alternative must have a lower bound of at most 20.19.
+ */
 function admits20(range) {
   return range.split('||').some((alternative) => {
     const [, major = '0', minor = '0'] = /(\d+)(?:\.(\d+))?/.exec(alternative) ?? [];

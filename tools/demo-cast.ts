@@ -1,5 +1,6 @@
-// Who takes part in the demo: twelve simulated browsers of three vendors, who sits before them, and what each must read. The
-// texts that are expected are written out here by hand, so that the demo proves the rendering instead of repeating it.
+// The cast of the demo: twelve simulated browsers of three vendors, their people, and the text that
+// each must read. The expected texts are written by hand, so that the demo proves the rendering
+// instead of repeating it.
 
 export type Vendor = 'fcm' | 'mozilla' | 'apple';
 
@@ -53,7 +54,7 @@ const quoted: Readonly<Record<string, (name: string, book: string) => readonly [
   de: (name, book) => [`${name}, dein Buch ist da`, `„${book}“ liegt an der Theke.`],
   fr: (name, book) => [`${name}, votre livre est arrivé`, `« ${book} » vous attend au comptoir.`],
   ja: (name, book) => [`${name}さん、本が届きました`, `「${book}」をお渡しします。`],
-  // No text of their own: they read the first one.
+  // Languages without a text of their own read the first one.
   en: (name, book) => [`${name}, your book is here`, `“${book}” waits for you at the counter.`],
   pt: (name, book) => [`${name}, your book is here`, `“${book}” waits for you at the counter.`],
 };
@@ -93,7 +94,7 @@ export const cast: readonly CastMember[] = [
   member('apple', tokyo, '陽菜', '吾輩は猫である'),
 ];
 
-/** Whose browser it is, for people. */
+/** The person and the browser, as people would say it. */
 export function nameOf({ user, vendor }: CastMember): string {
   return user ? `${user.firstName}’s ${browserNames[vendor]}` : `a ${browserNames[vendor]} without a login`;
 }

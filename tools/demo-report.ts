@@ -1,4 +1,5 @@
-// What the demo shows of a message: what people read, its report, and the story of single deliveries, as the API told them.
+// Shows a message: what people read, its report, and the timelines of single deliveries, as the API
+// returned them.
 import { browserNames, type CastMember, nameOf, vendors } from './demo-cast.ts';
 import { heading, paint, print, table } from './demo-screen.ts';
 import type { Json } from './demo-stage.ts';

@@ -1,4 +1,5 @@
-// How the demo looks on a terminal: steps, tables and timelines. Colours only where a person looks at them.
+// The demo's output on a terminal: steps, tables and timelines. Colours are used only when a person
+// looks at them.
 import { stripVTControlCharacters, styleText } from 'node:util';
 
 type Style = Parameters<typeof styleText>[0];
@@ -12,7 +13,7 @@ export function paint(style: Style, text: string): string {
 
 let isSilent = false;
 
-/** From now on nothing is shown: the demo was interrupted. */
+/** Suppresses all further output, because the demo was interrupted. */
 export function silence(): void {
   isSilent = true;
 }
@@ -28,7 +29,7 @@ export function heading(text: string): void {
   print();
 }
 
-/** A step that takes a moment: what it is, then what came of it and how long it took. */
+/** Shows a step that takes a moment: its name, then its result and duration. */
 export async function step<Result>(
   name: string,
   work: () => Promise<Result>,
@@ -48,7 +49,9 @@ export async function step<Result>(
   }
 }
 
-/** Rows under headings, framed. Columns that hold numbers only are aligned to the right; the last row may be a sum. */
+/**
+ * A framed table with headings. Columns of numbers are aligned right; the last row may be a sum.
+ */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[], hasSum = false): void {
   const widths = headings.map((name, i) => Math.max(widthOf(name), ...rows.map((row) => widthOf(row[i] ?? ''))));
   const isNumber = headings.map((_name, i) => rows.every((row) => /^\d*$/.test(row[i] ?? '')));
@@ -75,7 +78,7 @@ export function pad(text: string, width: number, toRight = false): string {
   return toRight ? spaces + text : text + spaces;
 }
 
-// Terminals give East Asian characters two columns (Unicode TR11), and what combines with a letter none.
+// Terminals give East Asian characters two columns (Unicode TR11), and combining characters none.
 function widthOf(text: string): number {
   let width = 0;
   for (const character of stripVTControlCharacters(text).normalize('NFC')) {

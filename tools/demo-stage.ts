@@ -1,5 +1,6 @@
-// Starts the sandbox and the service as what they are, processes on ports, with a data directory that ends with the demo, and
-// talks to them over HTTP and by the command line. Reaches nothing but this machine.
+// Starts the sandbox and the service as processes on ports, with a data directory that ends with
+// the demo. It talks to them over HTTP and by the command line, and reaches nothing but this
+// machine.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -22,7 +23,7 @@ interface Addresses {
   readonly certificate_file: string;
 }
 
-/** Where the demo's browsers are reached in the wild. */
+/** The hosts of the vendors' real push services. */
 const vendorHosts = ['fcm.googleapis.com', 'updates.push.services.mozilla.com', 'web.push.apple.com'];
 
 export type Json = Record<string, unknown>;
@@ -33,13 +34,16 @@ export class Stage {
   inboxUrl = '';
   readonly #children: ChildProcess[] = [];
   #environment: NodeJS.ProcessEnv = {};
-  /** What must not be cut off in the middle: a start, and commands, which may start a database of their own. */
+  /**
+   * Work that must not be interrupted: a start, and commands, which may start a database of their
+   * own.
+   */
   readonly #underWay = new Set<Promise<unknown>>();
   #isClosing = false;
 
   constructor() {
     this.directory = mkdtempSync(join(tmpdir(), 'carillon-demo-'));
-    // As root the database runs as another user, who has to reach its files.
+    // When run as root, the database uses another user, who must be able to reach its files.
     chmodSync(this.directory, 0o755);
     mkdirSync(this.dataDir);
   }
@@ -48,7 +52,7 @@ export class Stage {
     return join(this.directory, 'data');
   }
 
-  /** The last that the service has logged, for whoever looks into a failure. */
+  /** The last lines of the service's log, for the person who looks into a failure. */
   tailOfLog(): string {
     const lines = (readIfThere(join(this.directory, 'service.log')) ?? '').trimEnd().split('\n');
     return `${lines.slice(-logLinesShown).join('\n')}\n`;
@@ -65,10 +69,11 @@ export class Stage {
     ]);
     const addresses = JSON.parse(await firstLine(child)) as Addresses;
     this.inboxUrl = addresses.inbox;
-    // Endpoints name the vendors' real hosts, because each is treated in its own way; their connections end here.
+    // Endpoints have the vendors' real hosts, because Carillon treats each vendor differently.
+    // Their connections end here.
     const resolve = vendorHosts.map((host) => `${host}:443=127.0.0.1:${addresses.push_port}`);
     const { PATH, HOME, TMPDIR } = process.env;
-    // Nothing of an operator's own settings: no DATABASE_URL, no keys, no proxies.
+    // None of an operator's own settings is inherited: no DATABASE_URL, no keys, no proxies.
     this.#environment = {
       PATH,
       ...(HOME && { HOME }),
@@ -101,7 +106,7 @@ export class Stage {
     }
   }
 
-  /** Runs `carillon …` beside the service and returns the document it prints. */
+  /** Runs `carillon …` beside the service and returns the document that it prints. */
   command(...parameters: string[]): Promise<Json> {
     if (this.#isClosing) return Promise.reject(new Error('the demo ends'));
     return this.#finish(this.#command(parameters));
@@ -122,23 +127,24 @@ export class Stage {
     return JSON.parse(output) as Json;
   }
 
-  /** The service's API. Throws on anything but 200. */
+  /** Calls the service's API. Throws on anything but 200. */
   async api(key: string, method: string, path: string, body?: unknown): Promise<Json> {
     return call(this.serviceUrl, method, path, body, { authorization: `Bearer ${key}` });
   }
 
-  /** The sandbox's control. */
+  /** Calls the sandbox's control port. */
   async sandbox(method: string, path: string, body?: unknown): Promise<Json> {
     return call(this.inboxUrl, method, path, body, {});
   }
 
-  /** Stops both, waits until they are down, and removes every file they made. */
+  /** Stops both, waits until they are down, and deletes all of their files. */
   async close(): Promise<void> {
     this.#isClosing = true;
     await Promise.allSettled(this.#underWay);
     for (const child of this.#children.toReversed()) await stop(child);
     const cluster = readIfThere(join(this.dataDir, 'database'))?.trim();
-    // Where the database's user cannot reach the checkout, its cluster lies outside the data directory, which names it.
+    // When the database's user cannot reach the checkout, its cluster lies outside the data
+    // directory, which contains its path.
     if (cluster !== undefined && isAbsolute(cluster)) rmSync(cluster, { recursive: true, force: true });
     rmSync(this.directory, { recursive: true, force: true });
   }
@@ -151,11 +157,11 @@ export class Stage {
   #launch(name: 'service' | 'sandbox', parameters: string[]): ChildProcess {
     const log = openSync(join(this.directory, `${name}.log`), 'a');
     const child = spawn(process.execPath, parameters, {
-      // No .env of the working directory is read.
+      // So that no .env of the working directory is read.
       cwd: this.directory,
       env: name === 'service' ? this.#environment : process.env,
       stdio: ['ignore', name === 'service' ? log : 'pipe', log],
-      // Ctrl-C reaches the demo alone, which stops both in order.
+      // Ctrl-C reaches the demo alone, which then stops both in order.
       detached: true,
     });
     closeSync(log);
@@ -190,7 +196,7 @@ function firstLine(child: ChildProcess): Promise<string> {
 async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise<void>((resolve) => child.on('exit', () => resolve()));
-  // As Ctrl-C: nobody waits for a load balancer.
+  // The same as Ctrl-C: the stop does not wait for a load balancer.
   child.kill('SIGINT');
   const late = setTimeout(() => child.kill('SIGKILL'), stopWithinMs);
   await ended;

@@ -1,6 +1,7 @@
-// `npm run demo`: twelve simulated browsers get one message, personalized and in their language; one browser is gone, one push
-// service fails at first, people click. Prints the report and what happened to three of them. Needs no internet; ends with 0
-// only if everything it shows is what it expects.
+// `npm run demo`: twelve simulated browsers get one message, personalized and in their language.
+// One browser is gone, one push service fails at first, and people click. It prints the report and
+// what happened to three of them. It needs no internet, and ends with 0 only if everything is as
+// expected.
 import { setTimeout as pause } from 'node:timers/promises';
 import {
   ada,
@@ -35,7 +36,10 @@ interface Keys {
   readonly client: string;
 }
 
-/** Chrome and Firefox say that they show a notification; Safari shows a declarative one without telling anybody. */
+/**
+ * Chrome and Firefox report that they display a notification; Safari displays a declarative one
+ * without a report.
+ */
 const displaysReported = cast.filter((member) => member.vendor !== 'apple' && member !== noor).length;
 const engagementExpected = { displayed: displaysReported, clicked: 2, dismissed: 1 };
 const reportExpected = { accepted: cast.length, sent: cast.length - 1, failed: 1, skipped: 0 };
@@ -43,7 +47,7 @@ const receiptsWithinMs = 15_000;
 
 interface Outcome {
   readonly keys: Keys;
-  /** Everything that is not as it should be, in words. */
+  /** One sentence for each thing that is not as expected. */
   readonly surprises: readonly string[];
 }
 
@@ -119,7 +123,7 @@ async function registerBrowsers(stage: Stage, keys: Keys): Promise<Actor[]> {
   for (const member of cast) {
     const subscription = made.get(member.vendor)?.shift();
     if (!subscription) throw new Error('the sandbox made too few browsers');
-    // As the SDK does: with the key that apps carry, and who is logged in comes from the app's own server.
+    // As the SDK does: with the client key. The app's own server says who is logged in.
     const device = await stage.api(keys.client, 'POST', '/v1/devices', {
       platform: 'web',
       token: subscription,
@@ -171,7 +175,7 @@ async function actAsPeople(stage: Stage, actors: readonly Actor[]): Promise<Inbo
   return delivered;
 }
 
-// Receipts come in their own time: the last number that is looked at is the one that counts.
+// Receipts arrive in their own time, so the last number that is read counts.
 async function waitForReceipts(stage: Stage, keys: Keys, messageId: string): Promise<Json> {
   const deadline = performance.now() + receiptsWithinMs;
   for (;;) {
@@ -223,7 +227,7 @@ function isSame(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** Where to look on, while it runs. */
+/** Prints the addresses to look at while the demo runs. */
 function showPlaces(stage: Stage, keys: Keys, isKept: boolean): void {
   heading('Where to look');
   if (!isKept) {

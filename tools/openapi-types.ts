@@ -1,5 +1,6 @@
-// TypeScript from an OpenAPI document: a type for each named schema, and for each endpoint what it takes and what it answers.
-// Knows the JSON Schema that our own document is written in, and throws at any other keyword: a type is never a guess. Pure.
+// Writes TypeScript from an OpenAPI document: a type for each named schema, and for each endpoint
+// its input and its answer. It knows only the JSON Schema keywords that our document uses and
+// throws at any other, so that no type is a guess. Pure.
 
 interface Schema {
   readonly $ref?: string;
@@ -40,7 +41,7 @@ export interface OpenapiDocument {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 }
 
-/** What bounds values says nothing of their type. */
+/** Keywords that bound values and do not affect the type. */
 const bounds = [
   ...['description', 'format', 'pattern', 'minLength', 'maxLength', 'minimum', 'maximum', 'exclusiveMinimum'],
   ...['exclusiveMaximum', 'multipleOf', 'minItems', 'maxItems', 'minProperties', 'maxProperties', 'propertyNames'],
@@ -51,7 +52,7 @@ const known = [
   ...bounds,
 ];
 
-/** The whole file. */
+/** The text of the whole file. */
 export function writeTypes({ paths, components }: OpenapiDocument): string {
   const types = Object.entries(components.schemas).map(
     ([name, schema]) => `${comment(schema.description, '')}export type ${name} = ${typeOf(schema, '')};\n`,
@@ -79,7 +80,10 @@ export function writeTypes({ paths, components }: OpenapiDocument): string {
   ].join('\n');
 }
 
-/** Endpoints of the API that answer with JSON: no redirect, no probe of an operator. */
+/**
+ * Whether a path is an endpoint of the API that answers with JSON; redirects and an operator's
+ * probes are not.
+ */
 function isCalled(path: string, endpoint: Endpoint): boolean {
   return path.startsWith('/v1/') && jsonOf(endpoint.responses['200']) !== undefined;
 }
@@ -138,7 +142,8 @@ function typeOf(schema: Schema, indent: string): string {
   }
 }
 
-// Exactly one of several fields: each choice has its own, and the others only as the null that counts for nothing.
+// Exactly one of several fields: each choice has its own field, and allows the others only as null,
+// which means absent.
 function choicesOf(schema: Schema, choices: readonly Schema[], indent: string): string[] {
   const alone = new Set(choices.flatMap(({ required = [] }) => required));
   return choices.map(({ required = [] }) => {
@@ -164,7 +169,7 @@ function objectType({ properties, required = [], additionalProperties }: Schema,
   );
   const isOpen = typeof additionalProperties === 'object';
   if (fields.length === 0) {
-    // Any object: one that has a type of its own fits too.
+    // Any object: a value with a type of its own fits, too.
     return isOpen ? `{ readonly [key: string]: ${typeOf(additionalProperties, indent)} }` : 'object';
   }
   if (isOpen) fields.push(`${inner}readonly [key: string]: ${typeOf(additionalProperties, inner)};\n`);

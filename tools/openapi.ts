@@ -1,4 +1,5 @@
-// Holds docs/openapi.json to what the server's schemas say: ends with 1 when they differ. With --write it writes the file.
+// Compares docs/openapi.json with the server's schemas and ends with 1 when they differ. With
+// --write it writes the file.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { openapiText } from '../server/src/http.ts';

@@ -1,6 +1,7 @@
-// Every regular expression of the product, read from the sources and held to one rule: its time grows with the length of its input
-// and not faster, whatever that input is (R-74). Exits with 1 and names each one that does not. The judge is `scslre`, which
-// eslint-plugin-regexp uses too: a static analysis, half a second for all of them. Tests are left out: their inputs are ours.
+// Checks every regular expression of the product in the sources: its time must be linear in the
+// length of any input (R-74). Ends with 1 and names each one that is not linear. `scslre` judges
+// them by static analysis, as in eslint-plugin-regexp, in half a second for all. Tests are left
+// out, because their inputs are ours.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,12 +11,14 @@ import { parseSync } from 'vite';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Patterns that are known at run time only, with the reason why nobody hostile writes them. */
+/**
+ * Files with patterns that are known only at run time, with the reason why no attacker writes them.
+ */
 const writtenElsewhere: Readonly<Record<string, string>> = {
   'e2e/src/chromium.ts': 'a label of our own test pages, with every special character escaped',
   'proof/src/fuzz/values.ts': 'a pattern of our own description, which was a literal before',
 };
-/** What a part that is not known here is taken to be. */
+/** The text that stands for an unknown part of a pattern. */
 const unknownPart = 'x';
 
 interface Found {
@@ -36,7 +39,7 @@ function listSources(): string[] {
   return names.split('\n').filter((name) => name !== '' && !/\.test\.ts$|(?:^|\/)test\//.test(name));
 }
 
-/** Its regular expressions, and the places of those that cannot be read. */
+/** The regular expressions of a file, and the places of those that cannot be read. */
 function readSource(file: string): { found: Found[]; unread: string[] } {
   const text = readFileSync(join(root, file), 'utf8');
   const nodes = [...walk(parseSync(file, text).program as unknown as Node)];
@@ -75,7 +78,10 @@ function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && typeof (value as Node).type === 'string';
 }
 
-/** The text that an expression makes, as far as this file says; undefined where it is not even a template. */
+/**
+ * The text of an expression, as far as this file determines it; undefined when it is not even a
+ * template.
+ */
 function textOf(node: Node, constants: ReadonlyMap<string, Node>): string | undefined {
   if (node.type === 'Literal' && typeof node['value'] === 'string') return node['value'];
   if (node.type === 'BinaryExpression' && node['operator'] === '+') {
@@ -97,7 +103,7 @@ function textOf(node: Node, constants: ReadonlyMap<string, Node>): string | unde
     .join('');
 }
 
-/** What is wrong with it; nothing where its time is linear. */
+/** Sentences about what is wrong; empty when the time is linear. */
 function judge({ place, pattern, flags }: Found): string[] {
   const { reports } = analyse({ source: pattern, flags });
   return reports.map(({ exponential, character }) => {

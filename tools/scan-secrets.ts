@@ -1,5 +1,6 @@
-// No file that git tracks holds a secret. `--list` prints what is found as lines of the allow-list: test data belongs there, with its
-// reason. A secret that was committed is known to everybody who has the history: replace it, do not only remove it.
+// Checks that no file tracked by Git holds a secret. `--list` prints findings as lines of the
+// allow-list: test data belongs there, with its reason. Everybody with the history knows a
+// committed secret, so replace it and do not only remove it.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { findSecrets } from './secret-patterns.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-/** Fingerprint → why it is no secret. */
+/** Maps a fingerprint to the reason why it is no secret. */
 const allowed = JSON.parse(readFileSync(join(root, 'tools/secrets-allowed.json'), 'utf8')) as Record<string, string>;
 
 const tracked = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
@@ -43,7 +44,7 @@ if (process.argv.includes('--list')) {
   process.exitCode = open.length + unused.length > 0 ? 1 : 0;
 }
 
-/** Binary files and files that were removed have no text. */
+/** Binary files and deleted files have no text. */
 function textOf(path: string): string {
   try {
     const bytes = readFileSync(join(root, path));

@@ -1,4 +1,5 @@
-// server/migrations/schema.sql: the result of the migrations, for reading. `--write` makes it anew; a test holds it equal.
+// Writes server/migrations/schema.sql, the result of the migrations, for people to read. `--write`
+// writes it; a test compares it.
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,20 +1,21 @@
-// By what a secret in a text is recognised: our own formats, and those of services that are often beside them. Pure.
+// Recognises secrets in a text: our own formats, and those of services that are often used beside
+// them. Pure.
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 export interface FoundSecret {
   readonly kind: string;
-  /** The line that it begins in, from 1. */
+  /** The line where the secret begins, from 1. */
   readonly line: number;
-  /** Names the secret without showing it: the first 16 hexadecimal digits of its SHA-256. */
+  /** Identifies the secret without showing it: the first 16 hexadecimal digits of its SHA-256. */
   readonly fingerprint: string;
 }
 
 interface Pattern {
   readonly kind: string;
-  /** With `g`. The first group, or else the whole match, is the secret. */
+  /** Must have the flag `g`. The first group, or else the whole match, is the secret. */
   readonly form: RegExp;
-  /** Some forms are proven by a checksum of theirs. */
+  /** Verifies a checksum, for formats that have one. */
   readonly isReal?: (secret: string) => boolean;
 }
 
@@ -56,7 +57,10 @@ function nameOf(secret: string): string {
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** A key's last six characters are the CRC-32 of the others (contract 3.3): an example in a document has another one. */
+/**
+ * A key's last six characters are the CRC-32 of the others (contract 3.3). Examples in documents
+ * have a wrong one.
+ */
 function hasChecksum(key: string): boolean {
   let rest = crc32(key.slice(0, -6));
   let text = '';

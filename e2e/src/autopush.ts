@@ -1,6 +1,7 @@
-// Mozilla's push service on loopback: the WebSocket that Firefox holds, and the https endpoint that senders post to.
-// It keeps what it accepted until the browser acknowledges it, and must never accept what Mozilla would refuse.
-// Protocol: https://mozilla-services.github.io/autopush-rs/ and PushServiceWebSocket.sys.mjs.
+// Mozilla's push service on loopback: Firefox's WebSocket, and the https endpoint for senders. It
+// keeps an accepted push until the browser acknowledges it, and must never accept what Mozilla
+// would refuse. Protocol: https://mozilla-services.github.io/autopush-rs/ and
+// PushServiceWebSocket.sys.mjs.
 
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
@@ -62,7 +63,7 @@ const ERROR_NAMES = new Map([
 export class Autopush {
   readonly log = new EventLog<AutopushEvent>('push service for Firefox');
   readonly #agents = new Map<string, UserAgent>();
-  /** Endpoint token → subscription. One that ended stays, so that it answers 410 and not 404. */
+  /** Subscriptions by endpoint token. An ended one stays, so that it answers 410 and not 404. */
   readonly #subscriptions = new Map<string, Subscription>();
   readonly #server: Server;
   readonly #sockets: WebSocketServer;
@@ -76,7 +77,7 @@ export class Autopush {
     this.#sockets = new WebSocketServer({
       server: this.#server,
       handleProtocols: (protocols) => (protocols.has('push-notification') ? 'push-notification' : false),
-      // A service that is away refuses the handshake; Firefox backs off and comes again.
+      // While held, the service refuses the handshake; Firefox backs off and tries again.
       verifyClient: () => !this.#isHolding,
     });
     this.#sockets.on('connection', (socket) => this.#serve(socket));
@@ -89,7 +90,7 @@ export class Autopush {
     return autopush;
   }
 
-  /** What Firefox's `dom.push.serverURL` is set to. */
+  /** The value for Firefox's `dom.push.serverURL`. */
   get socketUrl(): string {
     return `ws://127.0.0.1:${(this.#server.address() as AddressInfo).port}/`;
   }
@@ -102,12 +103,12 @@ export class Autopush {
     return `https://localhost:${this.endpointPort}`;
   }
 
-  /** Cuts every connection, as a network does. Firefox comes back by itself. */
+  /** Cuts every connection, as a network does. Firefox reconnects by itself. */
   dropConnections(): void {
     for (const socket of this.#sockets.clients) socket.terminate();
   }
 
-  /** Cuts every connection and lets nobody back until `release`. */
+  /** Cuts every connection and refuses new ones until `release`. */
   hold(): void {
     this.#isHolding = true;
     this.dropConnections();
@@ -117,19 +118,21 @@ export class Autopush {
     this.#isHolding = false;
   }
 
-  /** Forgets all browsers: their endpoints answer 410, and each gets a new uaid at its next hello. */
+  /**
+   * Deletes all browsers: their endpoints answer 410, and each gets a new uaid at its next hello.
+   */
   forgetBrowsers(): void {
     for (const subscription of this.#subscriptions.values()) subscription.isGone = true;
     this.#agents.clear();
     this.dropConnections();
   }
 
-  /** Spoils the ciphertext of the next push, after it was checked and accepted. */
+  /** Damages the ciphertext of the next push after it was checked and accepted. */
   corruptNext(): void {
     this.#corruptions += 1;
   }
 
-  /** Moves the service's clock on, for what it stores to expire. */
+  /** Moves the service's clock forward, so that stored pushes expire. */
   passTime(ms: number): void {
     this.#clockOffsetMs += ms;
   }
@@ -172,7 +175,7 @@ export class Autopush {
     const agent = this.#agents.get(uaid) ?? { socket: null, queue: new PushQueue() };
     agent.socket = socket;
     this.#agents.set(uaid, agent);
-    // Without use_webpush Firefox makes no keys and takes no data.
+    // Without use_webpush Firefox makes no keys and accepts no data.
     socket.send(JSON.stringify({ messageType: 'hello', status: 200, uaid, use_webpush: true, broadcasts: {} }));
     this.log.add({ type: 'hello', uaid, offered });
     for (const expired of agent.queue.takeExpired(this.#now())) this.#drop(expired);
@@ -198,7 +201,7 @@ export class Autopush {
         this.log.add({ type: 'nack', messageId: String(message['version']), code: Number(message['code']) });
         return;
       default:
-      // broadcast_subscribe and whatever comes later need no answer.
+      // broadcast_subscribe and later message types need no answer.
     }
   }
 

@@ -1,12 +1,12 @@
-// The WebDriver BiDi connection to Firefox, shared by Puppeteer and by commands of our own: the browser allows one
-// session only, and Puppeteer has no words for the browser's own windows.
-// https://w3c.github.io/webdriver-bidi/
+// The WebDriver BiDi connection to Firefox, shared by Puppeteer and our own commands, because the
+// browser allows only one session. Our own commands reach the browser's own windows, which
+// Puppeteer cannot. https://w3c.github.io/webdriver-bidi/
 
 import { once } from 'node:events';
 import type { ConnectionTransport } from 'puppeteer-core';
 import { WebSocket } from 'ws';
 
-/** Puppeteer counts its commands from 1; ours begin far above. */
+/** Puppeteer numbers its commands from 1; ours begin far above. */
 const FIRST_ID = 1_000_000_000;
 
 interface Answer {
@@ -49,7 +49,7 @@ export class BidiChannel implements ConnectionTransport {
     this.#socket.terminate();
   }
 
-  /** A command of our own; rejects with what Firefox says of it. */
+  /** Sends a command of our own. Rejects with Firefox's error. */
   async command(method: string, params: Record<string, unknown>): Promise<Record<string, unknown>> {
     this.#nextId += 1;
     const id = this.#nextId;

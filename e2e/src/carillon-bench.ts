@@ -1,4 +1,4 @@
-// Carillon, a browser and its push service together: what the tests of the whole work with.
+// The bench of the tests of the whole system: Carillon, a browser and its push service.
 
 import { Carillon } from './carillon.ts';
 import type { PushBench } from './push-bench.ts';

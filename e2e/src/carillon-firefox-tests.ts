@@ -1,5 +1,5 @@
-// Carillon against what only Mozilla's push service shows: HTTP/2 on the wire, collapsing by Topic, and a service that
-// forgets the browser.
+// Tests Carillon with features that only Mozilla's push service has: HTTP/2 on the wire, collapsing
+// by Topic, and a service that forgets the browser.
 
 import { deepEqual, equal } from 'node:assert/strict';
 import type { CarillonBench } from './carillon-bench.ts';

@@ -1,5 +1,6 @@
-// Carillon in a real browser, from the demo page to the timeline: the page subscribes through the SDK, a message is sent
-// by the API, the browser decrypts and shows it, a user clicks, and the timeline tells the story.
+// Tests Carillon in a real browser from the demo page to the timeline. The page subscribes through
+// the SDK, the API sends a message, the browser decrypts and shows it, a user clicks, and the
+// timeline records it.
 
 import { deepEqual, equal, notEqual } from 'node:assert/strict';
 import type { Delivery } from './carillon.ts';
@@ -18,8 +19,9 @@ interface DemoVisitor {
 let visits = 0;
 
 /**
- * Opens the demo page as a new visitor and allows notifications there. Every visitor comes by a host name of their own
- * under localhost, and so is another origin to the browser: no permission, worker or device of an earlier one.
+ * Opens the demo page as a new visitor and allows notifications there. Every visitor uses a host
+ * name of its own under localhost, which the browser treats as another origin. So no permission,
+ * worker or device of an earlier visitor remains.
  */
 export async function visitDemo({ carillon, push }: CarillonBench, context: TestContext): Promise<DemoVisitor> {
   visits += 1;
@@ -39,14 +41,14 @@ export async function visitDemo({ carillon, push }: CarillonBench, context: Test
   return { page, deviceId: device.id };
 }
 
-/** A page of our own to land on, so that the opening of a url is seen by its server and not only by the browser. */
+/** A page of our own as the click's target, so that its server sees the opening, too. */
 async function startLandingSite(context: TestContext): Promise<FixtureSite> {
   const site = await FixtureSite.start();
   context.defer(async () => await site.stop());
   return site;
 }
 
-/** Sends to one device and asserts that the push service took it. */
+/** Sends to one device and asserts that the push service accepted the push. */
 async function sendTo({ carillon }: CarillonBench, deviceId: string, content: Parameters<typeof carillon.send>[1]) {
   const { id, report } = await carillon.send([deviceId], content);
   deepEqual(report, { accepted: 1, sent: 1, failed: 0, skipped: 0 });
@@ -157,7 +159,7 @@ export const carillonTests: readonly Test<CarillonBench>[] = [
       equal(failed?.timeline.find(({ type }) => type === 'attempt')?.provider?.http_status, 410);
       const isInvalid = async () => ((await carillon.findDevice(deviceId))?.status === 'invalid' ? true : undefined);
       await untilDefined('the device to be invalid', isInvalid);
-      // Without its page the worker alone can renew the subscription.
+      // Without its page only the worker can renew the subscription.
       await page.close();
       await push.browser.setNotificationPermission(origin, 'allow');
       const isActive = async () => ((await carillon.findDevice(deviceId))?.status === 'active' ? true : undefined);
@@ -211,7 +213,7 @@ export const carillonTests: readonly Test<CarillonBench>[] = [
   },
 ];
 
-/** Firefox's own windows have no buttons, so this needs the desktop. */
+/** Firefox's own notification windows have no buttons, so this test needs the desktop. */
 export const carillonActionTests: readonly Test<CarillonBench>[] = [
   {
     name: 'a pressed button opens its own url and is named in the timeline',

@@ -1,5 +1,5 @@
-// The service under test as what it is: a process on a port with its own embedded database, reached over HTTP with the
-// keys that its first start prints. Shares no code with it.
+// The service under test as a process on a port with its own embedded database. It is reached over
+// HTTP with the keys that its first start prints, and shares no code with these tests.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { findFreePort, type Run, type StartedProcess } from './run.ts';
 
 export interface CarillonOptions {
   run: Run;
-  /** `host:port` of push endpoints → the loopback port their connections go to. */
+  /** Maps `host:port` of push endpoints to the loopback port for their connections. */
   routes: ReadonlyMap<string, number>;
   certificate: TestCertificate;
 }
@@ -105,7 +105,9 @@ export class Carillon {
     }
   }
 
-  /** The link that the banner names; the key stands in the fragment and never reaches the server in an address. */
+  /**
+   * The link in the start banner. The key is in the fragment, so no request sends it to the server.
+   */
   get demoUrl(): string {
     return `${this.origin}/demo#${this.#clientKey}`;
   }
@@ -114,7 +116,7 @@ export class Carillon {
     return this.#clientKey;
   }
 
-  /** Sends now, to these devices. */
+  /** Sends now to these devices. */
   async send(deviceIds: readonly string[], content: Content): Promise<{ id: string; report: SendReport }> {
     const body = { audience: { device_ids: deviceIds }, content };
     return (await this.#call('POST', '/v1/messages', this.#serverKey, body)) as { id: string; report: SendReport };
@@ -128,7 +130,9 @@ export class Carillon {
     return delivery;
   }
 
-  /** Waits for a mark that the browser reports in its own time. */
+  /**
+   * Waits until the delivery matches `accepts`, because the browser reports marks in its own time.
+   */
   async waitForDelivery(messageId: string, what: string, accepts: (delivery: Delivery) => boolean): Promise<Delivery> {
     let last: Delivery | undefined;
     try {
@@ -150,7 +154,7 @@ export class Carillon {
     return (await this.listDevices()).find((device) => device.id === id);
   }
 
-  /** What a browser's SDK would register, for subscriptions that are made without it. */
+  /** Registers a device as the SDK would, for subscriptions that are made without the SDK. */
   async registerDevice(token: string): Promise<Device> {
     const device = await this.#call('POST', '/v1/devices', this.#clientKey, { platform: 'web', token });
     return device as unknown as Device;
@@ -161,7 +165,7 @@ export class Carillon {
   }
 
   async stop(): Promise<void> {
-    // SIGTERM drains for up to 25 seconds.
+    // After SIGTERM the service drains for up to 25 seconds.
     await this.#process.stop(30_000);
   }
 

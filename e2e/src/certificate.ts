@@ -1,5 +1,5 @@
-// The certificate that the stand-ins show. It is self-signed and committed; nobody but the parties of a test may be
-// told to trust it.
+// The certificate of the stand-ins. It is self-signed and committed, so only the programs of a test
+// may trust it.
 
 import { createHash, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -9,7 +9,9 @@ export interface TestCertificate {
   certPath: string;
   cert: Buffer;
   key: Buffer;
-  /** SHA-256 of the public key in base64, as Chromium's `--ignore-certificate-errors-spki-list` takes it. */
+  /**
+   * SHA-256 of the public key in base64, for Chromium's `--ignore-certificate-errors-spki-list`.
+   */
   spkiHash: string;
 }
 

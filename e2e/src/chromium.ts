@@ -1,5 +1,5 @@
-// The system's Chromium, headless, with its own profile and its push service on loopback, driven by Playwright. Its
-// notifications can be clicked over D-Bus alone.
+// The system's Chromium, headless, with its own profile and its push service on loopback, driven by
+// Playwright. Its notifications can only be clicked over D-Bus.
 
 import { join } from 'node:path';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
@@ -12,11 +12,14 @@ import type { Run } from './run.ts';
 export interface ChromiumOptions {
   run: Run;
   executablePath: string;
-  /** Push needs a profile that lasts: a throw-away context has none. */
+  /** Push needs a persistent profile; a temporary context has none. */
   profileDir: string;
-  /** The switches that name the push service. */
+  /** The switches that direct Chromium to the push service. */
   pushServiceSwitches: readonly string[];
-  /** SHA-256 of the push service's public key. Without it subscribing works, and no message ever arrives. */
+  /**
+   * SHA-256 of the push service's public key. Without it subscribing works, but no message ever
+   * arrives.
+   */
   pushServiceSpkiHash: string;
   desktop: NotificationDaemon;
 }
@@ -36,7 +39,8 @@ export class Chromium implements DrivenBrowser {
   static async launch(options: ChromiumOptions): Promise<Chromium> {
     const context = await chromium.launchPersistentContext(options.profileDir, {
       executablePath: options.executablePath,
-      // Playwright's own headless switch may mean an older mode; this one is the whole browser.
+      // Playwright's own headless switch may select an older mode; this switch runs the whole
+      // browser.
       headless: false,
       args: [
         '--headless=new',
@@ -46,7 +50,7 @@ export class Chromium implements DrivenBrowser {
         '--no-first-run',
         '--disable-component-update',
         '--disable-sync',
-        // Nothing leaves the machine.
+        // No connection leaves the machine.
         '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost , EXCLUDE *.localhost , EXCLUDE 127.0.0.1',
         `--ignore-certificate-errors-spki-list=${options.pushServiceSpkiHash}`,
         ...options.pushServiceSwitches,
@@ -73,7 +77,8 @@ export class Chromium implements DrivenBrowser {
     const page = await this.#context.newPage();
     try {
       await page.goto('chrome://settings/content/notifications');
-      // The settings page's own message. What a driver overrides would not take a subscription away.
+      // Sends the settings page's own message. A permission that a driver overrides would not end a
+      // subscription.
       await page.evaluate(
         ([site, value]) => {
           const { chrome } = globalThis as unknown as { chrome: { send(message: string, args: unknown[]): void } };
@@ -121,7 +126,7 @@ class ChromiumPage implements DrivenPage {
   }
 
   async waitForText(text: string): Promise<void> {
-    // Text alone would ignore case and find what is hidden.
+    // A plain text would ignore case and match hidden elements.
     const pattern = new RegExp(text.replaceAll(/[^\w\s]/g, '\\$&'));
     await this.#page.getByText(pattern).filter({ visible: true }).first().waitFor();
   }

@@ -1,7 +1,10 @@
-// Deadlines for everything a test waits for. A wait ends with its result or with an error that says what was awaited;
-// it must never hang a run.
+// Deadlines for everything a test waits for. A wait ends with its result or with an error that
+// names what was awaited, and never hangs a run.
 
-/** Rejects with what was awaited when `work` is not settled after `timeoutMs`; `work` itself is not stopped. */
+/**
+ * Rejects with the name of the awaited thing when `work` is not settled after `timeoutMs`. `work`
+ * itself is not stopped.
+ */
 export async function withDeadline<T>(what: string, timeoutMs: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const expired = new Promise<never>((_, reject) => {
@@ -15,8 +18,9 @@ export async function withDeadline<T>(what: string, timeoutMs: number, work: Pro
 }
 
 /**
- * Asks `probe` again and again until it answers something other than undefined. Only for what raises no signal of its
- * own, such as a window in the browser or a process that ends; whatever can report goes through an EventLog.
+ * Calls `probe` repeatedly until it returns something other than undefined. Only for things that
+ * raise no signal, such as a browser's window or the end of a process. Anything that can report
+ * uses an EventLog.
  */
 export async function untilDefined<T>(
   what: string,

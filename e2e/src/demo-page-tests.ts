@@ -1,4 +1,5 @@
-// The demo page as a visitor meets it: found by roles and labels, with and without a key, before and after a push.
+// Tests the demo page as a visitor meets it: found by roles and labels, with and without a key,
+// before and after a push.
 
 import { deepEqual, equal } from 'node:assert/strict';
 import type { CarillonBench } from './carillon-bench.ts';
@@ -24,7 +25,7 @@ export const demoPageTests: readonly Test<CarillonBench>[] = [
   {
     name: 'a key that no app has is refused in words, and nothing is subscribed',
     async run({ carillon, push }, context) {
-      // The published vector of the contract: its checksum holds, and no app ever has it.
+      // The published vector of the contract: its checksum is valid, and no app ever has this key.
       const unknownKey = 'ck_live_7cMxemzhJjkW31yzTx5H07wJF2A2uBEOEec26ubYMsJ045q4F';
       const before = (await carillon.listDevices()).length;
       const origin = carillon.origin.replace('localhost', 'stranger.localhost');

@@ -1,5 +1,5 @@
-// What a stand-in saw, in order, with waiters. It keeps every entry, so that a wait also finds what happened before
-// it began; it must never drop or reorder one.
+// The log of what a stand-in saw, in order, with waiters. It keeps every entry, so that a wait also
+// finds what happened before it began. It never drops or reorders an entry.
 
 interface Waiter<E> {
   from: number;
@@ -8,7 +8,7 @@ interface Waiter<E> {
 }
 
 export interface WaitOptions {
-  /** Only entries added after this mark count. Take the mark before the act that causes them. */
+  /** Only entries after this mark count. Take the mark before the act that causes them. */
   after?: number;
   timeoutMs?: number;
 }
@@ -31,7 +31,7 @@ export class EventLog<E extends { type: string }> {
     }
   }
 
-  /** A point in the log: everything added later is after it. */
+  /** A position in the log; all later entries are after it. */
   mark(): number {
     return this.#entries.length;
   }
@@ -42,8 +42,8 @@ export class EventLog<E extends { type: string }> {
   }
 
   /**
-   * The first entry of this type that matches, past or still to come. Rejects with the end of the log when none came
-   * in time.
+   * The first matching entry of this type, past or future. Rejects with the end of the log when
+   * none came in time.
    */
   async waitFor<K extends E['type']>(
     type: K,
@@ -74,7 +74,7 @@ export class EventLog<E extends { type: string }> {
     });
   }
 
-  /** The whole log, one JSON document a line, for the artifacts of a failed test. */
+  /** The whole log as lines of JSON, for the artifacts of a failed test. */
   toText(): string {
     return this.#entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
   }

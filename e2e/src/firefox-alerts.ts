@@ -1,5 +1,5 @@
-// Firefox's own notification windows, clicked as a user clicks them: with neither a desktop nor a daemon Firefox shows
-// each notification in a small window of its own.
+// Firefox's own notification windows, clicked as a user clicks them. Without a desktop and a daemon
+// Firefox shows each notification in a small window of its own.
 
 import type { BidiChannel } from './bidi-channel.ts';
 import { untilDefined } from './deadline.ts';
@@ -33,8 +33,8 @@ export class FirefoxAlerts implements NotificationArea {
 
   async #press(title: string, elementId: string): Promise<void> {
     const { context } = await this.#find(title);
-    // A window can be in the tree before its script has run, and a click then would be lost; it is complete when the
-    // title, which its script writes, is there.
+    // A window can be in the tree before its script has run, and then a click would be lost. The
+    // script writes the title, so the window is ready when the title is there.
     await this.#call(context, `(id) => { document.getElementById(id).click(); }`, elementId);
   }
 
@@ -43,7 +43,7 @@ export class FirefoxAlerts implements NotificationArea {
       const tree = await this.#channel.command('browsingContext.getTree', { 'moz:scope': 'chrome', maxDepth: 0 });
       for (const { context, url } of tree['contexts'] as { context: string; url: string }[]) {
         if (url !== ALERT_URL) continue;
-        // A window can be in the tree before its document is read: then it has no labels yet.
+        // A window can be in the tree before its document is loaded, and then it has no labels yet.
         const shown = await this.#call(
           context,
           `() => JSON.stringify(['alertTitleLabel', 'alertTextLabel'].map((id) => {

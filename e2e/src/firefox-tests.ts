@@ -1,5 +1,5 @@
-// What only Firefox and Mozilla's protocol show: acknowledgements, topics and time to live while the browser is away,
-// and a push service that forgets.
+// Tests features that only Firefox and Mozilla's protocol have: acknowledgements, topics and time
+// to live while the browser is away, and a push service that forgets.
 
 import { deepEqual, equal } from 'node:assert/strict';
 import type { FirefoxBench } from './push-bench.ts';
@@ -54,7 +54,7 @@ export const firefoxTests: readonly Test<FirefoxBench>[] = [
       const delivered = log.list('delivered', after).map(({ messageId }) => messageId);
       deepEqual(delivered, [first, night, other]);
       await sendControl(subscriber, 'Last');
-      // Firefox decrypts them side by side, so the worker may see them in another order.
+      // Firefox decrypts pushes in parallel, so the worker may see them in another order.
       const titles = site.log.list('shown').map(({ title }) => title);
       deepEqual(titles.sort(), ['First', 'Last', 'Other weather', 'Weather at night']);
     },

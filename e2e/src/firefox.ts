@@ -1,5 +1,5 @@
-// The system's Firefox, headless, with its own profile and its push service on loopback. Pages are driven by Puppeteer
-// over WebDriver BiDi; the browser's own windows by scripts in its chrome scope.
+// The system's Firefox, headless, with its own profile and its push service on loopback. Puppeteer
+// drives pages over WebDriver BiDi; scripts in the chrome scope drive the browser's own windows.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,9 +16,9 @@ export interface FirefoxOptions {
   run: Run;
   executablePath: string;
   profileDir: string;
-  /** The push service's WebSocket. */
+  /** The URL of the push service's WebSocket. */
   pushServiceUrl: string;
-  /** With a daemon notifications go over D-Bus; without one Firefox shows windows of its own. */
+  /** With a daemon, notifications go over D-Bus; without one, Firefox shows windows of its own. */
   desktop?: NotificationDaemon;
 }
 
@@ -28,7 +28,7 @@ function preferences(options: FirefoxOptions): Record<string, string | number | 
   return {
     'dom.push.serverURL': options.pushServiceUrl,
     'dom.push.testing.allowInsecureServerURL': true,
-    // True by default, but the remote agent turns it off where the user has not set it.
+    // True by default, but the remote agent turns it off unless the user has set it.
     'dom.push.connection.enabled': true,
     'dom.push.retryBaseInterval': 200,
     'permissions.default.desktop-notification': 1,
@@ -72,7 +72,8 @@ export class Firefox implements DrivenBrowser {
       MOZ_HEADLESS_WIDTH: '1280',
       MOZ_HEADLESS_HEIGHT: '900',
       DBUS_SESSION_BUS_ADDRESS: desktop?.busAddress ?? 'disabled:',
-      // Firefox would keep its crash reporter's and its own traces in the home of whoever runs the tests.
+      // Otherwise Firefox would write files of its own and of its crash reporter into the user's
+      // home directory.
       HOME: profileDir,
     });
     const url = await untilDefined('Firefox to listen', () => findBidiUrl(process), 60_000);

@@ -1,5 +1,6 @@
-// A site of our own that knows nothing of Carillon: a page and a service worker that report all that happens to them.
-// Each instance is an origin of its own, and so begins without permission, worker or subscription.
+// A site of our own that knows nothing of Carillon: a page and a service worker that report
+// everything. Each instance is an origin of its own, so it begins without permission, worker or
+// subscription.
 
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -41,7 +42,7 @@ export class FixtureSite {
         response.setHeader('content-type', 'text/javascript');
         response.end(script);
       } else {
-        // Every other path is the page, so that a click can open one that is not open yet.
+        // Every other path returns the page, so that a click can open a path that is not open yet.
         response.setHeader('content-type', 'text/html');
         response.end(PAGE);
       }
@@ -54,7 +55,7 @@ export class FixtureSite {
     return site;
   }
 
-  /** localhost is a secure context: service workers and push need no TLS there. */
+  /** localhost is a secure context, so service workers and push need no TLS there. */
   get origin(): string {
     return `http://localhost:${(this.#server.address() as AddressInfo).port}`;
   }

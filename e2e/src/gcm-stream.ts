@@ -1,5 +1,5 @@
-// One message stream (MCS) between Google's push service and a Chromium: frames in, frames out, and which of them the
-// client has acknowledged. Knows no device and no queue.
+// One message stream (MCS) between Google's push service and a Chromium: frames in both directions,
+// and which of them the client has acknowledged. It knows no device and no queue.
 
 import type { TLSSocket } from 'node:tls';
 import { encodeFrame, encodeMessage, type Field, FrameReader, MCS_VERSION, type Message, TAG } from './gcm-wire.ts';
@@ -11,7 +11,7 @@ export interface McsHandlers {
   onClosed: () => void;
 }
 
-/** What the registration of a subscription tells the client about a push. */
+/** The fields of a subscription's registration that the client needs with a push. */
 export interface PushAddress {
   app: string;
   subtype: string;
@@ -22,7 +22,7 @@ export class McsStream {
   readonly #socket: TLSSocket;
   readonly #handlers: McsHandlers;
   readonly #reader = new FrameReader();
-  /** Frame number → the push it carried, until it is acknowledged. */
+  /** The push in each frame number, until it is acknowledged. */
   readonly #unacknowledged = new Map<number, string>();
   #framesSent = 0;
 
@@ -93,7 +93,7 @@ function encodePair(key: string, value: string): Buffer {
   ]);
 }
 
-/** `last_stream_id_received` of the frames by which Chromium acknowledges. */
+/** `last_stream_id_received` of the frames with which Chromium acknowledges. */
 function acknowledgedFrame(tag: number, message: Message): number | undefined {
   const field = tag === TAG.iqStanza ? 10 : tag === TAG.heartbeatPing || tag === TAG.heartbeatAck ? 2 : undefined;
   const last = field === undefined ? undefined : message.integer(field);

@@ -1,5 +1,6 @@
-// The few bytes of protocol buffers and of MCS framing that Chromium's push client speaks: fields by number, nothing
-// generated. Formats: https://protobuf.dev/programming-guides/encoding/ and Chromium's google_apis/gcm/protocol.
+// The small part of protocol buffers and of MCS framing that Chromium's push client uses: fields by
+// number, without generated code. Formats: https://protobuf.dev/programming-guides/encoding/ and
+// Chromium's google_apis/gcm/protocol.
 
 export type Field =
   | readonly [number: number, kind: 'varint', value: number | bigint]
@@ -23,11 +24,14 @@ export function encodeMessage(fields: readonly Field[]): Buffer {
   return Buffer.concat(parts);
 }
 
-/** A decoded message: every value of a field, in order. Numbers stay bigint, whatever is length-delimited is bytes. */
+/**
+ * A decoded message: every value of a field, in order. Numbers stay bigint; length-delimited values
+ * are bytes.
+ */
 export class Message {
   readonly #values = new Map<number, (bigint | Buffer)[]>();
 
-  /** Throws on a wire type that no message here has, or on a cut message. */
+  /** Throws on a wire type that no message here has, and on a truncated message. */
   static decode(bytes: Buffer): Message {
     const message = new Message();
     let at = 0;
@@ -74,7 +78,7 @@ export class Message {
   }
 }
 
-/** MCS tags that this stand-in reads or writes; the others are passed over. */
+/** The MCS tags that this stand-in reads or writes; others are ignored. */
 export const TAG = {
   heartbeatPing: 0,
   heartbeatAck: 1,
@@ -91,7 +95,7 @@ export function encodeFrame(tag: number, message: Buffer): Buffer {
   return Buffer.concat([Buffer.from([tag]), encodeVarint(message.length), message]);
 }
 
-/** Cuts a TLS stream into frames; the version byte that opens it is taken off and not reported. */
+/** Splits a TLS stream into frames; the version byte at its beginning is skipped. */
 export class FrameReader {
   #pending = Buffer.alloc(0);
   #versionSeen = false;

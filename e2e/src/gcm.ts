@@ -1,6 +1,7 @@
-// Google's push service on loopback: check-in and registration over http, the message stream that Chromium holds over
-// TLS, and the https endpoint that senders post to. As strict as the real one; it must never deliver what it would not.
-// Protocol: https://source.chromium.org/chromium/chromium/src/+/main:google_apis/gcm/
+// Google's push service on loopback: check-in and registration over http, Chromium's message stream
+// over TLS, and the https endpoint for senders. It is as strict as the real one and never delivers
+// what the real one would not. Protocol:
+// https://source.chromium.org/chromium/chromium/src/+/main:google_apis/gcm/
 
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -52,12 +53,18 @@ interface Registration {
   androidId: string;
   app: string;
   subtype: string;
-  /** The application server's VAPID key, base64url without padding: what Chromium registers as the sender. */
+  /**
+   * The application server's VAPID key in base64url without padding, which Chromium registers as
+   * the sender.
+   */
   sender: string;
   isGone: boolean;
 }
 
-/** Debian's Chromium has this host built in; the sender's connection is brought here without changing the URL. */
+/**
+ * This host is built into Debian's Chromium. The sender's connection is redirected here without
+ * changing the URL.
+ */
 export const ENDPOINT_HOST = 'jmt17.google.com';
 const ENDPOINT_ORIGIN = `https://${ENDPOINT_HOST}`;
 const ENDPOINT_PATH = '/fcm/send/';
@@ -89,7 +96,9 @@ export class Gcm {
     return gcm;
   }
 
-  /** Chromium's switches that bring check-in, registration and the message stream here. */
+  /**
+   * Chromium's switches that direct check-in, registration and the message stream to this stand-in.
+   */
   get chromiumSwitches(): string[] {
     const http = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
     return [
@@ -99,17 +108,17 @@ export class Gcm {
     ];
   }
 
-  /** Where connections to ENDPOINT_HOST have to go instead. */
+  /** The port for connections to ENDPOINT_HOST. */
   get endpointPort(): number {
     return this.#endpoint?.port ?? 0;
   }
 
-  /** Spoils the ciphertext of the next push, after it was checked and accepted. */
+  /** Damages the ciphertext of the next push after it was checked and accepted. */
   corruptNext(): void {
     this.#corruptions += 1;
   }
 
-  /** Cuts every message stream, as a network does. Chromium comes back by itself. */
+  /** Cuts every message stream, as a network does. Chromium reconnects by itself. */
   dropConnections(): void {
     for (const stream of this.#streams) stream.close();
   }
@@ -139,7 +148,7 @@ export class Gcm {
   }
 
   #checkIn(): Buffer {
-    // The ids are 63 bits: the client reads them as signed.
+    // The ids have 63 bits, because the client reads them as signed.
     const androidId = randomBytes(8).readBigUInt64BE() >> 1n;
     const securityToken = randomBytes(8).readBigUInt64BE() >> 1n;
     this.#devices.set(String(androidId), { securityToken, stream: null, queue: new PushQueue() });
@@ -208,7 +217,8 @@ export class Gcm {
       return null;
     }
     stream.acceptLogin(login);
-    // What the client names as received was delivered over a stream that broke before its acknowledgement.
+    // The client names pushes that it received before a stream broke; they were delivered but not
+    // acknowledged.
     const received = login.texts(10);
     for (const messageId of received) device.queue.remove(messageId);
     device.stream = stream;
@@ -228,7 +238,7 @@ export class Gcm {
   }
 
   #judge(request: PushEndpointRequest): (AcceptedPush & { to: string }) | RefusedPush {
-    // A sender that changed the URL to reach the local port shows it here.
+    // A sender that changed the URL to reach the local port is detected here.
     const host = request.headers[':authority'] ?? request.headers.host;
     if (host !== ENDPOINT_HOST) return refusePush(404, 102, `the host is ${String(host)}, not ${ENDPOINT_HOST}`);
     const to = request.path.slice(ENDPOINT_PATH.length);
@@ -243,7 +253,7 @@ export class Gcm {
       now: Date.now(),
     });
     if (verdict.accepted) return { ...verdict, to };
-    // Google answers 401 only where there is no signature at all; the sentences are its own.
+    // Google answers 401 only when there is no signature at all. The sentences are Google's.
     if (verdict.vapidProblem === 'key mismatch') return { ...verdict, status: 403, reason: KEY_MISMATCH };
     if (verdict.vapidProblem === 'invalid') return { ...verdict, status: 403, reason: 'invalid JWT provided' };
     return verdict;

@@ -1,5 +1,6 @@
-// The harness judged by itself, without a browser: that nothing survives a run, that a failure is counted, and that the
-// push service refuses all that Mozilla refuses. A harness that passes everything would look like success.
+// Tests the harness itself, without a browser: nothing survives a run, failures are counted, and
+// the push service refuses everything that Mozilla refuses. A harness that passes everything would
+// look like success.
 
 import { deepEqual, equal } from 'node:assert/strict';
 import { fork } from 'node:child_process';
@@ -17,7 +18,7 @@ import type { KilledRunReport } from './killed-run.ts';
 import { type Bench, defineSuite, runSuites, type Test, type TestContext } from './runner.ts';
 
 export interface HarnessBench extends Bench {
-  /** Where the inner runs of these tests put what they save. */
+  /** The directory where the inner runs of these tests save files. */
   artifactsDir: string;
 }
 
@@ -59,7 +60,7 @@ async function runInnerSuites(bench: HarnessBench, failsWhenMissing: boolean) {
   return { tally, lines };
 }
 
-/** Speaks to the push service as Firefox does, as far as a subscription needs it. */
+/** Speaks to the push service as Firefox does, as far as a subscription needs. */
 async function subscribeByHand(autopush: Autopush, key: string, context: TestContext): Promise<PushSubscription> {
   const socket = new WebSocket(autopush.socketUrl, 'push-notification');
   context.defer(() => socket.terminate());

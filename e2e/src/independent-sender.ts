@@ -1,5 +1,5 @@
-// A sender that shares no code with Carillon: the `web-push` library, so that a stand-in is proven by somebody else
-// before it judges ours. Its connections may go elsewhere than its URLs say, as a test's routes tell.
+// A sender that shares no code with Carillon: the `web-push` library. It proves a stand-in before
+// the stand-in judges Carillon. A test's routes redirect its connections.
 
 import { Agent, type RequestOptions as ConnectionOptions, request } from 'node:https';
 import { connect, type TLSSocket } from 'node:tls';
@@ -12,16 +12,18 @@ export interface SenderAnswer {
 }
 
 export interface SendOptions extends Pick<RequestOptions, 'TTL' | 'topic' | 'urgency'> {
-  /** Spoils the ciphertext after it was made: the headers stay valid. */
+  /** Damages the ciphertext after it was made; the headers stay valid. */
   corrupt?: boolean;
-  /** Changes the headers just before they leave; undefined leaves one out. */
+  /** Changes the headers just before they are sent; undefined removes one. */
   headers?: Record<string, string | undefined>;
 }
 
 export class IndependentSender {
   readonly #agent: Agent;
 
-  /** `routes` maps `host:port` of a URL to the loopback port to connect to; host name, SNI and URL stay. */
+  /**
+   * `routes` maps `host:port` of a URL to a loopback port. Host name, SNI and URL stay unchanged.
+   */
   constructor(certificate: Buffer, routes: ReadonlyMap<string, number>) {
     this.#agent = new RoutedAgent(certificate, routes);
   }

@@ -1,5 +1,5 @@
-// A run made to be killed: it starts a bus and a process that has left its family, says where they are, and waits.
-// The test that starts it looks what remains.
+// A run that is made to be killed: it starts a bus and a detached process, reports their places,
+// and waits. The test that starts it checks what remains.
 
 import { NotificationDaemon } from './notification-daemon.ts';
 import { Run } from './run.ts';

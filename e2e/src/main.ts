@@ -1,5 +1,6 @@
-// `npm run e2e`: the stand-ins proven by an independent sender, then Carillon in real browsers. Words as arguments pick
-// tests by name. Ends with the tally, and with status 1 when anything failed or anything was left running.
+// `npm run e2e` tests the stand-ins with an independent sender, and then Carillon in real browsers.
+// Words as arguments select tests by name. It ends with the tally, and with status 1 when a test
+// failed or a process was left running.
 
 import { rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +19,7 @@ import { actionTests, standInTests } from './stand-in-tests.ts';
 const artifactsDir = fileURLToPath(new URL('../artifacts', import.meta.url));
 const print = (line: string) => console.log(line);
 
-// A run that is interrupted ends at once; its reaper cleans up.
+// An interrupted run ends at once; its reaper cleans up.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130));
 
 rmSync(artifactsDir, { recursive: true, force: true });
@@ -83,5 +84,5 @@ const leftovers = run.listProcesses();
 for (const { pid, command } of leftovers) print(`FAIL left running: ${pid} ${command}`);
 await run.close();
 print(`${passed} passed, ${failed + leftovers.length} failed`);
-// Words that pick nothing are a mistake, not a success.
+// Words that select no test are a mistake and not a success.
 process.exitCode = failed + leftovers.length === 0 && passed + skipped > 0 ? 0 : 1;

@@ -1,5 +1,6 @@
-// Finds and ends the processes of one run. Everything a run starts carries the run's directory in its environment, and
-// so do the children of children, however they detach themselves; nothing without that mark is ever touched.
+// Finds and ends the processes of one run. Every process of a run carries the run's directory in
+// its environment, and so do its descendants, even detached ones. A process without this mark is
+// never touched.
 
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -14,7 +15,7 @@ export function markEnvironment(runDir: string): Record<string, string> {
   return { [VARIABLE]: runDir };
 }
 
-/** The living processes of this run, except the asking one. Linux only, as the browser tests are. */
+/** The living processes of this run without the calling one. Linux only, as all browser tests. */
 export function listMarkedProcesses(runDir: string): MarkedProcess[] {
   const found: MarkedProcess[] = [];
   for (const entry of readdirSync('/proc')) {
@@ -22,21 +23,21 @@ export function listMarkedProcesses(runDir: string): MarkedProcess[] {
     if (!Number.isInteger(pid) || pid === process.pid) continue;
     const command = readProcessFile(pid, 'cmdline').replaceAll('\0', ' ').trim();
     const isInherited = readProcessFile(pid, 'environ').split('\0').includes(`${VARIABLE}=${runDir}`);
-    // Chromium writes its title over its environment; its profile stands among its options.
+    // Chromium overwrites its environment with its title, but its options contain its profile.
     if (isInherited || command.includes(`=${runDir}/`)) found.push({ pid, command });
   }
   return found;
 }
 
 /**
- * Ends every process of this run: asks first, so that a database can close its files, and kills what is still there
- * after `graceMs`.
+ * Ends every process of this run. It first sends SIGTERM, so that a database can close its files,
+ * and kills the rest after `graceMs`.
  */
 export async function endMarkedProcesses(runDir: string, graceMs: number): Promise<void> {
   const endsAt = performance.now() + graceMs;
   signalAll(runDir, 'SIGTERM');
   while (performance.now() < endsAt && listMarkedProcesses(runDir).length > 0) await pause();
-  // A process may be born of another while the list is read, so look again until there is none.
+  // A process may start another while the list is read, so this repeats until none is left.
   for (let round = 0; round < 20 && signalAll(runDir, 'SIGKILL') > 0; round += 1) await pause();
 }
 
@@ -46,7 +47,7 @@ function signalAll(runDir: string, signal: NodeJS.Signals): number {
     try {
       process.kill(pid, signal);
     } catch {
-      // It ended by itself in between.
+      // The process ended by itself meanwhile.
     }
   }
   return processes.length;

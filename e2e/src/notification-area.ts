@@ -1,15 +1,16 @@
-// What a user can do with a notification, wherever the browser shows it. Knows no browser and no bus.
+// A user's actions on a notification, wherever the browser shows it. It knows no browser and no
+// bus.
 
 export interface ShownNotification {
   title: string;
   body: string;
 }
 
-/** Notifications are told apart by their title, as a user does; a test gives each its own. */
+/** Notifications are identified by their title, as a user does; each test uses its own titles. */
 export interface NotificationArea {
   waitFor(title: string): Promise<ShownNotification>;
   click(title: string): Promise<void>;
   dismiss(title: string): Promise<void>;
-  /** Rejects where the notification shows no such button. */
+  /** Rejects when the notification shows no such button. */
   clickAction(title: string, label: string): Promise<void>;
 }

@@ -1,6 +1,6 @@
-// A desktop's notification area on a private D-Bus: shows nothing, remembers everything, and lets a test click, dismiss
-// or press a button as a user would. It must never touch the bus of the machine's own session.
-// https://specifications.freedesktop.org/notification-spec/
+// A desktop's notification area on a private D-Bus. It shows nothing, records everything, and lets
+// a test click, dismiss or press a button as a user would. It never touches the bus of the
+// machine's own session. https://specifications.freedesktop.org/notification-spec/
 
 import { existsSync } from 'node:fs';
 import dbus from 'dbus-next';
@@ -71,7 +71,7 @@ NotificationsInterface.configureMembers({
 
 export class NotificationDaemon implements NotificationArea {
   readonly log = new EventLog<DesktopEvent>('notification daemon');
-  /** What a browser's DBUS_SESSION_BUS_ADDRESS is set to. */
+  /** The value for a browser's DBUS_SESSION_BUS_ADDRESS. */
   readonly busAddress: string;
   readonly #bus: StartedProcess;
   readonly #connection: dbus.MessageBus;
@@ -80,7 +80,7 @@ export class NotificationDaemon implements NotificationArea {
   private constructor(bus: StartedProcess, socketPath: string) {
     this.#bus = bus;
     this.busAddress = `unix:path=${socketPath}`;
-    // `socket=` is dbus-next's own spelling that needs no native module.
+    // dbus-next's own key `socket=` needs no native module.
     this.#connection = dbus.sessionBus({ busAddress: `unix:socket=${socketPath}` });
     this.#connection.on('error', () => {});
     this.#interface = new NotificationsInterface(this.log);

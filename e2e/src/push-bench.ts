@@ -1,5 +1,5 @@
-// What a browser test works with: the browser, its push service, the place its notifications appear in, and a sender
-// that is not ours. One for each browser; the tests see what both have in common.
+// The bench of a browser test: the browser, its push service, the place of its notifications, and
+// an independent sender. Each browser has its own bench; tests use the common interface.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,15 +19,15 @@ export interface PushBench extends Bench {
   readonly run: Run;
   readonly certificate: TestCertificate;
   readonly sender: IndependentSender;
-  /** Connections to these `host:port` go to this loopback port instead. */
+  /** Maps `host:port` of connections to the loopback port that they go to instead. */
   readonly routes: ReadonlyMap<string, number>;
   readonly browser: DrivenBrowser;
-  /** What the push service answers to a signature by another key. */
+  /** The push service's status for a signature by another key. */
   readonly wrongKeyStatus: number;
-  /** Spoils the next push inside the push service, after it was accepted. */
+  /** Damages the next push inside the push service after it was accepted. */
   corruptNext(): void;
   quitBrowser(): Promise<void>;
-  /** Starts the browser with the profile it had, and with no page of any site. */
+  /** Starts the browser with its previous profile, without any site's page. */
   startBrowser(): Promise<void>;
 }
 
@@ -90,7 +90,8 @@ export class FirefoxBench extends BrowserBench<Firefox> {
   private constructor(run: Run, autopush: Autopush, desktop: NotificationDaemon | undefined) {
     super(run, desktop);
     this.autopush = autopush;
-    // The endpoint's host is localhost already; the route only settles which of its addresses.
+    // The endpoint's host is localhost anyway; the route only decides which of its addresses is
+    // used.
     this.routes = new Map([[new URL(autopush.origin).host, autopush.endpointPort]]);
     this.sender = new IndependentSender(this.certificate.cert, this.routes);
   }

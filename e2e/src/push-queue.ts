@@ -1,11 +1,11 @@
-// What a push service keeps for one browser until the browser acknowledges it (RFC 8030 sections 5.2 and 5.4): order,
-// topics and time to live. Knows no wire and no clock.
+// The pushes that a push service keeps for one browser until it acknowledges them (RFC 8030
+// sections 5.2 and 5.4): order, topics and time to live. It knows no wire and no clock.
 
 import type { AcceptedPush } from './push-request.ts';
 
 export interface StoredPush {
   id: string;
-  /** The subscription it is for, by whatever name the service gives it. */
+  /** The subscription of the push, in the service's own naming. */
   subscription: string;
   topic: string | null;
   ttlSeconds: number;
@@ -18,7 +18,10 @@ export function storePush(id: string, subscription: string, push: AcceptedPush, 
   return { id, subscription, topic, ttlSeconds, expiresAt: now + ttlSeconds * 1000, body };
 }
 
-/** The same body with the last bit of its authentication tag flipped: what no browser may take for a push. */
+/**
+ * The same body with the last bit of its authentication tag flipped, which every browser must
+ * reject.
+ */
 export function corruptBody(body: Buffer): Buffer {
   const corrupted = Buffer.from(body);
   const last = corrupted.length - 1;
@@ -29,7 +32,9 @@ export function corruptBody(body: Buffer): Buffer {
 export class PushQueue {
   #pushes: StoredPush[] = [];
 
-  /** Adds a push at the end; answers the one of the same topic and subscription that it replaces. */
+  /**
+   * Adds a push at the end. Returns the push of the same topic and subscription that it replaces.
+   */
   add(push: StoredPush): StoredPush | undefined {
     const replaced = this.#pushes.find(
       (other) => push.topic !== null && other.topic === push.topic && other.subscription === push.subscription,
@@ -47,14 +52,17 @@ export class PushQueue {
     this.#pushes = this.#pushes.filter((push) => push.subscription !== subscription);
   }
 
-  /** Takes out what has expired, and answers it; a push with TTL 0 has, as soon as it was not delivered at once. */
+  /**
+   * Removes and returns expired pushes. A push with TTL 0 expires as soon as it could not be
+   * delivered at once.
+   */
   takeExpired(now: number): StoredPush[] {
     const expired = this.#pushes.filter((push) => push.expiresAt <= now);
     this.#pushes = this.#pushes.filter((push) => push.expiresAt > now);
     return expired;
   }
 
-  /** Everything still kept, oldest first. */
+  /** All stored pushes, oldest first. */
   list(): readonly StoredPush[] {
     return this.#pushes;
   }

@@ -1,5 +1,5 @@
-// What both push services demand of a sender's POST (RFC 8030, 8188, 8292), and the https server it arrives at. As
-// strict as the vendors: what they refuse is refused here, with Mozilla's errno where there is one.
+// Checks a sender's POST as both push services do (RFC 8030, 8188, 8292), and runs their https
+// server. It is as strict as the vendors, and uses Mozilla's errno where there is one.
 
 import type { IncomingHttpHeaders } from 'node:http';
 import {
@@ -18,7 +18,7 @@ export interface AcceptedPush {
   ttlSeconds: number;
   topic: string | null;
   urgency: string;
-  /** The encrypted body, empty for a push without payload. */
+  /** The encrypted body; empty for a push without payload. */
   body: Buffer;
 }
 
@@ -27,7 +27,7 @@ export interface RefusedPush {
   status: 400 | 401 | 403 | 404 | 410 | 413;
   errno: number;
   reason: string;
-  /** What was wrong with the VAPID header, where that was it. */
+  /** The fault of the VAPID header, if that was the reason. */
   vapidProblem?: VapidProblem;
 }
 
@@ -41,7 +41,10 @@ export interface PushExpectation {
 const TTL_MAX_SECONDS = 2_592_000;
 /** RFC 8030 section 7.2: a service must accept 4,096 bytes; the vendors accept no more. */
 export const BODY_BYTES_MAX = 4096;
-/** RFC 8188: salt 16, record size 4, key id length 1, key id 65; then at least a delimiter and a tag of 16. */
+/**
+ * RFC 8188: salt 16, record size 4, key id length 1, key id 65; then at least a delimiter and a tag
+ * of 16.
+ */
 const CODING_BYTES_MIN = 16 + 4 + 1 + 65 + 1 + 16;
 
 export function refusePush(status: RefusedPush['status'], errno: number, reason: string): RefusedPush {
@@ -79,7 +82,7 @@ function findCodingFault(encoding: string | undefined, body: Buffer, vapidKey: B
   if (body.length < CODING_BYTES_MIN) return 'the body is shorter than an aes128gcm header and one record';
   if (body.readUInt32BE(16) < 18) return 'the record size is below 18';
   if (body[20] !== 65 || body[21] !== 4) return 'the key id is not an uncompressed P-256 point';
-  // RFC 8292 section 3.2: the key of the encryption must differ from the one that signs.
+  // RFC 8292 section 3.2: the encryption key must differ from the signing key.
   if (body.subarray(21, 86).equals(vapidKey)) return 'the key of the encryption is also the VAPID key';
   return undefined;
 }
@@ -99,8 +102,8 @@ export interface PushEndpointAnswer {
 }
 
 /**
- * An https server on a free loopback port that speaks HTTP/2 and HTTP/1.1, as the vendors do: Carillon takes the first,
- * the independent sender the second.
+ * An https server on a free loopback port with HTTP/2 and HTTP/1.1, as the vendors have. Carillon
+ * uses HTTP/2, the independent sender HTTP/1.1.
  */
 export async function listenForPushes(
   certificate: TestCertificate,
@@ -125,7 +128,10 @@ export async function listenForPushes(
   };
 }
 
-/** Node's HTTP/2 server waits for its sessions to end by themselves; this ends them. */
+/**
+ * Node's HTTP/2 server waits for its sessions to end by themselves; the returned function ends
+ * them.
+ */
 function trackConnections(server: Http2SecureServer): () => void {
   const open = new Set<{ destroy(): unknown }>();
   server.on('session', (session) => {

@@ -1,14 +1,14 @@
-// Which programs of the system the browser tests need, and where they are. Looks only; installs nothing.
+// Finds the system programs that the browser tests need. It installs nothing.
 
 import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** Debian package → the program it brings. */
+/** The program in each Debian package. */
 const PROGRAMS = { 'firefox-esr': 'firefox-esr', chromium: 'chromium', dbus: 'dbus-daemon' } as const;
 
 export type Requirement = keyof typeof PROGRAMS | 'libnotify4';
 
-/** The packages of this list that are not there, in words for whoever has to install them. */
+/** The names of the missing packages, for the person who has to install them. */
 export function listMissing(requirements: readonly Requirement[]): string[] {
   if (process.platform !== 'linux') return ['Linux'];
   return requirements.filter((requirement) =>
@@ -16,7 +16,7 @@ export function listMissing(requirements: readonly Requirement[]): string[] {
   );
 }
 
-/** Throws where the program is missing: ask listMissing first. */
+/** Throws when the program is missing, so call listMissing first. */
 export function programPath(requirement: keyof typeof PROGRAMS): string {
   const path = findProgram(PROGRAMS[requirement]);
   if (path === undefined) throw new Error(`Install ${requirement}.`);
@@ -28,7 +28,10 @@ function findProgram(name: string): string | undefined {
   return directories.map((directory) => join(directory, name)).find((path) => existsSync(path));
 }
 
-/** Firefox opens the library by name and, where it is missing, shows nothing and says nothing. */
+/**
+ * Firefox loads the library by name. When it is missing, Firefox shows no notification and reports
+ * no error.
+ */
 function isLibnotifyThere(): boolean {
   const roots = ['/usr/lib', '/lib', '/usr/lib64'].filter((root) => existsSync(root));
   const directories = roots.flatMap((root) => [

@@ -1,5 +1,5 @@
-// One run of the browser tests: its directory, its mark on everything it starts, and its reaper. Each run has its own
-// ports, profiles, bus and database; nothing of it may outlive it.
+// One run of the browser tests: its directory, the mark on its processes, and its reaper. Each run
+// has its own ports, profiles, bus and database; nothing of it outlives it.
 
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,7 +21,7 @@ export class Run {
 
   private constructor() {
     this.dir = mkdtempSync(join(tmpdir(), 'carillon-e2e-'));
-    // As root the database runs as another user, who must be able to pass through.
+    // When run as root, the database uses another user, who must be able to enter this directory.
     chmodSync(this.dir, 0o755);
     this.#reaper = fork(fileURLToPath(new URL('reaper.ts', import.meta.url)), {
       detached: true,
@@ -34,15 +34,15 @@ export class Run {
     const ready = once(run.#reaper, 'message');
     run.#reaper.send(run.dir);
     await withDeadline('the reaper to be ready', 20_000, ready);
-    // From here on the channel alone must not keep the run alive.
+    // From here on the channel must not keep the run alive.
     run.#reaper.unref();
     run.#reaper.channel?.unref();
     return run;
   }
 
   /**
-   * The environment of everything this run starts. Of ours only what programs need to be found and to speak: a display,
-   * a session bus or a database of the machine's must not be used.
+   * The environment of everything this run starts. It inherits only what programs need to be found
+   * and to run. The machine's display, session bus and database must not be used.
    */
   environment(more: Record<string, string> = {}): Record<string, string> {
     const inherited: Record<string, string> = {};
@@ -53,7 +53,7 @@ export class Run {
     return { ...inherited, ...markEnvironment(this.dir), ...more };
   }
 
-  /** A path that nothing else in this run uses, for a profile or a data directory. */
+  /** A path for a profile or a data directory that nothing else in this run uses. */
   newPath(name: string): string {
     this.#profiles += 1;
     return join(this.dir, `${this.#profiles}-${name}`);
@@ -68,19 +68,19 @@ export class Run {
     );
   }
 
-  /** Copies what the programs of this run have printed so far. */
+  /** Copies the output of this run's programs so far. */
   saveOutputs(dir: string): void {
     for (const name of readdirSync(this.dir).filter((entry) => entry.endsWith(OUTPUT_SUFFIX))) {
       copyFileSync(join(this.dir, name), join(dir, name));
     }
   }
 
-  /** What this run started and has not ended. */
+  /** Processes that this run started and that have not ended. */
   listProcesses(): MarkedProcess[] {
     return listMarkedProcesses(this.dir);
   }
 
-  /** Ends everything that is left and removes the directory. */
+  /** Ends everything that is left and deletes the directory. */
   async close(): Promise<void> {
     if (!this.#reaper.connected) return;
     this.#reaper.ref();
@@ -115,7 +115,10 @@ export class StartedProcess {
     return this.#child.pid === undefined || this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
-  /** Waits for an end that was asked for in another way, and kills the whole group when it does not come. */
+  /**
+   * Waits for an end that was requested in another way, and kills the whole group when it does not
+   * come.
+   */
   async waitForExit(graceMs: number): Promise<void> {
     try {
       await withDeadline('a process to end', graceMs, this.#exited);
@@ -136,7 +139,7 @@ export class StartedProcess {
   }
 }
 
-/** A port that is free now, for programs that must be told theirs. */
+/** A port that is free now, for programs that must be given one. */
 export async function findFreePort(): Promise<number> {
   const server = createServer();
   server.listen(0, '127.0.0.1');

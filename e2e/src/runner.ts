@@ -1,13 +1,13 @@
-// Runs suites one after the other and prints one line for each test. A suite has one bench, its browser and servers,
-// that its tests share; a suite that cannot start fails with all its tests. It must never report a test that did not
-// run as passed.
+// Runs suites one after another and prints one line for each test. The tests of a suite share one
+// bench: its browser and servers. A suite that cannot start fails with all its tests. A test that
+// did not run is never reported as passed.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { withDeadline } from './deadline.ts';
 
 export interface TestContext {
-  /** Runs after the test, last first, whether it passed or not. */
+  /** Registers a cleanup that runs after the test, the last first, whether it passed or not. */
   defer(cleanUp: () => Promise<unknown> | unknown): void;
 }
 
@@ -19,14 +19,14 @@ export interface Test<B> {
 }
 
 export interface Bench {
-  /** Writes what helps to understand a failure into a directory that exists. */
+  /** Writes files that help to understand a failure into an existing directory. */
   saveArtifacts(dir: string): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface Suite<B extends Bench> {
   name: string;
-  /** What would have to be installed first; empty when the suite can run. */
+  /** Programs to install first; empty when the suite can run. */
   missing: readonly string[];
   start(): Promise<B>;
   tests: readonly Test<B>[];
@@ -38,9 +38,9 @@ export interface RunnableSuite {
 }
 
 export interface RunnerSettings {
-  /** Only tests whose "suite: name" contains one of these words; all where there are none. */
+  /** Selects tests whose "suite: name" contains one of these words; empty selects all. */
   words: readonly string[];
-  /** In the job meant for browsers a suite that cannot run is a failure. */
+  /** Whether a suite that cannot run is a failure, as in the CI job with browsers. */
   failsWhenMissing: boolean;
   artifactsDir: string;
   print: (line: string) => void;
@@ -49,7 +49,7 @@ export interface RunnerSettings {
 export interface Tally {
   passed: number;
   failed: number;
-  /** Tests that could not run for want of a browser, where that is allowed. */
+  /** Tests that did not run because a browser is missing, where that is allowed. */
   skipped: number;
 }
 
@@ -57,7 +57,7 @@ const TEST_TIMEOUT_MS = 60_000;
 const START_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 60_000;
 
-/** Hides the type of the bench, so that suites with different benches stand in one list. */
+/** Hides the type of the bench, so that one list can hold suites with different benches. */
 export function defineSuite<B extends Bench>(suite: Suite<B>): RunnableSuite {
   return { name: suite.name, run: async (settings) => await runSuite(suite, settings) };
 }
@@ -126,7 +126,7 @@ async function runSuite<B extends Bench>(suite: Suite<B>, settings: RunnerSettin
 
 interface Failure {
   cause: unknown;
-  /** Cleans up only after the artifacts are saved: afterwards the pages are gone. */
+  /** Must be called after the artifacts are saved, because afterwards the pages are gone. */
   cleanUp: () => Promise<void>;
 }
 

@@ -1,5 +1,6 @@
-// `npm run screenshots`: the pictures of the documents, made from today's pages with the demo's people on them. With
-// `--all FOLDER` every page in both themes, narrow and wide, to be looked at. A further picture is a further line of `pictures`.
+// `npm run screenshots` makes the pictures of the documents from the current pages with the demo's
+// people. With `--all FOLDER` it saves every page in both themes, narrow and wide, for inspection.
+// To add a picture, add a line to `pictures`.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,9 +12,9 @@ import { Stage } from '../../tools/demo-stage.ts';
 interface Picture {
   readonly name: string;
   readonly url: (stage: Stage) => string;
-  /** Something that stands on the page when it is whole. */
+  /** A text or an element that is on the page when it is complete. */
   readonly waitsFor: string;
-  /** Where a document shows it. */
+  /** The file that a document shows. */
   readonly file?: string;
 }
 
@@ -30,11 +31,11 @@ const pictures: readonly Picture[] = [
 
 const wide = { width: 1440, height: 936 };
 const narrow = { width: 390, height: 844 };
-/** The size of a document's picture, for screens of today. */
+/** The scale of a document's picture. */
 const pixelsPerPoint = 1;
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Three people: one clicked, one looks at it, and the browser of one is gone. */
+/** Three people: one clicked, one looks at the notification, and one's browser is gone. */
 async function setScene(stage: Stage): Promise<void> {
   await stage.startSandbox();
   await stage.startService();

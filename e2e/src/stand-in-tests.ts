@@ -1,5 +1,6 @@
-// What every stand-in and browser must do before Carillon is judged with them: an independent sender, a site that knows
-// nothing of us, and the browser as the one who decrypts. The negative controls stand among them.
+// Tests every stand-in and browser before Carillon is judged with them: with an independent sender
+// and a site that knows nothing of Carillon; the browser decrypts. The negative controls are here,
+// too.
 
 import { deepEqual, equal } from 'node:assert/strict';
 import type { PushSubscription, VapidKeys } from 'web-push';
@@ -18,7 +19,7 @@ export interface Subscriber {
   send(payload: string | Buffer | null | Record<string, unknown>, options?: SendOptions): Promise<SenderAnswer>;
 }
 
-/** A new site, allowed to notify, open in one page that has just subscribed with new keys. */
+/** A new site that may notify, open in one page that has just subscribed with new keys. */
 export async function subscribe(bench: PushBench, context: TestContext): Promise<Subscriber> {
   const site = await FixtureSite.start();
   context.defer(async () => await site.stop());
@@ -49,7 +50,7 @@ export async function pressSubscribe(site: FixtureSite, page: DrivenPage): Promi
   return subscription;
 }
 
-/** Sends a push that must be shown, so that what was sent before it has had its chance. */
+/** Sends a push that must be shown. When it is shown, all earlier pushes have had their chance. */
 export async function sendControl(subscriber: Subscriber, title: string): Promise<void> {
   const { status } = await subscriber.send({ title });
   equal(status, 201);
@@ -229,7 +230,10 @@ export const standInTests: readonly Test<PushBench>[] = [
   },
 ];
 
-/** The browser tells its push service of the end in its own time; until then a push may still be accepted. */
+/**
+ * The browser reports the end of a subscription in its own time; until then the service may still
+ * accept a push.
+ */
 async function waitForGone(send: () => Promise<number>): Promise<void> {
   const status = await untilDefined('the endpoint to answer 410', async () => {
     const answered = await send();
@@ -238,7 +242,7 @@ async function waitForGone(send: () => Promise<number>): Promise<void> {
   equal(status, 410);
 }
 
-/** Firefox's own windows have no buttons, so this needs the desktop. */
+/** Firefox's own notification windows have no buttons, so these tests need the desktop. */
 export const actionTests: readonly Test<PushBench>[] = [
   {
     name: 'the button pressed is named in the click',

@@ -1,17 +1,21 @@
-// Checks a sender's VAPID header as a push service does (RFC 8292), with node:crypto alone. Browsers never look at it,
-// so the stand-ins must; it shares no code with the sender it judges.
+// Checks a sender's VAPID header as a push service does (RFC 8292), with node:crypto alone.
+// Browsers never see the header, so the stand-ins must check it. It shares no code with the sender
+// that it judges.
 
 import { createPublicKey, verify } from 'node:crypto';
 
 export interface VapidExpectation {
-  /** The origin of the endpoint, with its port where it is not 443. */
+  /** The origin of the endpoint, with its port unless that is 443. */
   audience: string;
-  /** The key the browser subscribed with, base64url without padding; null when it subscribed without one. */
+  /**
+   * The key that the browser subscribed with, in base64url without padding; null when it subscribed
+   * without one.
+   */
   applicationServerKey: string | null;
   now: number;
 }
 
-/** The vendors tell these three apart in what they answer. */
+/** The vendors answer these three faults differently. */
 export type VapidProblem = 'missing' | 'key mismatch' | 'invalid';
 
 export type VapidVerdict =
@@ -22,7 +26,9 @@ const BASE64URL = /^[A-Za-z0-9_-]+$/;
 /** RFC 8292 section 2: `exp` must not be more than 24 hours from the time of the request. */
 const LIFETIME_MAX_SECONDS = 24 * 3600;
 
-/** Judges `Authorization: vapid t=…, k=…`. Every reason names what a sender would have to change. */
+/**
+ * Judges `Authorization: vapid t=…, k=…`. Every reason names what a sender would have to change.
+ */
 export function verifyVapid(authorization: string | undefined, expected: VapidExpectation): VapidVerdict {
   if (authorization === undefined) return refused('there is no Authorization header', 'missing');
   const credentials = parseCredentials(authorization);
@@ -100,7 +106,7 @@ function signatureHolds(publicKey: Buffer, signed: Buffer, signature: Buffer): b
     });
     return verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, signature);
   } catch {
-    // A point that is not on the curve.
+    // The point is not on the curve.
     return false;
   }
 }

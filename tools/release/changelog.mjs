@@ -1,8 +1,9 @@
-// The changelog at a release: its section "Unreleased" becomes the section of a version (https://keepachangelog.com/en/1.1.0/).
+// Turns the changelog's section "Unreleased" into the section of a version
+// (https://keepachangelog.com/en/1.1.0/).
 
 const unreleased = '## [Unreleased]';
 
-/** What the next release says of itself. Throws where nothing is written under "Unreleased". */
+/** The text of the next release. Throws when nothing is written under "Unreleased". */
 export function sectionOfNext(changelog) {
   const from = changelog.indexOf(unreleased);
   if (from < 0) throw new Error('CHANGELOG.md has no section "Unreleased"');
@@ -12,7 +13,7 @@ export function sectionOfNext(changelog) {
   return section;
 }
 
-/** The changelog with that section under `version`, and an empty "Unreleased" above it. */
+/** The changelog with that section under `version` and an empty "Unreleased" above it. */
 export function withRelease(changelog, version, day) {
   sectionOfNext(changelog);
   return changelog.replace(unreleased, `${unreleased}\n\n## [${version}] - ${day}`);

@@ -1,5 +1,6 @@
-// Makes a release: npm run release -- VERSION, or npm run release -- --dry-run to see what it would be. Writes into release/, which
-// git ignores: the service and the two SDKs as tarballs, what they contain (CycloneDX), their checksums, and the changelog's section. Publishes nothing.
+// Makes a release: npm run release -- VERSION, or npm run release -- --dry-run to see it without
+// making it. It writes into release/, which Git ignores: the service and the two SDKs as tarballs,
+// their contents (CycloneDX), checksums, and the changelog's section. It publishes nothing.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -53,7 +54,7 @@ function beginRelease(changelog) {
   if (run('git', ['status', '--porcelain']).trim() !== '') throw new Error('There are changes that are not committed');
   if (run('git', ['tag', '--list', `v${version}`]).trim() !== '') throw new Error(`v${version} was released before`);
   const day = new Date().toISOString().slice(0, 10);
-  // A release waits until the registry says that nothing is known against what it runs on.
+  // A release requires that the registry knows no advisory against its run-time packages.
   run(process.execPath, [join(root, 'tools/audit.mjs'), '--required'], { stdio: 'inherit' });
   setVersion(version);
   writeFileSync(join(root, 'CHANGELOG.md'), withRelease(changelog, version, day));

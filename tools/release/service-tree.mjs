@@ -1,5 +1,6 @@
-// The service as it is shipped: what runs, what an operator reads, and a lock file of the run-time packages alone. The same
-// tree lies in the release's tarball and in the container image. As a program: node tools/release/service-tree.mjs FOLDER
+// The service as it is shipped: what runs, what an operator reads, and a lock file of only the
+// run-time packages. The release's tarball and the container image hold the same tree. As a
+// program: node tools/release/service-tree.mjs FOLDER
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -7,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-/** Folders and files that are shipped as they stand in a built checkout. */
+/** Folders and files that are shipped unchanged from a built checkout. */
 const shipped = [
   'carillon',
   'README.md',
@@ -27,7 +28,7 @@ const shipped = [
   'sandbox/dist',
   'sandbox/page',
 ];
-/** Built beside the rest, and of no use where it runs. */
+/** Files of the build that are not needed at run time. */
 const isLeft = (path) => /\.(tsbuildinfo|map|d\.ts)$|\/\.built$|\.test\.js$/.test(path);
 
 const workspaces = ['server', 'sandbox'];
@@ -58,7 +59,7 @@ export function makeServiceTree(folder) {
   makeLock(folder);
 }
 
-// npm takes what the tree asks for out of the whole lock, and every version stays as it was tested.
+// npm takes the tree's packages from the whole lock file, so that every version stays as tested.
 function makeLock(folder) {
   const lockPath = join(folder, 'package-lock.json');
   cpSync(join(root, 'package-lock.json'), lockPath);
@@ -74,9 +75,9 @@ function makeLock(folder) {
   }
 }
 
-/** A tarball of `folder`, whose name is the first folder inside. */
+/** Writes a tarball of `folder`; the folder's name is the first folder inside. */
 export function pack(folder, file) {
-  // Sorted, and with no trace of who packed it: the same tree gives the same list.
+  // Sorted and without an owner, so that the same tree gives the same list.
   const parameters = ['--create', '--gzip', '--sort=name', '--owner=0', '--group=0', '--numeric-owner', '--file', file];
   execFileSync('tar', [...parameters, '--directory', dirname(folder), folder.slice(dirname(folder).length + 1)]);
 }
