@@ -1,5 +1,6 @@
-// The service's own description, read as a client would: finds operations, follows references, and holds every answer to what
-// was promised for it. zod reads the JSON Schemas; of two closed objects side by side it closes neither.
+// Reads the service's own description as a client would: finds operations, follows references, and
+// compares every answer with its promise. zod reads the JSON Schemas. When two closed objects stand
+// in one `allOf`, zod closes neither.
 import { expect } from 'vitest';
 import { z } from 'zod';
 import type { Bundle, Response } from './setup.ts';
@@ -31,7 +32,7 @@ export interface Call {
   readonly query?: string;
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
-  /** The server key where the operation asks for one, unless told. */
+  /** The key to use. Default: the server key when the operation needs one. */
   readonly key?: string | null;
 }
 
@@ -39,18 +40,18 @@ export interface Description {
   readonly text: string;
   readonly document: ReturnType<typeof JSON.parse>;
   readonly operations: readonly DescribedOperation[];
-  /** What a `$ref` points at; throws when it leads nowhere. */
+  /** The value that a `$ref` points to. Throws when it points nowhere. */
   resolve<Target>(ref: string): Target;
   responseOf(operation: DescribedOperation, status: number): DescribedResponse | undefined;
-  /** Every body that is answered, with its example. */
+  /** Every response body, with its example. */
   readonly answers: readonly Media[];
-  /** What is wrong with a value, in words; empty when it fits. */
+  /** A sentence about what is wrong with a value; empty when it fits. */
   misfits(schema: { readonly $ref: string }, value: unknown): string;
   /** The schema of an operation's request. */
   requestSchemaOf(id: string): { readonly $ref: string };
-  /** Asks an operation and fails unless the description promises this very answer. */
+  /** Calls an operation and fails unless the description promises this very answer. */
   ask(id: string, call?: Call): Promise<Response>;
-  /** Every operation and status that was answered, as `getUser 404`. */
+  /** Every operation and status that was answered, such as `getUser 404`. */
   readonly seen: ReadonlySet<string>;
   /** Every operation and error that was answered, as `getUser not_found`. */
   readonly errors: ReadonlySet<string>;
@@ -82,7 +83,7 @@ export async function readDescription(t: Bundle): Promise<Description> {
     return response && '$ref' in response ? resolve<DescribedResponse>(response.$ref) : response;
   };
 
-  // zod follows references to definitions within a schema only.
+  // zod follows references only to definitions within the same schema.
   const inward = (value: unknown) => JSON.parse(JSON.stringify(value).replaceAll('#/components/schemas/', '#/$defs/'));
   const $defs = inward(document.components.schemas);
   const readers = new Map<string, z.ZodType>();

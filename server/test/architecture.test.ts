@@ -1,5 +1,6 @@
-// Holds the one direction that matters: a module imports only from rows below its own (docs: ARCHITECTURE.md). Also prints,
-// without failing, where SQL, the environment, the clock and the die stand outside their rooms.
+// Enforces the layout rule of ARCHITECTURE.md: a module imports only from rows below its own. It
+// also prints, without failing, where SQL, the environment, the clock and random numbers are used
+// outside their rooms.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +9,10 @@ import { describe, expect, it } from 'vitest';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const src = join(root, 'server/src');
 
-/** From the ground up. Rooms on one row do not import each other; the ground's three may use the platform. */
+/**
+ * The rows from the ground up. Rooms on one row do not import each other; `content` and `config`
+ * may use the platform.
+ */
 const rows: readonly (readonly string[])[] = [
   ['platform', 'content', 'config'],
   ['audit', 'channels'],
@@ -76,7 +80,10 @@ const imports: Import[] = sources.flatMap((from) =>
   })),
 );
 
-/** By Node's own modules, by the globals that speak to a network, by a package that does, or by a way to any module unseen. */
+/**
+ * Whether a source can reach the network: through Node's modules, through globals, through a
+ * package, or through a dynamic import.
+ */
 function goesOut(source: string): boolean {
   const code = source.replace(/^\s*(?:\/\/|\*|\/\*).*$/gm, '').replace(/\s\/\/ .*$/gm, '');
   const outward = /(?:from|import|require)\s*\(?\s*['"](?:node:)?(?:https?|http2|net|tls|dns|dgram)(?:\/[^'"]*)?['"]/;
@@ -97,7 +104,8 @@ describe('the house', () => {
       const [above, below] = [roomOf(from), roomOf(to)];
       if (above === below) return false;
       const [fromRow = -1, toRow = -1] = [rowOf.get(above), rowOf.get(below)];
-      // The top rows wire: their files may use each other. `content` speaks of issues, which the platform defines.
+      // The top rows wire everything, so their files may use each other. `content` uses issues,
+      // which the platform defines.
       if (fromRow === toRow) return !(fromRow === rows.length - 2 || (above === 'content' && below === 'platform'));
       return toRow > fromRow;
     });
@@ -129,7 +137,7 @@ describe('the house', () => {
 
   it('R-39 sends nothing out but through the platform', () => {
     const outside = sources.filter((path) => roomOf(path) !== 'platform' && goesOut(text.get(path) ?? ''));
-    // A command for the sandbox, which asks it at the address that whoever runs the command has named.
+    // A command that calls the sandbox at an address which the operator gives.
     expect(outside.map((path) => relative(src, path))).toEqual(['cli/sandbox-devices.ts']);
     expect(sources.filter((path) => roomOf(path) === 'webhooks').length).toBeGreaterThan(5);
   });
@@ -162,7 +170,7 @@ describe('the house', () => {
       (path) =>
         !/(queries|insert-many)\.ts$/.test(path) && roomOf(path) !== 'platform' && statement.test(text.get(path) ?? ''),
     );
-    // Said, not enforced: a lock or a NOTIFY inside an operation may read better where it is.
+    // Printed but not enforced: a lock or a NOTIFY may read better inside an operation.
     if (loose.length > 0) console.info('SQL outside queries.ts:', loose.map((path) => relative(src, path)).join(', '));
     expect(sources.filter((path) => path.endsWith('queries.ts')).length).toBeGreaterThan(5);
   });

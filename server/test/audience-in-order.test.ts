@@ -1,5 +1,5 @@
-// The migrations that write `audience` anew, its columns in another order: whoever upgrades has rows, and perhaps has said who may read
-// them.
+// The migrations that rewrite `audience` with its columns in another order. An upgraded database
+// has rows, and may have grants on the table.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { platformUnits } from '../src/audience/platform-units.ts';
 import { listMigrations, migrate } from '../src/platform/migrate.ts';
@@ -8,7 +8,7 @@ import { createTestDatabase } from './database.ts';
 const { sql } = await createTestDatabase();
 const migrations = await listMigrations();
 
-/** A value in each column that is not named: no two rows or columns have the same. */
+/** Inserts a row with a distinct value in each column that is not given. */
 async function insertRow(i: number, fields: object): Promise<void> {
   const columns = await sql<{ name: string; type: string }[]>`
     SELECT attname::text AS name, format_type(atttypid, NULL) AS type FROM pg_attribute
@@ -26,7 +26,10 @@ async function insertRow(i: number, fields: object): Promise<void> {
       || ${sql.json(fields as Record<string, string>)})`;
 }
 
-/** By name, wherever a column stands. What the database makes of others is not among it. */
+/**
+ * The rows by column name, wherever a column stands. Columns that the database computes are left
+ * out.
+ */
 const rows = () => sql`SELECT to_jsonb(a) - 'platform_unit' AS row FROM audience a ORDER BY device_id`;
 
 const nobodys = { user_id: null, external_id: null, user_created_at: null, first_name: null, country: null };
@@ -54,7 +57,7 @@ describe.each(['audience_in_order', 'platform_units'])(
         user_block: null,
         user_bit: null,
       });
-      // As rows from before there were numbers.
+      // Rows from before users had numbers.
       await insertRow(4, { ...nobodys, language: null, user_timezone: null, user_block: null, user_bit: 0 });
     });
 

@@ -13,7 +13,7 @@ import { setup, type TestApp, unknownId } from './setup.ts';
 const t = await setup({ workers: false });
 
 const contextOf = (appId: Uuid) => ({ tx: t.sql, clock: t.clock, appId });
-/** None of the audiences here has a filter. */
+/** No audience here has a filter. */
 const resolved = (audience: Audience) => ({ ...audience, exclude: null }) as ResolvedAudience;
 
 type Row = Readonly<Record<string, unknown>>;
@@ -23,7 +23,7 @@ async function rowOf(deviceId: string): Promise<Row> {
   return row ?? {};
 }
 
-/** What an audience row says of properties, by key: read as a sender reads it. */
+/** The properties in an audience row by key, read as a send reads them. */
 async function propertiesOn(
   app: TestApp,
   deviceId: string,
@@ -198,7 +198,7 @@ describe('the audience row of a device', () => {
           isOver = true;
         });
         await others;
-        // Only who erases a user that is not there is refused.
+        // Only erasing a user that does not exist is refused.
         for (const [i, answer] of answers.entries()) {
           expect(
             answer.status === 200 || (answer.status === 404 && requests[i]?.kind === 'erase'),
@@ -222,7 +222,7 @@ async function repeatUntil(isOver: () => boolean, work: () => Promise<void>): Pr
   while (!isOver()) await work();
 }
 
-/** In one snapshot: as many users are counted as there are different ones. */
+/** Expects that, in one snapshot, the counted users are as many as the distinct ones. */
 async function expectExactCount(app: TestApp): Promise<void> {
   await t.sql.begin('isolation level repeatable read', async (tx) => {
     const [truth] = await tx<{ users: number }[]>`
@@ -232,7 +232,7 @@ async function expectExactCount(app: TestApp): Promise<void> {
   });
 }
 
-/** Recomputes every audience row of an app from `devices` and `users`, and compares. */
+/** Computes every audience row of an app from `devices` and `users`, and compares. */
 async function expectInStep(app: TestApp): Promise<void> {
   const catalog = await t.sql<Property[]>`SELECT id, key, type, slot FROM properties WHERE app_id = ${app.id}`;
   const users = await t.sql`SELECT * FROM users WHERE app_id = ${app.id}`;

@@ -1,4 +1,4 @@
-// The drill of docs/backup.md: a backup made while a send runs, restored in another place.
+// The procedure of docs/backup.md: a backup made during a send, restored in another place.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -43,13 +43,13 @@ async function openDatabase(dataDir: string): Promise<TestDatabase> {
   return { url: server.url, sql };
 }
 
-/** A command on a data directory of its own. */
+/** Runs a command on a data directory of its own. */
 const runIn = (dataDir: string, ...parameters: string[]) =>
   cli.runWith({ DATABASE_URL: '', MASTER_KEY: '', DATA_DIR: dataDir }, ...parameters);
 
 const masterKey = (): string => readFileSync(join(dataDir, 'master.key'), 'utf8');
 
-/** A restore by an operator who has the master key of the backup. */
+/** A restore by an operator who has the backup's master key. */
 const restoreIn = (place: string, ...parameters: string[]) =>
   cli.runWith({ DATABASE_URL: '', MASTER_KEY: masterKey(), DATA_DIR: place }, 'restore', ...parameters);
 
@@ -62,7 +62,7 @@ const countsOf = async ({ sql }: TestDatabase) => {
   return counts;
 };
 
-/** What backups have open in the database. */
+/** The connections and slots that backups still have in the database. */
 async function leftOf({ sql }: TestDatabase) {
   const [left] = await sql<{ connections: number; slots: number }[]>`
     SELECT (SELECT count(*) FROM pg_stat_activity WHERE application_name = 'carillon backup') AS connections,
@@ -70,7 +70,7 @@ async function leftOf({ sql }: TestDatabase) {
   return left ?? { connections: -1, slots: -1 };
 }
 
-/** What the message says of its deliveries, and what their rows say. */
+/** Whether the message's counters and its delivery rows agree. */
 async function agreementOf({ sql }: TestDatabase, accepted: number) {
   const [row] = await sql<{ sent: number; rows: number; done: number; accepted: number }[]>`
     SELECT m.webpush_accepted AS accepted, m.webpush_sent AS sent,
@@ -89,7 +89,7 @@ const database = await (async () => {
   return opened;
 })();
 
-/** Answers half of a send, has the backup made, and then the rest. */
+/** Answers half of a send, makes the backup, and then answers the rest. */
 async function backUpDuringSend(t: Bundle) {
   const held: (() => void)[] = [];
   t.push.scriptAll((request, response, count) => {
@@ -101,7 +101,7 @@ async function backUpDuringSend(t: Bundle) {
   const workers = t.service.startWorkers();
   await t.push.waitForCount(devices / 2 + 1);
   while (((await agreementOf(database, devices))?.sent ?? 0) < devices / 2);
-  // Rows that are written all the time, and of which two always agree.
+  // Pairs of rows that are updated all the time and must always agree.
   let isDone = false;
   const writing = (async () => {
     await t.sql`CREATE TABLE pair AS SELECT id, 0 AS half, repeat('x', 500) AS filler FROM generate_series(0, 1999) AS id`;
@@ -236,7 +236,7 @@ describe('R-90 restored in another place', async () => {
   });
 });
 
-/** The backup with `from` replaced by `to`, and with no signature. */
+/** The backup with `from` replaced by `to`, without a signature. */
 const rewrite = (name: string, from: string, to: string): string => {
   const path = join(home, name);
   const bytes = gunzipSync(readFileSync(file));

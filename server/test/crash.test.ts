@@ -1,5 +1,5 @@
-// Processes of the built service, ended where it hurts: at each commit boundary, once. What they leave behind is taken over by
-// the service of the test, whose clock can be set.
+// Processes of the built service die at each commit boundary, once each. The test's own service,
+// whose clock can be set, takes over what they leave.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -28,15 +28,15 @@ const anyTime = ['--from', '2026-01-01T00:00:00Z', '--to', '2099-01-01T00:00:00Z
 interface Node {
   readonly node: ServiceNode;
   readonly url: string;
-  /** Resolves with what a process of it did at its failpoint. */
+  /** Resolves with what a process of the node did at its failpoint. */
   fired(): Promise<Fired>;
-  /** How often that has happened so far. */
+  /** How often a failpoint has acted so far. */
   countFired(): Promise<number>;
-  /** Resolves when a line of its log has all of these fields. */
+  /** Resolves when a line of the node's log has all of these fields. */
   logged(fields: Record<string, unknown>): Promise<void>;
 }
 
-/** A process of its own on the test's database, told to do something at a failpoint. */
+/** Starts a process on the test's database with orders for failpoints. */
 async function startBeside(t: Bundle, role: 'api' | 'worker', rules: readonly FailpointRule[] = []): Promise<Node> {
   const workbench = new Workbench();
   whenDone(() => workbench.close());
@@ -86,7 +86,7 @@ async function setUp(): Promise<Bundle> {
 const send = async (t: Bundle): Promise<string> =>
   (await t.server.post('/v1/messages', { audience: { all: true }, content })).body.id;
 
-/** Requests by device, as the push service had them. */
+/** Requests by device, as the push service counted them. */
 async function requestsByDevice(t: Bundle): Promise<Map<string, number>> {
   const rows = await t.sql<{ id: string; token: string }[]>`SELECT id, token FROM devices`;
   const counts = new Map<string, number>();
@@ -100,8 +100,9 @@ const committed = async (t: Bundle): Promise<Set<string>> =>
   new Set((await t.sql<{ deviceId: string }[]>`SELECT device_id FROM deliveries`).map((row) => row.deviceId));
 
 /**
- * The test's own service takes over what is left, as if the lease had run out, and ends it. Where somebody was stopped in the middle of a
- * flush, that holds its batch until the database undoes it: claims pass over it so long.
+ * The test's own service takes over what is left, as if the lease had run out, and finishes it. A
+ * process that was stopped in the middle of a flush holds its batch until the database undoes the
+ * flush; until then claims skip that batch.
  */
 async function takeOver(t: Bundle): Promise<void> {
   t.clock.advance(leaseMs + 1);
@@ -120,7 +121,7 @@ async function expectAllSent(t: Bundle, id: string): Promise<void> {
   expect(await t.sql`SELECT 1 FROM deliveries`).toHaveLength(devices);
   expect(await t.sql`SELECT 1 FROM batches WHERE state <> 'done'`).toHaveLength(0);
   expect(await t.sql`SELECT used FROM usage`).toEqual([{ used: devices }]);
-  // Repeated or not, a push of one message to one device has one name.
+  // Every push of one message to one device has the same name, repeated or not.
   expect(new Set(t.push.requests.map(({ headers }) => headers['topic']))).toEqual(new Set([id]));
 }
 
@@ -136,7 +137,7 @@ describe('R-01 R-02 R-03 a worker that is killed', () => {
 
   it.each(places)('at %s loses nobody, and repeats only what was not committed', async (name, hit) => {
     const t = await setUp();
-    // Half is answered and committed, and the rest is on its way when it happens.
+    // When it happens, half of the pushes are answered and committed, and the rest are in flight.
     const isLater = /^(outcomes|lease)/.test(name);
     t.push.scriptAll((request, response, count) => {
       if (!isLater || t.push.requests.length <= devices / 2) accept(request, response, count);
@@ -160,7 +161,10 @@ describe('R-01 R-02 R-03 a worker that is killed', () => {
 });
 
 describe('R-01 R-02 a seed says where workers die of one send, again and again', () => {
-  /** What a worker passes on its way, and how often at most while it sends to all of these devices. */
+  /**
+   * The failpoints that a worker passes, and how often at most during a send to all of these
+   * devices.
+   */
   const places: readonly (readonly [Failpoint, number])[] = [
     ['batch.after_claim', 1],
     ['push.before_write', devices],
@@ -169,10 +173,10 @@ describe('R-01 R-02 a seed says where workers die of one send, again and again',
     ['outcomes.after_commit', 2],
   ];
   const killsMost = 3;
-  // One that ever found something stays. `CRASH_SEED` tries another.
+  // A seed that ever found a fault stays in this list. `CRASH_SEED` adds others.
   const seeds = [1, 2, ...(process.env['CRASH_SEED'] ?? '').split(',').filter(Boolean).map(Number)];
 
-  // Each life of a worker begins with a process of its own: on a busy machine that takes seconds.
+  // Each kill starts a new process, which takes seconds on a busy machine.
   it.each(seeds)(
     'seed %i: nobody is lost, and whoever was committed is not pushed to again',
     async (seed) => {
@@ -197,7 +201,8 @@ describe('R-01 R-02 a seed says where workers die of one send, again and again',
         kills = await countFired();
         const requests = await requestsByDevice(t);
         for (const device of await committed(t)) if (!safe.has(device)) safe.set(device, requests.get(device) ?? 0);
-        // As if the lease had run out: the next one may take over, but for the last, whom the test takes over from.
+        // As if the lease had run out, so that the next process may take over. The test itself
+        // takes over after the last.
         if (kills < killsMost) await t.sql`UPDATE batches SET available_at = now() WHERE state = 'claimed'`;
       }
       await node.kill();
@@ -218,7 +223,7 @@ describe('R-01 R-02 a seed says where workers die of one send, again and again',
 describe('R-07 R-13 an API process that is killed', () => {
   const places: readonly (readonly [Failpoint, readonly boolean[]])[] = [
     ['message.before_commit', [false]],
-    // Committed or not: from outside nobody can know.
+    // It may be committed or not; from outside nobody can know.
     ['message.after_commit_sent', [true, false]],
     ['message.before_reply', [true]],
   ];
@@ -254,7 +259,7 @@ describe('R-08 a worker that is killed while it starts a scheduled message', () 
   it('has started nothing; another starts it, once', async () => {
     const t = await setUp();
     const { node, fired } = await startBeside(t, 'worker', [{ name: 'schedule.after_wake', hit: 1, action: 'kill' }]);
-    // Accepted by a process whose clock is behind: for the worker it is due already.
+    // Accepted by a process whose clock is behind; for the worker it is already due.
     const behindMs = 31_000;
     t.clock.advance(-behindMs);
     const sendAt = new Date(t.clock.nowMs() + behindMs).toISOString();

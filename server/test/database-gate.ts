@@ -1,27 +1,29 @@
-// A gate between the service and its database. Shut, connections end and new ones are refused, as when the database is down;
-// frozen, they stand and nothing comes through, as when the way to it is broken;
-// full, those beyond a number are told that the server has none left (53300).
+// A gate between the service and its database. Shut: connections end and new ones are refused, as
+// when the database is down. Frozen: connections stay open and nothing passes, as when the network
+// is broken. Full: connections above a number are refused with 53300.
 
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { whenDone } from './database.ts';
 
 export interface DatabaseGate {
-  /** For `setup({ reachDatabase })`. */
+  /** To be passed to `setup({ reachDatabase })`. */
   reach(url: string): Promise<string>;
-  /** Bytes that went from the service to the database so far. */
+  /** Bytes that the service has sent to the database so far. */
   readonly bytesSent: number;
   shut(): Promise<void>;
   open(): Promise<void>;
   freeze(): void;
-  /** Frozen on one side: what the service says comes through, and no answer does. */
+  /** Frozen in one direction: the service's bytes pass, and no answer does. */
   freezeAnswers(): void;
   thaw(): void;
-  /** From now on the database has so many connections for the service, and those that are there keep theirs. */
+  /** Limits the service's connections from now on; existing ones stay. */
   allow(connectionsMax: number): void;
 }
 
-/** As the server says it before it hangs up (PostgreSQL protocol, 53.7: ErrorResponse). */
+/**
+ * The server's error before it closes the connection (PostgreSQL protocol, 53.7: ErrorResponse).
+ */
 function tooManyClients(): Buffer {
   const fields = Buffer.from('SFATAL\0VFATAL\0C53300\0Msorry, too many clients already\0\0');
   const head = Buffer.alloc(5);
@@ -44,7 +46,7 @@ export function createDatabaseGate(): DatabaseGate {
     server = createServer((inner) => {
       inner.on('error', () => undefined);
       if (answering.size >= connectionsMax) {
-        // Once it has said who it is.
+        // Answered after the client's startup message.
         inner.once('data', () => inner.end(tooManyClients()));
         return;
       }
@@ -59,7 +61,7 @@ export function createDatabaseGate(): DatabaseGate {
         socket.on('close', (hadError) => {
           sockets.delete(socket);
           answering.delete(socket);
-          // What was still said, such as why the database refuses, is passed on before the end.
+          // Bytes before the end, such as the reason of a refusal, are still passed on.
           if (hadError) other.destroy();
           else other.end();
         });

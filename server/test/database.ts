@@ -1,16 +1,19 @@
-// A database of its own for each test file, made from the run's migrated template.
+// A database for each test file, copied from the run's migrated template.
 import { afterAll, expect, inject, onTestFinished } from 'vitest';
 import { openPool, type Sql } from '../src/platform/db.ts';
 
 let databases = 0;
 
-/** Runs when the calling test is done, or its file when called outside a test; in reverse order, as things were opened. */
+/**
+ * Runs `work` when the calling test is done, or its file when called outside a test; in reverse
+ * order.
+ */
 export function whenDone(work: () => Promise<unknown>): void {
   if (expect.getState().currentTestName === undefined) afterAll(async () => void (await work()));
   else onTestFinished(async () => void (await work()));
 }
 
-/** The address of another database on the same server. */
+/** The URL of another database on the same server. */
 export function databaseUrlFor(serverUrl: string, name: string): string {
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;

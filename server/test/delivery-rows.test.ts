@@ -13,7 +13,7 @@ const text = fc.string({ unit: 'binary' }).map((any) => any.toWellFormed().repla
 const json = fc.jsonValue().map((value) => JSON.stringify(value).replaceAll('\\u0000', ''));
 const orNull = <Value>(of: fc.Arbitrary<Value>) => fc.option(of, { nil: null });
 
-/** What the CHECKs of the table allow together. */
+/** Endings that the table's CHECKs allow. */
 const ending = fc.oneof(
   fc.constant({ status: 1, errorCode: null }),
   fc.record({ status: fc.constantFrom(0, 2), errorCode: fc.integer({ min: 1, max: 12 }) }),

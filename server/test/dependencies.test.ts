@@ -1,5 +1,6 @@
-// What the packages rest on, read from their own files: few, named with a reason, fixed to a version, free to use. And the programs
-// that look after this: the list of packages, known advisories, secrets in files.
+// Tests what the packages depend on, from their own files: few packages, each with a reason, fixed
+// to a version, and free to use. It also tests the programs that check this: the list of packages,
+// known advisories, and secrets in files.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
@@ -108,7 +109,7 @@ describe('R-95 where packages come from', () => {
   });
 });
 
-/** Programs of the build, which have no types. */
+/** Imports a program of the build, which has no types. */
 const tool = (path: string) => import(String(new URL(`../../tools/${path}`, import.meta.url)));
 
 describe('R-95 the list of packages (SBOM)', () => {
@@ -166,7 +167,7 @@ describe('R-95 secrets in files', async () => {
   const { findSecrets } = await tool('secret-patterns.ts');
   const kindsIn = (text: string): string[] => findSecrets(text).map(({ kind }: { kind: string }) => kind);
   const [a32, a43] = ['a1B2'.repeat(8), `${'Zz9-'.repeat(10)}abc`];
-  // Put together here: as one text each would be found in this file.
+  // Composed at run time, because as literals they would be found in this file.
   const planted: readonly (readonly [string, string])[] = [
     ['Carillon key', mintKey('server').text],
     ['Carillon key', mintKey('client').text],

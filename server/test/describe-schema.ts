@@ -1,13 +1,13 @@
-// The schema as text, from the catalogs: what `server/migrations/schema.sql` holds, so that every change of a migration shows
-// its effect on the tables as a diff. A query of our own, since the embedded database brings no pg_dump; the same on every
-// PostgreSQL from 15 on.
+// Writes the schema as text from the catalogs, for `server/migrations/schema.sql`, so that every
+// migration shows its effect as a diff. It uses a query of our own, because the embedded database
+// has no pg_dump. The text is the same on every PostgreSQL from 15 on.
 import type { Sql } from '../src/platform/db.ts';
 
 const header = `-- The result of all migrations, for reading. Written by: node --import tsx tools/schema.ts --write
 -- Partitions, which the service makes, are left out.
 `;
 
-/** Tables in order of their names, each with its columns, constraints and indexes. */
+/** Tables in the order of their names, each with its columns, constraints and indexes. */
 export async function describeSchema(sql: Sql): Promise<string> {
   const tables = await sql<{ oid: number; name: string; kind: string; partition: string | null }[]>`
     SELECT c.oid::int, c.relname AS name, CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED TABLE' ELSE 'TABLE' END AS kind,
@@ -26,7 +26,7 @@ export async function describeSchema(sql: Sql): Promise<string> {
           ELSE ' DEFAULT ' || pg_get_expr(d.adbin, d.adrelid) END, '') AS line
       FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
       WHERE a.attrelid = ${table.oid} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`;
-    // Since 18 a NOT NULL is a constraint, too: it stands with its column.
+    // Since PostgreSQL 18 a NOT NULL is a constraint, too. It is already shown with its column.
     const constraints = await sql<{ line: string }[]>`
       SELECT 'CONSTRAINT ' || conname || ' ' || pg_get_constraintdef(oid) AS line
       FROM pg_constraint WHERE conrelid = ${table.oid} AND contype IN ('p', 'u', 'c', 'f')

@@ -34,7 +34,7 @@ async function refuse(items: RefusedDevice[], options: { credentialId?: number |
     );
     return invalidateDevices(tx, refused);
   });
-  // The history is in order of time: what follows is later.
+  // The history is ordered by time, so the next change must be later.
   t.clock.advance(minute);
   return changed;
 }

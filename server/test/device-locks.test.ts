@@ -1,5 +1,5 @@
-// Who locks several devices: verdicts, upserts, refreshes, erasures. Nobody waits in a circle, and where the database ends one
-// all the same, the request is repeated.
+// Operations that lock several devices: verdicts, upserts, refreshes, erasures. They never wait for
+// each other in a circle. If the database still ends one as a deadlock, the request is repeated.
 import { describe, expect, it } from 'vitest';
 import { type Hearing, recordVerdicts, type Verdict } from '../src/delivery/record-verdicts.ts';
 import { countMismatches } from '../src/devices/history-queries.ts';
@@ -10,7 +10,7 @@ import { setup } from './setup.ts';
 const t = await setup({ workers: false });
 const deps = { sql: t.sql, clock: t.clock, log: t.service.run.log };
 
-/** Resolves when so many statements of this database wait for a lock. */
+/** Resolves when `count` statements of this database wait for a lock. */
 async function untilWaiting(count: number): Promise<void> {
   for (;;) {
     const waiting = await t.sql`
@@ -63,7 +63,7 @@ describe('verdicts', () => {
     let judged: Promise<void> | undefined;
     let upserted: ReturnType<typeof t.server.post> | undefined;
     await t.sql.begin(async (tx) => {
-      // The history cannot be written: the verdicts stand still after the first reason.
+      // The history cannot be written, so the verdicts stop after the first reason.
       await tx`LOCK TABLE device_changes IN SHARE MODE`;
       judged = recordVerdicts(
         deps,
@@ -111,7 +111,7 @@ describe('a request that the database ends to resolve a deadlock', () => {
     const id = decodeId('dev', body.id) ?? '';
     let answer: ReturnType<typeof request> | undefined;
     await t.sql.begin(async (tx) => {
-      // This transaction waits patiently, so it is the request that the database ends.
+      // This transaction's deadlock timeout is long, so the database ends the request.
       await tx`SET LOCAL deadlock_timeout = '1h'`;
       await tx`SELECT 1 FROM audience WHERE device_id = ${id} FOR UPDATE`;
       answer = request(external_id, body.id);

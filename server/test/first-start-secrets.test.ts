@@ -1,4 +1,4 @@
-// The banner of a first start prints a secret: it says so, and how the secret is replaced.
+// The banner of a first start prints a secret. It must say so, and how to replace the secret.
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -24,7 +24,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   execFileSync(process.execPath, [builder, '--if-stale'], { stdio: 'inherit' });
   const external = process.env['DATABASE_URL'];
   const dataDir = external ? undefined : await mkdtemp(join(tmpdir(), 'carillon-test-'));
-  // As root the cluster runs as another user, who must be able to walk in; else it would lie elsewhere.
+  // When run as root, the cluster uses another user, who must be able to enter the directory.
+  // Otherwise the cluster would be put elsewhere.
   if (dataDir) await chmod(dataDir, 0o755);
   const embedded = dataDir ? await startEmbeddedPostgres({ dataDir, log: () => undefined }) : undefined;
   const serverUrl = external ?? embedded?.url ?? '';

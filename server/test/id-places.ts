@@ -1,5 +1,6 @@
-// Every place of the API where an id can stand, read from its description: what comes in a path, a query, a header or a body and
-// names something that an app has. Whoever adds a route or a field adds a place with it.
+// Lists every place of the API that takes an id, from the API's description: fields of paths,
+// queries, headers and bodies that name something of an app. A new route or field with an id adds a
+// place.
 import { readFileSync } from 'node:fs';
 
 export interface IdPlace {
@@ -50,7 +51,7 @@ function* fieldsOf(
   schema: Schema,
   schemas: Description['components']['schemas'],
   path: string,
-  /** References that lead here: a filter holds filters. */
+  /** References on the way here, because a filter contains filters. */
   above: ReadonlySet<string>,
 ): Generator<string> {
   const { $ref, properties = {}, items, anyOf = [], oneOf = [], allOf = [] } = schema;

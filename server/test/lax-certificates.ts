@@ -1,5 +1,5 @@
-// Until the test ends the environment tells Node to take every certificate, as some do who run into an error: ours are verified
-// all the same.
+// Until the test ends, the environment tells Node to accept every certificate, as some people set
+// it after an error. The service must still verify.
 import { onTestFinished } from 'vitest';
 
 const name = 'NODE_TLS_REJECT_UNAUTHORIZED';

@@ -1,12 +1,15 @@
-// A name server of its own, over UDP, whose answers a test draws anew for each question, with no time to live; and a resolver that
-// asks it. What the service uses in its place is the system's.
+// A name server over UDP whose answers a test makes for each question, with a TTL of 0, and a
+// resolver that asks it. The service itself uses the system's resolver.
 import { createSocket } from 'node:dgram';
 import { Resolver as DnsResolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import { isIP } from 'node:net';
 import type { Resolver } from '../src/platform/address-guard.ts';
 
-/** Addresses of the family that is asked for are in the answer. A name leads on to a further one, whose addresses stand beside it. */
+/**
+ * The answer contains the addresses of the requested family. With `alias`, the name is an alias,
+ * and the addresses belong to the alias.
+ */
 export interface NameAnswer {
   readonly alias?: string;
   readonly addresses: readonly string[];
@@ -14,7 +17,7 @@ export interface NameAnswer {
 
 export interface NameServer {
   readonly resolver: Resolver;
-  /** Questions for addresses of version 4, one for each lookup. */
+  /** Questions for IPv4 addresses, one for each lookup. */
   readonly lookups: number;
   close(): void;
 }
@@ -23,7 +26,7 @@ const typeA = 1;
 const typeCname = 5;
 const typeAaaa = 28;
 
-/** `answer` undefined: there is no such name. */
+/** `answer` returns undefined for a name that does not exist. */
 export async function startNameServer(answer: (name: string) => NameAnswer | undefined): Promise<NameServer> {
   const socket = createSocket('udp4');
   let lookups = 0;
@@ -54,7 +57,7 @@ export async function startNameServer(answer: (name: string) => NameAnswer | und
 interface Question {
   readonly name: string;
   readonly type: number;
-  /** Where it ends in the message. */
+  /** The end of the name in the message. */
   readonly end: number;
 }
 
@@ -77,7 +80,7 @@ function encodeAnswer(query: Buffer, { name, type, end }: Question, answer: Name
     ...wanted.map((address) => record(owner, type === typeA ? typeA : typeAaaa, encodeAddress(address))),
   ];
   const header = Buffer.from(query.subarray(0, 12));
-  // A response, recursion available; NXDOMAIN where there is no such name.
+  // A response with recursion available; NXDOMAIN for a name that does not exist.
   header.writeUInt16BE(answer === undefined ? 0x8183 : 0x8180, 2);
   header.writeUInt16BE(1, 4);
   header.writeUInt16BE(records.length, 6);
@@ -90,7 +93,7 @@ function record(name: string, type: number, data: Buffer): Buffer {
   const fixed = Buffer.alloc(10);
   fixed.writeUInt16BE(type, 0);
   fixed.writeUInt16BE(1, 2);
-  // No time to live: each lookup asks again.
+  // A TTL of 0, so that each lookup asks again.
   fixed.writeUInt32BE(0, 4);
   fixed.writeUInt16BE(data.length, 8);
   return Buffer.concat([encodeName(name), fixed, data]);

@@ -1,5 +1,6 @@
-// A web push service for the server's tests: HTTP/2 over TLS, records every request and answers what a test scripts for the
-// subscription's token. It judges nothing: the sandbox and real browsers do.
+// A web push service for the server's tests: HTTP/2 over TLS. It records every request and answers
+// as the test scripts for the subscription's token. It judges nothing; the sandbox and real
+// browsers do.
 import { readFileSync } from 'node:fs';
 import {
   createSecureServer,
@@ -21,20 +22,22 @@ export interface TestPushService {
   readonly port: number;
   readonly requests: readonly PushRequest[];
   requestsOf(token: string): readonly PushRequest[];
-  /** How requests to a token are answered from now on; `count` is how many that token had, this one included. */
+  /**
+   * Sets the answer for a token. `count` is the number of the token's requests, this one included.
+   */
   script(token: string, script: Script): void;
-  /** Every token without a script; the default accepts with 201 and a Location. */
+  /** Sets the answer for tokens without a script. The default accepts with 201 and a Location. */
   scriptAll(script: Script | undefined): void;
-  /** Resolves with the first request that fits, past or to come. */
+  /** Resolves with the first matching request, past or future. */
   waitFor(fits: (request: PushRequest) => boolean): Promise<PushRequest>;
-  /** Resolves when so many requests have come in all. */
+  /** Resolves when `count` requests have come in total. */
   waitForCount(count: number): Promise<void>;
   close(): Promise<void>;
 }
 
 const fixture = (name: string): Buffer => readFileSync(new URL(`fixtures/${name}`, import.meta.url));
 
-/** What push services answer to an accepted push. */
+/** The answer of push services to an accepted push. */
 export const accept: Script = ({ token }, response, count) => {
   response.writeHead(201, { location: `https://push.test.example/m/${token}-${count}`, ttl: '60' });
   response.end();

@@ -1,5 +1,5 @@
-// What a key is admitted in a minute at five times its rate, on one process and on several, with a clock that stands still
-// between the requests.
+// How many requests of a key are admitted in a minute at five times its rate, on one process and on
+// several. The clock stands still between requests.
 import { describe, expect, it } from 'vitest';
 import { type Caller, clientEventsDefault } from '../src/apps/caller.ts';
 import { createClock } from '../src/platform/clock.ts';
@@ -20,7 +20,9 @@ const stepMs = 100;
 const steps = 60_000 / stepMs;
 const overload = 5;
 
-/** Offers five times the rate for a minute, evenly over the processes, and counts what is admitted. */
+/**
+ * Offers five times the rate for a minute, evenly over the processes, and counts admitted requests.
+ */
 async function offer(rate: number, of: Caller, processes: readonly AdmitCaller[]): Promise<number> {
   let admitted = 0;
   let offered = 0;
@@ -49,7 +51,8 @@ describe('R-65 five times the rate for a minute', () => {
         const admitted = await offer(rate, one, processes);
         expect(admitted).toBeGreaterThanOrEqual(0.95 * rate * 60 + rate);
         expect(admitted).toBeLessThanOrEqual(1.02 * rate * 60 + rate);
-        // Plans that ask each time are exact; another key has all of its burst.
+        // Plans with low rates ask the database each time and are exact. Another key still has its
+        // whole burst.
         if (rate <= 60) expect(admitted).toBeLessThanOrEqual(rate * 61);
         const fresh = await Promise.all(Array.from({ length: rate + 1 }, () => processes[0]?.(another)));
         expect(fresh.filter((admission) => admission?.refusal === null)).toHaveLength(rate);

@@ -1,10 +1,10 @@
-// HTTP as bytes on a socket, for what a well-behaved client would never send: broken framing, doubled headers, bodies that
-// never end. Reads answers by their Content-Length and judges nothing.
+// HTTP as bytes on a socket, for requests that no well-behaved client sends: broken framing,
+// doubled headers, endless bodies. It reads answers by their Content-Length and judges nothing.
 import { connect, type Socket } from 'node:net';
 
 export interface RawAnswer {
   readonly status: number;
-  /** By lower-case name; a repeated header keeps its last value. */
+  /** Headers by lower-case name; of a repeated header the last value. */
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
   readonly body: ReturnType<typeof JSON.parse>;
@@ -12,7 +12,7 @@ export interface RawAnswer {
 
 export interface RawConnection {
   send(data: string | Uint8Array): void;
-  /** The next answer. Rejects when the connection ends before it is whole. */
+  /** The next answer. Rejects when the connection ends before it is complete. */
   answer(options?: { isHead?: boolean }): Promise<RawAnswer>;
   /** Resolves when the server has closed its side. */
   readonly closed: Promise<void>;
@@ -34,7 +34,7 @@ export async function connectRaw(url: string): Promise<RawConnection> {
     received = Buffer.concat([received, chunk]);
     wake();
   });
-  // A server that closes with bytes unread resets the connection: that is an end too.
+  // A server that closes with unread bytes resets the connection; that is an end, too.
   socket.on('error', () => undefined);
   const closed = new Promise<void>((resolve) => {
     const end = (): void => {
@@ -65,7 +65,7 @@ export async function connectRaw(url: string): Promise<RawConnection> {
   };
 }
 
-/** One request on a connection of its own. */
+/** Sends one request on a new connection. */
 export async function exchange(url: string, request: string | Uint8Array): Promise<RawAnswer> {
   const connection = await connectRaw(url);
   try {

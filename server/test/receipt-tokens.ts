@@ -1,10 +1,11 @@
-// Receipt tokens as tests get hold of them: a token travels inside the encrypted push, and the instance's key is what mints it.
+// Makes receipt tokens for tests: a token travels inside the encrypted push, so a test mints it
+// again with the instance's key.
 import { createHmac } from 'node:crypto';
 import { receiptTokensOf } from '../src/delivery/receipt-token.ts';
 import { decodeId, type Uuid, uuidToBytes } from '../src/platform/ids.ts';
 import type { Bundle } from './setup.ts';
 
-/** The token of the push of one message to one device, by their ids as callers have them. */
+/** The token of one message's push to one device, by their public ids. */
 export async function receiptTokenOf(
   { sql, receiptKey }: Pick<Bundle, 'sql' | 'receiptKey'>,
   messageId: string,
@@ -18,7 +19,7 @@ export async function receiptTokenOf(
   return receiptTokensOf(receiptKey, found.id)(found.place);
 }
 
-/** The token of the newest message's push to a device: for one whose answer is still out. */
+/** The token of the newest message's push to a device, for a push whose answer is missing. */
 export async function newestReceiptTokenOf(
   { sql, receiptKey }: Pick<Bundle, 'sql' | 'receiptKey'>,
   deviceId: string,
@@ -31,7 +32,10 @@ export async function newestReceiptTokenOf(
   return receiptTokensOf(receiptKey, found.id)(found.place);
 }
 
-/** A token of version 1, as releases before made it: written from the contract, by other means than the service's. */
+/**
+ * A token of version 1, as earlier releases made it. It is written from the contract without the
+ * service's code.
+ */
 export function formerReceiptToken(
   key: Buffer,
   { messageId, deviceId, batchId }: { readonly messageId: Uuid; readonly deviceId: Uuid; readonly batchId: Uuid },

@@ -67,12 +67,12 @@ it('R-93 a migration outside a transaction is noted when it is done, and is repe
     migrate(sql, [...migrations, { ...draft, text: `CREATE ${statement} (no_such_column)` }]),
   ).rejects.toThrow();
   expect(await sql`SELECT 1 FROM schema_migrations WHERE number = 9002`).toEqual([]);
-  // As after a process that ended between the two.
+  // As if a process had ended between the two steps.
   await sql.unsafe(`CREATE ${statement} (name)`);
   const mended = { ...draft, text: `CREATE ${statement} (name)` };
   expect(await migrate(sql, [...migrations, mended])).toEqual(['9002_draft.sql']);
   expect(await migrate(sql, [...migrations, mended])).toEqual([]);
-  // As after a process that ended while the index was built: the index is there, and serves nobody.
+  // As if a process had ended while the index was built: the index exists and is unusable.
   await sql`DELETE FROM schema_migrations WHERE number = 9002`;
   await sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'apps_by_draft'::regclass`;
   expect(await migrate(sql, [...migrations, mended])).toEqual(['9002_draft.sql']);

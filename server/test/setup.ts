@@ -1,5 +1,6 @@
-// The bundle: a running service on a database of its own, an app with both keys, a client for each, a clock that can be set,
-// and a push service that speaks the real protocol over TLS. Nothing in it is shared between test files.
+// The bundle of a test: a running service on a database of its own, an app with both keys, a client
+// for each key, a clock that can be set, and a push service that speaks the real protocol over TLS.
+// Test files share none of it.
 import { createECDH, randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { createApp } from '../src/apps/create-app.ts';
@@ -39,14 +40,14 @@ export interface TestApp {
 export interface Response {
   readonly status: number;
   readonly headers: Headers;
-  /** Whatever JSON says: the assertions of a test are what checks it, not a second copy of the contract in types. */
+  /** Any JSON: the test's assertions check it, and not a second copy of the contract in types. */
   readonly body: ReturnType<typeof JSON.parse>;
 }
 
 export interface RequestOptions {
   readonly key?: string | null;
   readonly body?: unknown;
-  /** Sent as it is, in place of `body`. */
+  /** Sent unchanged in place of `body`. */
   readonly raw?: string | Uint8Array<ArrayBuffer>;
   readonly headers?: Record<string, string>;
 }
@@ -63,16 +64,16 @@ export interface Bundle {
   readonly sql: Sql;
   readonly databaseUrl: string;
   readonly clock: SettableClock;
-  /** Who makes the changes of a test. */
+  /** The actor of the test's changes. */
   readonly by: Actor;
   readonly config: Config;
   readonly service: Service;
   readonly workers: Workers;
-  /** What the tokens inside pushes are signed with. */
+  /** The key that signs the receipt tokens inside pushes. */
   readonly receiptKey: Buffer;
-  /** What secrets are sealed with. */
+  /** The key that seals secrets. */
   readonly masterKey: Buffer;
-  /** What another process of the same service is told. */
+  /** The environment for another process of the same service. */
   readonly environment: Readonly<Record<string, string>>;
   readonly app: TestApp;
   /** Clients that use the keys of `app`. */
@@ -88,13 +89,16 @@ export interface Bundle {
     credential: { channel: string; public: Record<string, unknown>; secret: string },
     app?: TestApp,
   ): Promise<number>;
-  /** A valid web push subscription with fresh keys, as a browser would give it; `token` names it at the push service. */
+  /**
+   * A valid web push subscription with new keys, as a browser would give it. `token` names it at
+   * the push service.
+   */
   pushSubscription(token?: string): { endpoint: string; keys: { p256dh: string; auth: string } };
   /** Ends the service before the test or its file is done. */
   close(): Promise<void>;
-  /** Resolves when devices and credentials are judged by what outcomes have said of them. */
+  /** Resolves when the collected outcomes have been applied to devices and credentials. */
   judged(): Promise<void>;
-  /** A further set of loops, as another process would run them. */
+  /** Starts another set of loops, as another process would run them. */
   startWorkers(): Workers;
   /** Records devices of a claimed batch as sent, as a flush does. */
   recordSent(batch: ClaimedBatch, deviceIds: readonly Uuid[]): Promise<void>;
@@ -108,18 +112,21 @@ export interface SetupOptions {
   readonly environment?: Record<string, string>;
   /** Without workers only the accepting process sends. Default true. */
   readonly workers?: boolean;
-  /** Takes the log's lines, at the level of LOG_LEVEL. */
+  /** Receives the log's lines, at the level of LOG_LEVEL. */
   readonly logTo?: { write(line: string): void };
-  /** Shorter deadlines and lower limits of the HTTP server. */
+  /** Overrides the HTTP server's deadlines and limits. */
   readonly http?: ServiceOptions['http'];
   readonly databaseLimits?: ServiceOptions['databaseLimits'];
-  /** A database that is there already, in place of one of its own. */
+  /** An existing database, instead of a new one. */
   readonly database?: TestDatabase;
-  /** Where the service finds the database, given where it is: for something that stands between them. */
+  /** Maps the database's URL to the one that the service uses, for a proxy between them. */
   readonly reachDatabase?: (url: string) => Promise<string>;
 }
 
-/** The name that the test's certificate and the test's endpoints bear; its connections are brought to the push service. */
+/**
+ * The host name in the test's certificate and endpoints. Its connections are redirected to the push
+ * service.
+ */
 const pushHost = 'push.test.example';
 const masterKey = randomBytes(32);
 
@@ -146,7 +153,8 @@ export async function setup(options: SetupOptions = {}): Promise<Bundle> {
     masterKeys: { key: masterKey, previous: undefined },
     log: createLog(config.logLevel, 'test', options.logTo),
     ...(options.http && { http: options.http }),
-    // The machine has other things to do: what waits for a connection is not refused for that.
+    // The machine is busy with other tests, and a statement that waits for a connection must not be
+    // refused because of that.
     databaseLimits: { waitMs: 10_000, ...options.databaseLimits },
   });
   const url = await service.server.listen({ host: '127.0.0.1', port: 0 });
@@ -330,7 +338,7 @@ const idleWorkers: Workers = {
   stop: async () => undefined,
 };
 
-/** An id that was never given to anything. */
+/** A well-formed id that was never given to anything. */
 export function unknownId(prefix: 'msg' | 'dev' | 'usr' | 'seg' | 'app' | 'key'): string {
   return encodeId(prefix, '0192f3a4-7b6c-4d5e-8f90-1a2b3c4d5e6f');
 }

@@ -1,4 +1,4 @@
-// The one who makes changes in tests: what operations write into the audit log.
+// The actor of changes in tests, as operations write it into the audit log.
 import { type Actor, serviceActor } from '../src/audit/actor.ts';
 
 export const tester: Actor = serviceActor('test');

@@ -1,6 +1,6 @@
-// The browser SDK against the service itself: what it says of whose a browser is, and of what people did, must be what the service
-// understands. The browser
-// is the SDK's own stand-in, with keys that a real one would have; e2e/ has real browsers.
+// Tests the browser SDK with the service itself: the service must understand identities and events
+// as the SDK means them. The browser is the SDK's own stand-in, with realistic keys; e2e/ has real
+// browsers.
 import { createECDH, createHmac, randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { queueEvent, sendEvents } from '../../web/src/event-queue.ts';
@@ -33,7 +33,7 @@ const clientOf = (app: TestApp) =>
   createCarillon({ baseUrl: t.url, clientKey: app.clientKey, onError: (error) => errors.push(error) });
 const hex = (secret: string, text: string): string => createHmac('sha256', secret).update(text).digest('hex');
 
-/** Whose devices these are, as the service knows it. */
+/** The user of each device, as the service knows it. */
 async function ownersOf(app: TestApp): Promise<Record<string, string | null>> {
   const { body } = await t.clientOf(app.serverKey).get('/v1/devices');
   return Object.fromEntries(
@@ -119,7 +119,7 @@ describe('identify of the browser SDK', () => {
 
 describe('track of the browser SDK', () => {
   const scope = 'https://shop.example/';
-  /** Until nothing is left that could go. */
+  /** Repeats until nothing is left that can be sent. */
   const send = () =>
     sendEvents(
       scope,
@@ -158,7 +158,7 @@ describe('track of the browser SDK', () => {
     await carillon.subscribe();
     await send();
     const real = fetch;
-    // The request arrives, and its answer never does.
+    // The request arrives, and its answer is lost.
     vi.stubGlobal('fetch', async (...asked: Parameters<typeof fetch>) => {
       await real(...asked);
       throw new TypeError('the network is gone');

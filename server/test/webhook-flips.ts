@@ -1,5 +1,5 @@
-// R-31 at work: sends to a name that leads somewhere else at every question, and whoever listens where it must not lead. Shared
-// by the test and by the proof at full size.
+// sends to a name that resolves to another address at every question, with listeners at
+// addresses that must not be reached. Used by the test and by the proof at full size.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
@@ -11,12 +11,12 @@ import { postEvent } from '../src/webhooks/post-event.ts';
 import { type NameAnswer, startNameServer } from './name-server.ts';
 import { createRandom, type Random } from './platform/random.ts';
 
-/** Of the certificate. */
+/** The host name in the certificate. */
 const host = 'push.test.example';
-/** The one address that counts as public here: what listens there is the receiver. */
+/** The only address that counts as public here; the receiver listens on it. */
 const receiverAddress = '127.0.0.1';
 
-/** All of them lead, in whatever spelling and through whatever gateway, to where nobody outside may come. */
+/** Addresses that are not public, in many spellings and through gateways. */
 export const privateAddresses: readonly string[] = [
   ...['127.0.0.2', '127.255.255.254', '0.0.0.0', '10.0.0.1', '100.64.0.1', '169.254.169.254', '172.16.0.1'],
   ...['192.0.0.1', '192.0.2.1', '192.168.0.1', '198.18.0.1', '224.0.0.1', '240.0.0.1', '255.255.255.255'],
@@ -31,19 +31,19 @@ export interface Flips {
   readonly acknowledged: number;
   readonly blocked: number;
   readonly unresolved: number;
-  /** Anything else that a send came to, by its word. */
+  /** The results of sends with another ending. */
   readonly others: readonly string[];
   /** Lookups of the name. */
   readonly lookups: number;
-  /** Every address that a connection was begun to, but for the receiver's. */
+  /** Every address that a connection was begun to, except the receiver's. */
   readonly attempted: readonly string[];
-  /** Where connections that came in were led, but for the receiver. */
+  /** Addresses at which connections arrived, except the receiver's. */
   readonly arrivedAt: readonly string[];
-  /** Requests that the receiver had. */
+  /** Requests that the receiver got. */
   readonly received: number;
 }
 
-/** Sends so many webhooks, some at once. */
+/** Sends this many webhooks, some at once. */
 export async function sendThroughFlips({ sends, seed }: { sends: number; seed: number }): Promise<Flips> {
   const random = createRandom(seed);
   const names = await startNameServer(() => drawAnswer(random));
@@ -118,11 +118,14 @@ function drawAnswer(random: Random): NameAnswer | undefined {
   }
 }
 
-/** On every address of this machine, so that whoever is led to another than the receiver's is seen. */
+/**
+ * Listens on every address of this machine, so that a connection to another address than the
+ * receiver's is seen.
+ */
 async function listenEverywhere() {
   const arrivedAt: string[] = [];
   let received = 0;
-  // Closes each connection, so that the next send asks for the name again.
+  // Closes each connection, so that the next send resolves the name again.
   const server = createServer({ cert: certificate, key: fixture('key.pem') }, (request, response) => {
     received++;
     request.resume();
@@ -137,7 +140,7 @@ async function listenEverywhere() {
   const six = createServer({ cert: certificate, key: fixture('key.pem') });
   six.on('connection', ({ localAddress = '' }: Socket) => arrivedAt.push(localAddress));
   six.on('error', () => undefined);
-  // Where the machine has no IPv6, nobody can be led there.
+  // Without IPv6 on this machine, no connection can go there.
   six.listen({ port, host: '::', ipv6Only: true });
   return {
     port,

@@ -1,5 +1,5 @@
-// An endpoint of a customer, over TLS: takes what it is sent, checks the signature with a verifier of its own, and answers as
-// its script says.
+// A customer's endpoint over TLS: accepts requests, checks the signature with an independent
+// verifier, and answers as its script says.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -12,7 +12,7 @@ export interface Received {
   readonly event: string;
   readonly headers: IncomingMessage['headers'];
   readonly raw: Buffer;
-  /** Whatever JSON says. */
+  /** Any JSON. */
   readonly body: ReturnType<typeof JSON.parse>;
 }
 
@@ -20,13 +20,13 @@ export interface WebhookReceiver {
   readonly endpoint: string;
   readonly port: number;
   readonly received: Received[];
-  /** The most requests that were under way at once. */
+  /** The most requests that were in flight at once. */
   readonly inFlightMost: number;
-  /** Answers all further requests so. Default: 200. */
+  /** Answers all further requests. Default: 200. */
   answer: (request: Received, response: ServerResponse) => void;
-  /** Resolves when so many requests have come in all. */
+  /** Resolves when `many` requests have come in total. */
   count(many: number): Promise<void>;
-  /** Does a request verify under one of these secrets, at about this time? */
+  /** Whether a request verifies under one of these secrets, at about this time. */
   verifies(request: Received, secrets: readonly string[], nowMs: number): boolean;
 }
 

@@ -1,4 +1,5 @@
-// The limits of those without a key. Each test speaks from addresses of its own, through a proxy that the service trusts.
+// The limits of callers without a key. Each test uses addresses of its own, through a proxy that
+// the service trusts.
 import { describe, expect, it } from 'vitest';
 import { createAddressLimits } from '../../src/quotas/address-limit.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
@@ -35,12 +36,12 @@ async function sentToken(): Promise<string> {
   return receiptTokenOf(t, body.id, device);
 }
 
-/** Holds a 429 to its form. */
+/** Checks the form of a 429. */
 function expectLimited(answer: Response, waitMs: number): void {
   expect(answer).toMatchObject({ status: 429, body: { error: 'rate_limited', retry_after_ms: waitMs } });
   expect(Object.keys(answer.body)).toEqual(['error', 'message', 'retry_after_ms', 'request_id']);
   expect(answer.headers.get('retry-after')).toBe(String(Math.ceil(waitMs / 1000)));
-  // These are the limits of a key.
+  // These headers describe the limits of a key.
   expect(answer.headers.get('ratelimit')).toBeNull();
 }
 
@@ -87,7 +88,7 @@ describe('receipts and redirects', () => {
     expect(await count(50, () => click(address, forged))).toEqual({ '404 not_found': 50 });
     expectLimited(await receipt(address, forged), 1000);
     expectLimited(await click(address, forged), 1000);
-    // One that does verify is not held back by them.
+    // A valid token is not held back by forged ones.
     expect(says(await receipt(address, await sentToken()))).toBe('200');
     expect(says(await receipt(newAddress(), forged))).toBe('404 not_found');
     t.clock.advance(1000);
@@ -175,16 +176,16 @@ describe('R-66 NEW_DEVICES_PER_MINUTE', () => {
     const address = newAddress();
     const token = t.pushSubscription();
     const first = await register(address, { token });
-    // Found again, refused, and moved to another token.
+    // A device that is found again, a refused request, and a move to another token cost nothing.
     for (let i = 0; i < 5; i++) expect((await register(address, { token })).body.created).toBe(false);
     for (let i = 0; i < 5; i++) expect(says(await register(address, { properties: { unknown: 1 } }))).toMatch(/^400/);
     for (let i = 0; i < 5; i++)
       expect((await register(address, { token, device_id: first.body.id })).body.created).toBe(false);
     expect(await count(5, () => register(address))).toEqual({ 200: 2, '429 rate_limited': 3 });
-    // At the limit, too, a device that is known is found again.
+    // A known device is found again even at the limit.
     const moved = { token: t.pushSubscription(), device_id: first.body.id };
     expect((await register(address, { ...moved, previous_token: token })).body).toMatchObject({ created: false });
-    // Without proof the same would make a device of its own.
+    // Without the proof the same request would make a new device.
     expect(says(await register(address, moved))).toBe('200');
     expect(says(await register(address, { ...moved, token: t.pushSubscription() }))).toBe('429 rate_limited');
   });

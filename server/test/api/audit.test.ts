@@ -1,4 +1,5 @@
-// Changes by API keys that the audit log keeps: erasures of people, and segments (contract 19).
+// Changes by API keys that the audit log records: erasures of people, and changes of segments
+// (contract 19).
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -14,14 +14,14 @@ const t = await setup({ workers: false, reachDatabase: (url) => gate.reach(url) 
 const deps = { sql: t.sql, clock: t.clock, by: t.by };
 const { serverKey, clientKey } = t.app;
 
-/** The contract's test vector: well-formed, and never live. */
+/** The contract's test vector: well-formed, and never a real key. */
 const unknownKey = 'sk_live_003aUlTJC7tjlCTQj2uNU3MFagCXG9LRKRcwGkBIDlf2L6EQX';
-/** Within this time every change of a key or an app must hold. */
+/** The time within which every change of a key or an app must take effect. */
 const holdsWithinMs = 2000;
 
 const listMessages = (key: string): Promise<Response> => t.request('GET', '/v1/messages', { key });
 const says = ({ status, body }: Response): string => `${status} ${body?.error ?? ''}`.trim();
-/** A body without what differs from request to request. */
+/** A body without its `request_id`, which differs in each answer. */
 const comparable = ({ body }: Response): unknown => ({ ...body, request_id: '' });
 
 describe('the Authorization header', () => {
@@ -210,7 +210,7 @@ describe('R-41 what happens to a key holds within two seconds', () => {
 });
 
 describe('contract 4: look-ups of keys', () => {
-  /** A door of its own, whose statements are counted. */
+  /** An authenticator of its own, whose statements are counted. */
   function openDoor() {
     let asked = 0;
     const sql = new Proxy(t.sql, {
@@ -226,7 +226,7 @@ describe('contract 4: look-ups of keys', () => {
       asked: () => asked,
     };
   }
-  /** Keeps every look-up from being answered while `work` runs. */
+  /** Blocks every look-up of a key while `work` runs. */
   const whileHeld = (work: () => Promise<void>) =>
     t.sql.begin(async (tx) => {
       await tx`LOCK TABLE keys IN ACCESS EXCLUSIVE MODE`;
@@ -283,7 +283,7 @@ describe('R-40 what is stored and asked', () => {
       await t.sql`SELECT start, last4, encode(hash, 'hex') AS hash, k::text AS whole FROM keys k WHERE id = ${id}`;
     expect(row).toMatchObject({ start: text.slice(0, 12), last4: text.slice(-4) });
     expect(row?.['whole']).not.toContain(text);
-    // The key's middle, which neither end gives away.
+    // The middle of the key, which neither shown end contains.
     expect(row?.['whole']).not.toContain(text.slice(12, -4));
   });
 
@@ -302,7 +302,7 @@ describe('R-40 what is stored and asked', () => {
     for (const key of malformed) expect(says(await listMessages(key))).toBe('401 invalid_key');
     expect(says(await t.request('GET', '/v1/messages'))).toBe('401 missing_key');
     expect(gate.bytesSent).toBe(sent);
-    // And the proof that the database was out of reach: a key that could be one has to be looked up.
+    // This proves that the database was out of reach: a key that could exist must be looked up.
     expect(says(await listMessages(unknownKey))).toBe('503 unavailable');
     await gate.open();
   });

@@ -1,5 +1,5 @@
-// Secrets of webhooks and of phones' credentials, beside those of secrets.test.ts: where they must not stand after a send that used
-// each of them.
+// Secrets of webhooks and of phones' credentials, in addition to secrets.test.ts: places where they
+// must not appear after a send that used each of them.
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createSeal } from '../../src/platform/seal.ts';
@@ -47,7 +47,7 @@ await t.setCredential({
   secret: JSON.stringify(account),
 });
 
-// Everything that may be refused is, for logs and answers are most talkative then.
+// Every request that can be refused is refused, because logs and answers say the most then.
 const shop = await openShop(t, [], t.app);
 const deps = { sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) };
 const pending = await rotateSecret(deps, await shop.hook(), { finishAt: null, isDual: true });
@@ -67,7 +67,7 @@ const answers = await Promise.all(
   ['', '/deliveries'].map(async (path) => JSON.stringify((await t.server.get(`/v1/messages/${sent.id}${path}`)).body)),
 );
 
-/** The letters of a PEM without its frame: what it would be recognized by, on one line or on many. */
+/** The letters of a PEM without its frame, which identify it on one line or on many. */
 const lettersOf = (pem: string): string =>
   pem
     .replace(/-----[^-]+-----/g, '')

@@ -54,7 +54,7 @@ describe('open endpoints answer any browser origin, without credentials', () => 
       }
     }
     for (const headers of answers.values()) expect(corsOf(headers)).toEqual(onAnswers);
-    // Two are public and know no such token, whoever asks: they have one status here.
+    // Two routes are public and know no such token, so they answer every caller with one status.
     const statuses = new Set([...answers.keys()].map((answer) => answer.split(' ')[1]));
     if (path !== '/v1/receipts' && path !== '/v1/r/:token') expect(statuses.size).toBeGreaterThan(1);
   });

@@ -6,7 +6,7 @@ import { setup, type TestApp } from '../setup.ts';
 const t = await setup({ workers: false });
 const filter = { field: 'country', op: 'eq', value: 'DE' };
 
-/** Connections of the service that wait for a table which somebody has locked. */
+/** The number of the service's connections that wait for a locked table. */
 async function countCounting(): Promise<number> {
   const rows = await t.sql`
     SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'carillon long'
@@ -24,7 +24,7 @@ describe('a burst of previews', () => {
     const apps = [t.app, ...(await Promise.all([t.newApp(), t.newApp()]))];
     let asked: Promise<number[]> = Promise.resolve([]);
     await transaction(t.sql, async (tx) => {
-      // What previews with an event read, and this message does not.
+      // Previews with an event read these tables, and this message does not.
       await tx`LOCK TABLE subject_events, events IN ACCESS EXCLUSIVE MODE`;
       const preview = async ({ serverKey }: TestApp): Promise<number> =>
         (await t.clientOf(serverKey).post('/v1/segments/preview', { filter: bought })).status;
@@ -41,7 +41,7 @@ describe('a burst of previews', () => {
     await t.server.post('/v1/users', { external_id: 'u-1', country: 'DE', device_id: device.id });
     const { body: preview } = await t.server.post('/v1/segments/preview', { filter });
     expect(preview.count).toBe(1);
-    // Nobody can read the table now: every count waits.
+    // Nobody can read the table now, so every count waits.
     let answers: Promise<{ status: number; retryAfter: string | null }[]> = Promise.resolve([]);
     await transaction(t.sql, async (tx) => {
       await tx`LOCK TABLE audience IN ACCESS EXCLUSIVE MODE`;

@@ -35,7 +35,7 @@ const types: Readonly<Record<string, string>> = {
   png: 'image/png',
   webmanifest: 'application/manifest+json',
 };
-/** Whether there is an app Demo is asked no more than once in this time. */
+/** The service looks for the app Demo at most once in this time. */
 const answerHoldsMs = 1000;
 const get = (path: string): Promise<Response> => fetch(t.url + path, { redirect: 'manual' });
 
@@ -173,7 +173,7 @@ describe('with an app Demo', () => {
     await updateAppSuspension(t.sql, t.clock, id, true);
     expect((await get('/demo')).status).toBe(200);
     await t.sql`UPDATE apps SET name = 'Shop' WHERE id = ${id}`;
-    // Not until it is asked again: of all who load the demo, one a second costs a statement.
+    // The answer holds until the next look: at most one request a second costs a statement.
     expect((await get('/demo')).status).toBe(200);
     t.clock.advance(answerHoldsMs);
     expect((await get('/demo')).status).toBe(404);

@@ -1,11 +1,15 @@
-// At most 100 active devices of one user (contract 8): each update of a user is written on all of them.
+// At most 100 active devices per user (contract 8), because each update of a user is written to all
+// of them.
 import { describe, expect, it } from 'vitest';
 import { decodeId, type Uuid } from '../../src/platform/ids.ts';
 import { setup, type TestApp } from '../setup.ts';
 
 const t = await setup({ workers: false });
 
-/** An app with a user who has so many devices, the oldest first; made at once, as years would. */
+/**
+ * An app with a user who has this many devices, the oldest first. They are made at once but have
+ * the dates of years.
+ */
 async function userWith(count: number, { reached = true, active = true } = {}) {
   const app = await t.newApp();
   await t.registerMany(count, app);

@@ -1,4 +1,5 @@
-// Registrations that come at once share transactions: how many those are, and that each request has its own answer.
+// Registrations that arrive together share transactions. The tests count the transactions and check
+// that each request has its own answer.
 import { expect, it } from 'vitest';
 import { setup, type TestApp } from '../setup.ts';
 
@@ -14,7 +15,7 @@ const register = (app: TestApp, { token = t.pushSubscription(), model }: Fields 
 const many = <Result>(count: number, one: (i: number) => Promise<Result>): Promise<Result[]> =>
   Promise.all(Array.from({ length: count }, (_, i) => one(i)));
 
-/** How many transactions wrote the rows that devices have now. */
+/** How many transactions wrote the current rows of the app's devices. */
 async function countTransactions(app: TestApp): Promise<number> {
   const [row] = await t.sql<{ count: number }[]>`
     SELECT count(DISTINCT xmin::text) AS count FROM devices WHERE app_id = ${app.id}`;

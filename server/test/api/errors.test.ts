@@ -16,7 +16,10 @@ const t = await setup({
   reachDatabase: (url) => gate.reach(url),
 });
 
-/** Status, `error`, and what else its body has beside `error`, `message` and `request_id` (contract 2). */
+/**
+ * Status, `error`, and the fields of the body besides `error`, `message` and `request_id` (contract
+ * 2).
+ */
 const table: readonly (readonly [number, string, readonly string[]])[] = [
   [400, 'validation_failed', ['issues']],
   [400, 'invalid_json', ['issues']],
@@ -35,7 +38,7 @@ const table: readonly (readonly [number, string, readonly string[]])[] = [
 
 const seen = new Set<string>();
 
-/** Holds an answer to the shape that every error has. */
+/** Checks the shape that every error has. */
 function expectError({ status, headers, body }: Response, code: string): void {
   const [wantedStatus, , extra] = table.find(([, error]) => error === code) ?? [0, '', []];
   expect({ status, error: body.error }).toEqual({ status: wantedStatus, error: code });
@@ -132,7 +135,10 @@ describe('R-81 every error has the same form', () => {
 });
 
 describe('R-81 a fault of ours', () => {
-  /** Takes a table away while `work` runs: in this file's own database, where nobody else looks for it. */
+  /**
+   * Renames a table while `work` runs. This file has a database of its own, where nobody else needs
+   * the table.
+   */
   async function without<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
     await t.sql.unsafe(`ALTER TABLE ${name} RENAME TO ${name}_away`);
     try {
@@ -169,7 +175,7 @@ describe('R-81 a fault of ours', () => {
     const answer = await without('batches', () => t.server.post('/v1/messages', request, headers));
     expectError(answer, 'internal_error');
     expect((await t.server.get('/v1/messages')).body.data).toEqual([]);
-    // A 5xx is repeated with the same key (contract 16, rule 8).
+    // A 5xx may be repeated with the same key (contract 16, rule 8).
     expect((await t.server.post('/v1/messages', request, headers)).body).toMatchObject({ replayed: false });
   });
 
@@ -192,7 +198,7 @@ describe('R-81 a fault of ours', () => {
     expect(logged(answer.body.request_id).err?.message).toContain('\u001b[31mred');
     for (const line of lines) {
       expect(line.endsWith('\n')).toBe(true);
-      // Not one control character but the newline that ends it.
+      // The only control character is the newline at the end.
       expect(line.slice(0, -1)).not.toMatch(/\p{Cc}/u);
     }
   });
@@ -300,13 +306,16 @@ it('R-81 every error that there is was given above', () => {
   );
 });
 
-/** Asks until the service has found its database again; a test that waits for ever fails by its time limit. */
+/**
+ * Repeats a request until the service has found its database again. A test that waits forever fails
+ * by its time limit.
+ */
 async function untilAnswered(ask: () => Promise<Response>): Promise<void> {
   const { status } = await ask();
   if (status !== 200) await untilAnswered(ask);
 }
 
-/** Ends what the service has open in this file's database. */
+/** Ends the service's connections to this file's database. */
 async function endConnections(sql: Sql): Promise<void> {
   await sql`
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity

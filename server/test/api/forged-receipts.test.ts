@@ -1,4 +1,4 @@
-// Receipt tokens that somebody tampered with, in numbers; `npm run fuzz` asks a service of its own with as many requests.
+// Many tampered receipt tokens. `npm run fuzz` sends as many requests to a service of its own.
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -18,7 +18,9 @@ const tokenAt = receiptTokensOf(t.receiptKey, batch?.id ?? '');
 const token = tokenAt(0);
 const other = tokenAt(1);
 
-/** Every other character at every place: the last one has spellings that decode to the same bytes. */
+/**
+ * Every other character at every place. The last place has spellings that decode to the same bytes.
+ */
 const singles = [...token].flatMap((is, at) =>
   [...alphabet].filter((character) => character !== is).map((it) => token.slice(0, at) + it + token.slice(at + 1)),
 );
@@ -54,7 +56,8 @@ describe('R-48 a receipt token that was altered', () => {
   });
 
   it('is 404 on both routes, and leaves no mark', async () => {
-    // Whoever is refused too often is refused otherwise: the clock stands still but for the test's own steps.
+    // A caller that is refused too often gets another answer, so the clock stands still except for
+    // the test's own steps.
     t.clock.hold(t.clock.date());
     const some = [...singles.filter((_text, i) => i % 40 === 0), ...fc.sample(tampered, { seed: 84, numRuns: 100 })];
     for (const text of some.filter((each) => each !== token && each.isWellFormed() && !each.includes('\0'))) {

@@ -5,7 +5,7 @@ import { setup } from '../setup.ts';
 const gate = createDatabaseGate();
 const t = await setup({ workers: false, reachDatabase: (url) => gate.reach(url) });
 
-/** To the letter, the order of the keys included (contract 5.11). */
+/** The exact text, the order of the keys included (contract 5.11). */
 const channels =
   '{"channels":[' +
   '{"id":"webpush","platform":"web","name":"Web push","max_payload_bytes":3993},' +

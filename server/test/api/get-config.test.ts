@@ -19,7 +19,7 @@ describe('GET /v1/config', () => {
         ['identify_bound_required', false],
         ['channels', ['webpush']],
       ]);
-      // An uncompressed P-256 point, as the browser wants it for applicationServerKey.
+      // An uncompressed P-256 point, as browsers need for applicationServerKey.
       const point = Buffer.from(body.vapid_public_key, 'base64url');
       expect([point.length, point[0]]).toEqual([65, 4]);
     }

@@ -15,7 +15,7 @@ async function sendTo(tokens: readonly string[], app = t.app) {
 describe('200', () => {
   it("tells a success with the provider's raw answer, byte for byte, on the first send and when it has become a form", async () => {
     const { id, devices, server } = await sendTo(['ok-1']);
-    // The third answer of the same shape is stored as a form; it must read the same.
+    // The third answer of the same shape is stored as a form. It must read the same.
     await sendTo(['ok-2']);
     const formed = await sendTo(['ok-3']);
     const [row] =

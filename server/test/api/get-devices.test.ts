@@ -72,7 +72,7 @@ describe('200', () => {
         status: 'active',
         status_reason: null,
         external_id: 'u-42',
-        // The device's own, never its user's.
+        // The device's own properties, and never its user's.
         properties: { topic: 'sport' },
         created_at: registered.created_at,
         last_seen_at: registered.last_seen_at,

@@ -38,7 +38,7 @@ async function newApp(): Promise<{ app: TestApp; server: Client }> {
   return { app, server: t.clientOf(app.serverKey) };
 }
 
-/** Every id of a list, page by page; `between` runs after each page. */
+/** Every id of a list, page by page. `between` runs after each page. */
 async function walk(server: Client, query: string, between?: () => Promise<unknown>): Promise<string[][]> {
   const pages: string[][] = [];
   let cursor: string | null = null;
@@ -100,7 +100,8 @@ describe('GET /v1/messages/{id}', () => {
       error_counts: { unregistered: 1, not_configured: 1 },
       engagement: { displayed: 0, clicked: 0, dismissed: 0 },
     });
-    // Objects inside it, too: what was given keeps its own order, what we say has the contract's.
+    // Inside the answer, the caller's objects keep their own order, and the service's objects have
+    // the contract's.
     expect(Object.keys(body.metadata)).toEqual(['zeta', 'alpha', 'b']);
     expect(Object.keys(body.created_by)).toEqual(['type', 'id', 'name']);
     expect(Object.keys(body.content)).toEqual(['title', 'body', 'url', 'webpush']);
@@ -109,7 +110,8 @@ describe('GET /v1/messages/{id}', () => {
     expect(Object.keys(body.by_channel.webpush)).toEqual(['accepted', 'sent', 'failed', 'skipped']);
     expect(Object.keys(body.engagement)).toEqual(['displayed', 'clicked', 'dismissed']);
     const window = Date.parse(body.expires_at) - Date.parse(body.created_at);
-    // The longest ttl of the channels that have their own: 3 days, of which the window is 24 hours at most.
+    // The default ttl is the longest of the channels' defaults, 3 days; the window takes at most 24
+    // hours of it.
     expect(window).toBe(24 * 3600_000);
   });
 
@@ -207,7 +209,7 @@ describe('GET /v1/messages', () => {
     const { app, server } = await newApp();
     const sent: string[] = [];
     for (let i = 0; i < 7; i++) sent.push(await send(server));
-    // Many of the same instant: then the id decides.
+    // Many messages have the same instant, so the id decides their order.
     await t.sql`UPDATE messages SET created_at = date_trunc('hour', now()) WHERE app_id = ${app.id}`;
     const pages = await walk(server, `limit=${limit}`, () => send(server));
     expect(pages.flat()).toEqual([...sent].sort().reverse());
@@ -273,7 +275,8 @@ describe('400', () => {
     const cursorOf = async (path: string): Promise<string> => (await server.get(path)).body.next_cursor;
     const cursor = await cursorOf('/v1/messages?limit=1');
     const refused = { status: 400, body: { issues: [{ path: ['cursor'], code: 'invalid_value' }] } };
-    // Every single character counts, and so does each that is put before, between or behind.
+    // A change of any character makes the cursor invalid, and so does a character added at any
+    // place.
     for (let i = 0; i < cursor.length; i++) {
       const other = cursor[i] === 'A' ? 'B' : 'A';
       const altered = cursor.slice(0, i) + other + cursor.slice(i + 1);
@@ -297,7 +300,8 @@ describe('400', () => {
     expect(await server.get(`/v1/messages?cursor=${await cursorOf('/v1/messages?limit=1&status=sent')}`)).toMatchObject(
       refused,
     );
-    // The same filters with another page size are the same list, and no server keeps a cursor for itself.
+    // The same filters with another page size are the same list, and a cursor works on every
+    // server.
     expect((await server.get(`/v1/messages?limit=2&cursor=${cursor}`)).body.data).toHaveLength(2);
   });
 

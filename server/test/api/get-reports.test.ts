@@ -40,7 +40,7 @@ describe('a class', () => {
     const { s, device, message } = await sale(t);
     await settle(t);
     expect(await classesOf(t)).toEqual([['EUR', '0', '12.5', '0']]);
-    // A click that comes to light now, of before the purchase.
+    // A click that is reported now and happened before the purchase.
     await s.click(message, device);
     await t.sql`UPDATE deliveries SET clicked_at = '2027-11-05T12:30:00Z'`;
     expect(await classesOf(t)).toEqual([['EUR', '12.5', '0', '0']]);
@@ -190,7 +190,7 @@ describe('GET /v1/reports/revenue', () => {
     t.clock.advance(30 * hourMs);
     await settle(t);
     expect(await ask()).toEqual(report);
-    // Settled: the class stays, though nothing is left to work it out from.
+    // Settled: the class stays, although nothing is left to compute it from.
     await t.sql`DELETE FROM deliveries`;
     expect((await ask()).revenue).toMatchObject([{ total: '42.5', influenced: { amount: '12.5' } }]);
     await t.server.post('/v1/users', { external_id: 'ada', country: 'FR' });
@@ -247,11 +247,12 @@ describe('GET /v1/reports/revenue', () => {
     t.clock.advance(120 * 24 * hourMs);
     await t.startWorkers().upkeep.runOnce();
     expect(await t.sql`SELECT FROM deliveries`).toHaveLength(0);
-    // What is settled of purchases stands by itself; of the others there are only sums of everybody's.
+    // Settled purchases are stored for each person. Other events are stored only as sums over
+    // everybody.
     const { events: _unknown, ...purchases } = before;
     expect(await ofSegment()).toEqual(purchases);
     expect((await ofSegment(`${november}&group=month`)).groups[0]).not.toHaveProperty('events');
-    // A range that begins within a quarter of an hour has them by the quarter.
+    // A range that begins within a quarter of an hour uses whole quarters for its events.
     const cut = await t.server.get('/v1/reports/revenue?from=2027-11-01T00:07:00Z&to=2027-11-05T13:00:00.001Z');
     expect([cut.body.events, cut.body.revenue]).toEqual([whole.events, whole.revenue]);
   });
@@ -267,7 +268,7 @@ describe('GET /v1/reports/revenue', () => {
       { path: ['window_hours'], code: 'invalid_value' },
     ]);
     expect((await day('2027-09-03', 24 + 1)).status).toBe(200);
-    // The app's own window is stored for all times.
+    // Settled classes with the app's own window are kept without time limit.
     expect((await day('2027-01-01', 24)).status).toBe(200);
   });
 });
@@ -363,7 +364,7 @@ describe('the other reports', () => {
 });
 
 describe('what a report reads', () => {
-  /** Purchases and sessions of nobody, of which nothing is settled. */
+  /** Purchases and sessions without a user, none of them settled. */
   const addEvents = async (t: Bundle, at: string, count: number): Promise<void> => {
     await ensurePartitionsAt(t.sql, { atMs: Date.parse(at), nowMs: t.clock.nowMs(), waitMs: 10_000 });
     await t.sql`
@@ -376,7 +377,7 @@ describe('what a report reads', () => {
     const t = await setUp();
     const { message } = await sale(t);
     await addEvents(t, '2027-10-05T12:00:00Z', 4_000);
-    // Every chunk takes as long as half a report may.
+    // Every chunk takes as long as half a report may take.
     let nowMs = 0;
     const clock = { ...t.clock, steadyMs: () => (nowMs += 15_000) };
     const range = { fromMs: Date.UTC(2027, 10, 1), toMs: Date.UTC(2027, 11, 1) };
@@ -395,7 +396,7 @@ describe('what a report reads', () => {
     const audience = { segment_id: body.id };
     const resolved = await resolveAudience(t.sql, t.app.id, audience, null, { audience: [], exclude: [] });
     if (!('filter' in resolved)) throw new Error('a segment has a filter');
-    // A filter asks what time it is once for each statement that it is part of.
+    // A filter reads the clock once for each statement that contains it.
     let evaluations = 0;
     const clock = {
       ...t.clock,

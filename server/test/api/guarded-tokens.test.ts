@@ -1,4 +1,4 @@
-// Endpoints that lead nowhere public, as somebody with a client key would register them.
+// Endpoints that lead to no public address, as an attacker with a client key would register them.
 import { describe, expect, it } from 'vitest';
 import { refusedUrls } from '../fixtures/refused-urls.ts';
 import { setup } from '../setup.ts';

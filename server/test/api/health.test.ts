@@ -6,7 +6,7 @@ import { setup } from '../setup.ts';
 const gate = createDatabaseGate();
 const t = await setup({ reachDatabase: (url) => gate.reach(url) });
 
-/** What a probe sees: the status and the very bytes of the body. */
+/** A probe's view: the status and the exact bytes of the body. */
 async function probe(path: '/healthz' | '/readyz', service = t): Promise<string> {
   const response = await fetch(service.url + path);
   expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -17,7 +17,7 @@ const alive = '200 {"status":"ok"}';
 const ready = '200 {"status":"ready"}';
 const notReady = '503 {"status":"not ready"}';
 
-/** The database is asked no more than once in this time. */
+/** The database is probed at most once in this time. */
 const answerHoldsMs = 1000;
 
 async function untilReady(): Promise<void> {
@@ -86,10 +86,10 @@ describe('R-86 /healthz and /readyz', () => {
       expect(new Set(await Promise.all(probes))).toEqual(new Set([true]));
       return asked;
     };
-    // The first asking also reads the schema's version.
+    // The first probe also reads the schema's version.
     await probeMany();
     clock.advance(answerHoldsMs);
-    // Once of each pool that callers need.
+    // One statement on each pool that callers need.
     expect(await probeMany()).toBe(2);
     expect(await probeMany()).toBe(0);
     clock.advance(answerHoldsMs);

@@ -1,4 +1,5 @@
-// What an answer says to the person who reads it: which thing was not found, where a body is wrong, and which field.
+// Answers help the person who reads them: which thing was not found, where a body is wrong, and
+// which field.
 import { describe, expect, it } from 'vitest';
 import { exchange } from '../raw-http.ts';
 import { setup, unknownId } from '../setup.ts';
@@ -89,7 +90,7 @@ describe('400', () => {
     const { body } = await t.server.post('/v1/messages', { audience: { filter }, content: { title: 'Sale' } });
     expect(body.issues).toHaveLength(1);
     expect(body.message).toBe(`audience.filter.and.0.op: ${body.issues[0].message}`);
-    // Where the issue names its field, once is enough.
+    // When the issue names its field, the message must not name it again.
     const tooLong = await t.server.post('/v1/users', { external_id: 'x'.repeat(257) });
     expect(tooLong.body.message).toBe(tooLong.body.issues[0].message);
     expect(tooLong.body.message).toMatch(/^external_id /);

@@ -1,4 +1,5 @@
-// What an Idempotency-Key promises beyond a single repeat: across rotated keys, refusals, odd headers, and a send that goes on.
+// Promises of an Idempotency-Key beyond a simple repeat: across rotated keys, refusals, unusual
+// headers, and a send in progress.
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { rotateKey } from '../../src/apps/manage-keys.ts';
@@ -66,7 +67,7 @@ it('R-16 a replayed report only moves forward, adds up at every moment, and ends
   const app = await t.newApp();
   const server = t.clientOf(app.serverKey);
   await t.registerMany(most, app);
-  // Every third is gone; nobody is answered before the test says so.
+  // Every third device is gone. No push is answered before the test allows it.
   const held: (() => void)[] = [];
   let asked = 0;
   t.push.scriptAll((request, response, count) => {

@@ -1,5 +1,6 @@
-// Every place of every route where an id can stand, asked by two tenants with an id of the other one, with ids that nobody has and
-// with what is no id. The places are read from the API's description: one without a row here fails.
+// Every place of every route that takes an id. Two tenants call each with an id of the other
+// tenant, with unknown ids, and with texts that are no id. The places come from the API's
+// description, and a place without a row here fails.
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { listIdPlaces } from '../id-places.ts';
@@ -7,12 +8,12 @@ import { type Client, type Response, setup, type TestApp, unknownId } from '../s
 
 const t = await setup({ workers: false });
 
-/** A tenant. Both are made the same way: the words are shared, the rows must not be. */
+/** A tenant. Both are made the same way: texts may be equal, rows must not be shared. */
 interface World {
   readonly app: TestApp;
   readonly server: Client;
   readonly client: Client;
-  /** A text that this tenant's rows bear and no other's. */
+  /** A text that only this tenant's rows contain. */
   readonly canary: string;
   readonly device: string;
   readonly message: string;
@@ -27,7 +28,7 @@ const span = `from=${daysFromNow(-10)}&to=${daysFromNow(1)}`;
 const reportOf = (name: string): string => `/v1/reports/${name}?${span}`;
 const later = (): string => new Date(t.clock.nowMs() + 3_600_000).toISOString();
 
-/** Lists with pages, by the place of their cursor. `message`: one of the asking tenant's own. */
+/** Lists with pages, by the place of their cursor. `message` is a message of the asking tenant. */
 const lists: Readonly<Record<string, (message: string) => string>> = {
   'GET /v1/messages query cursor': () => '/v1/messages?limit=1',
   'GET /v1/messages/:id/deliveries query cursor': (message) => `/v1/messages/${message}/deliveries?limit=1`,
@@ -64,7 +65,10 @@ async function makeWorld(canary: string): Promise<World> {
 
 const worlds = [await makeWorld('canary-one'), await makeWorld('canary-two')] as const;
 
-/** What an id names. `make` makes one that a tenant has alone; `unknown` are ids of nobody and texts that are no id. */
+/**
+ * The kind of thing that an id names. `make` makes one that only this tenant has; `unknown` lists
+ * unknown ids and texts that are no id.
+ */
 interface Subject {
   make(world: World, place: string): Promise<string> | string;
   unknown(own: World, place: string): readonly string[];
@@ -119,7 +123,7 @@ const token: Subject = {
   },
   unknown: () => [JSON.stringify(t.pushSubscription())],
 };
-/** Another tenant's cursor is an altered one. */
+/** Another tenant's cursor counts as an altered cursor. */
 const cursor: Subject = {
   make: (world, place) => world.cursors[place] ?? '',
   unknown(own, place) {
@@ -131,7 +135,7 @@ const cursor: Subject = {
 interface Row {
   readonly subject: Subject;
   readonly ask: (caller: Client, id: string, own: World) => Promise<Response>;
-  /** Client keys may ask too. */
+  /** Whether client keys may call it, too. */
   readonly isOpen?: true;
 }
 
@@ -197,7 +201,7 @@ const rows: Readonly<Record<string, Row>> = {
     ask: (caller, id) => caller.put(`/v1/segments/${id}`, { name: 'Another', filter: german }),
   },
   'DELETE /v1/segments/:id path id': { subject: segment, ask: (caller, id) => caller.delete(`/v1/segments/${id}`) },
-  // R-63: the token of another tenant's device makes a device of one's own.
+  // R-63: registering the token of another tenant's device makes a device of the caller's own.
   'POST /v1/devices body token': {
     subject: token,
     ask: (caller, text) => caller.post('/v1/devices', { platform: 'web', token: text }),
@@ -251,7 +255,7 @@ const rows: Readonly<Record<string, Row>> = {
   ),
 };
 
-/** The five selectors of an audience and the segment that is left out. */
+/** The five selectors of an audience, and the excluded segment. */
 function audienceRows(
   route: string,
   ask: (caller: Client, body: Record<string, unknown>) => Promise<Response>,
@@ -270,7 +274,7 @@ function audienceRows(
   );
 }
 
-/** Names that are no ids of ours, with the reason. */
+/** Fields that look like ids and are none of ours, with the reason. */
 const noIds: Readonly<Record<string, string>> = {
   'POST /v1/messages body content.apns.thread_id': 'a word of the app on the phone',
   'POST /v1/messages body content.apns.target_content_id': 'a word of the app on the phone',
@@ -279,7 +283,10 @@ const noIds: Readonly<Record<string, string>> = {
   'GET /v1/r/:token path token': 'as above',
 };
 
-/** Everything that tells one answer from another; ids and instants that it makes up itself, and the id that was asked, are not. */
+/**
+ * The parts of an answer that must be equal. Removed are generated ids and instants, and the id in
+ * the request.
+ */
 function essence({ status, headers, body }: Response, asked: string): unknown {
   const {
     'x-request-id': _id,
@@ -295,7 +302,7 @@ function essence({ status, headers, body }: Response, asked: string): unknown {
   return { status, headers: { ...rest, 'content-length': '' }, text };
 }
 
-/** Every row that a tenant has, in every table, as one text. */
+/** Every row of a tenant, in every table, as one text. */
 async function contentsOf({ app }: World): Promise<string> {
   // Verdicts of pushes are written up to a second later.
   await t.judged();
@@ -330,7 +337,8 @@ describe('R-60 the isolation matrix', () => {
   it("in each place an id of the other tenant is answered as one of nobody's, and changes nothing there", async () => {
     let cells = 0;
     for (const [own, other] of [worlds, [worlds[1], worlds[0]]] as const) {
-      // Made before anything is asked: from then on nothing of the other tenant may change.
+      // All ids are made before the first request; after that nothing of the other tenant may
+      // change.
       const foreign = new Map<string, string>();
       for (const [place, { subject, isOpen }] of Object.entries(rows)) {
         for (const key of keysOf(isOpen)) foreign.set(`${place}, ${key} key`, await subject.make(other, place));

@@ -6,14 +6,17 @@ import { type Client, type Response, setup, type TestApp, unknownId } from '../s
 
 const t = await setup();
 
-/** An app with one of everything, made the same way for both: the words are shared, the rows must not be. */
+/**
+ * An app with one of everything. Both apps are made the same way: texts may be equal, rows must not
+ * be shared.
+ */
 interface World {
   readonly app: TestApp;
   readonly server: Client;
   readonly client: Client;
   readonly device: string;
   readonly messages: readonly string[];
-  /** A value of a property and a name that only this app has. */
+  /** A property value and a name that only this app has. */
   readonly canary: string;
   readonly cursors: Readonly<Record<'messages' | 'devices' | 'deliveries' | 'properties' | 'segments', string>>;
   readonly segment: string;
@@ -48,7 +51,10 @@ async function makeWorld(canary: string): Promise<World> {
 const mine = await makeWorld('canary-mine');
 const theirs = await makeWorld('canary-theirs');
 
-/** Everything that tells one answer from another: status, headers and body, without what differs from request to request. */
+/**
+ * The parts of an answer that must be equal: status, headers and body, without what differs in each
+ * request.
+ */
 function essence({ status, headers, body }: Response): unknown {
   const {
     'x-request-id': _id,
@@ -61,7 +67,8 @@ function essence({ status, headers, body }: Response): unknown {
 }
 
 describe("R-60 what is another app's is to the letter what is nowhere", () => {
-  // Every place where an id can stand is tried in isolation-matrix.test.ts; here stand audiences as they are sent, and lists.
+  // isolation-matrix.test.ts tries every place that takes an id. This file tests sent audiences and
+  // lists.
   const content = { title: 'Sale' };
 
   it('in an audience a foreign id is simply not there, and is counted like one of nobody', async () => {
@@ -159,7 +166,7 @@ describe('R-60 no list, page or object shows a row of another app', () => {
 });
 
 describe('R-61 app by app in the database', () => {
-  /** Keyed otherwise, with the reason. */
+  /** Tables with another key, with the reason. */
   const exceptions: Readonly<Record<string, string>> = {
     apps: 'its id is the app',
     instance: 'one row for the service',
@@ -186,12 +193,12 @@ describe('R-61 app by app in the database', () => {
     expect(keys.length).toBeGreaterThan(10);
     const loose = keys.filter(({ tableName, columns }) => !(tableName in exceptions) && !columns.includes('app_id'));
     expect(loose).toEqual([]);
-    // A table without the column belongs to no app, or is one of those above.
+    // A table without the column belongs to no app, or it is one of the exceptions.
     const strangers = keys.filter(({ tableName, hasApp }) => !hasApp && !(tableName in exceptions));
     expect(strangers).toEqual([]);
   });
 
-  /** Statements that look at more than one app, or at one by another name, with the reason. */
+  /** Statements that read more than one app, or name the app otherwise, with the reason. */
   const acrossApps: Readonly<Record<string, string>> = {
     'devices/reach-queries.ts: SELECT app_id, count(*) AS unreached, count(*) FILTER (WHERE':
       'the doctor counts made-up devices of all apps',
@@ -269,7 +276,7 @@ describe('R-61 app by app in the database', () => {
       new RegExp(`\\b(?:FROM|JOIN|INTO|UPDATE)\\s+(?:${some.join('|')})\\b`);
     const owned = table(names);
     const batched = table(['deliveries', 'early_receipts']);
-    // Rows that are inserted bring their app along; a fragment that is handed the app asks for it.
+    // Inserted rows carry their app. A fragment that gets the app as a parameter filters by it.
     const namesApp = /\bapp_id\s*=|=\s*\w+\.app_id|\bINSERT INTO\b|\bappId\b/;
     const namesBatch = /\bbatch_id\s*(?:=|IN)|=\s*\w+\.batch_id|\bINSERT INTO\b/;
     const loose = statements
@@ -282,7 +289,7 @@ describe('R-61 app by app in the database', () => {
   });
 });
 
-/** The tagged templates of a source that are whole statements; what is nested in them stays inside. */
+/** The tagged templates of a source that are whole statements, with their nested templates. */
 function statementsOf(source: string): string[] {
   const found: string[] = [];
   for (let at = source.indexOf('`'); at >= 0; at = source.indexOf('`', at)) {

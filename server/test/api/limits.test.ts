@@ -6,7 +6,7 @@ const t = await setup({ workers: false });
 const impatient = await setup({ workers: false, http: { bodyTimeoutMs: 500 } });
 const kibibyte = 1024;
 
-/** Routes that take a body, with the most it may have (contract 1). */
+/** Routes that take a body, with its largest size (contract 1). */
 const bodyLimits: Readonly<Record<string, number>> = {
   'POST /v1/messages': 1024 * kibibyte,
   'POST /v1/messages/:id/cancel': 256 * kibibyte,
@@ -19,16 +19,16 @@ const bodyLimits: Readonly<Record<string, number>> = {
   'POST /v1/segments/preview': 1024 * kibibyte,
   'PUT /v1/segments/:id': 1024 * kibibyte,
 };
-/** What it is called with stands in its path: a body is allowed, and not needed. */
+/** The path contains everything this route needs, so a body is allowed but not required. */
 const bodyless = '/v1/messages/:id/cancel';
-// What is read in one way for all is tried with those that need nothing to exist before.
+// Rules that all routes share are tested on the routes that need no existing object.
 const routesWithBody = Object.entries(bodyLimits).flatMap(([name, most]) =>
   name.startsWith('POST ') ? [{ path: name.slice('POST '.length), most }] : [],
 );
 
 const head = (method: string, path: string, headers = ''): string =>
   `${method} ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${t.app.serverKey}\r\n${headers}\r\n`;
-/** JSON of so many bytes, with one field that nobody knows. */
+/** JSON of this many bytes with one unknown field. */
 const jsonOf = (bytes: number): string => `{"x":"${'x'.repeat(bytes - 8)}"}`;
 const codesOf = ({ body }: Pick<Response, 'body'>): string[] => body.issues.map(({ code }: { code: string }) => code);
 const post = (path: string, raw: string | Uint8Array<ArrayBuffer>, type?: string): Promise<Response> =>
@@ -113,7 +113,7 @@ describe('R-70 time', () => {
     connection.send(`POST /v1/devices HTTP/1.1\r\nHost: x\r\n${key}Content-Length: 100\r\n\r\n{"platform":`);
     const answer = await connection.answer();
     expectRefusal(answer, 'invalid_json');
-    // A browser may read why.
+    // Scripts in browsers may read the reason.
     expect(answer.headers).toMatchObject({ connection: 'close', 'access-control-allow-origin': '*' });
     await connection.closed;
   });

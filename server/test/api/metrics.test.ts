@@ -62,7 +62,7 @@ describe('GET /metrics', () => {
     expect(grown(route('GET', '/v1/messages/:id', 404))).toBe(1);
     expect(grown(route('GET', '', 404))).toBe(1);
     expect(grown('carillon_http_request_duration_seconds_count{method="POST",route="/v1/messages"}')).toBe(2);
-    // The second was a repetition.
+    // The second request was a repetition.
     expect(grown('carillon_messages_accepted_total')).toBe(1);
     expect(grown('carillon_messages_finished_total')).toBe(1);
     expect(grown('carillon_deliveries_total{channel="webpush",outcome="sent"}')).toBe(1);
@@ -77,7 +77,7 @@ describe('GET /metrics', () => {
   });
 
   it('says what stands in the database, of each webhook its outbox, and of every pool its connections', async () => {
-    // Read at most every few seconds: a service of its own reads it now.
+    // Values are read from the database every few seconds at most, so a new service reads them now.
     const fresh = await setup({ environment: { METRICS_TOKEN: token }, workers: false });
     const deps = { sql: fresh.sql, clock: fresh.clock, by: fresh.by, seal: createSeal(fresh.masterKey) };
     const target = { appId: fresh.app.id, endpoint: 'https://hooks.shop.example/', events: [] };

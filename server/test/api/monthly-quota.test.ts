@@ -1,4 +1,5 @@
-// The monthly quota: never oversold, never split, by calendar months of the database's clock. The plans are those of a file.
+// The monthly quota: never exceeded, never used in part, counted by calendar months of the
+// database's clock. The plans come from a file.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,7 +42,7 @@ const send = (
   of: Bundle = t,
 ): Promise<Response> => of.clientOf(app.serverKey).post('/v1/messages', body, headers);
 
-/** What was used, by month. */
+/** Usage by month. */
 async function usedBy(app: TestApp, of: Bundle = t): Promise<Record<string, number>> {
   const rows = await of.sql<{ month: string; used: number }[]>`
     SELECT to_char(month, 'YYYY-MM') AS month, used FROM usage WHERE app_id = ${app.id} ORDER BY month`;
@@ -125,7 +126,7 @@ describe('R-68 no overselling', () => {
     const listed = page.data.map(({ id }: { id: string }) => id);
     const filter = { field: 'device.platform', op: 'eq', value: 'web' };
     await transaction(t.sql, async (tx) => {
-      // Batches cannot be made as long as this is held.
+      // No batch can be made while this lock is held.
       await tx`LOCK TABLE batches IN SHARE MODE`;
       const refused = await Promise.all([
         send(full),
@@ -140,7 +141,7 @@ describe('R-68 no overselling', () => {
         [429, 3],
       ]);
     });
-    // Ids that reach nobody count for nothing: what is left is enough for those that do.
+    // Ids that match no device cost nothing, so the remaining quota is enough for the others.
     const some = [listed[0], unknownId('dev'), listed[1]];
     expect(await send(nearlyFull, { audience: { device_ids: some }, content })).toMatchObject({ status: 200 });
     expect([await usedNow(full), await usedNow(nearlyFull)]).toEqual([100, 100]);
@@ -226,7 +227,7 @@ describe('the month', () => {
     const app = await appWith(60, 'hundred', 0, at);
     expect((await send(app, everybody, {}, at)).body.report.pending).toBe(60);
     expect(await usedBy(app, at)).toEqual({ '2026-11': 60 });
-    // They are retired before their turn, and their turn comes in December.
+    // The devices are retired before their turn, and their turn comes in December.
     await at.sql`UPDATE devices SET status = 'invalid', status_reason = 'unregistered' WHERE app_id = ${app.id}`;
     await at.sql`INSERT INTO usage (app_id, month, used) VALUES (${app.id}, '2026-12-01', 5)`;
     at.clock.advance(30_000);

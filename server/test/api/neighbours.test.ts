@@ -1,4 +1,5 @@
-// One app's flood and another app beside it, over real connections. What is counted are statuses and the order of work, not time.
+// One app floods the service beside another app, over real connections. The tests check statuses
+// and the order of work, not times.
 import { Agent, request as httpRequest } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
 import { mintKey } from '../../src/apps/key.ts';
@@ -13,7 +14,7 @@ const floodConnections = 400;
 const roundsLeast = 4;
 const floodAnswersLeast = 100;
 
-/** Posts over a connection of its own out of many; resolves with the status. */
+/** Posts over one of the agent's connections. Resolves with the status. */
 function post(agent: Agent, path: string, key: string, body: object): Promise<number> {
   return new Promise((resolve, reject) => {
     const asked = httpRequest(t.url + path, {

@@ -1,4 +1,5 @@
-// Real answers of every operation, one of each status it promises at least, held to the description.
+// Compares real answers of every operation with the description, at least one for each promised
+// status.
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';
@@ -15,7 +16,7 @@ import { setup, type TestApp, unknownId } from '../setup.ts';
 const gate = createDatabaseGate();
 const t = await setup({ environment: { SEND_WAIT_MS: '500' }, reachDatabase: gate.reach });
 const { operations, ask, seen, errors } = await readDescription(t);
-/** What a service answers that has no room for anybody. */
+/** Answers of a service that has no room for any request. */
 const shed = new Set<string>();
 const shedErrors = new Set<string>();
 
@@ -48,7 +49,7 @@ beforeAll(async () => {
   let segments = 0;
   const made = {
     createSegment: {
-      // Anew at each call: a name can be taken once.
+      // A new name for each call, because a name can be taken only once.
       get body() {
         return { name: `segment ${++segments}`, filter: german };
       },
@@ -209,7 +210,7 @@ describe('real answers are as described', () => {
     }
     expect(asked.length).toBeGreaterThan(40);
     for (const { id, query, isTaken } of asked) {
-      // Beside what the operation needs.
+      // Added to the parameters that the operation needs.
       const needed = new URLSearchParams(valid[id]?.query);
       for (const [name, value] of new URLSearchParams(query)) needed.set(name, value);
       const { status } = await ask(id, { ...valid[id], query: `?${needed}` });
@@ -290,7 +291,7 @@ describe('real answers are as described', () => {
   });
 
   it('500 and 503: a fault of the service, and a database that is away', async () => {
-    // A key that no one has asked with yet is looked up.
+    // Only a key that was not used before is looked up.
     const unseen = await Promise.all([t.newApp(), t.newApp()]);
     await t.sql`ALTER TABLE keys RENAME TO keys_gone`;
     const fault = await ask('listMessages', { key: unseen[0].serverKey });

@@ -1,5 +1,5 @@
-// The description itself: it is whole, it is closed, every route is in it, and what its request schemas take or refuse the
-// service takes or refuses.
+// The description itself: it is complete and closed, it has every route, and its request schemas
+// accept and refuse what the service accepts and refuses.
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { readDescription } from '../api-description.ts';
@@ -22,7 +22,8 @@ describe('the document', () => {
       if (indent === undefined || segment === undefined) continue;
       above.splice(indent.length / 4, above.length, segment);
       const path = above.join('').replace(/:(\w+)/g, '{$1}');
-      // HEAD goes with every GET and OPTIONS is a browser's preflight: the document says so in words.
+      // HEAD belongs to every GET, and OPTIONS is a browser's preflight. The document says so in
+      // words.
       const described = methods.split(', ').filter((method) => !['', 'HEAD', 'OPTIONS'].includes(method));
       if (!/^\/(demo|(base|index)\.css|$)/.test(path)) routes.push(...described.map((method) => `${method} ${path}`));
     }
@@ -72,16 +73,16 @@ describe('the document', () => {
         .map(({ at }) => `${schema.$ref.replace(/.*\//, '')} ${at}`),
     );
     expect(open).toEqual([
-      // Closed like the others, but beside a `oneOf`, where the reader of the tests cannot see it.
+      // Closed like the others, but beside a `oneOf`, where this test's reader cannot see it.
       'Message /audience',
       'Message /audience',
-      // What a description may hold is OpenAPI's own to say.
+      // The contents of a description are defined by OpenAPI itself.
       'Description ',
     ]);
   });
 });
 
-/** Copies of a JSON value, each with one thing too many in one of its objects. */
+/** Copies of a JSON value, each with one extra field in one of its objects. */
 function* withSurprises(value: unknown, at = ''): Generator<{ at: string; copy: unknown }> {
   if (typeof value !== 'object' || value === null) return;
   if (!Array.isArray(value)) yield { at, copy: { ...value, surprise: { nobody: 'promised this' } } };

@@ -5,7 +5,7 @@ const content = { title: 'Sale', ttl: 60 };
 const audience = { all: true };
 const minuteMs = 60_000;
 
-/** 130 devices and a window of a minute: at 2 a second 120 would be sent to. */
+/** 130 devices and a window of a minute: at 2 a second only 120 could be sent to. */
 const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0', DEFAULT_PLAN: 'pro' } });
 await t.registerMany(130);
 

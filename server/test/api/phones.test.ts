@@ -1,4 +1,5 @@
-// Messages to phones, end to end: through the API, by servers that stand for Apple and Google, into the timeline.
+// Messages to phones from end to end: through the API, to servers that play Apple and Google, into
+// the timeline.
 import { describe, expect, test } from 'vitest';
 import { decodeId } from '../../src/platform/ids.ts';
 import {
@@ -32,7 +33,7 @@ const t = await setup({
 });
 whenDone(() => Promise.all([apple.close(), appleSandbox.close(), google.close()]));
 
-/** What Apple and Google answer for a token; else they accept. */
+/** The answers of Apple and Google by token; other tokens are accepted. */
 const scripts = new Map<string, (request: Served) => void>();
 const acceptByApple = (request: Served) => request.answer(200, { 'apns-id': request.headers['apns-id'] ?? '' });
 const answerOfApple = (request: Served) =>
@@ -193,7 +194,7 @@ describe('the environment of an iPhone', () => {
     expect((await deliveriesOf(app, first.id)).get(iphone.id)).toMatchObject({ status: 'sent' });
     await send(app, [iphone.id]);
     expect([asked(apple), asked(appleSandbox)]).toEqual([1, 2]);
-    // What was found is not what the device said of itself.
+    // The environment that was found by trying is not stored as the device's own statement.
     expect(await deviceOf(app, iphone.id)).toMatchObject({ environment: null, status: 'active' });
 
     const token = iphone.token.replace(/^ee/, 'dd');
@@ -297,7 +298,7 @@ describe('the end of a token', () => {
     for (const { id } of phones) expect(await deviceOf(app, id)).toMatchObject({ status: 'active' });
     expect(await stateOf(app, 'apns')).toBe('suspect');
 
-    // One that gets through ends the suspicion, and from then on a dead token is a dead token.
+    // One accepted push ends the suspicion. From then on a dead token retires its device.
     for (const { token } of phones.slice(1)) scripts.delete(token);
     await send(app, [second[0]?.id ?? '']);
     expect(await stateOf(app, 'apns')).toBe('ok');

@@ -21,7 +21,7 @@ async function historyOf(id: string): Promise<string[]> {
   return rows.map((row) => (row.reason ? `${row.status} ${row.reason}` : row.status));
 }
 
-/** A body as it is written, for what JSON.stringify cannot write. */
+/** Posts a raw body, for texts that JSON.stringify cannot write. */
 const postRaw = (raw: string, key = t.app.serverKey) =>
   t.request('POST', '/v1/devices', { key, raw, headers: { 'content-type': 'application/json' } });
 
@@ -296,7 +296,7 @@ describe('200, one token is one device', () => {
     const ids = await Promise.all(Array.from({ length: 8 }, () => t.registerDevice()));
     const random = ids.map((id) => (decodeId('dev', id) ?? '').replaceAll('-', '').slice(12));
     expect(random.every((text) => /^7[0-9a-f]{3}[89ab][0-9a-f]{15}$/.test(text))).toBe(true);
-    // No position beyond version and variant is the same in all of them.
+    // Except for the version and variant, no character position is the same in all ids.
     const positions = [1, 2, 3, ...Array.from({ length: 15 }, (_, i) => i + 5)];
     const constant = positions.filter((at) => new Set(random.map((text) => text.charAt(at))).size === 1);
     expect(constant).toEqual([]);
@@ -372,7 +372,7 @@ describe('200, a refresh', () => {
       SELECT token, count(*) AS devices FROM devices
       WHERE app_id = ${t.app.id} AND token = ANY(${tokens}) AND status = 'active' GROUP BY token`;
     expect(holders.every((holder) => holder.devices === 1)).toBe(true);
-    // Each token leads to the device that holds it now, if one does.
+    // Each token belongs to the device that holds it now, if there is one.
     for (const token of tokens) {
       const [holder] = await t.sql<{ id: string }[]>`
         SELECT id FROM devices WHERE app_id = ${t.app.id} AND token = ${token} AND status = 'active'`;

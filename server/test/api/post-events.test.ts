@@ -28,7 +28,7 @@ const eventsOf = (app: TestApp): Promise<EventRow[]> =>
     SELECT subject_id, name, at, device_id, external_id, properties, amount::text, currency
     FROM events WHERE app_id = ${app.id} ORDER BY at, name`;
 
-/** Every table that an event of the app could have left something in. */
+/** Counts the rows in every table where an event of the app could leave something. */
 async function traces(app: TestApp): Promise<number> {
   const tables = ['events', 'event_ids', 'subject_events', 'rollup_deltas', 'event_properties', 'people'];
   const counts = await Promise.all(
@@ -442,7 +442,10 @@ describe('requests that come at once', () => {
     }
   };
 
-  /** Sends requests while the two before them are kept waiting, so that these wait for their turn and share it. */
+  /**
+   * Sends requests while two earlier ones are kept waiting, so that these wait together and share a
+   * turn.
+   */
   async function sharingATurn(app: TestApp, send: () => ReturnType<Client['post']>[]) {
     const server = t.clientOf(app.serverKey);
     await server.post('/v1/events', { events: [{ name: 'a' }, { name: 'b' }, { name: 'poison' }] });
@@ -454,7 +457,7 @@ describe('requests that come at once', () => {
         await waiters(turns);
       }
       answers.push(...send());
-      // Whoever comes after them is answered: they are here.
+      // A later request is answered, so these requests have arrived.
       expect((await server.get('/v1/segments')).status).toBe(200);
     });
     return Promise.all(answers);
@@ -487,7 +490,7 @@ describe('requests that come at once', () => {
     await t.sql`
       INSERT INTO event_names (app_id, name, count, last_at)
       SELECT ${app.id}, 'name ' || i, 1, now() FROM generate_series(1, 1000) AS i`;
-    // Stands for whatever nobody foresaw.
+    // Stands for any unforeseen error.
     await t.sql`
       ALTER TABLE subject_events ADD CONSTRAINT unforeseen CHECK (name <> 'poison' OR count = 0) NOT VALID`;
     const answers = await sharingATurn(app, () => [
@@ -512,7 +515,7 @@ describe('requests that come at once', () => {
     expect(answers[2]?.body.issues[0].path).toEqual(['events', 1, 'name']);
     const [seen] = await t.sql<{ count: number }[]>`SELECT count(*) FROM event_ids WHERE app_id = ${app.id}`;
     expect(seen?.count).toBe(2);
-    // The three that the shop began with, two that were kept waiting, and two times two.
+    // The shop's first three, the two that were kept waiting, and two times two.
     expect(await eventsOf(app)).toHaveLength(9);
   });
 });

@@ -29,7 +29,7 @@ async function rowOf(deviceId: string) {
   return row ?? {};
 }
 
-/** An app whose identify must be proven, with a device of its own. */
+/** An app that requires a proof for identify, with a device of its own. */
 async function provenApp() {
   const app = await t.newApp();
   const { secret } = await rotateIdentifySecret({ ...t, seal }, app.id);
@@ -139,7 +139,7 @@ describe('200', () => {
 });
 
 describe('races', () => {
-  /** One link, and a row of the audience that agrees with it. */
+  /** Expects one link and an audience row that agrees with it. */
   async function expectOneLink(app: TestApp, deviceId: string): Promise<string | null> {
     const row = await rowOf(deviceId);
     const users = await t.sql`SELECT id, external_id, first_name FROM users WHERE app_id = ${app.id}`;
@@ -177,7 +177,8 @@ describe('races', () => {
     const answers = await Promise.all(names.map((external_id) => server.post(path, { device_id, external_id })));
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
     const last = await expectOneLink(app, device_id);
-    // Each followed exactly one: the answers are a chain from nobody to the last.
+    // Each request followed exactly one other: the answers are a chain from nobody to the last
+    // identity.
     const followed = new Map(answers.map(({ body }) => [body.previous_external_id, body.external_id]));
     const chain: string[] = [];
     for (let next = followed.get(null); next !== undefined; next = followed.get(next)) chain.push(next);

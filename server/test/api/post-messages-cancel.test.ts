@@ -10,7 +10,10 @@ const content = { title: 'Sale' };
 const minuteMs = 60_000;
 const none = { accepted: 0, sent: 0, failed: 0, skipped: 0 };
 
-/** Without workers, which each test starts when its scene is set. The plan counts deliveries, so that refunds show. */
+/**
+ * No workers: each test starts them when it is ready. The plan counts deliveries, so that refunds
+ * are visible.
+ */
 async function setUp() {
   const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0', DEFAULT_PLAN: 'pro' } });
   const send = async (devices: number, fields: object = {}): Promise<string> => {
@@ -196,7 +199,7 @@ describe('races', () => {
     const message = await send(60);
     const id = decodeId('msg', message) ?? '';
     let letGo: () => void = () => undefined;
-    // As a flush does: the batch first, and with the last outcome the end of the message.
+    // Like a flush: the batch first, and with the last outcome the end of the message.
     const flush = transaction(t.sql, async (tx) => {
       await tx`
         UPDATE batches SET state = 'done', finished_at = now(), skipped = size, device_ids = '{}' WHERE message_id = ${id}`;
@@ -217,7 +220,8 @@ describe('races', () => {
     const { t, later } = await setUp();
     const message = await later(2);
     t.clock.advance(minuteMs);
-    // Somebody else is at the app's usage: the message has its batches, and its charge waits.
+    // Another transaction holds the app's usage row: the message has its batches, and its charge
+    // waits.
     await t.sql`INSERT INTO usage (app_id, month, used) VALUES (${t.app.id}, date_trunc('month', now()), 0)`;
     let letGo: () => void = () => undefined;
     const held = transaction(t.sql, async (tx) => {

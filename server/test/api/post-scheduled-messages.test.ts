@@ -7,7 +7,7 @@ const content = { title: 'Sale', body: 'Now on' };
 const secondMs = 1000;
 const dayMs = 24 * 3_600_000;
 
-/** An instant so far ahead of the database's clock. */
+/** An instant this far ahead of the database's clock. */
 const ahead = (ms: number): Date => new Date(t.clock.nowMs() + ms);
 const schedule = (fields: object, headers?: Record<string, string>, bundle: Bundle = t) =>
   bundle.server.post('/v1/messages', { audience, content, ...fields }, headers);
@@ -110,7 +110,7 @@ describe('local_time', () => {
     const request = { send_at: soon, local_time: true, local_time_past: past };
     const { body } = await schedule(request, headers, s);
     expect(body.run_at).toBe(new Date(s.clock.nowMs() + 30 * secondMs).toISOString());
-    // A replay has the first one's run_at.
+    // A replay returns the first message's run_at.
     s.clock.advance(5 * secondMs);
     expect((await schedule(request, headers, s)).body).toEqual({ ...body, replayed: true });
     const tooSoon = await schedule({ ...request, send_at: new Date(s.clock.nowMs() + secondMs).toISOString() }, {}, s);
@@ -253,7 +253,7 @@ describe('429', () => {
     });
     expect(refused.headers.get('retry-after')).toBeNull();
     expect(await s.sql`SELECT 1 FROM messages`).toHaveLength(1);
-    // The time is judged before the quota, and a replay before both.
+    // The time is checked before the quota, and a replay before both.
     const tooSoon = await schedule({ send_at: new Date(s.clock.nowMs()).toISOString() }, {}, s);
     expect(issuesOf(tooSoon.body)).toEqual([['send_at', 'too_soon']]);
     expect((await schedule(request, { 'idempotency-key': 'first' }, s)).body).toEqual({

@@ -129,7 +129,7 @@ describe('200', () => {
       ids.push(body.id);
     }
     await t.server.post('/v1/users', { external_id: 'crowd', device_id: ids[0] });
-    // Linked before a user had a limit.
+    // Linked before the limit per user existed.
     await t.sql`
       UPDATE audience a SET user_id = o.user_id, external_id = o.external_id, user_created_at = o.user_created_at,
         user_block = o.user_block, user_bit = o.user_bit

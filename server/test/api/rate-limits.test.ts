@@ -1,4 +1,4 @@
-// Limits per second and key, with a clock that stands still unless a test moves it.
+// Limits per second and key. The clock stands still unless a test moves it.
 import { describe, expect, it } from 'vitest';
 import { createKey, revokeKey, rotateKey } from '../../src/apps/manage-keys.ts';
 import { updateAppPlan, updateAppSuspension } from '../../src/apps/queries.ts';
@@ -21,7 +21,7 @@ const get = (key: string, of: Bundle = t, path = '/v1/config'): Promise<Response
 const says = ({ status, body }: Response): string => `${status} ${body?.error ?? ''}`.trim();
 const limitOf = ({ headers }: Response): string | null => headers.get('ratelimit');
 
-/** Asks so often, one after the other, and counts the answers. */
+/** Sends requests one after another and counts the answers. */
 async function ask(times: number, once: (i: number) => Promise<Response>): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (let i = 0; i < times; i++) {
@@ -31,7 +31,7 @@ async function ask(times: number, once: (i: number) => Promise<Response>): Promi
   return counts;
 }
 
-/** An app whose server key has nothing left. */
+/** An app whose server key has used up its limit. */
 async function exhausted(plan = 'free', requests = 10): Promise<TestApp> {
   const app = await t.newApp({ plan });
   await ask(requests, () => get(app.serverKey));
@@ -131,7 +131,7 @@ describe('R-65 the rate', () => {
     const { headers } = await get(app.serverKey);
     expect([headers.get('ratelimit'), headers.get('ratelimit-policy')]).toEqual([null, null]);
     await gate.shut();
-    // Its key is known and its query is wrong: nothing else would need the database.
+    // The key is known and the query is wrong, so nothing else needs the database.
     const answer = await get(app.serverKey, t, '/v1/config?unknown=1');
     await gate.open();
     expect(says(answer)).toBe('400 validation_failed');
@@ -185,7 +185,7 @@ describe('R-66 what a caller is told', () => {
     ] as const) {
       const app = await exhausted(plan, rate);
       for (let waits = 0; waits < 100; ) {
-        // Less than a request takes to come back, on each of them.
+        // The clock advances less than one request's share each time.
         advance(waits % 3);
         const refused = await get(app.serverKey, waits % 2 === 0 ? t : other);
         if (refused.status === 200) continue;
@@ -263,7 +263,7 @@ describe('the order of checks', () => {
     expect(says(await get(app.clientKey))).toBe('429 rate_limited');
     expect(says(await get(app.clientKey, t, '/v1/messages'))).toBe('403 wrong_key_scope');
     await updateAppSuspension(t.sql, t.clock, app.id, true);
-    // Another process does not know the key yet, and the limit is the same there.
+    // The other process does not know the key yet, and the limit is the same there.
     expect(says(await get(app.clientKey, other))).toBe('403 app_suspended');
   });
 

@@ -47,7 +47,8 @@ describe('POST /v1/receipts', () => {
     const { message, token } = await send();
     const answers = await Promise.all(Array.from({ length: 100 }, () => receipt({ token, event: 'clicked' })));
     expect(answers.filter(({ body }) => body.recorded === true)).toHaveLength(1);
-    // Of one token 10 a second are taken, in one second or in two.
+    // For one token, 10 requests a second are accepted. The requests may fall into one second or
+    // into two.
     for (const { status } of answers) expect([200, 429]).toContain(status);
     expect((await t.server.get(`/v1/messages/${message}`)).body.engagement.clicked).toBe(1);
   });
@@ -139,7 +140,7 @@ describe('one click a message and device', () => {
   it('whether the service worker, the redirect or an app tells of it, and however often each does (R-49)', async () => {
     const { message, device, token } = await send();
     const ways = [
-      // The service worker: no preflight.
+      // As the service worker sends it, without a preflight.
       () =>
         t.request('POST', '/v1/receipts', {
           raw: JSON.stringify({ token, event: 'clicked' }),
@@ -153,7 +154,7 @@ describe('one click a message and device', () => {
       Array.from({ length: 3 }, () => 'https://shop.example/sale'),
     );
     const first = await deliveryOf(message);
-    // Of the receipts at most one was the first; it may have been a redirect.
+    // At most one of the receipts was the first mark; a redirect may have been first.
     expect(answers.filter(({ body }) => body.recorded === true).length).toBeLessThanOrEqual(1);
     expect(first.timeline.filter(({ type }: { type: string }) => type === 'clicked')).toHaveLength(1);
     t.clock.advance(5_000);
@@ -234,7 +235,7 @@ describe('R-48 forged and foreign tokens', () => {
     const [mine, theirs] = [await send(), await send()];
     const bytesOf = (token: string) => Buffer.from(token, 'base64url');
     const [a, b] = [bytesOf(mine.token), bytesOf(theirs.token)];
-    // A version, the batch, the place, and the signature over them.
+    // Byte ranges: the version, the batch, the place, and the signature over them.
     const swapped = [
       [1, 17],
       [19, 35],
@@ -247,9 +248,10 @@ describe('R-48 forged and foreign tokens', () => {
     const forged = [
       ...swapped,
       receiptTokensOf(randomBytes(32), batchId)(0),
-      // Well signed, and of a place that the batch does not have.
+      // Correctly signed, for a place that the batch does not have.
       ...[1, 999, 65_535].map(receiptTokensOf(t.receiptKey, batchId)),
-      // The same of a device that the message was not for, as releases before would have made it.
+      // Correctly signed in the form of earlier releases, for a device that was not in the
+      // audience.
       formerReceiptToken(t.receiptKey, {
         ...{ messageId: decodeId('msg', mine.message) ?? '', deviceId: mintUuid(), batchId },
       }),
@@ -337,7 +339,8 @@ describe('GET /v1/r/{token}', () => {
     const name = fc.constantFrom('url', 'to', 'next', 'redirect', 'a ', 'A', 'action', 'location', '__proto__');
     const action = fc.option(fc.oneof(fc.constant('cart'), evil, fc.string({ maxLength: 20 })), { nil: undefined });
     const asked = fc.record({ action, others: fc.array(fc.tuple(name, evil), { maxLength: 4 }), host: fc.boolean() });
-    // A token is good for so many requests a second: the clock stands still but for the test's own steps.
+    // A token allows only some requests a second, so the clock stands still except for the test's
+    // own steps.
     t.clock.hold(t.clock.date());
     await fc.assert(
       fc.asyncProperty(asked, async ({ action: a, others, host }) => {

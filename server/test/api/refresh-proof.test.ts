@@ -1,5 +1,6 @@
-// A device id alone takes nothing over (contract 8): it stands in webhooks, in logs and in answers, and a client key stands in every
-// app. A refresh by client key is believed only with the token that the device has now.
+// A device id alone gives no access to a device (contract 8): ids appear in webhooks, logs and
+// answers, and a client key is in every app. A refresh by client key is accepted only with the
+// token that the device has now.
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { rotateIdentifySecret } from '../../src/apps/identify-secrets.ts';

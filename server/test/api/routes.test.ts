@@ -14,11 +14,11 @@ const routes = t.service.routes.map(({ method, path, access }) => ({
 
 interface Expectation {
   readonly access: 'server' | 'client-or-server' | 'public';
-  /** An address that answers `status` to whoever may call; made anew for each request. */
+  /** An address that answers an allowed caller with `status`; made again for each request. */
   readonly address: () => Promise<string> | string;
   readonly body?: () => unknown;
   readonly status: number;
-  /** What another app's server key gets; the same unless told. */
+  /** The status for another app's server key; by default the same. */
   readonly foreign?: number;
 }
 
@@ -43,7 +43,8 @@ const makeSegment = async (): Promise<string> => (await t.server.post('/v1/segme
 const identified = await t.registerDevice();
 const unsigned = { token: 'A'.repeat(47), event: 'displayed' };
 
-// Every route, what it takes to call it well, and what that answers. A route that is not here fails the suite.
+// Every route, the parameters of a good call, and its status. A route that is missing here fails
+// the suite.
 const expectations: Readonly<Record<string, Expectation>> = {
   'POST /v1/messages': {
     access: 'server',
@@ -154,7 +155,8 @@ const expectations: Readonly<Record<string, Expectation>> = {
     ]),
   ),
   'GET /v1/config': { access: 'client-or-server', address: () => '/v1/config', status: 200 },
-  // Without a signed token these two know nobody, whoever asks: test/api/receipts.test.ts has the tokens.
+  // Without a signed token these two routes treat all callers alike; test/api/receipts.test.ts has
+  // the tokens.
   'POST /v1/receipts': { access: 'public', address: () => '/v1/receipts', body: () => unsigned, status: 404 },
   'GET /v1/r/:token': { access: 'public', address: () => `/v1/r/${'A'.repeat(47)}`, status: 404 },
   'GET /openapi.json': { access: 'public', address: () => '/openapi.json', status: 200 },
@@ -163,12 +165,12 @@ const expectations: Readonly<Record<string, Expectation>> = {
   'GET /': { access: 'public', address: () => '/', status: 200 },
   'GET /base.css': { access: 'public', address: () => '/base.css', status: 200 },
   'GET /index.css': { access: 'public', address: () => '/index.css', status: 200 },
-  // There is no app Demo here: test/api/demo.test.ts has one.
+  // There is no app Demo here; test/api/demo.test.ts has one.
   'GET /demo': { access: 'public', address: () => '/demo', status: 404 },
   'GET /demo/:file': { access: 'public', address: () => '/demo/demo.css', status: 404 },
 };
 
-/** Who asks: the key, and what it must be told by a route that takes keys. */
+/** The kinds of caller: the key, and the answer of a route that takes keys. */
 type Kind = { readonly key: string | null; readonly answer: string | ((expected: Expectation) => string) };
 const kinds = new Map<string, Kind>();
 
@@ -191,7 +193,7 @@ beforeAll(async () => {
       key: serverKey.slice(0, -2) + lastButOne + serverKey.slice(-1),
       answer: '401 invalid_key',
     },
-    // The contract's test vectors: well-formed, and never live.
+    // The contract's test vectors: well-formed, and never real keys.
     'an unknown server key': {
       key: 'sk_live_003aUlTJC7tjlCTQj2uNU3MFagCXG9LRKRcwGkBIDlf2L6EQX',
       answer: '401 invalid_key',
@@ -248,7 +250,7 @@ describe('R-42 the scope matrix', () => {
         });
         const error = response.body?.error;
         const isKeyError = response.status === 401 || response.status === 403;
-        // HEAD has no body to say the code in: there the status must do.
+        // The answer to HEAD has no body for the code, so only the status is compared.
         const code = isKeyError && asked !== 'HEAD' ? ` ${error}` : '';
         if (asked === 'HEAD') expect(`HEAD ${response.status}`).toBe(`HEAD ${wanted[kind].slice(0, 3)}`);
         else answered[kind] = `${response.status}${code}`;
@@ -260,7 +262,7 @@ describe('R-42 the scope matrix', () => {
 
 describe('R-42 the forms of a key', () => {
   const { serverKey } = t.app;
-  /** How a good server key may be given, and what a route that takes keys then answers. */
+  /** The forms of a good server key, and whether a route that takes keys accepts each. */
   const forms: readonly (readonly [form: string, headers: string, query: string, isAccepted: boolean])[] = [
     ['in the usual form', `Authorization: Bearer ${serverKey}\r\n`, '', true],
     ['with a lowercase bearer', `Authorization: bearer ${serverKey}\r\n`, '', true],
@@ -284,7 +286,7 @@ describe('R-42 the forms of a key', () => {
       const head = `${method} ${target} HTTP/1.1\r\nHost: x\r\n${headers}${body === '' ? '' : length}`;
       const answer = await exchange(t.url, `${head}\r\n${body}`);
       answered[form] = answer.status === 401 ? `401 ${answer.body.error}` : String(answer.status);
-      // Where no key is looked at, one in the query is a parameter that some of these routes do not know.
+      // On a public route, a key in the query is a parameter that some routes do not know.
       const isUnknownParameter = access === 'public' && query !== '' && answer.status === 400;
       if (isUnknownParameter) expect(answer.body.issues).toMatchObject([{ path: ['key'], code: 'unrecognized_keys' }]);
       const isRefused = access !== 'public' && !isAccepted;
@@ -329,7 +331,7 @@ describe('404 for what is no route', () => {
     }
   });
 
-  // fetch refuses to send these, a socket does not.
+  // fetch refuses to send these methods; a socket does not.
   it.each(['TRACE', 'CONNECT'])('%s', async (method) => {
     const answer = await exchange(t.url, `${method} /v1/channels HTTP/1.1\r\nHost: x\r\n\r\n`);
     expect(answer).toMatchObject({ status: 404, body: { error: 'not_found' } });
@@ -367,7 +369,7 @@ describe('HEAD', () => {
       const connection = await connectRaw(t.url);
       connection.send(`HEAD ${request}`);
       const head = await connection.answer({ isHead: true });
-      // On the same connection: a single byte too many would be read as the beginning of this answer.
+      // On the same connection: an extra byte would be read as the beginning of this answer.
       connection.send(`GET ${request}`);
       const get = await connection.answer();
       connection.destroy();
@@ -384,7 +386,7 @@ function comparable(headers: Readonly<Record<string, string>>): Record<string, s
   return rest;
 }
 
-/** `GET /path` for every line of Fastify's tree: four characters of indentation a level. */
+/** `GET /path` for every line of Fastify's tree, which indents four characters per level. */
 function registeredRoutes(tree: string): string[] {
   const found: string[] = [];
   const stack: string[] = [];

@@ -8,7 +8,7 @@ import { createSeal } from '../../src/platform/seal.ts';
 import { type RequestOptions, type Response, setup } from '../setup.ts';
 
 const lines: string[] = [];
-/** A token of a delivery of the send below, as the push carried it. */
+/** The receipt token of a delivery of the send below, as the push carried it. */
 let receiptToken = '';
 let metrics = '';
 const metricsToken = `metrics-${randomBytes(18).toString('hex')}`;
@@ -23,7 +23,7 @@ const identifySecrets = [await rotateIdentifySecret(sealing, app.id), await rota
 );
 const [identifySecret = '', nextIdentifySecret = ''] = identifySecrets;
 
-/** Words that occur nowhere else. */
+/** A word that occurs nowhere else. */
 const word = (name: string): string => `${name}-${randomBytes(9).toString('hex')}`;
 const subscription = t.pushSubscription(word('endpoint'));
 const deadSubscription = t.pushSubscription(word('dead'));
@@ -36,7 +36,9 @@ const propertyValue = word('property');
 const deviceValue = word('of-the-device');
 const firstName = word('name');
 
-/** What must stand nowhere in the clear: keys and what opens things. */
+/**
+ * Secrets that must not be stored or logged in clear text: keys, and everything that gives access.
+ */
 const secrets: Readonly<Record<string, string>> = {
   'server key': app.serverKey,
   'client key': app.clientKey,
@@ -49,7 +51,7 @@ const secrets: Readonly<Record<string, string>> = {
   'receipt key': t.receiptKey.toString('base64'),
   'receipt key, hex': t.receiptKey.toString('hex'),
 };
-/** What stands in columns of its own, and nowhere else. */
+/** Personal texts with the only columns that may contain them. */
 const personal: Readonly<Record<string, { readonly text: string; readonly columns: readonly string[] }>> = {
   'push endpoint': { text: tokenOf(subscription), columns: ['devices.token'] },
   'push auth secret': { text: subscription.keys.auth, columns: ['devices.token'] },
@@ -78,14 +80,18 @@ async function ask(key: string | null, method: string, path: string, options: Re
   return answer;
 }
 
-/** A day in the life of an app: what goes well, what callers get wrong, what providers refuse, and faults of ours. */
+/**
+ * A day in the life of an app: successes, callers' mistakes, refusals of providers, and our own
+ * faults.
+ */
 async function live(): Promise<void> {
   const quiet = (status: number, headers: Record<string, string> = {}) =>
     ((_request, response) => {
       response.writeHead(status, headers);
       response.end();
     }) satisfies Parameters<typeof t.push.script>[1];
-  // The receiver's own default names the token in its Location, which would be the provider's word and is kept verbatim.
+  // The receiver's default answer has the token in its Location header. That would be stored
+  // verbatim as the provider's answer.
   t.push.scriptAll(quiet(201, { location: 'https://push.test.example/m/1' }));
   t.push.script(tokenOf(deadSubscription), quiet(410));
   t.push.script(tokenOf(busySubscription), quiet(429, { 'retry-after': '3600' }));
@@ -102,7 +108,7 @@ async function live(): Promise<void> {
   await ask(serverKey, 'POST', '/v1/users', { body: { ...profile, properties: { age: propertyValue } } });
   await register(serverKey, { platform: 'android', token: androidToken, properties: { topic: deviceValue } });
 
-  // Callers that get it wrong, with everything in the wrong place.
+  // Callers that make mistakes, with everything in the wrong place.
   for (const token of [{ ...refusedSubscription, extra: 1 }, { ...refusedSubscription, keys: {} }, 'nonsense']) {
     await register(clientKey, { platform: 'web', token });
   }
@@ -117,13 +123,13 @@ async function live(): Promise<void> {
   await ask(null, 'POST', '/v1/receipts', { body: { token: refusedSubscription.endpoint, event: 'clicked' } });
   await ask(null, 'GET', `/v1/r/${tokenOf(refusedSubscription)}`);
 
-  // Proofs, right and wrong, and a secret in the place of one.
+  // Proofs, right and wrong, and a secret in the place of a proof.
   const hashOf = (secret: string): string => createHmac('sha256', secret).update('ada').digest('hex');
   for (const user_hash of [...identifySecrets.map(hashOf), identifySecret, hashOf(serverKey)]) {
     await ask(clientKey, 'POST', '/v1/identify', { body: { device_id: device.id, external_id: 'ada', user_hash } });
   }
 
-  // Sends, over devices that take it, are gone, or are to be tried again.
+  // Sends to devices that accept, are gone, or must be tried again.
   const content = { title: 'Hi {{first_name}}', body: '{{properties.plan}} {{properties.topic}}' };
   const request = { audience: { all: true }, content };
   const { body: sent } = await ask(serverKey, 'POST', '/v1/messages', { body: request });
@@ -142,21 +148,21 @@ async function live(): Promise<void> {
     await ask(serverKey, 'GET', path);
   }
 
-  // Changes that the audit log keeps.
+  // Changes that the audit log records.
   const filter = { field: 'properties.plan', op: 'eq', value: propertyValue };
   const { body: segment } = await ask(serverKey, 'POST', '/v1/segments', { body: { name: 'Of one plan', filter } });
   await ask(serverKey, 'PUT', `/v1/segments/${segment.id}`, { body: { name: 'Of a plan', filter } });
   await ask(serverKey, 'POST', '/v1/users', { body: { external_id: 'eve@shop.example', first_name: 'Eve' } });
   await ask(serverKey, 'DELETE', '/v1/users/eve%40shop.example');
 
-  // What a notification carries, where strangers see it: in a body, and in an address.
+  // The texts of a notification at places that strangers see: in a body and in an address.
   const [batch] = await t.sql<{ id: string }[]>`SELECT id FROM batches LIMIT 1`;
   receiptToken = receiptTokensOf(t.receiptKey, batch?.id ?? '')(0);
   await ask(null, 'POST', '/v1/receipts', { body: { token: receiptToken, event: 'displayed' } });
   await ask(null, 'GET', `/v1/r/${receiptToken}`);
   metrics = String((await ask(metricsToken, 'GET', '/metrics')).body);
 
-  // Faults of ours: the database quotes the row that it refuses.
+  // Our own faults: the database quotes the row that it refuses.
   await t.sql`ALTER TABLE devices ADD CONSTRAINT never CHECK (platform <> 'web') NOT VALID`;
   await t.sql`ALTER TABLE users ADD CONSTRAINT never CHECK (external_id <> 'bob') NOT VALID`;
   await register(clientKey, { platform: 'web', token: refusedSubscription });
@@ -164,7 +170,7 @@ async function live(): Promise<void> {
   await t.sql`ALTER TABLE devices DROP CONSTRAINT never`;
   await t.sql`ALTER TABLE users DROP CONSTRAINT never`;
 
-  // The end of keys and of the app.
+  // The end of the keys and of the app.
   const deps = { sql: t.sql, clock: t.clock, by: t.by };
   const [stored] = await t.sql`SELECT id FROM keys WHERE app_id = ${app.id} AND scope = 'server'`;
   await rotateKey(deps, { id: String(stored?.['id']), overlapHours: 0 });
@@ -177,7 +183,9 @@ async function live(): Promise<void> {
 }
 await live();
 
-/** Every column of every table that holds a text, the bytes of it, or the hexadecimal form of either. */
+/**
+ * Every column of every table that contains a text, its bytes, or the hexadecimal form of either.
+ */
 async function columnsWith(text: string): Promise<string[]> {
   const columns = await t.sql<{ tableName: string; columnName: string; dataType: string }[]>`
     SELECT c.table_name, c.column_name, c.data_type FROM information_schema.columns c

@@ -43,7 +43,7 @@ describe('POST /v1/segments', () => {
     });
     const { body: read } = await server.get(`/v1/segments/${body.id}`);
     expect(read).toEqual(body);
-    // To the order of keys.
+    // Equal even in the order of keys.
     expect([body.filter, read.filter].map((one) => JSON.stringify(one))).toEqual(Array(2).fill(JSON.stringify(filter)));
   });
 
@@ -163,7 +163,7 @@ describe('PUT /v1/segments/{id}', () => {
       { ...made, name: 'B', description: null, filter: french, updated_at: expect.any(String) },
     ]);
     expect(JSON.stringify(body.filter)).toBe(JSON.stringify(french));
-    // Its own name is not taken.
+    // A segment may keep its own name.
     expect((await server.put(`/v1/segments/${made.id}`, { name: 'B', filter: german })).status).toBe(200);
   });
 
@@ -242,7 +242,7 @@ describe('a segment that a scheduled message uses', () => {
         .length;
     let isAnswered = false;
     const { scheduling, deleting } = await transaction(t.sql, async (tx) => {
-      // From now on messages are read and not stored.
+      // From now on messages can be read but not stored.
       await tx`LOCK TABLE messages IN SHARE MODE`;
       const request = { audience: { segment_id: segment.id }, content, send_at: inAnHour() };
       const scheduling = server.post('/v1/messages', request);

@@ -11,7 +11,7 @@ const content = { title: 'Sale' };
 const batchSize = 1_000;
 const batchesMany = 25;
 
-/** What a delivery of the great message came to. `count`: how many of each batch, the last of which are of this kind. */
+/** A failure in the large message. The last `count` deliveries of each batch have this code. */
 interface Failed {
   readonly code: 'expired' | 'unregistered';
   readonly count: number;
@@ -23,7 +23,10 @@ interface GreatMessage {
   readonly batchIds: readonly Uuid[];
 }
 
-/** A finished message with 25,000 deliveries, all sent but those that are told; `isNoted`: the batches know of their kinds. */
+/**
+ * Stores a finished message with 25,000 deliveries, all sent except the given failures. `isNoted`:
+ * the batches have noted their kinds.
+ */
 async function finishGreatMessage(
   app: TestApp,
   { isNoted, failedOf }: { isNoted: boolean; failedOf: (batch: number) => Failed | undefined },
@@ -128,7 +131,7 @@ describe('a filter of the timeline', () => {
     const message = await finishGreatMessage(app, { isNoted: false, failedOf: () => undefined });
     const server = t.clientOf(app.serverKey);
     await transaction(t.sql, async (tx) => {
-      // Who reads a delivery now waits for the end of this transaction.
+      // Any read of a delivery now waits for the end of this transaction.
       await tx`LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE`;
       for (const filter of [
         'error_code=timeout',
@@ -200,7 +203,8 @@ describe('a filter of the timeline', () => {
     const server = t.clientOf(app.serverKey);
     const busy = await t.registerDevice({ token: t.pushSubscription('busy') }, app);
     await t.registerDevice({}, app);
-    // The answer waits for the end, which does not come: the batch is handed back with one delivery that waits.
+    // The request waits for an end that does not come: the batch is handed back with one open
+    // delivery.
     const { body } = await server.post('/v1/messages', { audience: { all: true }, content });
     const path = `/v1/messages/${body.id}/deliveries`;
     for (const filter of ['status=retrying', 'error_code=provider_unavailable'])
@@ -241,7 +245,7 @@ describe('R-62 reads of one app', () => {
     const { body: sent } = await server.post('/v1/messages', { audience: { all: true }, content });
     let costly: Promise<{ status: number }[]> = Promise.resolve([]);
     await transaction(t.sql, async (tx) => {
-      // Every read of a delivery takes as long as this is held.
+      // Every read of a delivery waits while this lock is held.
       await tx`LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE`;
       const reader = t.clientOf(greedy.serverKey);
       costly = Promise.all(
@@ -258,7 +262,7 @@ describe('R-62 reads of one app', () => {
   });
 });
 
-/** Statements of the service that wait for the lock of a table. */
+/** The number of the service's statements that wait for a table lock. */
 async function waitingReads(): Promise<number> {
   const [row] = await t.sql<{ count: number }[]>`
     SELECT count(*)::int FROM pg_stat_activity

@@ -200,7 +200,7 @@ describe('ExpiredProviderToken', () => {
 });
 
 describe('where a token belongs', () => {
-  /** Knows tokens in one environment only. */
+  /** A server that knows tokens in one environment only. */
   const knownIn = (environment: 'production' | 'sandbox') => (request: Served) => {
     if (isSandbox(request) === (environment === 'sandbox')) accept(request);
     else refuse(request, 400, 'BadDeviceToken');

@@ -1,5 +1,6 @@
-// What every channel must do alike, whatever its provider's dialect (house rule: one suite for all channels). Run by the
-// test file of each channel, against real TLS servers that do what a case says.
+// Rules that every channel must follow, whatever its provider's dialect: one suite for all
+// channels. The test file of each channel runs it against real TLS servers that answer as a case
+// says.
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Channel, Outcome, Push } from '../../src/channels/channel.ts';
 import type { ChannelContent } from '../../src/content/content.ts';
@@ -12,22 +13,22 @@ export interface Answer {
 }
 
 export interface ChannelUnderTest<Credential> {
-  /** As the names of the tests show it. */
+  /** The channel's name in test names. */
   readonly name: string;
   readonly protocol: Protocol;
-  /** A channel that takes `server` for its provider. */
+  /** A channel that uses `server` as its provider. */
   create(server: PushServer, timeoutMs: number): Channel<Credential>;
-  /** A push to the device of this number that a provider accepts. */
+  /** A push to device number `device` that a provider accepts. */
   push(device: number, content?: Partial<ChannelContent>): Push<Credential>;
-  /** A token that no provider could be asked about. */
+  /** A token that cannot be sent to a provider. */
   readonly malformedToken: string;
   /** The title of the notification in a request. */
   titleOf(request: Served): string;
-  /** What a request asks of the provider, in words that all of them have. */
+  /** A request's options in terms that all providers share. */
   wishesOf(request: Served): Wishes;
-  /** Connections that many pushes at once may take. */
+  /** The most connections for many concurrent pushes. */
   readonly connectionsMax: number;
-  /** What the provider says in its own words. */
+  /** The provider's answers in its own words. */
   readonly answers: {
     readonly accepted: Answer;
     /** The token is dead. */
@@ -36,16 +37,16 @@ export interface ChannelUnderTest<Credential> {
     readonly invalid: Answer;
     /** Too many requests, without Retry-After. */
     readonly throttled: Answer;
-    /** Its own trouble, without Retry-After. */
+    /** The provider's own trouble, without Retry-After. */
     readonly unavailable: Answer;
   };
 }
 
 export interface Wishes {
-  /** How long a device out of reach is waited for. */
+  /** How long the provider tries to reach the device. */
   readonly ttlSeconds: number;
   readonly isUrgent: boolean;
-  /** The same for two pushes where the later one replaces the earlier one on the device. */
+  /** Equal for two pushes when the later one replaces the earlier one on the device. */
   readonly replaces: string;
 }
 
@@ -53,7 +54,7 @@ function answer(request: Served, { status, headers = {}, body = '' }: Answer, mo
   request.answer(status, { ...headers, ...more }, body);
 }
 
-/** Freezes a value and all in it, but for bytes, which cannot be frozen. */
+/** Freezes a value and everything in it, except bytes, which cannot be frozen. */
 function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
   for (const inner of Object.values(value)) deepFreeze(inner);
@@ -186,7 +187,7 @@ export function describeChannel<Credential>(under: ChannelUnderTest<Credential>)
       await t.channel.send({ ...under.push(1), ttlSeconds: 3_600 });
       await t.channel.send({ ...under.push(1), ttlSeconds: 0 });
       const [hour, now] = t.server.seen.map((request) => under.wishesOf(request).ttlSeconds);
-      // Some pass on the way.
+      // Some seconds may pass on the way.
       expect(hour).toBeGreaterThan(3_000);
       expect(hour).toBeLessThanOrEqual(3_600);
       expect(now).toBe(0);
@@ -278,7 +279,10 @@ export function describeChannel<Credential>(under: ChannelUnderTest<Credential>)
   else describeHttp1(under, setup);
 }
 
-/** A database takes neither of the two, and one text that it refuses would cost a whole batch its outcomes. */
+/**
+ * Whether the database accepts a text: no NUL and well-formed. One refused text would cost a whole
+ * batch its outcomes.
+ */
 function isStorable(text: string | null): boolean {
   return text === null || (!text.includes('\u0000') && text.isWellFormed());
 }

@@ -94,7 +94,7 @@ describe('a request', () => {
     expect(waits.slice(0, 20)).toEqual(new Array(20).fill(0));
     expect(waits.at(-1)).toBeGreaterThan(500);
     expect(await t.channel.waitMs?.({ ...credential, projectId: 'another' })).toBe(0);
-    // Nor does one who only writes that project into a file of their own.
+    // A foreign credential that only names the same project must not be affected.
     expect(await t.channel.waitMs?.({ ...credential, fingerprint: 'of another key' })).toBe(0);
   });
 

@@ -1,4 +1,5 @@
-// What an HTTP/2 session engine promises, against servers on `node:http2` and below it. Every engine is held to it.
+// Tests the promises of an HTTP/2 session engine against servers on `node:http2` and below it, for
+// every engine.
 import { once } from 'node:events';
 import {
   createSecureServer,
@@ -70,7 +71,7 @@ interface Opened {
   readonly closed: Promise<unknown>;
 }
 
-/** A session that is ready for requests. */
+/** Opens a session that is ready for requests. */
 async function open(engine: Http2Engine, port: number, streamsMax = 100): Promise<Opened> {
   const socket: TLSSocket = connect({ port, host: '127.0.0.1', ca: certificate, ALPNProtocols: ['h2'] });
   socket.on('error', () => {});
@@ -120,7 +121,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
           if (size > 0) stream.end('a'.repeat(size));
         });
       },
-      // So small that every body waits for windows to open.
+      // So small that every body waits for a window to open.
       { initialWindowSize: 700 },
     );
     const { session, closed } = await open(engine, port);
@@ -193,7 +194,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
     server.on('session', (session) => session.on('error', () => {}));
     const seen: [string | undefined, boolean][] = [];
     server.on('stream', (stream, headers) => {
-      // node:http2 tells which fields came as never to be indexed (RFC 7541 6.2.3).
+      // node:http2 reports which fields were sent as never indexed (RFC 7541 6.2.3).
       const secret = (headers as Record<symbol, unknown>)[sensitiveHeaders] as string[];
       seen.push([headers.authorization, secret.includes('authorization')]);
       accept(stream);
@@ -420,7 +421,7 @@ describe('the engine of our own', () => {
   test('R-38b a peer that gives back its windows byte by byte, of the stream and of all, is not taken for a flood', async () => {
     const server = createTlsServer({ ...tls, ALPNProtocols: ['h2'] }, (socket) => {
       socket.on('error', () => {});
-      // SETTINGS with a first window of one byte.
+      // SETTINGS with an initial window of one byte.
       socket.write(Buffer.from('000006040000000000000400000001', 'hex'));
       const windowUpdates = Buffer.from('0000040800000000010000000100000408000000000000000001', 'hex');
       const reader = new FrameReader((type, flags) => {
@@ -450,7 +451,7 @@ describe('the engine of our own', () => {
       const out = new ByteWriter();
       for (const [name, value] of Object.entries(headers)) encoder.write(out, name, String(value), 'plain');
       const block = Buffer.from(out.bytes.subarray(0, out.length));
-      // To the second request a good answer, once both have come.
+      // Answers the second request correctly once both have arrived.
       let count = 0;
       const reader = new FrameReader((type) => {
         if (type !== frameTypes.headers) return;

@@ -1,5 +1,5 @@
-// R-38b against a server that nobody here wrote: a thousand requests through each fault, and each ends with its own answer,
-// acted upon once, or with a failure that the fault explains.
+// R-38b with Node's own server: a thousand requests through each fault. Each request ends with its
+// own answer and is acted upon once, or fails in a way that the fault explains.
 import { once } from 'node:events';
 import { createSecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
@@ -24,7 +24,7 @@ interface Incoming {
   /** How many streams the server has seen, this one included. */
   readonly count: number;
   readonly random: Random;
-  /** Answers with what the request must get. */
+  /** Answers with the expected answer of the request. */
   accept(): void;
 }
 
@@ -51,7 +51,7 @@ const faults: readonly Fault[] = [
   {
     name: 'GOAWAY in mid-flight',
     onStream({ stream, session, count, accept }) {
-      // What lies above the last stream is not acted upon, as the server says.
+      // Streams above the last stream of the GOAWAY are not acted upon.
       const last = lastStreams.get(session);
       if (last !== undefined) {
         if ((stream.id ?? 0) <= last) accept();
@@ -73,7 +73,7 @@ const faults: readonly Fault[] = [
       if (count % 6 === 0 && !session.destroyed) {
         session.settings({
           maxConcurrentStreams: 60 + random.below(60),
-          // Never 0: then no request would end, and the window never open again.
+          // Never 0: with a window of 0 no request would end and the window would never open again.
           initialWindowSize: 1 + random.below(random.pick([300, 30_000])),
           headerTableSize: random.below(6_000),
         });
@@ -86,7 +86,7 @@ const faults: readonly Fault[] = [
 
 const lastStreams = new WeakMap<ServerHttp2Session, number>();
 
-/** Starts the server; `acted` counts how often it acted upon each request. */
+/** Starts the server. `acted` counts how often it acted upon each request. */
 async function serve(fault: Fault, random: Random) {
   const acted = new Map<number, number>();
   const sockets = new Set<Socket>();
@@ -126,7 +126,7 @@ async function serve(fault: Fault, random: Random) {
 
 const answerBytesOf = (id: number) => (id % 4 === 0 ? 0 : (id * 53) % 6_000);
 
-/** What is wrong with it; undefined when nothing is. */
+/** A sentence about what is wrong with a result; undefined when nothing is. */
 function judge(result: PoolResult, id: number, bodyBytes: number, mayFail: boolean): string | undefined {
   if (!('status' in result)) return mayFail && 'transportError' in result ? undefined : JSON.stringify(result);
   const size = answerBytesOf(id);

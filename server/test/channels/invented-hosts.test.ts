@@ -7,7 +7,10 @@ import { createTestChannel, pushTo, subscriptionTo } from './webpush-bundle.ts';
 const providers = ['fcm.googleapis.com', 'jmt17.google.com', 'web.push.apple.com', 'updates.push.services.mozilla.com'];
 const region = 'wns2-test.notify.windows.com';
 
-/** Lookups as a process has them, over a system that knows the real hosts; the test says when the others are answered: with no. */
+/**
+ * Name lookups of a process. Real hosts are resolved at once; others are refused when the test says
+ * so.
+ */
 function createLookups() {
   const unanswered: (() => void)[] = [];
   const lookup = createNameLookups((host) => {
@@ -34,7 +37,7 @@ async function setUp() {
   });
   const sendTo = (host: string, device = 'a') =>
     channel.send(pushTo(subscriptionTo(`https://${host}:${server.port}/wpush/v2/${device}`)));
-  /** Pushes to hosts that nobody has, and whose names are not answered. */
+  /** Pushes to hosts that do not exist and whose lookups stay unanswered. */
   const invent = (count: number) =>
     Array.from({ length: count }, (_, i) => {
       const domain = ['notify.windows.com', 'push.services.mozilla.com', 'push.apple.com'][i % 3];
@@ -45,14 +48,14 @@ async function setUp() {
 
 it('R-27 however many invented push hosts hang, every device at a real one is reached', async () => {
   const { names, sendTo, invent } = await setUp();
-  // A host of a region is a real one once it was answered.
+  // A regional host counts as real once it has been resolved.
   expect((await sendTo(region)).kind).toBe('sent');
   const invented = invent(300);
   const genuine = [...providers, region].flatMap((host) => ['a', 'b', 'c', 'd'].map((device) => sendTo(host, device)));
   expect((await Promise.all(genuine)).map(({ kind }) => kind)).toEqual(genuine.map(() => 'sent'));
   expect(names.unanswered).toHaveLength(lookupPlaces.ofProvidersMax);
   names.answerAll();
-  // Those that had no place were not tried, and say so.
+  // Pushes that got no place were not tried and report that.
   const ends = await Promise.all(invented);
   expect(ends.filter((end) => end.kind === 'refused' && end.isUntried).length).toBeGreaterThan(250);
 });

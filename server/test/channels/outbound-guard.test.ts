@@ -98,7 +98,7 @@ describe('R-31 where a name leads is judged at the connection', () => {
   test('a name that leads somewhere else from one moment to the next: no connection but the permitted ones', async () => {
     const server = await serve();
     server.handle = (request) => request.answer(201, { connection: 'close' });
-    // The forbidden address reaches the very same server: each connection made to it would be counted.
+    // The forbidden address reaches the same server, so each connection to it would be counted.
     const good = '127.0.0.1';
     const bad = '::ffff:127.0.0.1';
     const answers = Array.from(

@@ -34,7 +34,7 @@ async function serve() {
   return server;
 }
 
-/** A server below HTTP: it does with each connection what the test says. */
+/** A server below HTTP that treats each connection as the test says. */
 async function serveSockets(onSocket: (socket: Socket) => void, tls: boolean) {
   const open = new Set<Socket>();
   const take = (socket: Socket) => {

@@ -1,5 +1,5 @@
-// What the tests of Apple push and Android push share: keys that nobody else has, credentials as an operator would set them,
-// and channels whose providers are servers on this machine.
+// Shared by the tests of Apple and Android push: distinct keys, credentials as an operator would
+// set them, and channels whose providers are servers on this machine.
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { type ApnsCredential, parseApnsCredential } from '../../src/channels/apns/credential.ts';
 import { transportSettings as apnsSettings, createApns } from '../../src/channels/apns/send.ts';
@@ -17,7 +17,7 @@ import { createOutboundSockets } from '../../src/platform/outbound-socket.ts';
 import { createOutboundTransport, type TransportOptions } from '../../src/platform/outbound-transport.ts';
 import { certificate } from './push-server.ts';
 
-/** The name under which the sandbox of APNs is reached; production is reached by its bare address. */
+/** The host name of the APNs sandbox; production is reached by its address. */
 export const sandboxHost = 'push.test.example';
 
 export const bundleId = 'com.example.shop';
@@ -52,7 +52,7 @@ export function apnsCredential(
   return parsed.credential;
 }
 
-/** A service account as Google's console gives it out. */
+/** A service account as Google's console issues it. */
 export function serviceAccount(changed: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     type: 'service_account',
@@ -74,7 +74,7 @@ export function fcmCredential(changed: Record<string, unknown> = {}): FcmCredent
   return parsed.credential;
 }
 
-/** The device of this number, as its platform writes tokens. */
+/** The token of device number `device`, in the form of its platform. */
 export const hexToken = (device: number) => device.toString(16).padStart(64, 'a');
 export const androidToken = (device: number) => `fGx0kKd3Q8u:APA91bHkR-${device}`;
 
@@ -122,15 +122,15 @@ function transportTo(settings: Partial<TransportOptions>, { sandboxPort, timeout
 export interface TestChannelOptions {
   readonly timeoutMs?: number;
   readonly clock?: { nowMs(): number };
-  /** Default: our own. */
+  /** Default: our own engine. */
   readonly engine?: Http2Engine;
-  /** Whom to trust. Default: the servers of these tests. */
+  /** The trusted authority. Default: the servers of these tests. */
   readonly ca?: string;
 }
 
 const wallClock = { nowMs: () => Date.now() };
 
-/** Both environments of Apple at one port: requests tell them apart by their `host`. */
+/** Both of Apple's environments at one port; requests differ in their `host`. */
 export function createTestApns(port: number, options: TestChannelOptions = {}): Channel<ApnsCredential> {
   const { timeoutMs = 10_000, clock = wallClock, engine = ownEngine, ca = certificate } = options;
   const transport = transportTo(apnsSettings, { sandboxPort: port, timeoutMs, engine, ca });
@@ -151,7 +151,7 @@ export function createTestFcm(
   return createFcm({ transport, origin, tokenEndpoint, clock, pace: paced, timeoutMs, random: () => 0.5 });
 }
 
-/** Places of each name behind each other, a second's worth of which is at hand at first. */
+/** Places for each name, one after another; a second's worth is available at first. */
 function createSlices(): TakeSlice {
   const taken = new Map<string, number>();
   return async (name, { perSecondLeast }) => {
@@ -163,6 +163,6 @@ function createSlices(): TakeSlice {
   };
 }
 
-/** What Google answers to an assertion it accepts. */
+/** Google's answer to an assertion that it accepts. */
 export const grant = (token: string, expires_in = 3_599) =>
   JSON.stringify({ access_token: token, expires_in, token_type: 'Bearer' });

@@ -1,5 +1,6 @@
-// A small push service under the test's control: a real TLS server, HTTP/2 or HTTP/1.1, that shows each request to the
-// test and does with it what the test says. Knows nothing of any channel, and checks nothing by itself.
+// A small push service controlled by the test: a real TLS server, HTTP/2 or HTTP/1.1, that shows
+// each request to the test and treats it as the test says. It knows no channel and checks nothing
+// itself.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -9,7 +10,7 @@ import type { AddressInfo, Server, Socket } from 'node:net';
 
 const fixture = (name: string) => readFileSync(new URL(`../fixtures/${name}.pem`, import.meta.url), 'utf8');
 
-/** Self-signed, so that it is the authority to trust as well. Its names: see the fixture. */
+/** Self-signed, so it is also the authority to trust. The fixture lists its names. */
 export const certificate = fixture('cert');
 export const certificateKey = fixture('key');
 
@@ -18,31 +19,31 @@ export type Protocol = 'h2' | 'http/1.1';
 export interface Served {
   readonly method: string;
   readonly path: string;
-  /** Lower-case names; of HTTP/2 the authority stands as `host`. */
+  /** Names in lower case. For HTTP/2 the authority is stored as `host`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
-  /** From 0, in the order they were opened. */
+  /** The connection's number, from 0, in the order of opening. */
   readonly connection: number;
   answer(status: number, headers?: Readonly<Record<string, string>>, body?: string | Buffer): void;
-  /** Ends the connection without a word. */
+  /** Ends the connection without an answer. */
   cut(): void;
-  /** Writes these bytes as they are (HTTP/1.1 only) and ends the connection. */
+  /** Writes these raw bytes (HTTP/1.1 only) and ends the connection. */
   write(raw: string): void;
-  /** Says that this request was not acted upon (HTTP/2 only). */
+  /** Refuses the stream as not processed (HTTP/2 only). */
   refuse(): void;
-  /** Says that no request after this one will be acted upon, nor any new one (HTTP/2 only). */
+  /** Sends GOAWAY: this request is the last that is processed (HTTP/2 only). */
   goAway(code?: number): void;
 }
 
 export interface PushServer {
   readonly port: number;
-  /** What is done with the requests from now on. Accepts with 201 unless a test says otherwise. */
+  /** Handles requests from now on. Default: accepts with 201. */
   handle: (request: Served) => void;
-  /** Every request seen, in order of arrival. */
+  /** Every request, in order of arrival. */
   readonly seen: readonly Served[];
-  /** TCP connections ever made, with or without a request. */
+  /** TCP connections that were ever made, with or without a request. */
   readonly connections: number;
-  /** Waits until so many requests have been seen. */
+  /** Waits until `count` requests have arrived. */
   received(count: number): Promise<void>;
   /** Waits until no connection is open. */
   emptied(): Promise<void>;
@@ -54,7 +55,7 @@ export interface PushServerOptions {
   readonly settings?: { readonly maxConcurrentStreams: number };
   readonly cert?: string;
   readonly key?: string;
-  /** Of TLS, and no other version with it. */
+  /** The only TLS version that the server accepts, as its maximum. */
   readonly maxVersion?: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
 }
 
@@ -206,7 +207,7 @@ function serveHttp2(
         stream.respond({ ':status': status, ...answered }, { endStream: content.length === 0 });
         if (content.length > 0) stream.end(content);
       },
-      // The session's own `destroy` would say goodbye first.
+      // The session's own `destroy` would send GOAWAY first.
       cut: () => sockets.get(session.socket.remotePort)?.destroy(),
       write: notSpoken,
       refuse: () => stream.close(refusedStream),

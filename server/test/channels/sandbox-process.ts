@@ -1,5 +1,5 @@
-// The sandbox as what it is to the service: a program with addresses. It runs from its sources, in a process of its own,
-// and is known by its HTTP API alone.
+// The sandbox as the service knows it: a program with addresses. It runs from its sources in a
+// process of its own and is used only through its HTTP API.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -13,9 +13,9 @@ export interface SandboxProcess {
   readonly pushPort: number;
   readonly apnsPort: number;
   readonly fcmPort: number;
-  /** What a service is told that is to reach it. */
+  /** The environment of a service that must reach the sandbox. */
   readonly environment: Readonly<Record<string, string>>;
-  /** One call of the control API; rejects where it is refused. */
+  /** Calls the control API. Rejects when the call is refused. */
   call<Json>(method: string, path: string, body?: object): Promise<Json>;
 }
 

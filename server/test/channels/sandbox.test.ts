@@ -1,5 +1,6 @@
-// Every channel against the sandbox, which was written from the vendors' documents and shares no line with it: what is sent
-// passes every check there, and what the vendors say, in their very words, means what it should.
+// Tests every channel against the sandbox, which was written from the vendors' documents and shares
+// no code with the service. Every push must pass all checks there, and the vendors' exact answers
+// must be understood.
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Channel, Outcome, Push } from '../../src/channels/channel.ts';
 import type { ErrorCode } from '../../src/channels/error-code.ts';
@@ -18,7 +19,7 @@ const vendors = ['generic', 'fcm', 'mozilla', 'apple', 'wns'] as const;
 interface Sender {
   readonly token: string;
   send(content?: Partial<ChannelContent>): Promise<Outcome>;
-  /** Each to a device of its own. */
+  /** Sends `count` pushes, each to a device of its own. */
   sendMany(count: number): Promise<Outcome[]>;
 }
 
@@ -142,7 +143,7 @@ describe.each([
     expect(outcomes.filter(({ kind }) => kind !== 'sent')).toEqual([]);
     const after = await counters();
     expect(after.streams_exceeded).toBe(before.streams_exceeded);
-    // One more for the access token.
+    // One more connection for the access token.
     expect(after.connections.h2 - before.connections.h2).toBeLessThanOrEqual(9);
   });
 
@@ -262,7 +263,7 @@ describe('what push services of browsers say means', () => {
   const rows = vendors.flatMap((vendor) => ofStatus.map(([status, code]) => [vendor, status, code] as const));
 
   test.each([...rows, ['wns', 406, 'rate_limited'] as const])('%s, %i: %s', async (vendor, status, errorCode) => {
-    // Of Apple a 404 is a bad path, said as such: no subscription ever was there.
+    // At Apple a 404 means a bad path: there never was such a subscription.
     const expected = vendor === 'apple' && status === 404 ? 'invalid_token' : errorCode;
     const t = await webpush(vendor);
     await script({ token: t.token }, { type: 'status', status });

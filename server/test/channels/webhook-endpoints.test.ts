@@ -26,7 +26,7 @@ interface ClientSettings {
   readonly nowMs?: () => number;
 }
 
-/** Sends as the service does, to receivers on this machine unless a test says otherwise. */
+/** Sends as the service does, by default to receivers on this machine. */
 function client(settings: ClientSettings = {}) {
   const { resolver, allowCidrs = ['127.0.0.0/8'], ca = certificate, nowMs = () => Date.now() } = settings;
   const exceptions = parseOutboundExceptions({ allowCidrs, allowPorts: '1024-65535', ca });
@@ -52,7 +52,7 @@ interface BareServer {
   readonly sockets: readonly Socket[];
 }
 
-/** A receiver below HTTP: does with each connection what the test says. */
+/** A receiver below HTTP that treats each connection as the test says. */
 async function serveSockets(onSocket: (socket: TLSSocket) => void): Promise<BareServer> {
   return listen((take) =>
     createTlsServer({ cert: certificate, key: certificateKey }, (socket) => {
@@ -62,7 +62,7 @@ async function serveSockets(onSocket: (socket: TLSSocket) => void): Promise<Bare
   );
 }
 
-/** Takes connections and says nothing on them, not even a greeting. */
+/** Accepts connections and never sends a byte, not even a TLS handshake. */
 async function serveSilence(): Promise<BareServer> {
   return listen((take) => createTcpServer(take));
 }
@@ -71,7 +71,7 @@ async function listen(create: (take: (socket: Socket) => void) => ReturnType<typ
   const sockets: Socket[] = [];
   const server = create((socket) => {
     sockets.push(socket);
-    // Read, or its end would not be seen.
+    // Data must be read, because otherwise the end would not be seen.
     socket.on('error', () => undefined).resume();
   });
   server.listen(0, '127.0.0.1');
@@ -83,7 +83,7 @@ async function listen(create: (take: (socket: Socket) => void) => ReturnType<typ
   return { endpoint: `https://localhost:${(server.address() as AddressInfo).port}/hooks`, sockets };
 }
 
-/** Resolves when the other side is gone, in whatever way. */
+/** Resolves when the other side is gone in any way. */
 function closed(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     if (socket.destroyed) resolve();
@@ -91,12 +91,12 @@ function closed(socket: Socket): Promise<void> {
   });
 }
 
-/** Once the request has been heard. */
+/** Runs `work` once the request has arrived. */
 const onceAsked = (work: (socket: TLSSocket) => void) => (socket: TLSSocket) => {
   socket.once('data', () => work(socket));
 };
 
-/** Writes a byte at a time, for as long as there is somebody. */
+/** Writes a byte at a time until the connection closes. */
 function drip(socket: TLSSocket, everyMs: number): void {
   const timer = setInterval(() => socket.write('x'), everyMs);
   socket.once('close', () => clearInterval(timer));
@@ -120,7 +120,7 @@ describe('R-20 the signature', () => {
     const send = client({ resolver, nowMs: () => nowMs });
     const more = { body: Buffer.from('{}'), secretsAt: (ms: number) => [`whsec_${ms}`] };
     await send(`https://localhost:${server.port}/hooks`, more);
-    // On the connection that was kept.
+    // Over the connection that was kept.
     nowMs += 60_000;
     await send(`https://localhost:${server.port}/hooks`, more);
     expect(server.connections).toBe(1);
@@ -183,7 +183,7 @@ describe('R-22 a body is read no further than 16 KB, and never unpacked', () => 
     expect(await client()(endless.endpoint)).toMatchObject({ statusCode: 200, error: null });
     const [socket] = endless.sockets;
     if (socket) await closed(socket);
-    // What the buffers of both sides take, and no more.
+    // At most what the buffers of both sides hold.
     expect(written).toBeLessThan(20_000_000);
   });
 

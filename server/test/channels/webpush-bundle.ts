@@ -1,5 +1,6 @@
-// What the tests of web push share: a browser that can read what is sent to it, and a channel whose push services are
-// servers on this machine. The browser decrypts with `http_ece`, which nobody here wrote.
+// Shared by the tests of web push: a browser that can decrypt its pushes, and a channel whose push
+// services are servers on this machine. The browser decrypts with `http_ece`, a library of other
+// authors.
 import { createECDH, randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
 import type { Channel, Push } from '../../src/channels/channel.ts';
@@ -20,7 +21,7 @@ const foreign: {
   decrypt(body: Buffer, keys: { version: string; privateKey: unknown; authSecret: Buffer }): Buffer;
 } = createRequire(import.meta.url)('http_ece');
 
-/** One browser for all subscriptions: whatever is sent to it can be read. */
+/** One browser for all subscriptions, so that it can decrypt every push. */
 const keys = createECDH('prime256v1');
 keys.generateKeys();
 const auth = randomBytes(16);
@@ -33,7 +34,7 @@ export function subscriptionTo(endpoint: string): string {
   });
 }
 
-/** What the service worker would be handed. */
+/** The payload that the service worker would get. */
 export function readPayload(body: Buffer): { web_push: number; notification: Record<string, unknown> } {
   const plaintext = foreign.decrypt(body, { version: 'aes128gcm', privateKey: keys, authSecret: auth });
   return JSON.parse(plaintext.toString());
@@ -66,19 +67,19 @@ export function pushTo(
 }
 
 export interface ChannelSettings {
-  /** Host and port of a URL → the port on this machine where it leads. */
+  /** The port on this machine for each host and port of a URL. */
   readonly leads?: Readonly<Record<string, number>>;
   readonly allowCidrs?: readonly string[];
   readonly allowPorts?: string;
   readonly pushHosts?: readonly string[];
   readonly resolver?: Resolver;
-  /** Undefined: none but those of the system. */
+  /** Undefined: only the system's authorities. */
   readonly ca?: string | undefined;
   readonly timeoutMs?: number;
   readonly clock?: { nowMs(): number };
-  /** Default: nobody hears. */
+  /** Default: discards all lines. */
   readonly log?: Pick<Log, 'info'>;
-  /** Default: our own. */
+  /** Default: our own engine. */
   readonly engine?: Http2Engine;
 }
 

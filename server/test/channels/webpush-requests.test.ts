@@ -21,7 +21,7 @@ const mozilla = 'updates.push.services.mozilla.com';
 
 const now = Date.parse('2026-11-21T10:15:30Z');
 
-/** Sends one push to a push service on this machine and shows the request it got. */
+/** Sends one push to a push service on this machine and returns the request that it got. */
 async function requestOf(
   host: string,
   content: Partial<ChannelContent> = {},
@@ -238,7 +238,10 @@ interface ForeignModel {
   expireSubscription(clientHash: string): void;
 }
 
-/** `web-push-testing`, which checks VAPID and decrypts, behind TLS: it speaks plain HTTP only. */
+/**
+ * `web-push-testing`, which checks VAPID and decrypts, behind TLS, because it only speaks plain
+ * HTTP.
+ */
 async function startForeignService() {
   const require = createRequire(import.meta.url);
   const { PushApiModel } = require('web-push-testing/src/PushApiModel.js') as { PushApiModel: new () => ForeignModel };

@@ -44,7 +44,7 @@ describeChannel({
   ...mozilla,
   name: 'webpush to a service of HTTP/1.1 alone',
   protocol: 'http/1.1',
-  // Those of HTTP/1.1, and the one on which ALPN told that there is no more.
+  // The connections of HTTP/1.1, and the one on which ALPN showed that there is no HTTP/2.
   connectionsMax: 33,
 });
 

@@ -1,4 +1,4 @@
-// The audit log: every change by the command line stands in it beside who made it, and no secret does.
+// The audit log: it contains every change by the command line with its actor, and no secret.
 import { writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ interface Shown {
   readonly after: Record<string, unknown> | null;
 }
 
-/** Oldest first. */
+/** The entries, oldest first. */
 async function entriesOf(...parameters: string[]): Promise<Shown[]> {
   return (await cli.json('audit', '--limit', '10000', ...parameters)).entries.reverse();
 }
@@ -71,7 +71,7 @@ describe('audit', () => {
   });
 });
 
-/** Everything that the command line changes, once. */
+/** Every change that the command line can make, once. */
 describe('every change by the command line', () => {
   let app = '';
   const secrets: string[] = [];
@@ -188,11 +188,11 @@ describe('every change by the command line', () => {
   it('has an action for each thing that can be done, and one of these tests does it', async () => {
     const done = new Set((await entriesOf()).map(({ action }) => action));
     const elsewhere = [
-      // test/api/audit.test.ts
+      // Tested in test/api/audit.test.ts.
       ...['user.erase', 'segment.create', 'segment.replace', 'segment.delete'],
-      // test/backup.test.ts
+      // Tested in test/backup.test.ts.
       'service.restore',
-      // Tests of their commands.
+      // Tested with their commands.
       ...['app.events', 'event.delete', 'device.purge'],
     ];
     expect(auditActions.filter((action) => !done.has(action) && !elsewhere.includes(action))).toEqual([]);

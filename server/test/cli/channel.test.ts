@@ -31,7 +31,7 @@ const pushHost = 'push.test.example';
 const cli = await setupCommandLine();
 const push = await startPushService();
 whenDone(() => push.close());
-/** What a shell needs to know to reach the push service of this test. */
+/** The environment with which a command reaches this test's push service. */
 const outbound = {
   PUSH_HOSTS: pushHost,
   OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
@@ -51,7 +51,7 @@ async function secretsOf(appId: Uuid): Promise<(string | null)[]> {
   return [...opened.values()].map((credential) => credential.secret);
 }
 
-/** Registers a device and returns its public id; a browser is known to the push service as `token`. */
+/** Registers a device and returns its public id. `token` names a browser at the push service. */
 async function newDevice(appId: Uuid, token: string, platform: 'web' | 'ios' | 'android' = 'web'): Promise<string> {
   const p256dh = createECDH('prime256v1').generateKeys('base64url');
   const keys = { p256dh, auth: randomBytes(16).toString('base64url') };
@@ -213,7 +213,9 @@ describe('channel set and list for phones', () => {
     expect(second.environment).toBe('sandbox');
   });
 
-  /** Runs each of these `channel set`, and expects one line of refusal and nothing stored. */
+  /**
+   * Runs each of these `channel set` commands, and expects one line of refusal and nothing stored.
+   */
   const refuseAll = async (name: string, cases: readonly (readonly [readonly string[], RegExp])[]) => {
     const app = await cli.newApp(name);
     const refused = await Promise.all(cases.map(([parameters]) => cli.run('channel', 'set', name, ...parameters)));

@@ -121,7 +121,7 @@ describe('start on a database of its operator', () => {
     });
     await sql`INSERT INTO instance (id, system_identifier, receipt_keys)
       SELECT 1, system_identifier::text, ${[sealed]}::text[] FROM pg_control_system()`;
-    // As an older version left it.
+    // The state that an older version left.
     await sql`ALTER TABLE instance DROP COLUMN receipt_keys_made_at, DROP COLUMN receipt_keys_forgotten`;
     const [last] = await sql<{ name: string }[]>`
       DELETE FROM schema_migrations WHERE number = (SELECT max(number) FROM schema_migrations) RETURNING name`;
@@ -170,7 +170,7 @@ describe('the embedded database', () => {
     timeout: 120_000,
   }, async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'carillon-cli-data-'));
-    // As root the database runs as another user, who has to reach it.
+    // When run as root, the database uses another user, who must be able to enter it.
     chmodSync(dataDir, 0o755);
     const place = (): string => {
       const recorded = readFileSync(join(dataDir, 'database'), 'utf8').trim();
@@ -191,7 +191,7 @@ describe('the embedded database', () => {
     expect(created).toMatchObject({ status: 0, stderr: expect.stringMatching(/^Made a database in [^\n]+\n$/) });
     expect(existsSync(join(place(), 'postmaster.pid'))).toBe(false);
 
-    // Two at once share one server.
+    // Two commands at once share one server.
     const [listed, set] = await Promise.all([
       cli.runWith(environment, 'app', 'list', '--json'),
       cli.runWith(environment, 'channel', 'set', 'Mine', 'webpush', '--json'),

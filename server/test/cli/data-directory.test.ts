@@ -1,4 +1,4 @@
-// Which commands may make a database, and where all of them look for the service's.
+// Which commands may create a database, and where all commands look for the service's.
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
@@ -12,7 +12,7 @@ const cli = await setupCommandLine();
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'carillon-place-'));
-  // As root the database runs as another user, who has to reach it.
+  // When run as root, the database uses another user, who must be able to enter it.
   chmodSync(folder, 0o755);
   whenDone(async () => rmSync(folder, { recursive: true, force: true }));
   return folder;

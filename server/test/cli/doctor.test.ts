@@ -35,11 +35,11 @@ beforeAll(async () => {
   await loadInstance(cli.sql, createSeal(parseMasterKey(cli.environment['MASTER_KEY'] ?? '', 'MASTER_KEY')));
 });
 
-// Each look is a process of its own.
+// Each examination is a process of its own.
 describe('doctor', { timeout: 120_000 }, () => {
   it('finds a new service in order, says so for each check, and ends with 0', async () => {
     const { status, verdict, stderr, of } = await examine();
-    // The server has other databases, whose connections are not ours to count on.
+    // The server has other databases, whose connections this test cannot control.
     const isCrowded = of('connections')?.verdict === 'warn';
     expect([status, verdict, stderr]).toEqual([0, isCrowded ? 'warn' : 'ok', '']);
     for (const check of [

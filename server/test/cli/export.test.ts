@@ -60,7 +60,7 @@ describe('export user', () => {
     const purchase = { amount: 79.9, currency: 'EUR', sku: 'x' };
     await server.post('/v1/events', { name: 'purchase', external_id: 'ada', properties: purchase });
     await server.post('/v1/events', { name: 'looked', device_id: device, properties: { page: 'after' } });
-    // Somebody else of the same app, and the same name in another.
+    // Another user of the same app, and a user of the same name in another app.
     const foreign = await t.registerDevice({}, app);
     await server.post('/v1/users', { external_id: 'bob', first_name: 'canary-bob', device_id: foreign });
     await server.post('/v1/events', { name: 'looked', device_id: foreign, properties: { page: 'canary-page' } });
@@ -83,14 +83,14 @@ describe('export user', () => {
         },
       ],
       events: expect.any(Array),
-      // Those that name the user come first.
+      // Deliveries that name the user come first.
       deliveries: [
         { message_id: late.id, ...(await deliveryOf(late.id)) },
         { message_id: early.id, ...(await deliveryOf(early.id)) },
       ],
       attributions: [],
     });
-    // Day by day; what is of one day and name in the order in which it came.
+    // Day by day. Events of one day and name are in the order of their arrival.
     const byName = (name: string) => document.events.filter((event: { name: string }) => event.name === name);
     expect(byName('looked')).toEqual([
       { ...at, name: 'looked', device_id: device, external_id: null, properties: { page: 'before' } },
@@ -276,7 +276,7 @@ describe('export of rows', () => {
       const file = join(directory, `shown-${of.id}-${name}-${format}`);
       await write(of, name, file, 'ndjson');
       const rows = lines(readFileSync(file, 'utf8')).map((line) => JSON.parse(line));
-      // A device gets a new id there, and what was changed last is another time.
+      // A device gets a new id there, and its last change is at another time.
       return rows.map(({ id: _id, updated_at: _changed, ...row }) => row).sort((a, b) => (a.token < b.token ? -1 : 1));
     };
     expect(await shown(other, 'users')).toEqual(await shown(app, 'users'));
@@ -322,7 +322,7 @@ describe('export of rows', () => {
   });
 });
 
-// The last: it sets the clock forward.
+// The last test, because it sets the clock forward.
 describe('export user, a day later', () => {
   it('tells what their purchases are owed to, once that is settled', async () => {
     const app = await t.newApp();

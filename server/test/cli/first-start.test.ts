@@ -1,4 +1,5 @@
-// The first start of a service with a database of its own: what it refuses before it makes anything, and whom it tells what.
+// The first start of a service with its own database: what it refuses before it creates anything,
+// and what it prints.
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -14,10 +15,10 @@ import { refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();
 
-/** A data directory that is not there yet, and the environment that names it. */
+/** A data directory that does not exist yet, and the environment that names it. */
 function newDataDir(): { dataDir: string; environment: Record<string, string> } {
   const parent = mkdtempSync(join(tmpdir(), 'carillon-first-'));
-  // As root the database runs as another user, who has to reach it.
+  // When run as root, the database uses another user, who must be able to enter it.
   chmodSync(parent, 0o755);
   const dataDir = join(parent, 'data');
   whenDone(async () => {
@@ -91,7 +92,7 @@ describe('a first start', () => {
   }, async () => {
     const { dataDir, environment } = newDataDir();
     const file = join(dataDir, 'first-run.txt');
-    // The app is made by then; the process that would listen refuses its settings.
+    // The app exists by then; the process that would listen refuses its settings.
     const failed = await cli.runWith({ ...environment, PORT: '0', TRUSTED_PROXIES: 'nowhere' }, 'start');
     expect(failed).toMatchObject(refusal(/TRUSTED_PROXIES/));
     expect(isHere(file)).toBe(false);
@@ -99,7 +100,7 @@ describe('a first start', () => {
     const shown = cli.start(environment);
     const { address, first_app: app, ...rest } = await shown.document();
     expect(app).toMatchObject({ name: 'Demo', demo: `${address}/demo#${app.client_key}` });
-    // There is no console to be announced.
+    // There is no console to announce.
     expect(Object.keys(rest)).not.toContain('console');
     const answered = await fetch(`${address}/v1/config`, { headers: { authorization: `Bearer ${app.server_key}` } });
     expect(answered.status).toBe(200);

@@ -8,7 +8,7 @@ const cli = await setupCommandLine();
 const seal = createSeal(Buffer.from(cli.environment['MASTER_KEY'] ?? '', 'base64'));
 
 const hashOf = (secret: string): string => createHmac('sha256', secret).update('u-42').digest('hex');
-/** What the service checks proofs with. */
+/** Hashes of the secrets that the service checks proofs with. */
 async function hashesOf(appId: string): Promise<string[]> {
   return (await loadIdentifyRules({ sql: cli.sql, seal }, appId)).secrets.map(hashOf);
 }

@@ -16,7 +16,7 @@ import { programArguments, refusal, setupCommandLine } from './run-carillon.ts';
 const cli = await setupCommandLine();
 
 const webSentence = 'Web subscriptions need their own keys and the VAPID keys they were made with.';
-// A point on the curve and a secret, as RFC 8291 section 5 has them.
+// A point on the curve and an auth secret, from RFC 8291 section 5.
 const keys = {
   p256dh: 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',
   auth: 'BTBZMqHH6r4Tts7J_aSIgg',
@@ -33,7 +33,7 @@ const iosToken = (n: number): string => n.toString(16).padStart(64, '0');
 const endpoint = (n: number): string => `https://fcm.googleapis.com/fcm/send/${n}`;
 const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/imports/${name}`, import.meta.url));
 
-/** Runs an import that rejects some lines: its document all the same. */
+/** Runs an import that rejects some lines, and returns its document. */
 async function importSome(...parameters: string[]) {
   const done = await cli.run('import', ...parameters, '--json');
   return { ...done, document: JSON.parse(done.stdout) };
@@ -66,7 +66,7 @@ const usersOf = async (appId: Uuid): Promise<Record<string, unknown>[]> => [
     FROM users u WHERE u.app_id = ${appId} ORDER BY u.external_id`),
 ];
 
-/** Every copy of a profile is the one that its user and its device give. */
+/** Expects that every copy of a profile equals the values of its user and its device. */
 async function expectInStep(appId: Uuid): Promise<void> {
   const slotted = await listSlottedAndNumbered(cli.sql, appId, []);
   const rows = await cli.sql<(Record<string, unknown> & { own: StoredProperties; profile: Profile | null })[]>`
@@ -202,7 +202,8 @@ describe('import', () => {
       [endpoint(2), 2],
     ]);
 
-    // One file with one pair says whose all rows are; a pair that the app has is not added again.
+    // A file with one key pair uses it for all rows. A pair that the app already has is not added
+    // again.
     const csv = write('web.csv', `platform,endpoint,p256dh,auth\nweb,${endpoint(7)},${keys.p256dh},${keys.auth}\n`);
     expect(await cli.json('import', 'Browsers', csv, '--vapid-file', vapidFile)).toMatchObject({
       devices: { created: 1 },
@@ -344,7 +345,7 @@ describe('import', () => {
     expect(listed.toString()).toMatch(/never closed/);
   });
 
-  /** An export of another service, imported with the keys of its browsers. */
+  /** Imports an export of another service with the keys of its browsers. */
   async function importExport(app: string, name: string) {
     const { id } = await cli.newApp(app);
     const file = write(name, readFileSync(fixture(name)));
@@ -459,7 +460,7 @@ describe('import', () => {
     expect(users).toMatchObject([{ externalId: 'some_id_that_maps_to_your_systems' }]);
   });
 
-  // Once for all of them: they run side by side.
+  // Made once for all tests, because they run in parallel.
   beforeAll(() => {
     for (const [name, content] of Object.entries({
       'users-of-nobody.csv': 'external_id\nu-1\n',
@@ -536,7 +537,7 @@ describe('import', () => {
     const listed = readFileSync(`${file}.rejected.csv`, 'utf8');
     writeFileSync(`${file}.rejected.csv`, '');
 
-    // Ended when it has only begun, and after its first transaction.
+    // Killed when it has just begun, and after its first transaction.
     for (const least of [1, 100]) {
       const child = spawn(process.execPath, programArguments('import', 'Killed', file), {
         cwd: cli.directory,

@@ -49,7 +49,8 @@ describe('key create and list', () => {
     expect(refused).toMatchObject(refusal(/at most 20 active server keys/));
     await cli.json('key', 'create', 'Full', '--scope', 'client');
 
-    // The old key goes on for a while, so that there is no room for the new one; without an overlap there is.
+    // The old key stays valid for a while, so there is no room for the new one. Without an overlap
+    // there is.
     const before = await listKeys(cli.sql, app.id);
     expect(await cli.run('key', 'rotate', first.id)).toMatchObject(refusal(/at most 20/));
     expect(await listKeys(cli.sql, app.id)).toEqual(before);

@@ -6,7 +6,7 @@ import { refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();
 
-/** The row that the first start of a service makes. */
+/** Creates the row that the first start of a service creates. */
 async function makeInstance(): Promise<void> {
   await loadInstance(cli.sql, createSeal(parseMasterKey(cli.environment['MASTER_KEY'] ?? '', 'MASTER_KEY')));
 }
@@ -50,7 +50,7 @@ describe('START_PAUSED=1', () => {
     const before = await listenersOf();
     expect(before).toHaveLength(2);
     for (const pid of service.children()) process.kill(pid, 'SIGKILL');
-    // A process listens last: by then it has asked whether it may send.
+    // A process listens last; by then it has read whether it may send.
     for (let anew: number[] = []; anew.length < 2; ) {
       anew = (await listenersOf()).filter((pid) => !before.includes(pid));
     }
@@ -60,7 +60,7 @@ describe('START_PAUSED=1', () => {
   });
 });
 
-/** The connections on which the processes of a service hear NOTIFY, one each. */
+/** The connections on which the service's processes hear NOTIFY, one each. */
 async function listenersOf(): Promise<number[]> {
   const rows = await cli.sql<{ pid: number }[]>`
     SELECT pid FROM pg_stat_activity WHERE application_name = 'carillon listen' AND datname = current_database()`;

@@ -1,4 +1,5 @@
-// Runs the command line as an operator does: a process of its own, told where things are by its environment.
+// Runs the command line as an operator does: as a process of its own, configured by its
+// environment.
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -26,7 +27,7 @@ export interface Run {
 }
 
 export interface MadeApp extends NewApp {
-  /** `app_…`; beside it `id` as it is stored. */
+  /** The public id, `app_…`; `id` is the stored form. */
   readonly publicId: string;
 }
 
@@ -34,20 +35,20 @@ export interface CommandLine {
   readonly url: string;
   readonly sql: Sql;
   readonly clock: SettableClock;
-  /** Who makes what a test makes without a command. */
+  /** The actor of changes that a test makes without a command. */
   readonly by: Actor;
-  /** A directory of this test file's own, which is also the commands' working directory. */
+  /** A directory for this test file, which is also the commands' working directory. */
   readonly directory: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** Everything that the commands of this test file have printed, on both streams. */
+  /** Everything that this test file's commands have printed, on both streams. */
   readonly printed: string[];
   run(...parameters: string[]): Promise<Run>;
   runWith(environment: Record<string, string>, ...parameters: string[]): Promise<Run>;
   /** Runs with `--json`, expects success and returns the document. */
   json(...parameters: string[]): Promise<Run['json']>;
-  /** An app made without a command. */
+  /** Makes an app without a command. */
   newApp(name: string): Promise<MadeApp>;
-  /** Starts the service with one worker, on any port, and ends it with the test. */
+  /** Starts the service with one worker on any port, and ends it with the test. */
   start(environment?: Record<string, string>): RunningService;
 }
 
@@ -55,11 +56,11 @@ export interface RunningService {
   readonly pid: number;
   readonly ended: Promise<{ readonly code: number | null; readonly signal: string | null }>;
   hasEnded(): boolean;
-  /** What it prints when it answers, as one JSON document. */
+  /** The JSON document that the service prints once it answers. */
   document(): Promise<ReturnType<typeof JSON.parse>>;
   /** The log's lines so far. */
   readonly log: readonly Record<string, unknown>[];
-  /** The processes that it looks after. */
+  /** The pids of the service's processes. */
   children(): number[];
   signal(signal: NodeJS.Signals): void;
 }
@@ -173,7 +174,7 @@ function startService(cwd: string, env: Record<string, string>): RunningService 
   };
 }
 
-/** How a refused command looks: nothing on standard output, one line on the other, status 1. */
+/** The result of a refused command: no standard output, one line on standard error, status 1. */
 export function refusal(line: RegExp) {
   return {
     status: 1,

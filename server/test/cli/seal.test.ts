@@ -26,11 +26,11 @@ interface Kept {
   readonly webhook: Uuid;
 }
 
-/** Something of everything that is sealed. */
+/** Stores one secret of every kind that is sealed. */
 async function keep(name: string): Promise<Kept> {
   const { id: app } = await cli.newApp(name);
   const deps = { ...cli, seal: formerSeal };
-  // The first of them is no longer the current one of its channel.
+  // The first one is no longer the current credential of its channel.
   for (const secret of ['vapid-1', 'vapid-2']) {
     await saveCredential(deps, { appId: app, channel: 'webpush', public: {}, secret });
   }
@@ -44,7 +44,7 @@ async function keep(name: string): Promise<Kept> {
   return { app, webhook };
 }
 
-/** Everything that is sealed, opened. */
+/** Opens everything that is sealed. */
 async function open({ app, webhook }: Kept, seal: Seal) {
   const found = await findWebhook(cli.sql, webhook);
   const credentials = await createCredentials({ sql: cli.sql, seal }).open(app);
@@ -56,7 +56,7 @@ async function open({ app, webhook }: Kept, seal: Seal) {
   };
 }
 
-/** How many records there are under each key, wherever they stand. */
+/** The number of records under each key, in all places. */
 async function recordsByKey(): Promise<Record<string, number>> {
   const rows = await cli.sql<{ record: string }[]>`
     SELECT unnest(receipt_keys) AS record FROM instance UNION ALL SELECT secret FROM credentials
@@ -82,7 +82,7 @@ describe('R-45 seal rotate', () => {
     const all = 1 + kept.length * sealedEach;
     expect(await recordsByKey()).toEqual({ [formerSeal.keyId]: all });
 
-    // Broken off in the middle of it.
+    // Interrupted in the middle.
     let passed = 0;
     const disarm = armFailpoints((name) => {
       if (name === 'reseal.mid' && ++passed === 3) throw new Error('broken off');
@@ -97,7 +97,7 @@ describe('R-45 seal rotate', () => {
     const rotated = await cli.runWith(bothKeys, 'seal', 'rotate', '--json');
     expect(rotated).toMatchObject({ status: 0, json: { key_id: currentKey, unreadable: [] } });
     expect(await recordsByKey()).toEqual({ [currentKey]: all });
-    // Opened by the new key alone, each is what it was.
+    // The new key alone opens every secret, unchanged.
     const newSeal = createSeal(current);
     expect(await Promise.all(kept.map((each) => open(each, newSeal)))).toEqual(before);
     for (const each of kept) await expect(open(each, formerSeal)).rejects.toThrow(/neither MASTER_KEY nor/);

@@ -173,7 +173,7 @@ describe('sandbox, and seed with it', () => {
     const parameters = ['sandbox', '--port', '0', '--json'];
     const child = spawn(process.execPath, programArguments(...parameters), {
       cwd: cli.directory,
-      // Of the service's own settings a sandbox needs only where to keep its files.
+      // The only setting of the service that the sandbox needs is the directory of its files.
       env: { ...cli.environment, DATA_DIR: join(cli.directory, 'data') },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -193,21 +193,21 @@ describe('sandbox, and seed with it', () => {
     expect([...hosts]).toEqual([environment.PUSH_HOSTS]);
     expect(new Set(tokens.map((row) => row.credentialId))).toEqual(new Set([1]));
 
-    // Its owner can end such a subscription, so the sandbox knows it.
+    // A browser's owner may end the subscription, so the sandbox must know it.
     const [first] = tokens;
     const name = new URL(JSON.parse(first?.token ?? '').endpoint);
     const known = name.searchParams.get('token') ?? name.pathname.split('/').at(-1);
     const gone = await fetch(`${inbox}/subscriptions/${known}`, { method: 'DELETE' });
     expect(gone.ok).toBe(true);
 
-    // They subscribed with the app's own key.
+    // The browsers subscribed with the app's own key.
     const seal = createSeal(parseMasterKey(cli.environment['MASTER_KEY'] ?? '', 'MASTER_KEY'));
     const opened = await createCredentials({ sql: cli.sql, seal }).open(idOf(app));
     const credential = [...opened.values()].find(({ channel }) => channel === 'webpush');
     const { pools } = (await (await fetch(`${inbox}/addresses`)).json()) as { pools: { vapid_key: string }[] };
     expect(pools.map((pool) => pool.vapid_key)).toContain(credential?.public['publicKey']);
 
-    // Phones run the app of the credentials, which the sandbox gave out itself.
+    // Phones have the app of the credentials, which the sandbox issued.
     const phones = await cli.sql<{ platform: string; token: string; credentialId: number | null }[]>`
       SELECT platform, token, credential_id FROM devices WHERE app_id = ${idOf(app)} AND platform <> 'web'`;
     expect(new Set(phones.map((row) => row.credentialId))).toEqual(new Set([2, 3]));
@@ -227,7 +227,7 @@ describe('sandbox, and seed with it', () => {
       { channel: 'webpush' },
     ]);
 
-    // Of an app that has its own, they run that one.
+    // When the app has a credential of its own, its phones have that app.
     await cli.newApp('Own');
     const p8 = join(cli.directory, 'own.p8');
     writeFileSync(p8, apnsKey.pem);
@@ -241,7 +241,7 @@ describe('sandbox, and seed with it', () => {
     expect(phonePools).toContainEqual(
       expect.objectContaining({ platform: 'ios', bundle_id: 'com.example.own', environment: 'sandbox' }),
     );
-    // As long as the same sandbox answers, the same devices come again.
+    // While the same sandbox answers, the same devices come again.
     expect(await cli.json('seed', 'Own', '--devices', '30', '--sandbox', inbox)).toMatchObject({ known_devices: 30 });
 
     child.kill('SIGTERM');

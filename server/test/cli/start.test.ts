@@ -7,7 +7,7 @@ import { refusal, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();
 
-/** A database whose server says of one setting what it is told to say. */
+/** A database whose server reports the given value of one setting. */
 async function databaseWith(name: string, setting: string): Promise<string> {
   const { url, sql } = await createTestDatabase();
   const database = new URL(url).pathname.slice(1);
@@ -74,7 +74,7 @@ describe('R-87 SIGTERM', () => {
     const service = cli.start();
     const { address } = await service.document();
     expect(await readyz(address)).toBe(200);
-    // As a process group and npm deliver it.
+    // Two signals, as a process group and npm deliver them.
     service.signal('SIGTERM');
     service.signal('SIGTERM');
     while ((await readyz(address)) !== 503);
@@ -93,7 +93,7 @@ describe('R-87 SIGTERM', () => {
     expect(children).toHaveLength(2);
     service.signal('SIGTERM');
     while ((await readyz(address)) !== 503);
-    // It serves on for seconds: only a signal that counts ends it before.
+    // The service goes on for seconds; only a signal that counts ends it earlier.
     while (!service.hasEnded()) {
       service.signal('SIGTERM');
       await new Promise((resolve) => setImmediate(resolve));

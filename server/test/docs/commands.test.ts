@@ -1,4 +1,5 @@
-// What documents and pages tell people to type: a launcher that is there, and no name on a registry that is not ours.
+// The commands that documents and pages tell people to type: the launcher must exist, and no name
+// may refer to a registry's package that is not ours.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +12,7 @@ import { whenDone } from '../database.ts';
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const run = promisify(execFile);
 
-/** Everything that people read, and everything that pages and messages say to them. */
+/** Every text that people read: documents, pages and messages. */
 const texts = ['.', 'docs', 'node', 'web', 'sandbox', 'bench', 'proof', 'server/demo', 'server/pages'].flatMap(
   (folder) =>
     readdirSync(join(root, folder))

@@ -1,5 +1,5 @@
-// The files of deploy/ are tried in full by `npm run proof -- image`. Here: they are well-formed, and each path, port and variable
-// that they name exists.
+// Quick checks of the files in deploy/: they are well-formed, and every path, port and variable in
+// them exists. `npm run proof -- image` runs them in full.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,11 +15,11 @@ const shipped = read('tools/release/service-tree.mjs');
 /** The severity of an error (Language Server Protocol, DiagnosticSeverity). */
 const error = 1;
 
-/** Variables that an operator may set; those of other programs are named here. */
+/** Whether an operator may set a variable; variables of other programs are listed here. */
 const isKnown = (name: string): boolean =>
   name in variables || name.replace(/_FILE$/, '') in variables || name === 'NODE_ENV';
 
-/** A path below the service's folder, as it lies in this repository. */
+/** Whether a path below the service's folder is shipped from this repository. */
 const isShipped = (path: string): boolean =>
   existsSync(join(root, path)) && (shipped.includes(`'${path}'`) || shipped.includes(`'${path.split('/')[0]}'`));
 

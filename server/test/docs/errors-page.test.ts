@@ -1,4 +1,5 @@
-// docs/errors.md against what the service can say: no code is missing, and none is there that nobody can get.
+// Compares docs/errors.md with the codes of the service: none is missing, and none is listed that
+// no caller can get.
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { errorCodes } from '../../src/channels/error-code.ts';

@@ -1,8 +1,8 @@
-// Reads a page of docs/ as what a reader would try: its fenced blocks, in order. Knows nothing of what they say.
+// Reads the fenced blocks of a page in docs/, in order. It does not know their meaning.
 import { readFileSync } from 'node:fs';
 
 export interface FencedBlock {
-  /** The words behind the fence: the language first. */
+  /** The words after the fence; the language is the first. */
   readonly info: string;
   readonly text: string;
 }
@@ -19,7 +19,7 @@ export function readBlocks(page: string): FencedBlock[] {
   return [...text.matchAll(/^```(.*)\n([\s\S]*?)^```$/gm)].map(([, info = '', inner = '']) => ({ info, text: inner }));
 }
 
-/** A request as HTTP/1.1 writes it: a line, headers, and a body behind an empty line. */
+/** Parses a request in the form of HTTP/1.1: a line, headers, an empty line and a body. */
 export function parseRequest(text: string): WrittenRequest {
   const [head = '', ...rest] = text.split('\n\n');
   const [line = '', ...fields] = head.trim().split('\n');

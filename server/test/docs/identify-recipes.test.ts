@@ -1,5 +1,6 @@
-// The page on the identify hash: its recipes are run, in every language whose interpreter this machine has, and must give the
-// published vectors. A recipe is run as it stands on the page, with only the questions behind it.
+// Runs the recipes of the page on the identify hash, in every language that this machine has. They
+// must produce the published vectors. A recipe runs exactly as printed, followed only by the
+// questions.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
@@ -17,11 +18,14 @@ const blocks = readBlocks('identify.md');
 
 interface Language {
   readonly info: string;
-  /** Runs a program that is given on standard input. */
+  /** The command that runs a program from standard input. */
   readonly command: readonly string[];
-  /** Before the recipe. */
+  /** Text to put before the recipe. */
   readonly opening?: string;
-  /** Asks for one hash of each external id and prints them, a line each; the ids come as arguments, secret and device first. */
+  /**
+   * Code that prints one hash per line for external ids. The arguments are the secret, the device
+   * and the ids.
+   */
   readonly questions: string;
 }
 
@@ -82,7 +86,7 @@ test.each(languages.filter(({ command }) => isHere(command)))(
     const printed = execFileSync(
       program,
       [...parameters, vectorSecret, vectorDevice, String(vectorSeconds), ...ids],
-      // Arguments and output are UTF-8, whatever the machine speaks.
+      // Arguments and output are UTF-8, whatever the machine's locale.
       { input: opening + recipe + questions, env: { ...process.env, LC_ALL: 'C.UTF-8' }, encoding: 'utf8' },
     );
     const lines = printed.trim().split('\n');

@@ -1,5 +1,5 @@
-// The pages for those who write an app: every request on them is made, in the order of the page, and every answer and
-// push is the one that is shown. A page that tells of another API than this one fails here.
+// Makes every request on the pages for app developers, in the page's order, and compares every
+// answer and push with the page. A page about another API than this one fails here.
 import { expect, test } from 'vitest';
 import { apnsKey, bundleId, grant, keyId, projectId, serviceAccount, teamId } from '../channels/phone-bundle.ts';
 import { startPushServer } from '../channels/push-server.ts';
@@ -27,20 +27,23 @@ provider.handle = (request) => {
 
 type Json = ReturnType<typeof JSON.parse>;
 
-/** Text that a page shows and a reader replaces: ids, times, and what an ellipsis cuts short. */
+/**
+ * Whether a text on a page stands for the reader's own value: an id, a time, or a text cut by an
+ * ellipsis.
+ */
 function isExample(text: string): boolean {
   return (
     text.includes('…') || /^(?:dev|usr|msg)_[0-9A-Za-z]{22}$/.test(text) || /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text)
   );
 }
 
-/** What one example may stand for: the same beginning, or the same form. */
+/** The form of an example, which the real value must share: its beginning, or its pattern. */
 function formOf(text: string): string {
   if (text.includes('…')) return text.slice(0, text.indexOf('…')).replace(/^AgGh_8dZ$/, 'Ag');
   return text.replace(/[0-9A-Za-z]{22}$/, '').replace(/\d/g, '0');
 }
 
-/** The real value, or the example where the real value is of its form. */
+/** The real value, or the example when the real value has its form. */
 function asShown(shown: Json, real: Json): Json {
   if (typeof shown === 'string' && typeof real === 'string' && isExample(shown)) {
     const form = formOf(shown);
@@ -108,7 +111,7 @@ test.each([['ios.md'], ['android.md']])('every request and answer of %s is as it
   ]);
 });
 
-/** What code on a page sends: the members of JSON that it writes, and the paths that it asks for. */
+/** The JSON fields that code on a page writes, and the paths that it calls. */
 const written = {
   'ios.md': { language: 'swift', member: /"(\w+)(?:": |"\] = )/g },
   'android.md': { language: 'kotlin', member: /\.put(?:Opt)?\("(\w+)"/g },
@@ -127,7 +130,7 @@ test.each(Object.entries(written))(
       return Object.keys(components.schemas[schema.$ref.split('/').at(-1)].properties);
     };
     const known = new Set(['/v1/devices', '/v1/receipts', '/v1/identify'].flatMap(fieldsOf));
-    // One event: the other form of the request is a list of such.
+    // The fields of one event; the other form of the request is a list of events.
     for (const field of Object.keys(components.schemas.TrackedEvent.properties)) known.add(field);
     const sent = [...code.matchAll(member)].map(([, name]) => name);
     expect(sent).toEqual(expect.arrayContaining(['platform', 'token', 'device_id', 'event', 'action']));

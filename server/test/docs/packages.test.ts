@@ -1,4 +1,4 @@
-// What a stranger gets of the packages that people install: the licence, and a page whose links lead somewhere.
+// The published packages as a user gets them: the licence, and a README whose links lead somewhere.
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, normalize } from 'node:path';

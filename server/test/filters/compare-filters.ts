@@ -1,5 +1,5 @@
-// Random filters over a world, each asked of the database and of the evaluator in memory. Shared by the test and the proof of
-// R-73, whose numbers differ.
+// Compares random filters over a world: the database's answer with that of an evaluator in memory.
+// Used by the test and, with larger numbers, by the proof of R-73.
 import fc from 'fast-check';
 import { checkFilter } from '../../src/audience/check-filter.ts';
 import { parseFilter } from '../../src/audience/filter.ts';
@@ -13,14 +13,17 @@ import type { World } from './world.ts';
 
 type Catalog = ReadonlyMap<string, Property>;
 
-/** Where filters are asked, and when their durations are counted from: in whole milliseconds, like every instant of a caller. */
+/**
+ * Where filters are evaluated, and the instant that durations count from, in whole milliseconds
+ * like every instant of a caller.
+ */
 export interface FilterPlace {
   readonly sql: Sql;
   readonly appId: Uuid;
   readonly now: Date;
 }
 
-/** Which devices a filter selects in the database, by a catalog. */
+/** The devices that a filter selects in the database, by a catalog. */
 export async function selectDevices(
   { sql, appId, now }: FilterPlace,
   catalog: Catalog,
@@ -38,8 +41,9 @@ export async function selectDevices(
 }
 
 /**
- * Holds so many random filters and their negations, by each of the catalogs, to the evaluator. Throws with the smallest filter
- * that differs. How many matched some devices and not all: where every filter matched all or nobody, little is proven.
+ * Compares random filters and their negations, with each of the catalogs, with the evaluator.
+ * Throws with the smallest filter that differs. Returns how many filters matched some devices and
+ * not all, because other filters prove little.
  */
 export async function compareFilters(
   place: FilterPlace,

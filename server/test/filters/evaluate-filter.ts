@@ -1,14 +1,14 @@
-// The other opinion on filters: evaluates the JSON of one, as a caller wrote it, over a device in memory. Written from the
-// contract's table alone; shares nothing with the compiler.
+// A second, independent implementation of filters: evaluates a caller's JSON over a device in
+// memory. It was written from the contract's table alone and shares no code with the compiler.
 
 export interface Device {
-  /** Every field of a filter by its name, properties among them; a missing value is absent. */
+  /** Every field of a filter by its name, properties included; a missing value is absent. */
   readonly fields: ReadonlyMap<string, string | number | boolean | Date>;
   readonly person: string;
 }
 
 export interface Event {
-  /** Whose it is, once the devices' owners are known. */
+  /** The user of the event, once the devices' owners are known. */
   readonly person: string;
   readonly name: string;
   readonly at: Date;
@@ -104,7 +104,7 @@ function matchesCondition(condition: Json, event: Event, now: Date): boolean {
   return compare(op, isComparable ? held : undefined, value, now);
 }
 
-/** Only whole values of these three are brought to the form in which they are stored. */
+/** Only whole values of these three operators are normalized to their stored form. */
 function canonical(field: string, op: string, value: unknown): unknown {
   if (!['eq', 'neq', 'in', 'not_in'].includes(op)) return value;
   if (Array.isArray(value)) return value.map((one) => canonical(field, 'eq', one));

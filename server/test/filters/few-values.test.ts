@@ -1,4 +1,5 @@
-// Parts of texts that are looked for among the values of a column, and not on each device: the same devices are counted.
+// Parts of texts can be searched among the values of a column instead of on each device. Both ways
+// must count the same devices.
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { CheckedFilter } from '../../src/audience/check-filter.ts';
 import { compareWholeValues, type FewValuesLimits, fewValuesLimits } from '../../src/audience/few-values.ts';
@@ -49,7 +50,7 @@ beforeAll(async () => {
 const small: FewValuesLimits = { ...fewValuesLimits, devicesMin: 0 };
 const leaf = (op: string, value: string) => ({ field: 'properties.city', op, value });
 
-/** With the index in use, as it is in a great table. */
+/** Runs with the index in use, as in a large table. */
 function inSnapshot<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
   return transaction(t.sql, async (tx) => {
     await readOneSnapshot(tx);
@@ -65,7 +66,10 @@ const count = (tx: Tx, audience: ResolvedAudience): Promise<AudienceCount> =>
 const rewrite = (tx: Tx, audience: ResolvedAudience, limits = small): Promise<ResolvedAudience> =>
   compareWholeValues({ tx, clock: t.clock, appId: t.app.id }, audience, limits);
 
-/** The values that stand in place of each part, in the order of the filter; undefined: the part itself. */
+/**
+ * The values that replace each part, in the order of the filter; undefined: the part itself is
+ * searched.
+ */
 function valuesIn(audience: ResolvedAudience): (readonly unknown[] | undefined)[] {
   const visit = (filter: CheckedFilter): (readonly unknown[] | undefined)[] => {
     if (filter.kind === 'leaf') return [filter.test.kind === 'is' ? filter.test.values : undefined];

@@ -6,7 +6,7 @@ import { makeWorld } from './world.ts';
 const t = await setup({ workers: false });
 const runs = Number(process.env['FILTER_RUNS'] ?? 300);
 const seed = Number(process.env['FILTER_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-/** Many filters may take long, and a slow machine longer. */
+/** Many filters take long, and longer on a slow machine. */
 const timeoutMs = 60_000 + runs * 50;
 
 describe('R-73 a filter', () => {

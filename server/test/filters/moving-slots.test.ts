@@ -20,7 +20,10 @@ const filtersEachTime = 12;
 
 afterEach(() => armFailpoints(() => undefined)());
 
-/** Every slot is taken: those of `plan`, `age` and `trial` by keys that nothing uses and the fewest hold. */
+/**
+ * Stores a catalog whose slots are all taken. Keys that nothing uses and few devices hold take the
+ * slots of `plan`, `age` and `trial`.
+ */
 async function storeCatalog(appId: Uuid, { catalog }: World): Promise<void> {
   const kept = [...catalog.values()];
   const fillers: Property[] = [];
@@ -54,7 +57,10 @@ async function readByKey(appId: Uuid, { catalog }: World): Promise<ReadonlyMap<s
   return new Map([...found.values()].map((one) => [one.key, one]));
 }
 
-/** A device gets other properties, written as the service does, by somebody who read the catalog `known`. */
+/**
+ * Rewrites a device's properties as the service does, by a writer that had read the catalog
+ * `known`.
+ */
 async function rewrite(
   appId: Uuid,
   world: World,
@@ -95,7 +101,7 @@ describe('R-73 while slots follow use', () => {
     let turns = 0;
     let brokenOff = 0;
     for (; turns < 400; turns++) {
-      // Half of the turns are broken off somewhere.
+      // Half of the turns are interrupted at some point.
       let passes = Math.floor(random() * 8);
       const disarm = armFailpoints((name) => {
         if (!name.startsWith('slots.') || passes-- !== 0) return;
@@ -106,7 +112,7 @@ describe('R-73 while slots follow use', () => {
       disarm();
       const now = await readByKey(app.id, world);
       for (const { key, slot, movePhase } of now.values()) seen.add(`${key} ${slot === null} ${movePhase}`);
-      // Those who read the catalog before this turn, and those who read it now.
+      // Once with the catalog from before this turn, and once with the current catalog.
       await compareFilters(place, world, [before, now], { runs: filtersEachTime, seed: seed + turns });
       for (const known of [before, now]) for (let i = 0; i < 4; i++) await rewrite(app.id, world, known, random);
       await compareFilters(place, world, [before, now], { runs: filtersEachTime, seed: seed - turns });
@@ -124,7 +130,7 @@ describe('R-73 while slots follow use', () => {
     expect(seen).toContain('far false switched');
     expect(seen).toContain('far false clearing');
     expect(brokenOff).toBeGreaterThan(0);
-    // What stood in both places stands in one.
+    // A value that was in both places is now in one.
     const left = await t.sql`
       SELECT 1 FROM audience WHERE app_id = ${app.id} AND overflow ?| ARRAY['3', '5', '7']`;
     expect(left).toHaveLength(0);

@@ -1,4 +1,5 @@
-// A filter that is saved, previewed and sent to, against the sandbox: whom the preview counts is whom a push arrives at.
+// A filter is saved, previewed and sent to at the sandbox: the devices that the preview counts must
+// be the devices that get the push.
 import { describe, expect, it } from 'vitest';
 import { startSandbox } from '../channels/sandbox-process.ts';
 import { setup } from '../setup.ts';
@@ -25,7 +26,10 @@ async function newShop() {
   return { server };
 }
 
-/** Bought twice in 90 days for 50 or more, is German or has no plan, and is not on an old version. */
+/**
+ * People who bought twice in 90 days for 50 or more, are German or have no plan, and do not use an
+ * old version.
+ */
 const filter = {
   and: [
     {
@@ -44,7 +48,7 @@ const filter = {
   ],
 };
 
-/** Who, and whether the filter is true of them. */
+/** The people, and whether the filter selects them. */
 const people = [
   { name: 'german buyer', country: 'DE', plan: 'pro', amounts: [50, 80], version: '4.1', isMeant: true },
   { name: 'without a plan', country: 'FR', plan: null, amounts: [60, 50], version: null, isMeant: true },
@@ -78,7 +82,8 @@ describe('a filter that is saved, previewed and sent to', () => {
       if (person.isMeant) meant.add(token);
       if (external_id === 'opted out') await server.delete(`/v1/devices/${device_id}`);
     }
-    // One user has a second device; and one device bought before anybody logged in on it, whose user it counts for now.
+    // One user has a second device. Another device bought before anybody logged in on it; the
+    // purchase now counts for its user.
     const [second = '', anonymous = ''] = tokens.slice(people.length);
     const secondId = await register(second, '4.1');
     await server.post('/v1/users', { external_id: 'german buyer', device_id: secondId });

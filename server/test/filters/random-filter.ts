@@ -1,7 +1,7 @@
-// Random filters over a small world, so that most of them match some devices and not others.
+// Random filters over a small world, so that most of them match some devices and not all.
 import fc from 'fast-check';
 
-/** Values that properties hold and filters ask for: the same few, or nothing would ever be equal. */
+/** Values of properties and of filters. They are few, because otherwise no two would be equal. */
 export const texts = [
   'pro',
   'Pro',
@@ -146,7 +146,7 @@ const eventLeaf = (now: Date) =>
     { requiredKeys: ['event'] },
   );
 
-/** A filter that the grammar accepts, as JSON. `now` is when its durations are counted from. */
+/** A filter that the grammar accepts, as JSON. Its durations count from `now`. */
 export function randomFilter(now: Date): fc.Arbitrary<Readonly<Record<string, unknown>>> {
   const leaf = fc.oneof(textLeaf, textLeaf, platformLeaf, numberLeaf, booleanLeaf, timeLeaf(now), eventLeaf(now));
   return fc.letrec<{ node: Readonly<Record<string, unknown>> }>((tie) => ({

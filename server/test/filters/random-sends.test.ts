@@ -1,5 +1,6 @@
-// Random filters, each saved, previewed and sent to, against the sandbox: whom the preview counts is whom a push arrives at, and
-// whom an evaluator in memory selects, which knows no more than what was registered and tracked through the API.
+// Random filters are saved, previewed and sent to at the sandbox. The devices that the preview
+// counts, that get the push, and that an evaluator in memory selects must be the same. The
+// evaluator knows only what was registered and tracked through the API.
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { startSandbox } from '../channels/sandbox-process.ts';
@@ -18,16 +19,22 @@ interface Log {
   readonly records: readonly { readonly token: string; readonly notification: { readonly title: string } | null }[];
 }
 
-/** Far from all durations that a filter may name, so that it does not matter when it is asked. */
+/**
+ * Far from every duration that a filter may use, so that the time of the evaluation does not
+ * matter.
+ */
 const agesMs = [10 * 60_000, 12 * 3_600_000, 30 * 3_600_000, 4 * 86_400_000, 20 * 86_400_000, 100 * 86_400_000];
 
 interface People {
-  /** By token. */
+  /** The devices by token. */
   readonly devices: ReadonlyMap<string, Device>;
   readonly events: readonly Event[];
 }
 
-/** An app with phones, users and events that `random` draws, made by requests alone but for when they were made. */
+/**
+ * An app with phones, users and events drawn by `random`. Everything is made by requests, except
+ * the times.
+ */
 async function makePeople(random: () => number, now: Date) {
   const app = await t.newApp({ channels: false });
   const server = t.clientOf(app.serverKey);
@@ -46,14 +53,14 @@ async function makePeople(random: () => number, now: Date) {
     expect([answer.status, answer.body.issues]).toEqual([200, undefined]);
     return answer.body;
   };
-  // `__proto__` as a key of its own.
+  // `__proto__` as an ordinary key.
   const drawProperties = (draw: typeof maybe) =>
     Object.fromEntries([
       ...['plan', '__proto__', 'far'].map((key) => [key, draw(texts)] as const),
       ...['age', 'far_number'].map((key) => [key, draw(numbers)] as const),
       ...['trial', 'far_flag'].map((key) => [key, draw([true, false])] as const),
     ]);
-  // Every key is in the catalog, also where nobody happens to have a value.
+  // Every key is in the catalog, even if no device happens to have a value.
   await request('/v1/users', { external_id: 'catalog', properties: drawProperties(pick) });
 
   const users = new Map<string, ReadonlyMap<string, string | number | boolean | Date>>();
@@ -88,7 +95,8 @@ async function makePeople(random: () => number, now: Date) {
     const { id: device_id } = await request('/v1/devices', { platform: 'android', token, ...facts, properties });
     const owner = random() < 0.5 ? pick([...users.keys()]) : null;
     const person = owner ?? token;
-    // What it does before anybody logs in on it counts for whoever does; what its user did stays theirs when it passes on.
+    // Events before the first login count for the user who logs in. A user's events stay with that
+    // user when the device changes hands.
     for (let i = random() * 2; i > 1; i--) await track(person, { device_id });
     if (owner !== null) {
       if (random() < 0.3) {
@@ -107,7 +115,7 @@ async function makePeople(random: () => number, now: Date) {
   }
   for (const external_id of users.keys())
     for (let i = random() * 4; i > 1; i--) await track(external_id, { external_id });
-  // As if all of it had happened then: the service has no way to be told.
+  // Sets the times of the past, which no request can set.
   for (const [token, { fields }] of devices) {
     const at = (name: string): Date | null => (fields.get(name) ?? null) as Date | null;
     await t.sql`
@@ -122,7 +130,7 @@ function nameOfDevice(name: string): string {
   return name.startsWith('properties.') ? name : `device.${name}`;
 }
 
-/** Fields and properties that have a value, by the names of filters. */
+/** Fields and properties that have a value, by the names that filters use. */
 function held(fields: object, properties: object): Map<string, string | number | boolean | Date> {
   const named = [
     ...Object.entries(fields),
@@ -131,7 +139,7 @@ function held(fields: object, properties: object): Map<string, string | number |
   return new Map(named.filter(([, value]) => value !== null));
 }
 
-/** Filters that select some of them and not others, and a few of the rest: those that select all or nobody prove less. */
+/** Filters that select some devices and not all, and a few of the others, which prove less. */
 function drawFilters({ devices, events }: People, now: Date) {
   const drawn = fc.sample(randomFilter(now), { numRuns: 20 * runs, seed }).map((filter) => {
     const meant = [...devices].flatMap(([token, device]) => (matches(filter, device, events, now) ? [token] : []));

@@ -48,7 +48,8 @@ describe('filters find events that were tracked', () => {
     expect(await count(twice)).toBe(2);
     const where = [{ field: 'properties.amount', op: 'gte', value: 50 }];
     expect(await count({ ...twice, where })).toBe(2);
-    // The device goes to somebody else: what it did alone goes along, what its user did does not.
+    // The device gets another user: events without a user go along, and its former user's events do
+    // not.
     await logIn('u-2', device);
     expect(await count(twice)).toBe(0);
     expect(await count({ event: 'purchase', count: { op: 'eq', value: 1 } })).toBe(2);

@@ -1,5 +1,6 @@
-// A small world of devices, users and events with missing values, mixed case, unicode, huge and tiny numbers: in the database
-// as the product stores it, and in memory for the other opinion.
+// A small world of devices, users and events with missing values, mixed case, Unicode, and huge and
+// tiny numbers. It is stored in the database as the product stores it, and in memory for the
+// independent evaluator.
 import { randomUUID } from 'node:crypto';
 import { ensurePartitionsAt } from '../../src/events/partitions.ts';
 import type { Sql } from '../../src/platform/db.ts';
@@ -24,7 +25,7 @@ const catalogOf: readonly Property[] = [
   { id: 7, key: 'far_flag', type: 'boolean', slot: null },
 ];
 
-/** Fills the database for an app with devices whose values `random` draws; times lie before `now`. */
+/** Fills an app's tables with devices whose values `random` draws; times lie before `now`. */
 export async function makeWorld(
   sql: Sql,
   appId: Uuid,
@@ -59,7 +60,8 @@ export async function makeWorld(
       ...{ platform: pick(['web', 'ios', 'android']), locale: maybe(['de-DE', 'fr']), os: maybe(['iOS', 'Android']) },
       ...{ appVersion: maybe(texts), createdAt: ago(60), lastSeenAt: ago(40) },
     };
-    // Values past the slots stand in the overflow under their numbers, each in its own JSON type.
+    // Values without a slot are in the overflow under their key's number, each in its own JSON
+    // type.
     const overflow = Object.fromEntries(
       Object.entries({ 3: properties.far, 5: properties.far_number, 7: properties.far_flag }).filter(
         ([, value]) => value !== null,
@@ -139,7 +141,8 @@ async function makeEvents(
     const counted = days.get(key) ?? { name, subject, day, count: 0, lastAt: at };
     days.set(key, { ...counted, count: counted.count + 1, lastAt: at > counted.lastAt ? at : counted.lastAt });
   };
-  // Events with a user, events of anonymous devices (some of which belong to a user now), and events of nobody.
+  // Events of users, events of anonymous devices (some of which have a user now), and events
+  // without a user.
   for (const user of users) for (let i = random() * 4; i > 0; i--) await add(user, user, pick(eventNames), ago(35));
   for (const [deviceId, person] of personOf) {
     for (let i = random() * 3; i > 0; i--) await add(deviceId, person, pick(eventNames), ago(pick([0.5, 2, 35])));

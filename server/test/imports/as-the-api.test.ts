@@ -1,5 +1,5 @@
-// What an import leaves is what the same requests would have left, one after the other, and it gets along with requests that come
-// meanwhile.
+// An import must leave the same state as the same requests one after another, also while other
+// requests run.
 import { describe, expect, it } from 'vitest';
 import { CellTypes } from '../../src/imports/cells.ts';
 import { detectFormat } from '../../src/imports/detect.ts';
@@ -53,7 +53,7 @@ async function all(client: Client, path: string): Promise<Record<string, unknown
   return found;
 }
 
-/** All that callers are told of an app, but for ids and times. */
+/** Everything that the API tells about an app, except ids and times. */
 async function tellAll(app: TestApp) {
   const server = t.clientOf(app.serverKey);
   const devices = (await all(server, '/v1/devices')).map(({ id, created_at, last_seen_at, ...device }) => device);
@@ -127,7 +127,8 @@ describe('an import', () => {
     expect(done.rejected).toBe(0);
     expect(await tellAll(imported)).toEqual(await tellAll(asked));
 
-    // Which values the catalog shows is chance; never one that nobody has any more.
+    // The samples in the catalog are random, but must never be values that no device or user has
+    // any more.
     const held = JSON.stringify(await tellAll(imported));
     for (const { samples } of await all(t.clientOf(imported.serverKey), '/v1/properties')) {
       const texts = (samples as unknown[]).filter((sample) => typeof sample === 'string');

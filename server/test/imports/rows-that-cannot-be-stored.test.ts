@@ -1,4 +1,4 @@
-// What the database cannot store costs the rows that say it, and no import.
+// A value that the database cannot store must fail its own row, and not the import.
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -36,7 +36,7 @@ it('rows that the database refuses are rejected with a sentence, and the others 
       bytes: (async function* () {
         yield bytes;
       })(),
-      // No check before the database knows of these.
+      // No check before the database finds these.
       judge(given) {
         const row = judge(given);
         const isOdd = ['token-7', 'token-150'].includes(String(given.device?.['token']));

@@ -1,4 +1,5 @@
-// A file of its own: what a process has learned of its server is known to all that follows in it.
+// In a file of its own, because everything later in the same process knows the types that one pool
+// has learned.
 import { readFileSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
 import { openPool } from '../../src/platform/db.ts';

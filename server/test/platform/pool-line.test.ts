@@ -1,4 +1,5 @@
-// How many connections a pool opens, when it closes them, and what it does where the server has none left (R-98).
+// How many connections a pool opens, when it closes them, and what it does when the server has none
+// left (R-98).
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openPool, type PoolOptions, type Sql, transaction } from '../../src/platform/db.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
@@ -19,7 +20,7 @@ const countOpen = async ({ sql }: TestDatabase): Promise<number> => {
   return rows.length;
 };
 
-/** Keeps so many connections in use until it is told to let them go. */
+/** Keeps `many` connections in use until they are released. */
 async function hold(sql: Sql, many: number) {
   const way = createGate();
   let begun = 0;
@@ -72,14 +73,14 @@ describe('R-98 a pool', () => {
     const database = await createTestDatabase();
     const sql = open(database, { idleMs: 500 });
     await (await hold(sql, 4)).letGo();
-    // The driver by itself would use all four in turn, and none would ever rest for so long.
+    // The driver alone would use all four in turn, so none would rest long enough.
     do await sql`SELECT 1`;
     while ((await countOpen(database)) > 1);
   });
 });
 
 describe('R-98 a server that has no connection left (53300)', () => {
-  /** A database that has one connection for whoever comes to it by this address. */
+  /** A database that allows one connection through this address. */
   async function setUpFull() {
     const database = await createTestDatabase();
     const gate = createDatabaseGate();

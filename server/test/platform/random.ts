@@ -1,7 +1,7 @@
-// Chance that can be repeated: the same numbers for the same seed (mulberry32).
+// Repeatable random numbers: the same seed gives the same numbers (mulberry32).
 
 export interface Random {
-  /** A whole number from 0 to below `limit`. */
+  /** An integer from 0 to below `limit`. */
   below(limit: number): number;
   pick<Value>(values: readonly Value[]): Value;
   bytes(length: number): Buffer;

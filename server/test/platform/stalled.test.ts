@@ -1,4 +1,4 @@
-// What stands still in the middle of a statement is ended, and what only comes slowly is not.
+// A connection that stands still in the middle of a statement is ended; a slow one is not.
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { isDatabaseDown, openPool, type Sql, transaction } from '../../src/platform/db.ts';
 import { openCopy } from '../../src/platform/driver-repairs.ts';
@@ -7,14 +7,14 @@ import { createTestDatabase } from '../database.ts';
 
 interface OpenCopy {
   readonly admin: Sql;
-  /** Resolves when the server has read it and waits for more. */
+  /** Resolves when the server has read the row and waits for more. */
   writeRow(): Promise<void>;
   end(): void;
-  /** The error of its transaction, or what it stored. */
+  /** The error of the transaction, or what it stored. */
   readonly ended: Promise<unknown>;
 }
 
-/** A COPY under way, of a process of the service. */
+/** Starts a COPY as a process of the service does. */
 async function startCopy(): Promise<OpenCopy> {
   const { url, sql: admin } = await createTestDatabase();
   await admin`CREATE TABLE copied (x int)`;
@@ -54,7 +54,7 @@ async function startCopy(): Promise<OpenCopy> {
 describe('R-04 rows that are handed over', () => {
   it('are let come, however slowly, as long as some come between two looks', async () => {
     const { admin, writeRow, end, ended } = await startCopy();
-    // Whatever was the same at two looks has stood still for too long.
+    // A connection that looks the same twice has stood still for too long.
     const watch = createStallWatch({ sql: admin, afterMs: 0 });
     for (let row = 0; row < 5; row++) {
       await writeRow();

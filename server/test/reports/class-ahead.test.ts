@@ -13,7 +13,7 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const spring = 'from=2027-03-01T00:00:00Z&to=2027-05-01T00:00:00Z';
 
-/** What a worker does every minute, and sooner. */
+/** Runs the worker's tasks of every minute and of shorter intervals. */
 async function work(t: Bundle): Promise<void> {
   await foldTotals({ sql: t.sql });
   await settleAlone({ sql: t.sql, clock: t.clock });
@@ -32,7 +32,7 @@ async function read(t: Bundle, path: string): Promise<unknown> {
   return body;
 }
 
-/** The same when nothing is taken from what was classed ahead. */
+/** Reads the report without the classes that were computed ahead. */
 async function readAnew(t: Bundle, path: string): Promise<unknown> {
   await t.sql`UPDATE open_progress SET window_hours = window_hours + 1`;
   const body = await read(t, path);
@@ -91,7 +91,7 @@ describe('what is classed ahead of its settling', () => {
         async erase() {
           if (random.below(3) > 0) return;
           await t.server.delete(`/v1/users/${user()}`);
-          // Theirs take part again.
+          // The devices of erased people register again.
           for (const { id, token } of devices) expect(await t.registerDevice({ token })).toBe(id);
         },
         async clear() {
@@ -181,7 +181,7 @@ describe('what is classed ahead of its settling', () => {
     await s.at('2027-03-01T08:00:00Z');
     const device = await t.registerDevice({ token: t.pushSubscription('slow') });
     await s.login('ada', device);
-    // Settled once: what is not is classed ahead from now on.
+    // Settles once. Purchases that are not settled are classed ahead from now on.
     await work(t);
     let release: (() => void) | undefined;
     const sent = new Promise<void>((resolve) => {
@@ -238,7 +238,7 @@ describe('what is classed ahead of its settling', () => {
     await work(t);
     await influenced();
     await s.at('2027-03-01T08:30:00Z');
-    // Its events are cleared, and the rest is not.
+    // The person's events are cleared, and the rest is not.
     const clear = (turn: ErasureTurn) => forgetPeople(t.sql, turn);
     const fail = () => Promise.reject(new Error('interrupted'));
     const erasing = finishErasures({ sql: t.sql, clock: t.clock, forget: [clear, fail] });

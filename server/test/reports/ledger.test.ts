@@ -14,7 +14,7 @@ async function rebuild(t: Bundle): Promise<Awaited<ReturnType<typeof rebuildAttr
   return rebuildAttribution({ sql: t.sql, clock: t.clock }, { appId: t.app.id, fromMs: null, toMs: null });
 }
 
-/** All that is asked of the month, held to what was worked out by hand. */
+/** Compares every report about the month with the sums that were computed by hand. */
 async function expectLedger(t: Bundle, ledger: Ledger): Promise<void> {
   const { body } = await t.server.get(`/v1/reports/revenue?${march}&tz=Europe/Berlin`);
   expect(body).toEqual({
@@ -30,7 +30,7 @@ async function expectLedger(t: Bundle, ledger: Ledger): Promise<void> {
     for (const row of revenue) if (row.currency === 'EUR') ofDays[from] = row.total;
   }
   expect(ofDays).toEqual(ledger.eurByDay);
-  // To the millisecond, off every quarter of an hour.
+  // To the millisecond, away from any quarter of an hour.
   const edge = 'from=2027-03-02T12:30:00.000Z&to=2027-03-03T12:00:00.002Z';
   expect((await t.server.get(`/v1/reports/revenue?${edge}`)).body.revenue).toMatchObject([
     { currency: 'EUR', total: '105', direct: { amount: '100' }, influenced: { amount: '5' } },
@@ -46,7 +46,7 @@ async function expectLedger(t: Bundle, ledger: Ledger): Promise<void> {
 describe('a month worked out by hand', () => {
   it('is what reports say: at once, settled, rebuilt, and when its deliveries are gone', async () => {
     const t = await setUp();
-    // Nothing was asked and nothing settled while it went on: what was tracked before counts.
+    // Nothing was read and nothing settled meanwhile, so earlier events must count.
     const ledger = await playMarch(stage(t));
     await expectLedger(t, ledger);
 
@@ -65,7 +65,7 @@ describe('a month worked out by hand', () => {
     expect(await t.sql`SELECT FROM deliveries`).toHaveLength(0);
     await expectLedger(t, ledger);
 
-    // What rests on deliveries that are gone stays as it is.
+    // Classes whose deliveries are deleted stay as they are.
     expect(await rebuild(t)).toMatchObject({ purchases: 0 });
     await expectLedger(t, ledger);
   });
@@ -82,7 +82,7 @@ describe('a month worked out by hand', () => {
       messages: ledger.byMessage,
       events: ledger.events,
     });
-    // The app's new window does not move what is settled.
+    // The app's new window does not change what is settled.
     const now = await t.server.get(`/v1/reports/revenue?${march}`);
     expect(now.body).toMatchObject({ window_hours: 720, revenue: ledger.revenue });
     const hour = await t.server.get(`/v1/reports/revenue?${march}&window_hours=1`);
@@ -103,7 +103,7 @@ describe('more purchases than are classed at once', () => {
     const message = await s.send({ external_ids: ['anna', 'bert'] });
     await s.click(message, devices[0] ?? '');
     await s.at('2027-03-02T12:00:00Z');
-    // Many at the same instant: a chunk may end among them.
+    // Many purchases at the same instant, so that a chunk may end among them.
     const buyers = ['anna', 'bert', 'cora'];
     for (let i = 0; i < 4_500; i += 50) {
       const events = Array.from({ length: 50 }, (_, k) => ({

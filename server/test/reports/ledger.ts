@@ -1,5 +1,5 @@
-// A scripted month of an app: what was sent, clicked and bought, with every sum worked out by hand. Written down once, for all
-// that must come to the same sums.
+// A scripted month of an app: what was sent, clicked and bought, with every sum computed by hand.
+// All tests that must produce the same sums use it.
 import { ensureDeliveryPartitions } from '../../src/delivery/partitions.ts';
 import { decodeId } from '../../src/platform/ids.ts';
 import { receiptTokenOf } from '../receipt-tokens.ts';
@@ -7,11 +7,11 @@ import type { Bundle, Response } from '../setup.ts';
 
 export interface Stage {
   readonly t: Bundle;
-  /** Time passes to an instant, and stands still there. */
+  /** Sets the clock to an instant, where it stands still. */
   at(instant: string): Promise<void>;
   send(audience: object): Promise<string>;
   click(message: string, device: string): Promise<void>;
-  /** A user's device. */
+  /** Registers a device of a user. */
   deviceOf(externalId: string): Promise<string>;
   login(externalId: string, device: string): Promise<void>;
   logout(device: string): Promise<void>;
@@ -45,7 +45,7 @@ export function stage(t: Bundle): Stage {
     async send(audience) {
       const { id, report } = ok(await t.server.post('/v1/messages', { audience, content: { title: 'Sale' } }));
       if (report.sent !== report.accepted || report.sent === 0) throw new Error(`not sent: ${JSON.stringify(report)}`);
-      // The push took some milliseconds, which this clock does not know.
+      // The push took some milliseconds, which this stopped clock does not show.
       await t.sql`
         UPDATE deliveries SET done_at = ${t.clock.date()}
         WHERE batch_id IN (SELECT id FROM batches WHERE message_id = ${decodeId('msg', id) ?? ''})`;
@@ -69,18 +69,18 @@ export function stage(t: Bundle): Stage {
 
 export interface Ledger {
   readonly messages: Readonly<Record<'m1' | 'm2' | 'm3' | 'm4' | 'm5' | 'm6' | 'm7', string>>;
-  /** Of March in Berlin. */
+  /** Revenue in March, in Berlin's time. */
   readonly revenue: readonly object[];
   readonly byMessage: readonly object[];
   readonly events: object;
-  /** Total revenue in EUR of the days in Berlin on which there was any. */
+  /** Total revenue in EUR of each day in Berlin that had any. */
   readonly eurByDay: Readonly<Record<string, string>>;
 }
 
 /** March 2027 in Berlin, where the clocks go forward on the 28th. */
 export const march = 'from=2027-02-28T23:00:00Z&to=2027-03-31T22:00:00Z';
 
-/** Plays the month. The clock stands on 1 April at its end. */
+/** Plays the month. At its end the clock stands on 1 April. */
 export async function playMarch(s: Stage): Promise<Ledger> {
   await s.at('2027-02-20T00:00:00Z');
   const anna = await s.deviceOf('anna');
@@ -88,11 +88,11 @@ export async function playMarch(s: Stage): Promise<Ledger> {
   const x = await s.t.registerDevice();
   const y = await s.deviceOf('dora');
 
-  // Out of the month by a millisecond, at either end.
+  // Outside the month by a millisecond, at either end.
   await s.at('2027-02-28T22:59:59.999Z');
   await s.buy({ external_id: 'fred' }, 100, 'EUR');
 
-  // The worked example of the contract, with a second person who clicked nothing.
+  // The contract's worked example, with a second person who clicked nothing.
   await s.at('2027-03-02T10:00:00Z');
   const m1 = await s.send({ external_ids: ['anna', 'bert'] });
   await s.at('2027-03-02T10:05:00Z');
@@ -121,7 +121,7 @@ export async function playMarch(s: Stage): Promise<Ledger> {
   await s.at('2027-03-10T09:50:00Z');
   await s.buy({ external_id: 'bert' }, 1.115, 'EUR');
 
-  // What a device did as nobody's is its user's once there is one.
+  // Events of a device without a user count for its user once there is one.
   await s.at('2027-03-12T08:00:00Z');
   const m4 = await s.send({ device_ids: [x] });
   await s.at('2027-03-12T08:01:00Z');
@@ -134,7 +134,7 @@ export async function playMarch(s: Stage): Promise<Ledger> {
   await s.at('2027-03-12T21:00:00Z');
   await s.buy({ external_id: 'cora' }, 4.44, 'USD');
 
-  // A device that passes on: what was sent to it before stays its former user's.
+  // A device changes hands: messages sent before stay with its former user.
   await s.at('2027-03-15T10:00:00Z');
   const m5 = await s.send({ external_ids: ['dora'] });
   await s.at('2027-03-15T11:00:00Z');
@@ -144,8 +144,8 @@ export async function playMarch(s: Stage): Promise<Ledger> {
   await s.buy({ device_id: y }, 0.5, 'USD');
   await s.buy({ external_id: 'dora' }, 6.66, 'USD');
 
-  // A device that passes on, and is then nobody's: what was sent to it counts for what is bought on it, whose ever it was, and
-  // for those whose it was.
+  // A device changes hands and is then without a user. Messages sent to it count for purchases on
+  // it by any user, and for the users it had.
   await s.at('2027-03-18T10:00:00Z');
   const z = await s.deviceOf('gina');
   const m6 = await s.send({ external_ids: ['gina'] });
@@ -158,16 +158,17 @@ export async function playMarch(s: Stage): Promise<Ledger> {
   await s.at('2027-03-18T12:00:00Z');
   await s.logout(z);
   await s.at('2027-03-18T12:30:00Z');
-  // The click of m6 beats the newer m7.
+  // The click of m6 counts more than the newer m7.
   await s.buy({ device_id: z }, 11.11, 'CHF');
   await s.buy({ external_id: 'hugo' }, 1.01, 'CHF');
   await s.buy({ external_id: 'gina' }, 2.22, 'CHF');
-  // 24 hours and 25 minutes after the click, 23 hours after m7 was sent; and a millisecond after its window.
+  // 24 hours and 25 minutes after the click, and 23 hours after m7 was sent; then a millisecond
+  // after m7's window.
   await s.at('2027-03-19T11:30:00.001Z');
   await s.buy({ device_id: z }, 5.05, 'CHF', '2027-03-19T10:30:00Z');
   await s.buy({ device_id: z }, 0.3, 'CHF');
 
-  // A day of 23 hours, to the millisecond at both of its ends; tracked late and in any order.
+  // A day of 23 hours, to the millisecond at both ends; tracked late and in any order.
   await s.at('2027-03-29T00:00:00Z');
   await s.buy({ external_id: 'fred' }, 8, 'EUR', '2027-03-28T22:00:00.000Z');
   await s.buy({ external_id: 'fred' }, 4, 'EUR', '2027-03-28T21:59:59.999Z');

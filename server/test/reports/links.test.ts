@@ -1,5 +1,5 @@
-// Devices pass from one to another and back while people buy: each purchase is held to the words of the contract, read out here
-// once more and in the plainest way.
+// Devices change users and back while people buy. Each purchase is compared with the words of the
+// contract, which this file implements in the plainest way.
 import { describe, expect, it } from 'vitest';
 import { rebuildEventTotals } from '../../src/events/rebuild-event-totals.ts';
 import { CellTypes } from '../../src/imports/cells.ts';
@@ -29,7 +29,7 @@ async function addDevice(t: Bundle): Promise<Device> {
   return { id: await t.registerDevice({ token: JSON.stringify(token) }), token };
 }
 
-/** A file says whose a device is. */
+/** Imports a file that names the user of a device. */
 async function importLink(t: Bundle, { token }: Device, externalId: string): Promise<void> {
   const bytes = Buffer.from(JSON.stringify({ platform: 'web', token, external_id: externalId }));
   const types = new CellTypes(new Map());
@@ -54,7 +54,7 @@ async function importLink(t: Bundle, { token }: Device, externalId: string): Pro
   expect(rejected).toBe(0);
 }
 
-/** The device wants nothing more, and then it does. */
+/** The device opts out and then in again. */
 async function optOutAndIn(t: Bundle, { id, token }: Device): Promise<void> {
   expect((await t.server.delete(`/v1/devices/${id}`)).status).toBe(200);
   expect(await t.registerDevice({ token: JSON.stringify(token) })).toBe(id);
@@ -63,7 +63,7 @@ async function optOutAndIn(t: Bundle, { id, token }: Device): Promise<void> {
 interface Sent {
   readonly message: string;
   readonly device: string;
-  /** Whose the device was. */
+  /** The device's user at that time. */
   readonly user: string | null;
   readonly atMs: number;
   clickedMs: number | null;
@@ -71,7 +71,7 @@ interface Sent {
 
 interface Bought {
   readonly atMs: number;
-  /** Stored with it. */
+  /** The user and the device stored with the purchase. */
   readonly user: string | null;
   readonly device: string | null;
 }
@@ -105,7 +105,7 @@ async function settledClasses(t: Bundle): Promise<string[]> {
   return rows.map((row) => (row.messageId === null ? row.class : `${row.class} ${row.messageId}`));
 }
 
-/** How many purchases each message is credited with, by class, as the report says now. */
+/** How many purchases the current report attributes to each message, by class. */
 async function reported(t: Bundle): Promise<Record<string, number>> {
   const { body } = await t.server.get(
     '/v1/reports/revenue?from=2027-03-01T00:00:00Z&to=2027-05-01T00:00:00Z&limit=100',

@@ -10,7 +10,10 @@ const rebuild = (t: Bundle) =>
 const spring = 'from=2027-03-01T00:00:00Z&to=2027-04-01T00:00:00Z';
 const report = async (t: Bundle) => (await t.server.get(`/v1/reports/revenue?${spring}`)).body;
 
-/** A message of January that is clicked in March, one of that day, and what they did an hour later. */
+/**
+ * A message of January that is clicked in March, a message of that day, and their purchases an hour
+ * later.
+ */
 async function lateClick(s: Stage) {
   await s.at('2027-01-02T12:00:00Z');
   const device = await s.deviceOf('ada');
@@ -33,7 +36,7 @@ describe('carillon reports rebuild', () => {
     await settle(t);
     const before = await report(t);
     expect(before.revenue).toMatchObject([{ total: '5', direct: { amount: '5', purchases: 1 } }]);
-    // As an erasure leaves their events.
+    // The state in which an erasure leaves the events.
     await t.sql`UPDATE events SET external_id = NULL, device_id = NULL WHERE name = 'purchase'`;
     await rebuild(t);
     const after = await report(t);

@@ -1,4 +1,4 @@
-// The SDK's client against a service that runs: every method, and what becomes of a call whose answer is lost.
+// Tests the SDK's client with a running service: every method, and calls whose answer is lost.
 import { once } from 'node:events';
 import { createServer, request as forward } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -16,7 +16,10 @@ async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   return all;
 }
 
-/** Stands before the service and loses the answers of the first requests, which the service has carried out. */
+/**
+ * Listens in front of the service and drops the answers of the first `many` requests, which the
+ * service has carried out.
+ */
 async function loseAnswers(many: number): Promise<string> {
   let left = many;
   const server = createServer((incoming, outgoing) => {

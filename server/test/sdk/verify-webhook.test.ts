@@ -1,4 +1,5 @@
-// The server and its SDK, each with the other's work: a service that runs, a receiver that verifies as a customer's would.
+// Tests the server and its SDK with each other: a running service, and a receiver that verifies as
+// a customer's would.
 import Stripe from 'stripe';
 import { describe, expect, it } from 'vitest';
 import { verifyWebhook } from '../../../node/src/verify-webhook.ts';

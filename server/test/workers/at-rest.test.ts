@@ -1,4 +1,5 @@
-// What a service costs its database while there is nothing to do, and how little it reads to find the one thing there is.
+// What an idle service costs its database, and how few rows it reads to find the single thing that
+// is due.
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -11,7 +12,7 @@ import { openShop, setupWebhooks } from './webhook-shop.ts';
 const apps = 300;
 const webhooksEach = 10;
 
-/** Apps that have webhooks and nothing to tell them. */
+/** Makes apps that have webhooks and nothing to tell. */
 async function fillAtRest(sql: Sql): Promise<void> {
   await sql`
     INSERT INTO apps (id, name, plan) SELECT md5('app ' || a)::uuid, 'At rest ' || a, 'free' FROM generate_series(1, ${apps}::int) AS a`;
@@ -22,7 +23,7 @@ async function fillAtRest(sql: Sql): Promise<void> {
   await sql`VACUUM (ANALYZE) webhooks, apps`;
 }
 
-/** Resolves when the elected process has looked so often. */
+/** Resolves when the elected process has looked `count` times. */
 function looks(t: Bundle, count: number): Promise<void> {
   return new Promise((resolve) => {
     let left = count;
@@ -38,7 +39,10 @@ async function commitsOf(sql: Sql): Promise<number> {
   return row?.commits ?? Number.NaN;
 }
 
-/** Rows of a table that statements have read so far; a connection says so a second after them at the latest. */
+/**
+ * Rows of a table that statements have read so far. A connection reports them at most a second
+ * later.
+ */
 async function readOf(sql: Sql, table: string): Promise<number> {
   const [row] = await sql<{ read: number }[]>`
     SELECT (seq_tup_read + coalesce(idx_tup_fetch, 0))::int AS read FROM pg_stat_user_tables WHERE relname = ${table}`;
@@ -55,7 +59,7 @@ describe('R-99 while three thousand webhooks of three hundred apps have nothing 
     await looks(t, 8);
     const commits = (await commitsOf(t.sql)) - commitsBefore;
     expect(commits).toBeGreaterThan(0);
-    // Some four, and what connections that are idle by now report of the start: they do so ten seconds late.
+    // About four, and what idle connections report late about the start (up to ten seconds).
     expect(commits / 8).toBeLessThanOrEqual(20);
     expect((await readOf(t.sql, 'webhooks')) - readBefore).toBe(0);
   });

@@ -1,4 +1,5 @@
-// What an operator reads who looks for one batch, one delivery or one webhook request in the log, by the id that they were told.
+// The log lines for an operator who looks for one batch, one delivery or one webhook request by its
+// id.
 import { expect, it } from 'vitest';
 import { parseOutboundExceptions } from '../../src/platform/address-guard.ts';
 import { decodeId, encodeId } from '../../src/platform/ids.ts';
@@ -50,7 +51,7 @@ it('R-82 a batch, a failed delivery and a webhook attempt are one line each, wit
   expect(body.report).toEqual({ accepted: 3, sent: 1, failed: 2, skipped: 0 });
   await receiver.count(3);
   await t.workers.idle();
-  // The two that failed once more, and for the last time.
+  // The two failed events fail again, for the last time.
   t.clock.advance(2_000);
   t.workers.wakeWebhooks();
   await receiver.count(5);

@@ -1,4 +1,4 @@
-// Claims in numbers: who is handed which batch when very many ask at once.
+// Many concurrent claims: which claim gets which batch.
 import { expect, it } from 'vitest';
 import { claimNextBatch } from '../../src/delivery/queries.ts';
 import { mintUuid, nilUuid } from '../../src/platform/ids.ts';
@@ -9,7 +9,7 @@ it('R-17 of 1,000 claims at once each batch is held once, and no claim takes mor
   const [apps, messages] = [4, 15];
   for (let i = 0; i < apps; i++) {
     const app = await t.newApp();
-    // More than the process that accepts them works itself.
+    // More than the accepting process works itself.
     await t.registerMany(60, app);
     const send = () =>
       t.clientOf(app.serverKey).post('/v1/messages', { audience: { all: true }, content: { title: 'Sale' } });

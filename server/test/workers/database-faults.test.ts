@@ -21,10 +21,10 @@ import { type Bundle, type SetupOptions, setup } from '../setup.ts';
 
 const firstApp = '00000000-0000-0000-0000-000000000000';
 const content = { title: 'Sale' };
-/** After a setback a batch waits no longer (R-96). */
+/** A batch waits at most this long after a setback (R-96). */
 const longestWaitMs = 60_000;
 
-// What reaches the process and nobody else: each of these would have ended it.
+// Errors that nothing in the process catches; each of them would have ended it.
 const unhandled: unknown[] = [];
 process.on('unhandledRejection', (error) => void unhandled.push(error));
 process.on('uncaughtException', (error) => void unhandled.push(error));
@@ -40,7 +40,10 @@ async function claim(t: Bundle): Promise<ClaimedBatch> {
   return batch;
 }
 
-/** More devices than an acceptor works itself, and no workers: the batch is there to be claimed. */
+/**
+ * Queues more devices than an accepting process works itself, without workers, so that the batch
+ * can be claimed.
+ */
 async function queue(t: Bundle, devices = 60, fields: object = {}): Promise<string> {
   await t.registerMany(devices);
   const message = { audience: { all: true }, content, ...fields };
@@ -52,12 +55,12 @@ function createGate() {
   const opened = new Promise<void>((resolve) => {
     open = resolve;
   });
-  // A test that fails on its way leaves nothing waiting.
+  // A test that fails midway must not leave anything waiting.
   onTestFinished(() => open());
   return { open: () => open(), opened };
 }
 
-/** Resolves when so many statements of this database wait for a lock. */
+/** Resolves when `count` statements of this database wait for a lock. */
 async function untilWaiting(t: Bundle, count: number): Promise<void> {
   for (;;) {
     const waiting = await t.sql`
@@ -66,7 +69,10 @@ async function untilWaiting(t: Bundle, count: number): Promise<void> {
   }
 }
 
-/** Resolves when a statement of this database has waited for a lock for so long, by the database's clock. */
+/**
+ * Resolves when a statement of this database has waited for a lock for `ms`, by the database's
+ * clock.
+ */
 async function untilWaitingSince(t: Bundle, ms: number): Promise<void> {
   for (;;) {
     const waiting = await t.sql`
@@ -114,7 +120,7 @@ const retrying = (t: Bundle, deviceId: Uuid): DeliveryRow =>
     timeline: JSON.stringify([retryOf(t)]),
   });
 
-/** A pool whose first transaction is begun as `first` says; all later ones are real. */
+/** A pool whose first transaction behaves as `first` says; all later ones are real. */
 function withFirstBegin(sql: Sql, first: (work: (tx: never) => Promise<unknown>) => Promise<unknown>): Sql {
   let begun = 0;
   return new Proxy(sql, {
@@ -147,7 +153,7 @@ describe('a flush', () => {
     let first: Promise<unknown> = Promise.resolve();
     const sql = withFirstBegin(t.service.run.sql, async (work) => {
       const written = createGate();
-      // The server goes on with what it was told although the client has lost it.
+      // The server continues the transaction although the client has lost the connection.
       first = t.service.run.sql.begin(async (tx) => {
         await work(tx as never);
         written.open();
@@ -168,7 +174,7 @@ describe('a flush', () => {
     await queue(t, 400);
     const held: (() => void)[] = [];
     t.push.scriptAll((request, response, count) => void held.push(() => accept(request, response, count)));
-    // As many at any time: here nobody earns more.
+    // A fixed number of slots: nothing is earned here.
     const slots = createFairSlots({ slotsMax: 400, perFree: 1 });
     const running = runBatch({ ...t.service.run, slots }, await claim(t), t.clock.steadyMs(), () => false);
     await t.push.waitForCount(200);
@@ -240,7 +246,7 @@ describe('R-18 a batch whose outcomes the database refuses for good', () => {
   it('is handed back with a wait, and its claim counts: its pushes are unknown', async () => {
     const t = await setUp();
     await queue(t);
-    // Counted before, as a count gone wrong leaves it: with all of the batch it would be more than there are.
+    // A wrong earlier count: with the whole batch it would exceed the batch's size.
     await t.sql`UPDATE batches SET sent = 10`;
     expect(await runBatch(t.service.run, await claim(t), t.clock.steadyMs(), () => false)).toMatchObject({
       kind: 'waiting',
@@ -369,7 +375,7 @@ describe('R-49 receipts', () => {
     expect((await t.server.get(`/v1/messages/${body.id}`)).body.engagement.clicked).toBe(1);
   });
 
-  /** Resolves when a request has read the message that a click belongs to, the last thing it reads before it waits. */
+  /** Resolves when a request has read the message of a click, its last read before it waits. */
   async function untilLookedForUrl(t: Bundle): Promise<void> {
     for (;;) {
       const looked = await t.sql`
@@ -406,8 +412,9 @@ describe('when the database goes away', () => {
     const looked = createGate();
     const held = createGate();
     const taken = createGate();
-    // The acceptance waits for its charge, with its batch made; behind it somebody wants all batches for themselves, and so
-    // has them as soon as it commits, before it can look for its own.
+    // The acceptance has made its batch and waits for its charge. Behind it a transaction requests
+    // a lock on all batches, which it gets at the commit, before the acceptance can look for its
+    // own batch.
     const charging = t.sql.begin(async (tx) => {
       await tx`LOCK TABLE usage IN EXCLUSIVE MODE`;
       held.open();
@@ -435,7 +442,7 @@ describe('when the database goes away', () => {
     t.clock.advance(leaseMs + 1);
     const workers = t.service.startWorkers();
     await t.push.waitForCount(1);
-    // The process that accepted the message may have sent it, and no worker.
+    // The accepting process may have sent the message instead of a worker.
     const isSent = async () => (await t.sql`SELECT 1 FROM messages WHERE status = 'sent'`).length > 0;
     while (!(await isSent())) await workers.idle();
     expect(await t.sql`SELECT status, webpush_sent FROM messages`).toMatchObject([{ status: 'sent', webpushSent: 1 }]);

@@ -1,5 +1,6 @@
-// A service whose database, or the way to it, fails in the middle of its work: each fault once. What it owes its callers holds
-// all the same, it ends with nobody's help, and nothing ends the process.
+// A service whose database, or the connection to it, fails in the middle of its work, once for each
+// fault. It must keep its promises to callers and recover without help, and nothing may end the
+// process.
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +17,7 @@ import { type Bundle, type SetupOptions, setup } from '../setup.ts';
 
 const content = { title: 'Sale' };
 
-// What reaches the process and nobody else: each of these would have ended it.
+// Errors that nothing in the process catches; each of them would have ended it.
 const unhandled: unknown[] = [];
 process.on('unhandledRejection', (error) => void unhandled.push(error));
 process.on('uncaughtException', (error) => void unhandled.push(error));
@@ -24,10 +25,10 @@ afterEach(() => {
   expect(unhandled.splice(0)).toEqual([]);
 });
 
-/** Dead connections are found soon, so that a test need not wait for it. */
+/** Dead connections are found soon, so that tests are quick. */
 const impatient = { shortMs: 800, answers: { graceMs: 400, promptMs: 800, silentMs: 500 } };
 
-/** A service that reaches its database by way of a proxy; the test itself does not. */
+/** A service that reaches its database through a proxy; the test itself does not. */
 async function setUp(options: SetupOptions = {}) {
   let proxied: Awaited<ReturnType<typeof startDatabaseProxy>> | undefined;
   const t = await setup({
@@ -37,7 +38,7 @@ async function setUp(options: SetupOptions = {}) {
     async reachDatabase(url) {
       const started = await startDatabaseProxy(url);
       proxied = started;
-      // Closed after the service: what it holds is written first.
+      // Closed after the service, so that the service can write what it holds.
       whenDone(() => started.proxy.close());
       return started.url;
     },
@@ -57,8 +58,8 @@ async function untilReady(t: Bundle, status: 200 | 503): Promise<void> {
 const devices = 120;
 
 /**
- * Sends to many devices, breaks something when half of them have been pushed to, and sees that each outcome is there once, that
- * the report says so, and that nobody was pushed to more than twice: once more for what was on the wire.
+ * Sends to many devices and breaks something after half of the pushes. Each outcome must be stored
+ * once and be in the report. Each device may get at most two pushes: one more for a push in flight.
  */
 async function sendThrough(t: Bundle, breakIt: () => Promise<void>): Promise<void> {
   let isBroken = false;
@@ -78,7 +79,7 @@ async function sendThrough(t: Bundle, breakIt: () => Promise<void>): Promise<voi
   const statusOf = async () => (await t.sql<{ status: string }[]>`SELECT status FROM messages`)[0]?.status;
   while ((await statusOf()) === 'sending') {
     await workers.idle();
-    // What a lost connection held is taken over when its lease is out.
+    // A batch of a lost connection is taken over when its lease has run out.
     t.clock.advance(leaseMs + 1);
   }
 
@@ -94,8 +95,8 @@ async function sendThrough(t: Bundle, breakIt: () => Promise<void>): Promise<voi
   for (const { token } of t.push.requests) pushes.set(token, (pushes.get(token) ?? 0) + 1);
   expect(pushes.size).toBe(devices);
   expect(Math.max(...pushes.values())).toBeLessThanOrEqual(2);
-  // And it goes on as if nothing had been.
-  // A connection that was idle all the time is found dead by the first who uses it.
+  // The service continues normally. A connection that was idle all the time is found dead by its
+  // next user.
   while ((await t.server.post('/v1/messages', { audience: { all: true }, content })).status !== 200);
 }
 
@@ -180,7 +181,8 @@ describe('R-07 a COMMIT whose reply is lost', () => {
       const [count] = await t.sql<{ messages: number }[]>`SELECT count(*) AS messages FROM messages`;
       expect(count).toEqual({ messages: round });
     }
-    // Whoever did not hear that its message is stored does not work it: others do when its lease is out.
+    // A process that did not learn that its message is stored does not work it. Another process
+    // does when the lease has run out.
     if (isReplay) t.clock.advance(leaseMs + 1);
     const workers = t.service.startWorkers();
     while ((await t.sql`SELECT FROM messages WHERE status = 'sent'`).length < 3) await workers.idle();
@@ -189,7 +191,7 @@ describe('R-07 a COMMIT whose reply is lost', () => {
   });
 });
 
-/** A server that nobody else uses, and that is started again when it dies. */
+/** A server that nobody else uses and that is started again when it dies. */
 async function startDatabaseOfItsOwn() {
   const dataDir = await mkdtemp(join(tmpdir(), 'carillon-outage-'));
   await chmod(dataDir, 0o755);

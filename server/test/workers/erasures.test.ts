@@ -11,7 +11,7 @@ const t = await setup({ workers: false });
 const forget = stepsToForget(t.sql);
 const deps = { sql: t.sql, clock: t.clock, forget };
 
-/** Lets the quiet minute after an erasure pass, and clears what is due. */
+/** Passes the quiet minute after an erasure and clears what is due. */
 async function clear(): Promise<void> {
   t.clock.advance(61_000);
   await finishErasures(deps);
@@ -21,9 +21,9 @@ interface World {
   readonly app: TestApp;
   readonly server: Client;
   readonly register: () => Promise<string>;
-  /** Tracks an event of each name for a device or a user. */
+  /** Tracks one event of each name for a device or a user. */
   readonly track: (who: { device_id?: string; external_id?: string }, ...names: string[]) => Promise<void>;
-  /** How many devices have done something at least so often. */
+  /** How many devices have done something at least `times` times. */
   readonly count: (event: string, times?: number) => Promise<number>;
 }
 
@@ -84,7 +84,8 @@ describe('an erased user', () => {
     expect(named).toEqual([expect.objectContaining({ name: 'linked', deviceId: uuidOf(others), externalId: 'bob' })]);
     const text = JSON.stringify([events, await daysOf(app)]);
     for (const trace of ['ada', uuidOf(phone), uuidOf(tablet)]) expect(text).not.toContain(trace);
-    // Under the former user id, which resolves to nothing, and the device's past together under one random id.
+    // The user's events are under the former user id, which resolves to nothing. The device's
+    // events are together under one random id.
     const former = decodeId('usr', ada.id);
     expect(events.filter(({ subjectId }) => subjectId === former).map(({ name }) => name)).toEqual([
       ...['linked', 'told', 'purchase'],
@@ -287,7 +288,8 @@ describe('the clearing', () => {
     await track({ device_id: device }, 'a', 'b');
     await server.delete('/v1/users/ada');
     t.clock.advance(61_000);
-    // At the first piece, then at the second of what is left: the pieces before them are done.
+    // Fails at the first piece, then twice at the second of the remaining pieces: earlier pieces
+    // stay done.
     for (const failing of [1, 2, 2]) {
       let pieces = 0;
       const interrupted = async (turn: ErasureTurn): Promise<void> => {
@@ -410,7 +412,8 @@ describe('the clearing', () => {
   it('carries over every column of an event', async () => {
     const columns = await t.sql<{ name: string }[]>`
       SELECT attname AS name FROM pg_attribute WHERE attrelid = 'events'::regclass AND attnum > 0 AND NOT attisdropped`;
-    // What `moveDeviceEvents` inserts again, and the two that it clears. A further column belongs in that statement.
+    // The columns that `moveDeviceEvents` inserts again, and the two that it clears. A new column
+    // must be added to that statement.
     expect(columns.map(({ name }) => name).sort()).toEqual(
       [
         'app_id',

@@ -21,7 +21,7 @@ async function partitionsOf(t: Bundle, table: string): Promise<string[]> {
 const rowsIn = async (t: Bundle, table: string): Promise<number> =>
   (await t.sql<{ count: number }[]>`SELECT count(*) FROM ${t.sql(table)}`)[0]?.count ?? 0;
 
-/** Events of today, of 40, 70 and 100 days ago, and of 2003, with ids. */
+/** Tracks events of today, of 40, 70 and 100 days ago, and of 2003, with ids. */
 async function trackAll(t: Bundle) {
   const deviceId = await t.registerDevice();
   const ago = (days: number) => new Date(t.clock.nowMs() - days * dayMs).toISOString();
@@ -159,7 +159,7 @@ describe('EVENT_RETENTION_DAYS', () => {
       expect(months[0]).toBe(monthOf(from.getTime()).name);
     }
     expect(await summed(t)).toEqual(before);
-    // Nor does making them anew take what is gone for nothing.
+    // A rebuild of the sums must not treat deleted events as zero.
     await rebuildEventTotals(t.sql, { appId: t.app.id, from: null, to: null });
     expect(await summed(t)).toEqual(before);
     const again = await t.server.post('/v1/events', { events });
@@ -206,7 +206,7 @@ describe('EVENT_RETENTION_DAYS', () => {
       dropping = upkeep(t).then(() => {
         isDone = true;
       });
-      // While the drop is asked for again and again, each request gets through.
+      // While the drop is requested again and again, every request succeeds.
       while (!isDone) {
         const [waiting] = await reader<{ count: number }[]>`
           SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock' AND relation = 'events'::regclass`;

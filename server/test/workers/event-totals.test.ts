@@ -15,7 +15,7 @@ interface Sum {
   readonly amount: string;
 }
 
-/** What a report reads: both tables in one snapshot. */
+/** The sums of a report: both tables in one snapshot. */
 const summed = (app: TestApp): Promise<Sum[]> => t.sql<Sum[]>`
   SELECT name, bucket, currency, sum(count)::int AS count, sum(amount)::text AS amount
   FROM (
@@ -25,7 +25,7 @@ const summed = (app: TestApp): Promise<Sum[]> => t.sql<Sum[]>`
   ) AS s
   GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`;
 
-/** The same straight from the events. */
+/** The same sums computed from the events. */
 const direct = (app: TestApp): Promise<Sum[]> => t.sql<Sum[]>`
   SELECT name, date_bin('15 minutes', at, timestamptz '2000-01-01Z') AS bucket, coalesce(currency, '') AS currency,
     count(*)::int AS count, coalesce(sum(amount), 0)::text AS amount
@@ -170,7 +170,7 @@ describe('rebuildEventTotals', () => {
       events.map(({ properties, ...rest }) => ({ ...rest, keys: properties.map(({ key, type }) => `${key} ${type}`) }));
     expect(shape(again)).toEqual(shape(catalog));
 
-    // Too low and too late at once.
+    // Counts that are too low, with times that are too late.
     await t.sql`UPDATE subject_events SET count = 1, last_at = now() WHERE app_id = ${app.id} AND count = 2`;
     await rebuildEventTotals(t.sql, request);
     await expectExact(app);
@@ -249,7 +249,7 @@ describe('the event catalog', () => {
     expect(byKey.get('n number')).toHaveLength(5);
     expect(byKey.get('n string')).toEqual(['text']);
     expect(byKey.get('o object')).toEqual([]);
-    // Cut before the pair that 64 units would have split.
+    // Cut before the surrogate pair that a cut at 64 units would split.
     expect(byKey.get('s string')).toEqual(['x', 'é'.repeat(63)]);
     expect(await listEventCatalog(t.sql, app.id, 'a', 10)).toEqual([b]);
     expect(await findCataloguedEvent(t.sql, app.id, 'b')).toEqual(b);

@@ -8,7 +8,10 @@ const hourMs = 3_600_000;
 const setUp = (environment: Record<string, string> = {}) =>
   setup({ workers: false, environment: { SEND_WAIT_MS: '0', ...environment } });
 
-/** More devices than an acceptor works itself, and no workers: the batches wait. */
+/**
+ * Queues more devices than an accepting process works itself, without workers, so that the batches
+ * wait.
+ */
 async function queue(t: Bundle, devices: number, fields: object): Promise<string> {
   await t.registerMany(devices);
   const { body } = await t.server.post('/v1/messages', { audience: { all: true }, content: { ...content, ...fields } });
@@ -49,7 +52,7 @@ describe('R-91 what is left after its send window', () => {
   it('is what one batch left: another that is due later has its whole window', async () => {
     const t = await setUp();
     const id = await queue(t, 1100, { ttl: 3600 });
-    // As the zones of a message in local time are due.
+    // The due times of a message in local time.
     await t.sql`
       UPDATE batches SET due_at = due_at + interval '1 hour', expires_at = expires_at + interval '1 hour',
         available_at = available_at + interval '1 hour'
@@ -101,7 +104,7 @@ describe('R-02 the 60 minutes from the first request of a delivery', () => {
     ['are its own: until then it is tried again', hourMs - 1000, 'sent', 120],
   ])('%s', async (_what, awayMs, status, requests) => {
     const t = await setUp();
-    // A wait is of any length from 0 on: none ends before the outage does.
+    // Waits have any length from 0 on; none ends before the outage does.
     t.clock.hold(t.clock.date());
     const id = await queue(t, 60, { ttl: 86_400 });
     t.push.scriptAll((_request, response) => {

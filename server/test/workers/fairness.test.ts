@@ -10,7 +10,10 @@ import { type Bundle, type Response, setup } from '../setup.ts';
 const firstApp = '00000000-0000-0000-0000-000000000000';
 const content = { title: 'Sale' };
 
-/** A message that no process works yet: more devices than its acceptor takes itself, and no workers. */
+/**
+ * Queues a message that no process works yet: more devices than its accepting process takes,
+ * without workers.
+ */
 async function queueMessage(t: Bundle, devices: number, app = t.app) {
   await t.registerMany(devices, app);
   const { body } = await t.clientOf(app.serverKey).post('/v1/messages', { audience: { all: true }, content });
@@ -34,7 +37,7 @@ describe('R-62 an app whose pushes nobody answers', () => {
     const other = await t.newApp();
     const small = await queueMessage(t, 60, other);
     await untilSent(t, other, small);
-    // Nothing of the first app ended meanwhile, and it has no more under way than its share.
+    // No push of the first app has ended, and it has no more in flight than its share.
     expect(open).toHaveLength(200);
     expect(t.push.requests).toHaveLength(260);
     for (const answer of open) answer();
@@ -62,7 +65,7 @@ describe('R-62 an app whose audiences take long to resolve', () => {
     await t.registerMany(60, other);
     let held: Promise<Response>[] = [];
     await transaction(t.sql, async (tx) => {
-      // Its sends stand at the end of their transactions, with their connections.
+      // The app's sends stand at the end of their transactions and hold their connections.
       await tx`SELECT 1 FROM usage WHERE app_id = ${t.app.id} FOR UPDATE`;
       held = Array.from({ length: 6 }, () => t.server.post('/v1/messages', message));
       for (let waiting = 0; waiting < 2; ) {
@@ -78,7 +81,9 @@ describe('R-62 an app whose audiences take long to resolve', () => {
 });
 
 describe('a provider that asks for a slow start', () => {
-  /** As the service's own, but that one app's pushes have to wait, and that there is one slot in all. */
+  /**
+   * The service's own dependencies, with one slot in all and a pace that delays one app's pushes.
+   */
   function paced(t: Bundle, waitMs: (nth: number) => number): RunDeps {
     const { run } = t.service;
     const { webpush } = run.senders;

@@ -1,6 +1,7 @@
-// What a flush holds that other processes need: nothing, for as long as it waits for its own process. A process that is stopped in the
-// middle of one must not keep the outcomes of others from being committed, for those are what a kill would repeat (R-02). Limits on
-// silence and on statements are far out of reach here: whoever waits for the one that is held waits for ever.
+// A flush must hold no lock that other processes need while it waits for its own process. A process
+// that is stopped in the middle of a flush must not keep other processes from committing their
+// outcomes, because a kill would repeat those pushes (R-02). The limits on silence and on
+// statements are far away here, so a wait for the held process would never end.
 import { afterEach, describe, expect, it } from 'vitest';
 import { leaseMs } from '../../src/delivery/batch.ts';
 import { kindsOf } from '../../src/delivery/delivery-kinds.ts';
@@ -19,13 +20,13 @@ const devices = 60;
 
 afterEach(() => armFailpoints(() => undefined)());
 
-/** Holds the first flush that comes to its commit, and no other, until it is let go. */
+/** Holds the first flush before its commit, and no other, until it is released. */
 const holdFirstFlush = () => holdAt('outcomes.before_commit', 1);
 
 const send = async (t: Bundle, app: TestApp = t.app): Promise<string> =>
   (await t.clientOf(app.serverKey).post('/v1/messages', { audience: { all: true }, content })).body.id;
 
-/** A message in two batches, as it has them with more than a thousand devices. */
+/** A message in two batches, as a message to more than a thousand devices has. */
 async function sendInTwo(t: Bundle): Promise<string> {
   await t.registerMany(devices);
   const id = await send(t);
@@ -88,7 +89,7 @@ describe('R-04 a process that is stopped while it hands over the rows of its out
       mintUuid(t.clock.nowMs()),
     );
     if (!batch) throw new Error('nothing to claim');
-    // As its connection looks then: the fence is passed, and the rows that were announced do not come.
+    // The state of the stopped connection: the fence is passed, and the announced rows do not come.
     const stopped = openPool({
       url: t.databaseUrl,
       connectionsMax: 1,
@@ -127,7 +128,7 @@ describe('R-02 while what outcomes say of credentials cannot be written', () => 
     const apps = [t.app, await t.newApp()];
     for (const app of apps) await t.registerMany(devices, app);
     const ids: string[] = [];
-    // More batches at a time than there are connections for their flushes.
+    // More concurrent batches than connections for their flushes.
     for (const app of apps) for (let count = 0; count < 4; count++) ids.push(await send(t, app));
     const way = createGate();
     const holding = t.sql.begin(async (tx) => {

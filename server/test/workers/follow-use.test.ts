@@ -9,7 +9,7 @@ import { setup } from '../setup.ts';
 
 const t = await setup({ workers: false });
 
-/** Here apps with any number of devices are great ones. */
+/** Here every app counts as large. */
 const follow = (limits: Partial<IndexLimits> = { devicesMin: 0 }): Promise<boolean> => {
   const sizes = createAppSizes({ sql: t.sql, clock: t.clock });
   const deps = { sql: t.sql, indexSql: t.sql, sizes, clock: t.clock, log: t.service.run.log };
@@ -105,7 +105,7 @@ describe('indexes follow use', () => {
     await follow();
     expect(await columnsOf('audience_by_number_01')).toEqual(['platform_unit', 'user_bit', 'text_01']);
     expect(await columnsOf('audience_by_text_01')).toEqual(['platform_unit', 'user_bit', 'number_01']);
-    // What something else is compared with besides is not counted out of an index.
+    // A value that is compared together with an event is not counted from an index.
     const others = [
       { and: [leaf('properties.city', 'Wien'), leaf('properties.member', true), { event: 'purchase' }] },
       {
@@ -122,7 +122,7 @@ describe('indexes follow use', () => {
     await follow();
     expect(await columnsOf('audience_by_text_01')).toEqual(['platform_unit', 'user_bit', 'number_01']);
     expect(await columnsOf('audience_by_bool_01')).toEqual(['platform_unit', 'user_bit']);
-    // A key that is only carried is not one that rows are found by.
+    // Rows are not found by a key that the index only carries.
     await t.sql`DROP INDEX audience_by_number_01`;
     const { body: catalog } = await server.get('/v1/properties');
     expect(catalog.data.map((one: { key: string; indexed: boolean }) => [one.key, one.indexed])).toEqual([
@@ -137,7 +137,7 @@ describe('indexes follow use', () => {
     expect(await columnsOf('audience_by_text_01')).toEqual(['platform_unit', 'user_bit', 'bool_01', 'number_01']);
     await server.delete(`/v1/segments/${first}`);
     await follow();
-    // Nothing is built anew to carry less.
+    // An index is not built again to carry less.
     expect(await columnsOf('audience_by_text_01')).toEqual(['platform_unit', 'user_bit', 'bool_01', 'number_01']);
     for (const id of saved) await server.delete(`/v1/segments/${id}`);
     await follow();
@@ -147,7 +147,7 @@ describe('indexes follow use', () => {
   it('one that carries a text holds the longest texts that there are', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
-    // Nothing in them can be packed.
+    // Random texts that cannot be compressed.
     const long = (): string => randomBytes(768).toString('base64');
     const id = await t.registerDevice({}, app);
     const user = () => ({
@@ -181,7 +181,7 @@ describe('indexes follow use', () => {
     const find = async () => (await listFollowingIndexes(t.sql, name))[0];
     await t.server.post('/v1/segments', { name: 'In German', filter: { field: 'language', op: 'eq', value: 'de' } });
     const { building, id } = await transaction(t.sql, async (tx) => {
-      // A build waits for those who write.
+      // A build waits for running writers.
       await tx`LOCK TABLE audience IN ROW EXCLUSIVE MODE`;
       const building = buildIndex(t.sql, name, 'language');
       await expect.poll(find, { timeout: 5_000 }).toMatchObject({ name, isValid: false, isBeingBuilt: true });

@@ -1,5 +1,6 @@
-// A service whose database has no connection left for it (53300): nothing that it has begun is lost or repeated, callers are told to come
-// again, and probes that it is not ready. The gate refuses connections as the server does.
+// A service whose database has no connection left (53300): nothing in progress is lost or repeated,
+// callers are told to try again, and probes that the service is not ready. The gate refuses
+// connections as the server does.
 import { describe, expect, it } from 'vitest';
 import { createDatabaseGate } from '../database-gate.ts';
 import { type Bundle, type SetupOptions, setup } from '../setup.ts';
@@ -56,7 +57,7 @@ describe('R-98 while the database has no connection left', () => {
     const { body } = await t.server.post('/v1/messages', { audience: { all: true }, content });
     const workers = t.service.startWorkers();
     await t.push.waitForCount(devices);
-    // From here on no pool has another connection, and what needs one waits.
+    // From here on no pool gets another connection, and statements without one wait.
     gate.allow(0);
     isFull = true;
     for (const answer of held) answer();
@@ -80,7 +81,7 @@ describe('R-98 a service at rest', () => {
         WHERE datname = current_database() AND application_name LIKE 'carillon %' GROUP BY 1`;
       return new Map(rows.map(({ name, connections }) => [name.replace('carillon ', ''), connections]));
     };
-    // Under load some pools have all of theirs; then the load is over, and one by one they close.
+    // Under load some pools use all of their connections. After the load these close one by one.
     await Promise.all(Array.from({ length: 200 }, () => t.server.get('/v1/messages')));
     await until(async () => [...(await listPools()).values()].reduce((sum, each) => sum + each, 0) <= 6);
     const pools = await listPools();

@@ -1,10 +1,10 @@
-// A process that stands still on purpose: what comes to a place waits there until the test lets it go. No limit of the database's ends
-// what is held: only what is under test does.
+// Holds a process at a place on purpose until the test releases it. The limits of the database are
+// too long to end the hold, so only the code under test can.
 import { armFailpoints, type Failpoint } from '../../src/platform/failpoint.ts';
 import { whenDone } from '../database.ts';
 import { type Bundle, setup } from '../setup.ts';
 
-/** Longer than anything is waited for. */
+/** Longer than any wait of a test. */
 export const never = 600_000;
 
 export const setUpHeld = (): Promise<Bundle> =>
@@ -23,7 +23,7 @@ export interface Gate {
   open(): void;
 }
 
-/** A gate that is shut, until the end of the test at the latest. */
+/** A gate that is closed until it is opened, or until the end of the test. */
 export function createGate(): Gate {
   let open: () => void = () => undefined;
   const opened = new Promise<void>((resolve) => {
@@ -33,7 +33,7 @@ export function createGate(): Gate {
   return { opened, open };
 }
 
-/** Whoever comes to this place waits there until it is let go; only the first so many do. */
+/** Holds callers at this failpoint until they are released; only the first `countMax`. */
 export function holdAt(
   name: Failpoint,
   countMax = Number.POSITIVE_INFINITY,

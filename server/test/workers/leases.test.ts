@@ -1,5 +1,6 @@
-// How long a process may go on with a batch: a lease is kept whatever else the process has to do, and where it cannot be kept, no push
-// is under way any more when another may make it. Time passes by the test's clock for the database and for the process alike.
+// How long a process may work on a batch. A lease is renewed whatever else the process does. When
+// it cannot be renewed, no push may be in flight any more when another process could make it. The
+// database and the process use the test's clock.
 import { afterEach, describe, expect, it } from 'vitest';
 import { type ClaimedBatch, leaseMs, pushWithinMs, renewEveryMs } from '../../src/delivery/batch.ts';
 import { claimNextBatch, renewClaims } from '../../src/delivery/queries.ts';
@@ -29,13 +30,13 @@ async function claimOne(t: Bundle): Promise<ClaimedBatch> {
   return batch;
 }
 
-/** Of batches whose claims still hold, by their ids: whether they were renewed. */
+/** For each batch whose claim still holds, by id: whether its lease was renewed. */
 async function renewed(t: Bundle, ...batches: ClaimedBatch[]): Promise<Record<string, boolean>> {
   const claims = await renewClaims(t.sql, t.clock, batches);
   return Object.fromEntries(claims.map(({ id, isRenewed }) => [id, isRenewed]));
 }
 
-/** Holds a batch's row, as anybody may for a moment. */
+/** Locks a batch's row, as another transaction may for a moment. */
 async function lockRow(t: Bundle, batch: ClaimedBatch): Promise<{ letGo(): Promise<void> }> {
   const [taken, way] = [createGate(), createGate()];
   const locking = t.sql.begin(async (tx) => {
@@ -52,7 +53,10 @@ async function lockRow(t: Bundle, batch: ClaimedBatch): Promise<{ letGo(): Promi
   };
 }
 
-/** Resolves when a statement of this database has waited for a lock for so long, by the database's clock. */
+/**
+ * Resolves when a statement of this database has waited for a lock for `ms`, by the database's
+ * clock.
+ */
 const untilWaitedFor = (t: Bundle, ms: number): Promise<void> =>
   until(async () => {
     const waiting = await t.sql`
@@ -88,7 +92,7 @@ describe('R-03 a lease', () => {
     expect(await renewed(t, held, free)).toEqual({ [held.id]: false, [free.id]: true });
     await lock.letGo();
     t.clock.advance(2000);
-    // The one that was held has run out meanwhile.
+    // The lease of the locked batch has run out meanwhile.
     expect(await claim(t)).toMatchObject({ id: held.id, claims: 2 });
     expect(await claim(t)).toBeUndefined();
     expect(await renewed(t, held, free)).toEqual({ [free.id]: true });
@@ -121,7 +125,8 @@ describe('R-03 a lease', () => {
     await t.registerMany(devices);
     await send(t);
     await send(t);
-    // Of one message's pushes one is answered, so that it has something to write; of the other's, none.
+    // One push of the first message is answered, so that its batch has an outcome to write. No push
+    // of the other message is answered.
     const open: (() => void)[] = [];
     t.push.scriptAll((request, response, count) => {
       const answer = (): void => accept(request, response, count);
@@ -159,7 +164,8 @@ describe('R-02 R-04 a process whose lease is not renewed', () => {
     const open: (() => void)[] = [];
     t.push.scriptAll((request, response, count) => void open.push(() => accept(request, response, count)));
     const running = runBatch(t.service.run, batch, t.clock.steadyMs(), () => false);
-    // As many as an app may have under way before any is answered; the others wait for their turn.
+    // The most pushes that an app may have in flight before any answer; the others wait for their
+    // turn.
     const first = 200;
     await t.push.waitForCount(first);
     const renewal = holdAt('lease.before_renew');
@@ -168,11 +174,12 @@ describe('R-02 R-04 a process whose lease is not renewed', () => {
     await renewal.held;
     t.push.scriptAll(undefined);
     for (const answer of open) answer();
-    // Their flush waits for the row: had the others gone out, they would be here by now.
+    // The flush waits for the row. If the other pushes had gone out, they would have arrived by
+    // now.
     await untilWaitedFor(t, 300);
     expect(t.push.requests).toHaveLength(first);
 
-    // The flush is a renewal.
+    // The flush renews the lease.
     await lock.letGo();
     expect(await running).toEqual({ kind: 'done' });
     expect(t.push.requests).toHaveLength(many);
@@ -187,7 +194,7 @@ describe('R-02 R-04 a process whose lease is not renewed', () => {
     const prepared = 10;
     let passed = 0;
     const [allStand, way] = [createGate(), createGate()];
-    // Some are made; the others stand right before they go out, and renewals do not come.
+    // Some pushes are made; the others are held just before they go out, and renewals are blocked.
     armFailpoints((name) => {
       if (name === 'lease.before_renew') return way.opened;
       if (name !== 'push.before_write' || ++passed <= prepared) return undefined;
@@ -199,7 +206,7 @@ describe('R-02 R-04 a process whose lease is not renewed', () => {
     await until(async () => (await t.sql`SELECT 1 FROM deliveries`).length === prepared);
     t.clock.advance(pushWithinMs);
     way.open();
-    // Given back in order: nobody has lost it, and nothing of it is to be repeated.
+    // Released in order: no process has lost it, and none of its pushes is repeated.
     expect(await running).toMatchObject({ kind: 'waiting' });
     expect(t.push.requests).toHaveLength(prepared);
     expect(await t.sql`SELECT state, claims, sent FROM batches`).toMatchObject([

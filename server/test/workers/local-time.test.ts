@@ -7,19 +7,22 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const none = { accepted: 0, sent: 0, failed: 0, skipped: 0 };
 
-// Zones without daylight saving time: nothing here depends on the season.
+// Zones without daylight saving time, so that the season does not matter.
 const first = 'Etc/GMT-14';
 const india = 'Asia/Kolkata';
 const pacific = 'Etc/GMT+8';
 
-/** Without workers, which each test starts when its scene is set; it is noon at UTC. The plan counts deliveries. */
+/**
+ * Without workers: each test starts them when it is ready. It is noon at UTC. The plan counts
+ * deliveries.
+ */
 async function setUp(plan = 'pro') {
   const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0', DEFAULT_PLAN: plan } });
   const midnight = Math.floor(t.clock.nowMs() / dayMs) * dayMs;
   t.clock.hold(new Date(midnight + 12 * hourMs));
   /** An hour of today, at UTC. */
   const today = (hour: number): Date => new Date(midnight + hour * hourMs);
-  /** That hour on the wall, in an offset. */
+  /** That hour of local time, with an offset. */
   const onTheWall = (hour: number, offset = 'Z'): string => today(hour).toISOString().replace('Z', offset);
   const passTo = (at: Date): void => t.clock.advance(at.getTime() - t.clock.nowMs());
   return { t, today, onTheWall, passTo };
@@ -45,7 +48,7 @@ const batchesOf = (t: Bundle, message: string) => t.sql<
   SELECT due_at, expires_at, size, skip_reason FROM batches WHERE message_id = ${decodeId('msg', message) ?? ''}
   ORDER BY id`;
 
-/** Web devices in bulk, all of them in one zone. */
+/** Registers web devices in bulk, all in one zone. */
 async function registerIn(t: Bundle, zone: string | null, count: number): Promise<void> {
   await t.registerMany(count);
   await t.sql`UPDATE audience SET timezone = ${zone ?? 'none'} WHERE app_id = ${t.app.id} AND timezone IS NULL`;
@@ -82,7 +85,7 @@ describe('a message in local time', () => {
       dues.map((due) => [due, new Date(due.getTime() + hourMs), 1]),
     );
 
-    // Who comes later does not join.
+    // A device that registers later does not get the message.
     await t.registerDevice({ timezone: india });
     for (const [index, due] of dues.entries()) {
       if (index === 0) continue;
@@ -275,7 +278,7 @@ describe('as a whole', () => {
     });
     const dry = await t.server.post('/v1/messages', { ...request, dry_run: true });
     expect(dry.body.warnings).toMatchObject([{ code: 'rate_too_low', limit: 2 }]);
-    // Those of a zone that is skipped are not sent to.
+    // Devices in a skipped zone are not sent to.
     const later = { ...request, send_at: onTheWall(13), local_time_past: 'skip' };
     await registerIn(t, first, 500);
     expect((await t.server.post('/v1/messages', { ...later, per_second: 2 })).body.status).toBe('scheduled');

@@ -12,7 +12,10 @@ import { setup, type TestApp } from '../setup.ts';
 const t = await setup({ workers: false });
 const deps = { sql: t.sql, clock: t.clock, log: t.service.run.log };
 
-/** Turns of the job, as minutes pass, until `isDone`: other databases of the server may have transactions that it waits for. */
+/**
+ * Runs turns of the job, a minute apart, until `isDone`. Transactions of other databases on the
+ * server may delay it.
+ */
 async function turnUntil(isDone: () => Promise<boolean>): Promise<void> {
   await expect
     .poll(
@@ -41,7 +44,7 @@ async function newShop() {
     const { body: device } = await server.post('/v1/devices', { platform: 'android', token: `${app.id}-${i}` });
     await server.post('/v1/users', { external_id: key, properties: { [key]: i % 2 === 0 }, device_id: device.id });
   }
-  // By a dry run and not by previews, which would make it a key that is used.
+  // Counted by a dry run, because a preview would mark the key as used.
   const count = async (key: string, value: boolean): Promise<number> => {
     const audience = { filter: { field: `properties.${key}`, op: 'eq', value } };
     return (await server.post('/v1/messages', { audience, content: { title: 'Count' }, dry_run: true })).body.count;
@@ -67,7 +70,7 @@ describe('slots follow use', () => {
     const wrong: object[] = [];
     await turnUntil(async () => {
       turn++;
-      // One writes what another one reads at this moment, whatever phase it is.
+      // One request writes what another one reads at the same moment, whatever the phase.
       const value = turn % 2 === 0;
       await server.post('/v1/users', { external_id: 'flag_11', properties: { flag_11: value, flag_3: !value } });
       const counts = [await count('flag_11', value), await count('flag_11', !value), await count('flag_3', !value)];
@@ -113,7 +116,7 @@ describe('slots follow use', () => {
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
-    // A writer that began before the key set out, and goes on for long.
+    // A writer that began before the key started to move, and that runs for long.
     let hasBegun = (): void => undefined;
     const begun = new Promise<void>((resolve) => {
       hasBegun = resolve;
@@ -152,7 +155,7 @@ describe('slots follow use', () => {
     });
     await gotRow;
     t.clock.advance(61_000);
-    // It comes back, without that row, and does not go on.
+    // The move starts over, without that row, and does not continue.
     await moveSlots(deps);
     expect(await phases()).toEqual([[moving, 'filling']]);
     expect((await count(moving, true)) + (await count(moving, false))).toBe(1);

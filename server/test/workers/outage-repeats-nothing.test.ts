@@ -1,6 +1,7 @@
-// R-97: a database that is out of reach for longer than a lease makes no process repeat a push. Outcomes wait in memory until they are
-// written or the fence refuses them, owners come before those who would take over, and a batch that is lost is let go at once. Time
-// passes by the test's clock for the database and the processes alike.
+// R-97: a database that is unreachable for longer than a lease makes no process repeat a push.
+// Outcomes wait in memory until they are written or the fence refuses them. Owners come before
+// processes that would take over, and a lost batch is dropped at once. The database and the
+// processes use the test's clock.
 import { afterEach, describe, expect, it } from 'vitest';
 import { startDatabaseProxy } from '../../../proof/src/rig/database-proxy.ts';
 import type { FaultProxy } from '../../../proof/src/rig/fault-proxy.ts';
@@ -42,10 +43,10 @@ async function claim(t: Bundle): Promise<ClaimedBatch> {
 const giveToAnother = (t: Bundle, batch: ClaimedBatch) =>
   t.sql`UPDATE batches SET claim_id = ${mintUuid()} WHERE id = ${batch.id}`;
 
-/** Dead connections are found soon, so that a test need not wait for it. */
+/** Dead connections are found soon, so that tests are quick. */
 const impatient = { shortMs: 800, answers: { graceMs: 400, promptMs: 800, silentMs: 500 } };
 
-/** Two processes of one service, which reach the database by the same way. */
+/** Two processes of one service, which reach the database through the same proxy. */
 async function setUpTwo() {
   const proxied: { proxy?: FaultProxy; url?: string } = {};
   const options = {
@@ -67,7 +68,7 @@ async function setUpTwo() {
   return { one, other, proxy: proxied.proxy };
 }
 
-/** Holds every answer of a push service until it is let go. */
+/** Holds every answer of a push service until they are released. */
 function holdAnswers(push: TestPushService): { letGo(): void } {
   const held: (() => void)[] = [];
   let isOpen = false;
@@ -99,14 +100,14 @@ describe('R-97 while the database is out of reach for longer than a lease', () =
       const { one, other, proxy } = await setUpTwo();
       const answers = [one, other].map(({ push }) => holdAnswers(push));
       const id = await send(one);
-      // Past the first seconds of a process, in which it takes over nothing.
+      // After the first seconds of a process, in which it takes over nothing.
       for (const { clock } of [one, other]) clock.advance(leaseMs);
       const workers = [one, other].map(({ service }) => service.startWorkers());
       const asked = () => [...one.push.requests, ...other.push.requests];
       await until(async () => asked().length === devices);
 
       cut(proxy);
-      // Every process asks once a second at least.
+      // Every process queries the database at least once a second.
       await until(async () => [one, other].every(({ service }) => !service.run.outages.mayTakeOver()));
       for (const { letGo } of answers) letGo();
       for (const { clock } of [one, other]) clock.advance(outageMs);
@@ -196,7 +197,7 @@ describe('R-97 an outcome', () => {
     const run = { ...t.service.run, backlog, slots };
     expect(await runBatch(run, await claim(t), t.clock.steadyMs(), () => false)).toEqual({ kind: 'done' });
     expect(most).toBeGreaterThanOrEqual(max);
-    // Those that were on the wire when it was full.
+    // The pushes that were in flight when it was full.
     expect(most).toBeLessThanOrEqual(max + slotsMax);
     expect(count).toBe(0);
     expect(t.push.requests).toHaveLength(devices);

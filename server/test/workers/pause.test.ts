@@ -9,7 +9,7 @@ const content = { title: 'Sale' };
 
 const setUp = (options: SetupOptions = {}) => setup({ workers: false, environment: { SEND_WAIT_MS: '0' }, ...options });
 
-/** What one process believes. It looks again by itself; nothing here tells it to. */
+/** Waits until a process believes this. The process looks by itself and is not told. */
 async function until(service: Service, isPaused: boolean): Promise<void> {
   while (service.pause.isPaused() !== isPaused) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -25,7 +25,7 @@ async function resumeAll(t: Bundle): Promise<Pause | null> {
   return ended;
 }
 
-/** Another process of the same database. */
+/** Another process on the same database. */
 async function startAnother(t: Bundle): Promise<Service> {
   const service = await createService({
     config: t.config,
@@ -67,7 +67,7 @@ describe('R-92 while the service is paused', () => {
     });
     const { body } = await t.server.post('/v1/messages', { audience: { all: true }, content });
     const workers = t.service.startWorkers();
-    // As many as one process has on the wire at once.
+    // The most pushes that one process has in flight.
     await t.push.waitForCount(200);
     await pauseAll(t);
     for (const answer of held) answer();
@@ -112,7 +112,7 @@ describe('R-92 while the service is paused', () => {
   it('every process follows, those that hear nothing too, and those that start then', async () => {
     const t = await setUp();
     const other = await startAnother(t);
-    // Written as no command does it: without a word to anybody.
+    // Written directly, without the NOTIFY that the command sends.
     await t.sql`UPDATE instance SET paused_at = now(), pause_reason = 'operator'`;
     await Promise.all([until(t.service, true), until(other, true)]);
     expect((await startAnother(t)).pause.isPaused()).toBe(true);
@@ -155,7 +155,7 @@ describe('R-92 the restore guard', () => {
     expect((await startAnother(t)).pause.isPaused()).toBe(true);
     await until(t.service, true);
     expect(await findPause(t.sql)).toMatchObject({ reason: 'other_server' });
-    // Nobody has confirmed yet: it stays so for the next start too.
+    // Nobody has confirmed yet, so the next start must stay paused, too.
     expect(await pauseWhereMoved(t.sql)).toMatchObject({ reason: 'other_server' });
     expect(await resumeAll(t)).toMatchObject({ reason: 'other_server' });
     expect((await startAnother(t)).pause.isPaused()).toBe(false);

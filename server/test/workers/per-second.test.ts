@@ -14,7 +14,10 @@ const minuteMs = 60_000;
 
 const setUp = () => setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
 
-/** A message that no process works yet: more devices than its acceptor takes itself, and no workers. */
+/**
+ * Queues a message that no process works yet: more devices than its accepting process takes,
+ * without workers.
+ */
 async function queue(t: Bundle, devices: number, perSecond: number | null, fields: object = {}): Promise<string> {
   await t.registerMany(devices);
   const message = { audience: { all: true }, content, ...(perSecond !== null && { per_second: perSecond }), ...fields };
@@ -45,7 +48,8 @@ describe('the places of a message', () => {
     const starts = await Promise.all(Array.from({ length: 40 }, () => reservePlaces(t.sql, t.clock, rate, places)));
     const sorted = starts.map((start) => start ?? Number.NaN).sort((a, b) => a - b);
     const gaps = sorted.slice(1).map((start, i) => Math.round((start - (sorted[i] ?? 0)) * 10) / 10);
-    // The row is only ever longer than its places, by the time in which nobody asked.
+    // Places are never closer than the rate allows. The total is longer only by time in which no
+    // process asked for a place.
     expect(Math.min(...gaps)).toBe(10);
     expect((sorted.at(-1) ?? 0) - (sorted[0] ?? 0)).toBeGreaterThanOrEqual(390);
   });
@@ -109,7 +113,7 @@ describe('a message with per_second', () => {
     const [row] =
       await t.sql`SELECT state, sent, claims, available_at > ${t.clock.now} AS is_later FROM batches WHERE id = ${batch.id}`;
     expect(row).toEqual({ state: 'waiting', sent: 1, claims: 0, isLater: true });
-    // Nobody claims the message's other batches meanwhile, only to wait.
+    // No process claims the message's other batches meanwhile, because they would only wait.
     expect(await claim(t)).toBeUndefined();
     t.clock.advance(1000);
     expect(await claim(t)).toMatchObject({ id: batch.id });
@@ -183,7 +187,8 @@ describe('claims of paced batches', () => {
 
   it('give each of forty messages a turn at once, and a second one only then', async () => {
     const t = await setUp();
-    // Two batches each. While the clock stands still nobody's place comes, so whoever has a turn keeps it.
+    // Two batches each. While the clock stands still no place comes due, so a message that has a
+    // turn keeps it.
     t.clock.hold(t.clock.date());
     for (let i = 0; i < 40; i++) await queue(t, i === 0 ? 150 : 0, 10);
     const workers = t.startWorkers();

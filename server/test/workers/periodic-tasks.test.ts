@@ -15,7 +15,7 @@ interface Run {
   fail(error: Error): void;
 }
 
-/** Tasks that note when they run. Those named in `long` run until the test ends them. */
+/** Tasks that record when they run. Those named in `long` run until the test ends them. */
 function start(tasks: readonly Omit<PeriodicTask, 'run'>[], { long = [] as string[], random = 0 } = {}) {
   const begunAtMs = performance.now();
   const runs: Run[] = [];

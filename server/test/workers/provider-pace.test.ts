@@ -1,4 +1,5 @@
-// The pace of a credential with its provider, over all processes: places are taken by the slice, from one row.
+// The pace of a credential with its provider, over all processes: places are taken in slices from
+// one row.
 import { describe, expect, it } from 'vitest';
 import { createPace, type PaceOptions } from '../../src/channels/fcm/pace.ts';
 import { deletePastPaces, takeProviderSlice } from '../../src/delivery/pace-queries.ts';

@@ -1,5 +1,5 @@
-// at most five pushes a device, in whatever order kills and retries come. A kill is a claim whose pushes went out and whose
-// outcomes were never written.
+// at most five pushes per device, in any order of kills and retries. A kill is a claim whose
+// pushes went out and whose outcomes were never written.
 import { describe, expect, it } from 'vitest';
 import { claimsMax, leaseMs } from '../../src/delivery/batch.ts';
 import { claimNextBatch } from '../../src/delivery/queries.ts';
@@ -20,14 +20,17 @@ const comeBack: Script = (_request, response) => {
   response.end();
 };
 
-/** The service's database, but that nothing can be written in a transaction. */
+/** The service's database, in which no transaction can begin. */
 function readOnly(sql: Sql): Sql {
   return new Proxy(sql, {
     get: (target, name) => (name === 'begin' ? () => Promise.reject(new Error('killed')) : Reflect.get(target, name)),
   });
 }
 
-/** One claim of the batch that is due, ended by a kill or with its outcomes recorded; false: nothing is open any more. */
+/**
+ * One claim of the due batch, ended by a kill or with its outcomes recorded. False: no delivery is
+ * open any more.
+ */
 async function turn(isKilled: boolean): Promise<boolean> {
   t.clock.advance(leaseMs + 1);
   const { run } = t.service;

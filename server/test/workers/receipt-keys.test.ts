@@ -1,5 +1,5 @@
-// Keys of receipt tokens: a new one takes over without a receipt that is refused, and a former one verifies as long as there are
-// deliveries of its time (contract 14).
+// Keys of receipt tokens: a new key takes over without a refused receipt, and a former key verifies
+// as long as deliveries of its time exist (contract 14).
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import {
@@ -44,7 +44,7 @@ describe('R-48 a new receipt key', () => {
 
     const rotated = await rotateReceiptKey(deps);
     expect(rotated).toMatchObject({ former: 1 });
-    // A process that has not looked yet is not to meet a token that it does not know.
+    // A process that has not looked yet must not receive a token of an unknown key.
     expect(one.signing).toEqual(former);
     await one.look();
     expect(one.signing).toEqual(former);
@@ -103,7 +103,8 @@ describe('a former receipt key', () => {
     const [newest] = (await watch()).verifying;
     await forgetReceiptKeys(sql);
     expect((await watch()).verifying).toEqual([newest]);
-    // Its number stays its own: it opens, another comes before it, and both are sealed again.
+    // A key keeps its number: it still opens, another key comes before it, and both are sealed
+    // again.
     await rotateReceiptKey(deps);
     const keys = await watch();
     expect(keys.verifying).toHaveLength(2);

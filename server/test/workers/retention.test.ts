@@ -13,7 +13,7 @@ const setUp = (options: SetupOptions = {}) => setup({ workers: false, ...options
 
 const later = (t: Bundle, days: number): void => t.clock.advance(days * dayMs);
 
-/** A send of so many devices, to its end. */
+/** Sends to `devices` devices and waits for the end. */
 async function send(t: Bundle, devices = 1, headers: Record<string, string> = {}): Promise<string> {
   await t.registerMany(devices);
   const answer = await t.server.post('/v1/messages', { audience: { all: true }, content }, headers);
@@ -35,12 +35,12 @@ async function partitionsOf(t: Bundle): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** The partition that a batch of this moment falls into. */
+/** The partition that a batch of this moment belongs to. */
 function partitionNow(t: Bundle): string {
   return partitionsAround(t.clock.nowMs())[1]?.name ?? '';
 }
 
-/** A row as another process, or a former version, may have left it. */
+/** Stores a row as another process or an earlier version may have left it. */
 async function storeMessage(t: Bundle, fields: Record<string, unknown>): Promise<Uuid> {
   const id = mintUuid(t.clock.nowMs());
   const now = t.clock.date();
@@ -82,7 +82,7 @@ describe('retention', () => {
     const again = () => t.server.post('/v1/messages', { audience: { all: true }, content }, key);
     expect((await again()).body).toMatchObject({ id, replayed: true });
 
-    // The week has to end too: a week later it has, whatever the day.
+    // The partition's week must end, too. A week later it has, on any day.
     later(t, 7.1);
     await upkeep(t);
     for (const table of ['deliveries', 'batches', 'messages', 'early_receipts'] as const) {
@@ -226,7 +226,7 @@ describe('retention', () => {
   it('is one process’s work at a time', async () => {
     const t = await setUp();
     let ran: boolean | undefined;
-    // As upkeep.ts names it.
+    // The lock number in upkeep.ts.
     await runAlone(t.sql, 4_271_960_132, async () => {
       ran = await upkeep(t);
     });
@@ -235,7 +235,7 @@ describe('retention', () => {
 });
 
 describe('while a send runs', () => {
-  /** Resolves when somebody waits for other transactions to end. */
+  /** Resolves when a statement waits for other transactions to end. */
   async function untilWaiting(t: Bundle): Promise<void> {
     for (;;) {
       const waiting = await t.sql`
@@ -250,7 +250,7 @@ describe('while a send runs', () => {
     await send(t, 2);
     const week = partitionNow(t);
     later(t, 98);
-    // Its first upkeep makes the partitions of this time, and is held up by nothing.
+    // The first upkeep makes the current partitions, and nothing delays it.
     let commit: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {
       commit = resolve;
@@ -259,7 +259,7 @@ describe('while a send runs', () => {
     const written = new Promise<void>((resolve) => {
       begun = resolve;
     });
-    // A flush that was begun and is not committed.
+    // A flush that has begun and not committed.
     const flush = t.sql.begin(async (tx) => {
       await tx`SELECT FROM deliveries`;
       await tx`UPDATE deliveries SET latency_ms = latency_ms`;
@@ -301,7 +301,8 @@ describe('while a send runs', () => {
     expect(await partitionsOf(t)).not.toContain(first);
     expect((await t.sql`SELECT to_regclass(${first}) AS found`)[0]).toEqual({ found: null });
 
-    // Detached and not dropped; and one that an operator detached, to keep it.
+    // One partition is detached and not dropped; another was detached by an operator who wants to
+    // keep it.
     await t.sql.unsafe(`COMMENT ON TABLE ${second} IS 'carillon: on its way out'`);
     for (const name of [second, third]) await t.sql.unsafe(`ALTER TABLE deliveries DETACH PARTITION ${name}`);
     await upkeep(t);

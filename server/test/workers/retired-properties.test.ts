@@ -9,7 +9,7 @@ const clearing = createPropertyClearing({ sql: t.sql, clock: t.clock });
 const edit = <Result>(app: TestApp, work: (deps: Parameters<typeof retireProperty>[0]) => Promise<Result>) =>
   transaction(t.sql, (tx) => work({ ...t, tx, appId: app.id }));
 
-/** An app whose user and whose device both hold a value under `plan`. */
+/** An app whose user and whose device both have a value under `plan`. */
 async function newShop() {
   const app = await t.newApp();
   const server = t.clientOf(app.serverKey);
@@ -34,7 +34,7 @@ describe('a deleted key', () => {
     expect(await count(isPro)).toBe('unknown_property');
     expect((await server.get('/v1/users/u-1')).body.properties).toEqual({});
     expect((await server.get('/v1/properties')).body.data).toEqual([]);
-    // Its return: another person has the first value.
+    // The key returns: another person has the first value.
     await server.post('/v1/users', { external_id: 'u-2', properties: { plan: 'pro' } });
     expect(await count(isPro)).toBe(0);
     expect((await server.get('/v1/users/u-1')).body.properties).toEqual({});
@@ -47,7 +47,7 @@ describe('a deleted key', () => {
     await edit(app, (deps) => retireProperty(deps, 'plan'));
     await server.post('/v1/users', { external_id: 'u-2', properties: { tier: 'x' } });
     expect(await slots()).toEqual([{ key: 'tier', slot: 2 }]);
-    // Whoever read the catalog before may still be writing.
+    // A writer that read the catalog before may still be writing.
     await clearing.runOnce();
     await server.post('/v1/users', { external_id: 'u-2', properties: { zone: 'x' } });
     expect(await slots()).toEqual([

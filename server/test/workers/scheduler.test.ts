@@ -13,10 +13,10 @@ const content = { title: 'Sale' };
 const firstApp = '00000000-0000-0000-0000-000000000000';
 const minuteMs = 60_000;
 
-/** Without workers, which each test starts when its scene is set. */
+/** Without workers: each test starts them when it is ready. */
 const setUp = (plan = 'pro') => setup({ workers: false, environment: { SEND_WAIT_MS: '0', DEFAULT_PLAN: plan } });
 
-/** Schedules for an instant this far ahead, and returns the message's id. */
+/** Schedules a message this far ahead and returns its id. */
 async function schedule(t: Bundle, aheadMs: number, fields: object = {}, app: TestApp = t.app): Promise<string> {
   const send_at = new Date(t.clock.nowMs() + aheadMs).toISOString();
   const request = { audience: { all: true }, content, ...fields, send_at };
@@ -227,7 +227,7 @@ describe('many at one instant', () => {
     await t.registerMany(2);
     const messages = await Promise.all(Array.from({ length: 5 }, () => schedule(t, minuteMs)));
     t.clock.advance(minuteMs);
-    // Somebody else is at the app's usage: batches are made, and the charge waits.
+    // Another transaction holds the app's usage row: batches are made, and the charge waits.
     await t.sql`INSERT INTO usage (app_id, month, used) VALUES (${t.app.id}, date_trunc('month', now()), 0)`;
     let letGo: () => void = () => undefined;
     const held = transaction(t.sql, async (tx) => {
@@ -307,7 +307,7 @@ describe('a scheduled message that cannot be started', () => {
     const t = await setUp();
     await t.registerMany(1);
     await schedule(t, minuteMs);
-    // As a process leaves it that was killed by it again and again.
+    // As left by a process that the message killed again and again.
     await t.sql`UPDATE messages SET starts = 8`;
     t.clock.advance(minuteMs);
     await t.service.startWorkers().idle();
@@ -378,7 +378,7 @@ describe('a stop', () => {
   });
 });
 
-/** The backend that waits for a lock, when there is one. */
+/** Resolves with the backend that waits for a lock. */
 async function waitingBackend(sql: Sql): Promise<number> {
   for (;;) {
     const [row] = await sql<{ pid: number }[]>`

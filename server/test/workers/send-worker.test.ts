@@ -15,7 +15,10 @@ const content = { title: 'Sale' };
 
 const claim = (t: Bundle, after: Uuid = firstApp) => claimNextBatch(t.sql, t.clock, after, mintUuid());
 
-/** A message that no process works yet: more devices than its acceptor takes itself, and no workers. */
+/**
+ * Queues a message that no process works yet: more devices than its accepting process takes,
+ * without workers.
+ */
 async function queueMessage(t: Bundle, devices: number, app = t.app) {
   await t.registerMany(devices, app);
   const { body } = await t.clientOf(app.serverKey).post('/v1/messages', { audience: { all: true }, content });
@@ -23,7 +26,7 @@ async function queueMessage(t: Bundle, devices: number, app = t.app) {
   return body.id as string;
 }
 
-/** One more to the devices that are there. */
+/** Sends one more message to the existing devices. */
 async function sendAgain(t: Bundle): Promise<string> {
   return (await t.server.post('/v1/messages', { audience: { all: true }, content })).body.id;
 }
@@ -69,7 +72,7 @@ describe('claims', () => {
     expect(await handBackBatch(t.sql, taken, new Date(t.clock.nowMs() + 5000))).toBe(true);
     expect(await claim(t)).toBeUndefined();
     t.clock.advance(6000);
-    // The claim that ran out is counted for good; the one that was handed back is not.
+    // The claim whose lease ran out stays counted; the one that was handed back does not.
     expect(await claim(t)).toMatchObject({ id: held.id, claims: 2 });
   });
 
@@ -171,7 +174,8 @@ describe('the send worker', () => {
       wake = resolve;
     });
     const asleep = new Promise<void>((resolve) => {
-      // Ten are sent; all others stand right before they go out, and the process with them.
+      // Ten pushes are sent; all others are held just before they go out, and the process with
+      // them.
       const disarm = armFailpoints((name) => {
         if (name !== 'push.before_write' || ++prepared <= 10) return undefined;
         if (prepared === 60) resolve();

@@ -1,5 +1,6 @@
-// R-96: a database that is slow, full or away for a while fails no delivery and repeats none. Whatever statement of a batch it refuses, the
-// batch is handed back or the statement repeated, and neither counts towards the limit of R-18.
+// R-96: a database that is slow, full or away for a while makes no delivery fail and no push
+// repeat. When it refuses any statement of a batch, the batch is handed back or the statement
+// repeated. Neither counts towards the limit of R-18.
 import { describe, expect, it } from 'vitest';
 import { createCredentials } from '../../src/apps/credentials.ts';
 import { type ClaimedBatch, claimsMax } from '../../src/delivery/batch.ts';
@@ -18,7 +19,7 @@ import { createGate, until } from './held.ts';
 const content = { title: 'Slow is not poison' };
 /** More than the accepting process works itself. */
 const devices = 60;
-/** After a setback a batch waits no longer. */
+/** A batch waits at most this long after a setback. */
 const longestWaitMs = 60_000;
 
 const setUp = () => setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
@@ -32,7 +33,7 @@ async function claim(t: Bundle, takeOver: TakeOver = 'all'): Promise<ClaimedBatc
   return claimNextBatch(t.sql, t.clock, nilUuid, mintUuid(t.clock.nowMs()), [], takeOver);
 }
 
-/** One claim of the batch that is due, worked with `run`. */
+/** One claim of the due batch, worked with `run`. */
 async function turn(t: Bundle, run: RunDeps = t.service.run, isStopping = false) {
   const batch = await claim(t);
   if (!batch) throw new Error('nothing to claim');
@@ -56,7 +57,7 @@ const refusal = (code: string): Error => Object.assign(new Error(`refused: ${cod
 
 interface Refusing {
   readonly sql: Sql;
-  /** Statements and transactions that were asked for so far. */
+  /** Statements and transactions that were requested so far. */
   readonly asked: number;
 }
 
@@ -74,7 +75,7 @@ function refusing(sql: Sql, codeFor: (asked: number, text: string) => string | u
     apply(target, self, given) {
       const made = Reflect.apply(target, self, given);
       if (!(made instanceof Promise)) return made;
-      // A fragment is never awaited; a statement is, once.
+      // A fragment is never awaited; a statement is awaited once.
       const { then } = made;
       let error: Error | undefined;
       let isAsked = false;
@@ -101,7 +102,7 @@ function refusing(sql: Sql, codeFor: (asked: number, text: string) => string | u
   };
 }
 
-/** All that a batch asks the database for goes through `sql`. */
+/** Dependencies with which all of a batch's statements go through `sql`. */
 function runWith(t: Bundle, sql: Sql): RunDeps {
   const { run } = t.service;
   const { ledger, log } = run;
@@ -127,7 +128,7 @@ describe('R-96 a batch whose reads the database does not answer in time', () => 
     await taken.opened;
     for (let time = 1; time <= 10; time++) {
       const running = turn(t);
-      // As the limit on a statement does.
+      // As a statement timeout does.
       await until(
         async () =>
           (
@@ -164,7 +165,8 @@ describe('R-96 whichever statement of a batch is refused', () => {
         expect(await stateOf(t)).toEqual({ state: 'waiting', claims: 0, pushed: false, setbacks: refused, faults: 0 });
         t.clock.advance(longestWaitMs);
       }
-      // Progress, message, content, credentials and devices were read; the sixth was the flush, which is repeated.
+      // Progress, message, content, credentials and devices were read. The sixth was the flush,
+      // which is repeated.
       expect(refused).toBeGreaterThan(5);
       await expectEachSentOnce(t, id);
     },
@@ -196,7 +198,7 @@ describe('R-96 whichever statement of a batch is refused', () => {
     t.push.scriptAll(comeBack);
     const id = await send(t);
     for (let push = 1; push <= 5; push++) {
-      // The first look is before the pushes, the second after them.
+      // The first look comes before the pushes, the second after them.
       const { watches } = t.service.run;
       let looks = 0;
       const watch: typeof watches.watch = (batch) => {

@@ -1,4 +1,5 @@
-// What a stranger can do with a client key and made-up subscriptions, and what becomes of them (contract 8).
+// What a stranger can do with a client key and made-up subscriptions, and what happens to these
+// (contract 8).
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { purgeDevices } from '../../src/devices/purge-devices.ts';
@@ -35,7 +36,9 @@ const listed = async (t: Bundle, id: string) => {
   return data.find((device: { id: string }) => device.id === id);
 };
 
-/** Of the only delivery, once it is written. 0 waits for a retry. */
+/**
+ * The outcome of the only delivery, once it is written. Status 0 means that it waits for a retry.
+ */
 async function firstOutcome(t: Bundle): Promise<unknown> {
   for (;;) {
     const [delivery] = await t.sql`SELECT status, attempts FROM deliveries`;
@@ -64,7 +67,7 @@ describe('a made-up device on a host without an address', () => {
     expect(await listed(t, fake)).toMatchObject({ status: 'active' });
     t.clock.advance(11 * hourMs);
     await send(t, audience);
-    // The third message, and not a day after the first.
+    // The third message, but less than a day after the first.
     expect(await listed(t, fake)).toMatchObject({ status: 'active' });
     t.clock.advance(2 * hourMs);
     await send(t, audience);
@@ -238,7 +241,7 @@ describe('device purge', () => {
       });
     }
     expect((await t.server.get('/v1/users/u-1')).body.devices).toEqual([]);
-    // The same subscription is another device from now on.
+    // From now on the same subscription is a new device.
     const again = await t.client.post('/v1/devices', { platform: 'web', token });
     expect(again.body).toMatchObject({ created: true });
     expect(fakes).not.toContain(again.body.id);

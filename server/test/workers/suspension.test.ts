@@ -14,7 +14,10 @@ import { type Bundle, setup, type TestApp } from '../setup.ts';
 const content = { title: 'Sale', url: 'https://shop.example/sale' };
 const oneSecondMs = 1000;
 
-/** Without workers: each test starts them when its scene is set. The plan counts deliveries, so that refunds show. */
+/**
+ * Without workers: each test starts them when it is ready. The plan counts deliveries, so that
+ * refunds are visible.
+ */
 async function setUp() {
   const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0', DEFAULT_PLAN: 'pro' } });
   const send = async (devices: number): Promise<string> => {
@@ -33,7 +36,7 @@ async function suspend(t: Bundle): Promise<void> {
 }
 const resume = (t: Bundle) => updateAppSuspension(t.sql, t.clock, t.app.id, false);
 
-/** What a process remembers of a key is a second old at most. */
+/** Lets a second pass, after which no process remembers the former state of a key. */
 const forgetKeys = (t: Bundle): void => t.clock.advance(oneSecondMs + 1);
 
 const comeBackLater: Script = (_request, response) => {
@@ -152,7 +155,7 @@ describe('a message that is being sent when its app is suspended', () => {
       status_reason: 'app_suspended',
       report: { accepted: 60, sent: 0, failed: 0, skipped: 60 },
     });
-    // What was tried stays on record.
+    // Attempts stay on record.
     const tried =
       await t.sql`SELECT timeline FROM deliveries WHERE status = ${statusNumber('skipped')} AND attempts = 1`;
     expect(tried.map((row) => row['timeline'])).toEqual(

@@ -1,4 +1,5 @@
-// Users are counted by numbers that they get one after the other: whoever has one and whoever has none are counted alike.
+// Users are counted by numbers that they get one after another. Users with and without a number
+// must be counted alike.
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { checkUserNumbers } from '../../src/cli/doctor-queries.ts';
@@ -13,14 +14,14 @@ const t = await setup({ workers: false });
 
 const serverOf = (app: TestApp) => t.clientOf(app.serverKey);
 
-/** A device of an app, and whose it is. */
+/** Registers a device and links it to a user, if one is given. */
 async function addDevice(app: TestApp, externalId: string | null): Promise<string> {
   const id = await t.registerDevice({}, app);
   if (externalId !== null) await serverOf(app).post('/v1/users', { external_id: externalId, device_id: id });
   return id;
 }
 
-/** As an app is from before users had numbers. */
+/** Removes the numbers, as in an app from before users had numbers. */
 async function forgetNumbers(app: TestApp): Promise<void> {
   await t.sql`UPDATE users SET number = NULL WHERE app_id = ${app.id}`;
   await t.sql`UPDATE audience SET user_block = NULL, user_bit = 0 WHERE app_id = ${app.id}`;
@@ -37,13 +38,13 @@ async function countUsers(app: TestApp): Promise<number> {
   return (await serverOf(app).post('/v1/segments/preview', { filter })).body.users;
 }
 
-/** What the doctor finds wrong with an app's numbers. */
+/** The faults that the doctor finds in an app's numbers. */
 async function faultsOf(app: TestApp): Promise<object | undefined> {
   const found = (await checkUserNumbers(t.sql, 100)).find(({ appId }) => appId === app.id);
   return found && { split: found.split, shared: found.shared, early: found.early };
 }
 
-/** Has an app's users numbered anew, as operators are told to. */
+/** Runs the statements of docs/self-hosting.md that number an app's users again. */
 async function numberAnew(app: TestApp): Promise<void> {
   const page = await readFile(new URL('../../../docs/self-hosting.md', import.meta.url), 'utf8');
   const statements = /```sql\n(BEGIN;\nLOCK TABLE people, [^`]+)```/.exec(page)?.[1] ?? '';
@@ -63,7 +64,7 @@ describe('numbers of users', () => {
     const other = await t.newApp();
     await addDevice(other, 'u-00');
     await addDevice(app, null);
-    // More than a block of them, of whom two have several devices.
+    // More users than one block holds, of whom two have several devices.
     const names = Array.from({ length: 40 }, (_, i) => `u-${String(i).padStart(2, '0')}`);
     for (const name of names) await addDevice(app, name);
     for (const name of ['u-00', 'u-00', 'u-01']) await addDevice(app, name);
@@ -79,7 +80,7 @@ describe('numbers of users', () => {
     expect(new Set(given).size).toBe(40);
     expect(Math.max(...given) - Math.min(...given)).toBeLessThan(42);
     expect(numbers.get('without a device')).toBeNull();
-    // Of the device that is nobody's it is known.
+    // The device without a user has its unit, too.
     expect(await t.sql`SELECT 1 FROM audience WHERE app_id = ${app.id} AND user_bit = 0`).toHaveLength(0);
   });
 
@@ -137,7 +138,8 @@ describe('numbers of users', () => {
         SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
       return rows.length > 0;
     };
-    // Whoever copies a profile holds the device, and writes at last what was read in between.
+    // A process that copies a profile locks the device, and at its end writes what was read
+    // meanwhile.
     const { numbering } = await transaction(t.sql, async (tx) => {
       await tx`SELECT 1 FROM devices WHERE app_id = ${app.id} AND id = ${deviceId} FOR UPDATE`;
       const numbering = numberUsers({ sql: t.sql });
@@ -197,7 +199,7 @@ describe('numbers of users', () => {
     const sound = { split: 0, shared: 0, early: 0 };
     expect([await countUsers(app), await faultsOf(app)]).toEqual([4, sound]);
 
-    // u-2 and u-3 share a number; of the two devices of u-1 one has lost it.
+    // u-2 and u-3 share a number, and one of the two devices of u-1 has lost its number.
     await t.sql`
       UPDATE audience a SET user_block = o.user_block, user_bit = o.user_bit FROM audience o
       WHERE a.app_id = ${app.id} AND a.external_id = 'u-3' AND o.app_id = a.app_id AND o.external_id = 'u-2'`;

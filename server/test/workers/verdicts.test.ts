@@ -1,17 +1,18 @@
-// What outcomes say of devices and credentials is written apart from the batches it comes from: a row that somebody holds keeps no
-// batch from ending, and nothing is forgotten for it. Tests wait for no second: `judged` writes what was collected.
+// Verdicts of outcomes about devices and credentials are written apart from their batches. A locked
+// row delays no batch, and no verdict is lost because of it. Tests do not wait the second between
+// writes: `judged` writes what was collected.
 import { describe, expect, it } from 'vitest';
 import { setup } from '../setup.ts';
 import { createGate, until } from './held.ts';
 
 const content = { title: 'Is anybody there?' };
 
-/** A statement ends soon here, so that a row is busy for longer than one may wait. */
+/** Statements time out soon, so that a row can be busy for longer than a statement may wait. */
 const setUpBusy = () => setup({ workers: false, databaseLimits: { shortMs: 300, silenceMs: 60_000 } });
 
 type Bundle = Awaited<ReturnType<typeof setup>>;
 
-/** The push service answers that this token is gone. */
+/** Registers a device whose token the push service calls gone. */
 async function registerDead(t: Bundle, token: string): Promise<string> {
   t.push.script(token, (_request, response) => void response.writeHead(410).end());
   return t.registerDevice({ token: t.pushSubscription(token) });
@@ -25,7 +26,7 @@ const statusesOf = async (t: Bundle, status: string): Promise<string[]> => {
   return body.data.map((device: { id: string }) => device.id);
 };
 
-/** Holds what a statement locks until the test lets it go. */
+/** Holds the locks of a statement until the test releases them. */
 async function hold(t: Bundle, lock: (tx: Bundle['sql']) => Promise<unknown>): Promise<() => Promise<void>> {
   const [held, way] = [createGate(), createGate()];
   const ended = t.sql.begin(async (tx) => {

@@ -11,7 +11,7 @@ import { refusedUrls } from '../fixtures/refused-urls.ts';
 import { setup, type TestApp } from '../setup.ts';
 import { startWebhookReceiver } from '../webhook-receiver.ts';
 
-// As a service stands that was told nothing: no range is exempt.
+// A service with default settings: no address range is exempt.
 const t = await setup({ environment: { OUTBOUND_ALLOW_CIDRS: '', OUTBOUND_RESOLVE: '' } });
 const deps = { sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) };
 const { rules } = t.service.webhooks;
@@ -20,20 +20,20 @@ const own = `${t.config.publicUrl}/hooks`;
 
 let app: TestApp = t.app;
 let made = 0;
-/** In an app that has room for it. */
+/** Makes a webhook in an app that has room for it. */
 async function newWebhook(endpoint: string): Promise<NewWebhook & { appId: Uuid }> {
   if (made++ % webhooksMax === 0) app = await t.newApp({ channels: false });
   return { ...(await createWebhook(deps, rules, { appId: app.id, endpoint, events: [] })), appId: app.id };
 }
 
-/** Puts an event in the outbox, as a flush does. */
+/** Puts an event into the outbox, as a flush does. */
 async function happen(appId: Uuid, webhookId: Uuid): Promise<void> {
   const event = { webhookId, id: mintUuid(t.clock.nowMs()), kind: 0, channel: 0, atMs: t.clock.nowMs() };
   const ids = { messageId: mintUuid(), deviceId: mintUuid() };
   await insertEvents(t.sql, t.clock, appId, [{ ...event, ...ids, errorCode: null, details: null }]);
 }
 
-/** What was begun to connect to, by the sockets that go out. */
+/** Records which hosts outgoing sockets begin to connect to. */
 function watchConnects(): { readonly hosts: () => readonly unknown[] } {
   const connect = vi.spyOn(Socket.prototype, 'connect');
   onTestFinished(() => connect.mockRestore());

@@ -16,17 +16,20 @@ const { sql } = database;
 const heldMany = 100_000;
 const depsOf = (t: Bundle) => ({ sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) });
 
-/** Work on a connection of its own: that says what it has read when it ends, as a service does with its own. */
+/**
+ * Runs work on a connection of its own, which reports what it has read when it ends, as a service's
+ * connections do.
+ */
 async function apart(work: (own: Sql) => Promise<unknown>): Promise<void> {
   const own = openPool({ url: database.url, connectionsMax: 1, name: 'apart', statementTimeoutMs: 60_000 });
   await work(own);
   await own.end();
 }
 
-/** Rows and index entries of the outbox that `work` reads, on connections that it ends. */
+/** Rows and index entries of the outbox that `work` reads on connections that it ends. */
 async function readBy(work: () => Promise<unknown>): Promise<number> {
   const readSoFar = async (): Promise<number> => {
-    // The last of them is gone a moment after it was ended.
+    // The last connection disappears a moment after its end.
     const others = sql`datname = current_database() AND backend_type = 'client backend' AND application_name <> 'tests'`;
     while ((await sql`SELECT 1 FROM pg_stat_activity WHERE ${others}`).length > 0);
     const [row] = await sql<{ rows: number }[]>`
@@ -40,7 +43,7 @@ async function readBy(work: () => Promise<unknown>): Promise<number> {
   return (await readSoFar()) - before;
 }
 
-/** Many events that happened within the last minutes and are due, of which every tenth is told again. */
+/** Stores many due events of the last minutes, every tenth of which is a replay. */
 async function hold({ app, id }: Shop): Promise<void> {
   await sql`
     INSERT INTO webhook_events (app_id, webhook_id, id, kind, message_id, device_id, channel, at, due_at, is_replay)
@@ -50,7 +53,10 @@ async function hold({ app, id }: Shop): Promise<void> {
         || '8' || substr(md5(n::text), 4, 15))::uuid AS id) AS e`;
 }
 
-/** A service sends, tells and tidies up: a webhook of this app is told of outcomes and a click, some of it in vain at first. */
+/**
+ * A service sends, tells and cleans up: an app's webhook is told of outcomes and a click, with some
+ * failures at first.
+ */
 async function tellSome(app: TestApp): Promise<void> {
   const t = await setupWebhooks({ database });
   const shop = await openShop(t, [], app);
@@ -82,7 +88,7 @@ describe('R-27 hundreds of thousands of held events', () => {
     const held = [...disabled, suspended];
     const withoutThem = await readBy(() => tellSome(first.app));
     for (const one of held) await hold(one);
-    // As a planner finds them before anybody has counted, and after.
+    // Once before the table has statistics, and once after.
     const uncounted = await readBy(() => tellSome(first.app));
     await sql`VACUUM (ANALYZE) webhook_events`;
     const counted = await readBy(() => tellSome(first.app));

@@ -10,7 +10,7 @@ const t = await setupWebhooks();
 const deps = { sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) };
 const hourMs = 3_600_000;
 
-/** Events that were put in the outbox so long ago. */
+/** Stores events that were put into the outbox `agoMs` ago. */
 async function fill(shop: Shop, many: number, agoMs: number): Promise<void> {
   const ids = Array.from({ length: many }, () => mintUuid(t.clock.nowMs() - agoMs));
   await t.sql`
@@ -36,7 +36,7 @@ describe('a webhook that is deleted', () => {
       await tx`
         INSERT INTO webhook_events (app_id, webhook_id, id, kind, message_id, device_id, channel, at, due_at)
         VALUES (${shop.app.id}, ${shop.id}, ${id}, 0, ${id}, ${id}, 0, now(), now())`;
-      // The send has not committed: the deletion ends all the same.
+      // The send has not committed, and the deletion still ends.
       await removeWebhook(deps, await shop.hook());
     });
     expect(await shop.waiting()).toBe(1);

@@ -29,7 +29,7 @@ interface Hook {
   readonly id: Uuid;
   readonly receiver: WebhookReceiver;
   stored(): Promise<StoredWebhook>;
-  /** Puts so many events in its outbox, as flushes do. */
+  /** Puts `many` events into the webhook's outbox, as flushes do. */
   happen(many: number): Promise<void>;
   left(): Promise<number>;
 }
@@ -94,7 +94,7 @@ describe('R-24 several sets of loops, as several processes have them', () => {
   it('give one that dies at its full window no more than 15 requests beside those under way, in all', async () => {
     const hook = await newHook();
     const all = [t.workers, ...Array.from({ length: 3 }, () => t.startWorkers())];
-    // Nobody answers until the window is full, and each of those then fails.
+    // No request is answered until the window is full; then each of them fails.
     const underWay: ServerResponse[] = [];
     hook.receiver.answer = (_request, response) => underWay.push(response);
     await disableWebhook(deps, hook);
@@ -122,7 +122,7 @@ describe('R-24 several sets of loops, as several processes have them', () => {
     const claim = () =>
       transaction(t.sql, async (tx) => {
         await lockWebhook(tx, hook.appId, hook.id);
-        // What another process read of the webhook before: a window of ten, and nothing under way.
+        // The state that another process read before: a window of ten, and nothing in flight.
         const claimId = { id: randomUUID() as Uuid, leaseMs, limit: 64 };
         return (await claimEvents(tx, t.clock, { ...hook, inFlightMax: 10 }, claimId)).length;
       });
@@ -141,7 +141,7 @@ describe('R-28 the attempt log', () => {
     for (let round = 1; round <= 6; round++) {
       await hook.happen(10);
       await hook.receiver.count(10 * round);
-      // The last to come is the first to be answered.
+      // The last request to arrive is the first to be answered.
       for (const { event, response } of open.splice(0).reverse()) {
         response.writeHead(200 + (completed.length % 3)).end();
         completed.push(event);
@@ -164,7 +164,7 @@ describe('R-24 a webhook that has failed', () => {
     const failing = await newHook(resting);
     const healthy = await newHook(resting);
     failing.receiver.answer = (_request, response) => response.writeHead(500).end();
-    // From here on time passes by the test's word alone.
+    // From here on time passes only when the test says so.
     resting.clock.hold(resting.clock.date());
     const look = async () => {
       resting.workers.wakeWebhooks();

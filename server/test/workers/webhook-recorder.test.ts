@@ -20,7 +20,7 @@ function openRecorder(noteAttempt: (result: Result) => void = () => undefined, s
   });
 }
 
-/** A pool whose first transaction is committed without a word. */
+/** A pool that loses the answer of its first transaction's commit. */
 function loseAnswerOfFirstCommit() {
   const lost = { commits: 0, sql: t.sql };
   lost.sql = new Proxy(t.sql, {

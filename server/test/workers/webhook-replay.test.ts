@@ -109,7 +109,7 @@ describe('R-26 a replay', () => {
     for (let i = 0; i < 3; i++) {
       messages.push(await shop.send(1));
       await shop.receiver.count(i + 1);
-      // What is under way while the clock leaps is taken for lost, and told twice.
+      // Requests in flight while the clock leaps count as lost and are told twice.
       await t.workers.idle();
       t.clock.advance(60_000);
     }
@@ -194,7 +194,7 @@ describe('R-26 a replay', () => {
 });
 
 describe('R-26 a replay that is broken off', () => {
-  /** Three batches of two, all told. */
+  /** A shop with three batches of two, all told. */
   async function told(): Promise<Shop> {
     const shop = await openShop(t);
     for (let i = 0; i < 3; i++) await shop.send(2);
@@ -204,7 +204,7 @@ describe('R-26 a replay that is broken off', () => {
   }
   const all = { ...anyTime, kinds: [] };
 
-  /** Breaks a replay off as it comes to a place for the so-manieth time. */
+  /** Interrupts a replay when it reaches a place for the `hit`-th time. */
   function failAt(place: Failpoint, hit: number): () => void {
     let passed = 0;
     return armFailpoints((name) => {
@@ -212,7 +212,7 @@ describe('R-26 a replay that is broken off', () => {
     });
   }
 
-  /** A replay that stands still with one batch in the outbox, until it is let go on. */
+  /** A replay that stands still with one batch in the outbox until it may go on. */
   async function standing(shop: Shop): Promise<{ goOn(): Promise<Replayed> }> {
     let letGo = (): void => undefined;
     const gate = new Promise<void>((resolve) => {
@@ -325,7 +325,7 @@ describe('R-27 events that are told again', () => {
     await shop.receiver.count(60);
     await t.workers.idle();
     await t.sql`UPDATE webhooks SET in_flight_max = 10 WHERE id = ${shop.id}`;
-    // Nobody answers the replays: they hold their places, and what is new passes them by.
+    // Replayed events get no answer and hold their places, and new events pass them.
     const held = new Set<ServerResponse>();
     let heldMost = 0;
     const passed = new Promise<void>((resolve) => {
@@ -360,7 +360,7 @@ describe('R-27 events that are told again', () => {
     await t.workers.idle();
     await disableWebhook(deps, await shop.hook());
     await shop.send(20);
-    // Both wait, the replays for longer; the first turns are of what is new.
+    // Both kinds wait, the replays for longer; new events take the first turns.
     await t.sql`
       INSERT INTO webhook_events (app_id, webhook_id, id, kind, message_id, device_id, channel, at, due_at, is_replay)
       SELECT app_id, webhook_id, md5(id::text)::uuid, kind, message_id, device_id, channel, at, due_at - interval '1 hour', true
@@ -372,7 +372,7 @@ describe('R-27 events that are told again', () => {
     await shop.receiver.count(80);
     await t.workers.idle();
     const replays = shop.receiver.received.slice(40).map(({ headers }) => headers['service-replay'] !== undefined);
-    // Ten answers make room for more than what is new.
+    // Ten answers open the window to more than the new events.
     expect(replays.slice(0, 10)).toEqual(Array.from({ length: 10 }, () => false));
     expect(replays.filter(Boolean)).toHaveLength(20);
   });

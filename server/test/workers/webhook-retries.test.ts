@@ -1,11 +1,11 @@
-// Retries of events that nobody acknowledged, beside events that have just happened.
+// Retries of unacknowledged events beside new events.
 import { expect, it } from 'vitest';
 import { createSeal } from '../../src/platform/seal.ts';
 import { enableWebhook } from '../../src/webhooks/manage-webhooks.ts';
 import { openShop, setupWebhooks } from './webhook-shop.ts';
 
 const t = await setupWebhooks();
-// Whatever time a test takes: between its own steps none passes.
+// Between the test's own steps no time passes, however long the test takes.
 t.clock.hold(t.clock.date());
 
 it('R-25 first attempts of other events are not held back by the retries of one, which come when they are due', async () => {
@@ -28,7 +28,7 @@ it('R-25 first attempts of other events are not held back by the retries of one,
   expect(attemptsOf(failing)).toEqual(['1']);
   expect(await shop.waiting()).toBe(1);
 
-  // Five seconds, less or more by a fifth.
+  // Five seconds, plus or minus a fifth.
   t.clock.advance(3_900);
   t.workers.wakeWebhooks();
   await t.workers.idle();

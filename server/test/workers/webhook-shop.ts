@@ -1,4 +1,4 @@
-// An app with a webhook and a receiver behind it, on a running service.
+// An app with a webhook and its receiver, on a running service.
 import { parseOutboundExceptions } from '../../src/platform/address-guard.ts';
 import type { Uuid } from '../../src/platform/ids.ts';
 import { createSeal } from '../../src/platform/seal.ts';
@@ -14,13 +14,13 @@ export interface Shop {
   readonly id: Uuid;
   readonly secret: string;
   hook(): Promise<StoredWebhook>;
-  /** Sends one message to as many new browsers and returns its id. */
+  /** Sends one message to this many new browsers and returns its id. */
   send(devices: number, more?: Record<string, unknown>): Promise<string>;
   /** Rows that wait in the outbox. */
   waiting(): Promise<number>;
 }
 
-/** A service whose webhooks reach receivers on this machine, and do not rest after a failure. */
+/** A service whose webhooks reach receivers on this machine and do not pause after a failure. */
 export function setupWebhooks(options: Pick<SetupOptions, 'database'> = {}): Promise<Bundle> {
   const environment = { OUTBOUND_ALLOW_PORTS: '1024-65535', WEBHOOK_FAILURE_PAUSE_MAX_MS: '0' };
   return setup({ ...options, environment });
@@ -28,7 +28,7 @@ export function setupWebhooks(options: Pick<SetupOptions, 'database'> = {}): Pro
 
 const local = { allowCidrs: ['127.0.0.0/8'], allowPorts: '1024-65535', resolve: '', ca: undefined };
 
-/** `app`: one that is there already, for a second webhook. */
+/** `app`: an existing app, to give it a second webhook. */
 export async function openShop(t: Bundle, events: readonly string[] = [], app?: TestApp): Promise<Shop> {
   const owner = app ?? (await t.newApp());
   const server = t.clientOf(owner.serverKey);

@@ -18,7 +18,7 @@ import { type Client, setup, type TestApp } from '../setup.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../webhook-receiver.ts';
 
 const t = await setup({ environment: { OUTBOUND_ALLOW_PORTS: '1024-65535', WEBHOOK_FAILURE_PAUSE_MAX_MS: '0' } });
-// Whatever time a test takes: between its own steps none passes, and no retry comes that it did not ask for.
+// Between the test's own steps no time passes, so no unexpected retry comes.
 t.clock.hold(t.clock.date());
 const deps = { sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) };
 const rules = {
@@ -38,7 +38,7 @@ interface Shop {
   readonly id: string;
   readonly secret: string;
   hook(): Promise<NonNullable<Awaited<ReturnType<typeof findWebhook>>>>;
-  /** Sends one message to as many new browsers; those of `gone` are gone. */
+  /** Sends one message to this many new browsers. */
   send(devices: number, more?: Record<string, unknown>): Promise<string>;
 }
 
@@ -228,7 +228,7 @@ describe('R-24 an endpoint that fails', () => {
     const shop = await newShop();
     let seen = 0;
     shop.receiver.answer = (_request, response) => response.writeHead(seen++ === 14 ? 200 : 500).end();
-    // One event at a time, so that the order of completion is that of the answers.
+    // One event at a time, so that requests complete in the order of their answers.
     for (let i = 1; i <= 29; i++) {
       await shop.send(1);
       await shop.receiver.count(i);
@@ -305,7 +305,7 @@ describe('a healthy endpoint', () => {
   });
 });
 
-/** Resolves when so many wait for the row of a webhook. */
+/** Resolves when `count` transactions wait for the row of a webhook. */
 async function untilWaiting(count: number): Promise<void> {
   for (;;) {
     const waiting = await t.sql`
@@ -332,7 +332,7 @@ describe('the webhooks of an app', () => {
     expect(await Promise.all([race(app.id, 30), race(other.id, 4)])).toEqual([10, 4]);
     const made = await listWebhooks(t.sql, app.id);
     expect(made).toHaveLength(10);
-    // As many may be made again as were deleted, whichever comes first.
+    // As many webhooks can be made again as were deleted, in whatever order.
     const [deleted] = await Promise.all(made.slice(0, 3).map((webhook) => removeWebhook(deps, webhook)));
     expect(deleted).toBeUndefined();
     expect(await race(app.id, 30)).toBe(3);
@@ -376,7 +376,7 @@ describe('the webhooks of an app', () => {
     await shop.receiver.count(1);
     const [request] = shop.receiver.received;
     const verifying = secrets.filter((secret) => request && shop.receiver.verifies(request, [secret], t.clock.nowMs()));
-    // The last of them, and no other.
+    // Only the last secret verifies.
     expect(verifying).toHaveLength(1);
     expect(verifying).not.toEqual([shop.secret]);
     await t.workers.idle();
@@ -431,7 +431,8 @@ describe('a rotation of the secret', () => {
     const finishAt = new Date(t.clock.nowMs() + 3_600_000);
     const second = await rotateSecret(deps, await shop.hook(), { finishAt, isDual: false });
     t.clock.advance(3_600_000);
-    // Both wait for the row, in this order: the one that finishes has listed it, and finds another rotation.
+    // Both wait for the row, in this order. The one that finishes has listed the rotation and finds
+    // another one.
     const work: Promise<unknown>[] = [];
     let third = '';
     await transaction(t.sql, async (tx) => {
