@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs a command with DATABASE_URL at a PostgreSQL of the system, such as Debian's package postgresql: a private cluster of the newest
-# version that is installed, with the server's own defaults, which ends and is removed with the command.
+# Runs a command with DATABASE_URL at a PostgreSQL of the system, such as Debian's package
+# postgresql: a private cluster of the newest installed version, with the server's own defaults. The
+# cluster ends and is deleted with the command.
 #   tools/with-postgres.sh npx vitest run --project server test/api
 set -euo pipefail
 
@@ -10,11 +11,11 @@ if [ ! -x "$bin/initdb" ]; then
   exit 1
 fi
 
-# The server refuses to run as root; the package brings a user for it.
+# The server refuses to run as root; the package has a user for it.
 as_owner=()
 [ "$(id -u)" != 0 ] || as_owner=(runuser -u postgres --)
 
-# Short: a socket's path may have 107 bytes.
+# A short path, because a socket's path may have at most 107 bytes.
 home=$(mktemp -d /tmp/pg-XXXXXX)
 stop() {
   "${as_owner[@]}" "$bin/pg_ctl" -D "$home/data" -m immediate stop >/dev/null 2>&1 || true

@@ -104,7 +104,10 @@ function matchesCondition(condition: Json, event: Event, now: Date): boolean {
   return compare(op, isComparable ? held : undefined, value, now);
 }
 
-/** Only whole values of these three operators are normalized to their stored form. */
+/**
+ * Normalizes whole values of `country`, `language` and `device.locale` to their stored form. Other
+ * values stay as they are.
+ */
 function canonical(field: string, op: string, value: unknown): unknown {
   if (!['eq', 'neq', 'in', 'not_in'].includes(op)) return value;
   if (Array.isArray(value)) return value.map((one) => canonical(field, 'eq', one));

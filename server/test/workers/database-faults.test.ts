@@ -174,7 +174,7 @@ describe('a flush', () => {
     await queue(t, 400);
     const held: (() => void)[] = [];
     t.push.scriptAll((request, response, count) => void held.push(() => accept(request, response, count)));
-    // A fixed number of slots: nothing is earned here.
+    // The number of slots is fixed: answered pushes earn no more.
     const slots = createFairSlots({ slotsMax: 400, perFree: 1 });
     const running = runBatch({ ...t.service.run, slots }, await claim(t), t.clock.steadyMs(), () => false);
     await t.push.waitForCount(200);

@@ -105,7 +105,8 @@ describe('indexes follow use', () => {
     await follow();
     expect(await columnsOf('audience_by_number_01')).toEqual(['platform_unit', 'user_bit', 'text_01']);
     expect(await columnsOf('audience_by_text_01')).toEqual(['platform_unit', 'user_bit', 'number_01']);
-    // A value that is compared together with an event is not counted from an index.
+    // No index can count these filters alone: one has an event, one a field without an index, and
+    // one an `or`. So no index carries a key for them.
     const others = [
       { and: [leaf('properties.city', 'Wien'), leaf('properties.member', true), { event: 'purchase' }] },
       {

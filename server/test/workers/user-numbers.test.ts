@@ -80,7 +80,7 @@ describe('numbers of users', () => {
     expect(new Set(given).size).toBe(40);
     expect(Math.max(...given) - Math.min(...given)).toBeLessThan(42);
     expect(numbers.get('without a device')).toBeNull();
-    // The device without a user has its unit, too.
+    // Every row has been worked, also the row of the device without a user.
     expect(await t.sql`SELECT 1 FROM audience WHERE app_id = ${app.id} AND user_bit = 0`).toHaveLength(0);
   });
 
