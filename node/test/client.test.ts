@@ -84,7 +84,7 @@ async function refusalOf(work: Promise<unknown>): Promise<unknown> {
 }
 
 describe('a request', () => {
-  it('goes to the address of its endpoint, with the key, and nothing that was not given', async () => {
+  it('goes to the URL of its endpoint, with the key, and contains only the given fields', async () => {
     await carillon.messages.send(message);
     await carillon.messages.list({ status: 'sent', limit: 5, cursor: undefined });
     await carillon.users.get('ü/ 1?#%');
@@ -117,19 +117,19 @@ describe('a request', () => {
     expect(received.map(({ url }) => url)).toEqual(['/push/v1/channels', '/push/v1/channels', '/push/v1/channels']);
   });
 
-  it.each(['.', '..', ''])('is none for a user whose id would be a step in the address: %j', async (id) => {
+  it.each(['.', '..', ''])('is not sent for a user whose id would be a step in the path: %j', async (id) => {
     expect(await refusalOf((async () => carillon.users.delete(id))())).toBeInstanceOf(TypeError);
     expect(received).toEqual([]);
   });
 
-  it('is none with a key that no header could carry', async () => {
+  it('is not sent with a key that no header can carry', async () => {
     for (const idempotencyKey of ['', 'a b', 'ü', 'x'.repeat(256), 'a\nb']) {
       expect(await refusalOf(carillon.messages.send(message, { idempotencyKey }))).toBeInstanceOf(TypeError);
     }
     expect(received).toEqual([]);
   });
 
-  it('is none without an address or a key, and neither is printed', () => {
+  it('is not sent without an address or a key, and the error prints neither', () => {
     for (const none of [
       undefined,
       '',
@@ -146,8 +146,8 @@ describe('a request', () => {
   });
 });
 
-describe('a refusal', () => {
-  it('says what the service said', async () => {
+describe('a refused call', () => {
+  it('throws the words of the service', async () => {
     const issue = { path: ['content'], code: 'empty_content', message: 'Nothing to show.' };
     const body = { error: 'validation_failed', message: '1 field is invalid.', issues: [issue], request_id: 'req_1' };
     script = [{ status: 400, body }];
@@ -166,7 +166,7 @@ describe('a refusal', () => {
     expect(inspect(error, { depth: 9 })).not.toContain(apiKey);
   });
 
-  it('of a month that is used up has its numbers, and is not tried again', async () => {
+  it("has the quota's numbers when the month is used up, and is not repeated", async () => {
     const quota = { plan: 'free', limit: 10, used: 10, requested: 1, resets_at: '2026-12-01T00:00:00.000Z' };
     script = [
       {
@@ -179,7 +179,7 @@ describe('a refusal', () => {
     expect(waits).toEqual([]);
   });
 
-  it('is one too where the answer is not Carillon’s', async () => {
+  it('throws an ApiError also when the answer is not Carillon’s', async () => {
     script = [
       { body: '<html>' },
       { status: 404, body: 'gone' },
@@ -194,8 +194,8 @@ describe('a refusal', () => {
   });
 });
 
-describe('a call that may pass', () => {
-  it('is made again under the same key and with the same bytes, after the wait it was told', async () => {
+describe('a call that failed for a reason that may pass', () => {
+  it('is repeated with the same key and the same bytes after the requested wait', async () => {
     script = [
       {
         status: 429,
@@ -225,7 +225,7 @@ describe('a call that may pass', () => {
     expect(third).toBeLessThanOrEqual(2000);
   });
 
-  it('is given up after the last try, with the last refusal', async () => {
+  it('is given up after the last try, and throws the last refusal', async () => {
     script = Array.from(
       { length: 9 },
       (): Scripted => ({ status: 503, body: { error: 'unavailable', message: 'Away.' } }),
@@ -234,7 +234,7 @@ describe('a call that may pass', () => {
     expect(received).toHaveLength(4);
   });
 
-  it('is not made again where twice is not once, unless it never left', async () => {
+  it('is not repeated when a repeat could act twice, unless the request was never sent', async () => {
     script = ['cut'];
     expect(await refusalOf(patient().send({ isRepeatable: false }))).toMatchObject({
       name: 'NetworkError',
@@ -246,7 +246,7 @@ describe('a call that may pass', () => {
     expect(refused.waits).toHaveLength(3);
   });
 
-  it('that is too slow is a NetworkError that says so', async () => {
+  it('throws a NetworkError that says so when it is too slow', async () => {
     script = ['hang'];
     const error = await refusalOf(carillon.channels({ timeoutMs: 50 }));
     expect(error).toMatchObject({
@@ -256,7 +256,7 @@ describe('a call that may pass', () => {
     });
   });
 
-  it('ends with its caller’s signal, on the way and while it waits', async () => {
+  it('ends with its caller’s signal, during a request and during a wait', async () => {
     script = ['hang', { status: 429, body: { error: 'rate_limited', message: '', retry_after_ms: 20_000 } }];
     const reason = new Error('the shop closes');
     for (let i = 0; i < 2; i++) {
@@ -274,7 +274,7 @@ function connectionRefused(): TypeError {
   return new TypeError('fetch failed', { cause: Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }) });
 }
 
-describe('what is not told twice by itself', () => {
+describe('calls that must not act twice', () => {
   it('each send has a key of its own, and each event an id', async () => {
     await carillon.messages.send(message);
     await carillon.messages.send(message);
@@ -293,7 +293,7 @@ describe('what is not told twice by itself', () => {
     expect(new Set(ids).size).toBe(3);
   });
 
-  it('a segment is not made again where it is not known what came of it; all else is', async () => {
+  it('a segment is not created again after an unknown result; all other calls are repeated', async () => {
     const eager = new Carillon({ baseUrl, apiKey });
     script = ['cut'];
     expect(await refusalOf(eager.segments.create({ name: 'Pro', filter: {} }))).toBeInstanceOf(NetworkError);
@@ -307,7 +307,7 @@ describe('what is not told twice by itself', () => {
 });
 
 describe('a walk', () => {
-  it('fetches page after page, as they are used up', async () => {
+  it('fetches each page when the one before it is used up', async () => {
     const page = (data: object[], next: string | null) => ({
       body: { data, has_more: next !== null, next_cursor: next },
     });
@@ -325,7 +325,7 @@ describe('a walk', () => {
     ]);
   });
 
-  it('asks for nothing more once its loop is left', async () => {
+  it('sends no request after its loop is left', async () => {
     script = [{ body: { data: [{ id: 1 }, { id: 2 }], has_more: true, next_cursor: 'c1' } }];
     for await (const _message of carillon.messages.all()) break;
     expect(received).toHaveLength(1);

@@ -88,7 +88,7 @@ describe.each(servers)('the example for %s', (_name, post) => {
     },
   );
 
-  it('takes the bytes and not what they mean: white space and the order of keys count', async () => {
+  it('verifies the bytes and not their meaning: white space and the order of keys count', async () => {
     handled.length = 0;
     const body = '{ "data": { "n":1.0,"error_code": null },\n "event":"message.sent" }';
     expect((await deliver(body, signWebhook(body, secret))).status).toBe(204);
@@ -107,7 +107,7 @@ describe.each(servers)('the example for %s', (_name, post) => {
     expect(handled).toEqual([]);
   });
 
-  it('lets a failure of its own be told again later: it is not acknowledged', async () => {
+  it('does not acknowledge an event that its handler failed on, so that it is sent again', async () => {
     const body = '{"event":"message.sent","data":{"message_id":"msg_fails"}}';
     expect((await deliver(body, signWebhook(body, secret))).status).toBe(500);
   });

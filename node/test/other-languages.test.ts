@@ -93,7 +93,7 @@ it('the page prints a verifier in each language', () => {
 });
 
 it.each(languages.filter(isHere))(
-  'R-20 the verifier printed in $name takes and refuses what the vectors say',
+  'R-20 the verifier printed in $name accepts and refuses as the vectors say',
   (language) => {
     const { name, file, command, run } = language;
     const path = join(folder, file);

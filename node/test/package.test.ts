@@ -65,14 +65,14 @@ describe('the packed SDK', () => {
     expect(Object.keys(installed.packages)).toEqual(['', 'node_modules/@carillon/node']);
   });
 
-  it('is imported by a module, and required by a program that is none', async () => {
+  it('can be imported by a module, and required by a CommonJS program', async () => {
     const expected = ['function', 'function', true];
     expect(await inFolder('shop.mjs', `import * as it from '@carillon/node'; console.log(${kinds})`)).toEqual(expected);
     expect(await inFolder('shop.cjs', `const it = require('@carillon/node'); console.log(${kinds})`)).toEqual(expected);
   });
 
   it.each(['nodenext', 'bundler'])(
-    'has types that the compiler follows, %s, without types of its own for Node',
+    'has types that the compiler accepts, %s, without types of its own for Node',
     async (resolution) => {
       const uses = `
       import { Carillon, type Filter, verifyWebhook } from '@carillon/node';

@@ -29,7 +29,7 @@ describe('whether a call is made again', () => {
     expect([isTried(true), isTried(false)]).toEqual([ifSame, otherwise]);
   });
 
-  it('waits half a second, doubling up to eight, with full jitter, and gives up after the last', () => {
+  it('waits half a second, doubling up to eight, with full jitter, and gives up after the last try', () => {
     const waits = [1, 2, 3, 4].map((tried) => retryInMs(lost, { tried, isRepeatable: true }, rules, 1));
     expect(waits).toEqual([500, 1000, 2000, undefined]);
     expect(retryInMs(lost, { tried: 9, isRepeatable: true }, { ...rules, maxRetries: 9 }, 1)).toBe(8000);
@@ -37,7 +37,7 @@ describe('whether a call is made again', () => {
     expect(retryInMs(lost, { tried: 1, isRepeatable: true }, { ...rules, maxRetries: 0 }, 0)).toBeUndefined();
   });
 
-  it('waits at least as long as it is told, and not at all where that is too long', () => {
+  it('waits at least as long as the service asks, and not at all when that is too long', () => {
     const told = (ms: number, random: number) =>
       retryInMs(answered(429, 'rate_limited', ms), { tried: 1, isRepeatable: true }, rules, random);
     expect(told(1000, 0)).toBe(1000);

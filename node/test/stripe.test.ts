@@ -24,7 +24,7 @@ describe('R-20 the verifier of stripe', () => {
     expect(() => verifyAsStripe(body, signature, secret, now)).toThrow();
   });
 
-  it('takes what signWebhook signed, and the other way round', () => {
+  it('accepts what signWebhook signed, and verifyWebhook accepts what stripe signed', () => {
     const [{ body, secrets }] = webhook.valid;
     const [secret = ''] = secrets;
     const nowSeconds = 1_800_000_000;

@@ -5,11 +5,11 @@ import { vectors } from './vectors.ts';
 const { secret, simple, bound } = vectors.user_hash;
 
 describe('a user hash', () => {
-  it.each(simple)('of $external_id is that of the published vectors', ({ external_id, user_hash }) => {
+  it.each(simple)('of $external_id equals the published vector', ({ external_id, user_hash }) => {
     expect(userHash(secret, external_id)).toBe(user_hash);
   });
 
-  it.each(bound)('bound to a device, of $external_id, is that of the published vectors', (vector) => {
+  it.each(bound)('bound to a device, of $external_id equals the published vector', (vector) => {
     const { external_id: externalId, device_id: deviceId, t, user_hash } = vector;
     expect(boundUserHash(secret, { externalId, deviceId }, { nowMs: t * 1000 + 999 })).toBe(user_hash);
   });

@@ -20,7 +20,7 @@ function refusalOf(work: () => unknown): string {
 
 describe('R-20 verifyWebhook', () => {
   it.each(webhook.valid)(
-    'takes $name under each of its secrets, as text and as bytes',
+    'accepts $name under each of its secrets, as text and as bytes',
     ({ body, signature, secrets, t }) => {
       for (const one of secrets) {
         const event = verifyWebhook(body, signature, one, { nowMs: t * 1000 });
@@ -34,7 +34,7 @@ describe('R-20 verifyWebhook', () => {
     expect(refusalOf(() => verifyWebhook(body, signature, one, { nowMs: now * 1000 }))).toBe(reason);
   });
 
-  it('takes either secret while a rotation is under way, whichever signed', () => {
+  it('accepts either secret during a rotation, whichever signed', () => {
     const { old } = webhook.secrets;
     for (const { body, signature } of webhook.valid) {
       expect(verifyWebhook(body, signature, [secret, old], { nowMs })).toHaveProperty('event');
@@ -44,7 +44,7 @@ describe('R-20 verifyWebhook', () => {
     );
   });
 
-  it('tolerates 300 seconds in both directions, and what it is told instead', () => {
+  it('tolerates 300 seconds in both directions, or the given tolerance', () => {
     const at = (seconds: number, toleranceSeconds?: number): string =>
       refusalOf(() =>
         verifyWebhook(sent.body, sent.signature, secret, { nowMs: nowMs + seconds * 1000, toleranceSeconds }),
@@ -59,23 +59,23 @@ describe('R-20 verifyWebhook', () => {
   it.each([
     [400, /signed 400 seconds ago .* this clock is fast/],
     [-400, /dated 400 seconds in the future .* this clock is slow/],
-  ])('tells a request of the past from one of the future: %i seconds', (seconds, words) => {
+  ])('distinguishes a request of the past from one of the future: %i seconds', (seconds, words) => {
     const late = () => verifyWebhook(sent.body, sent.signature, secret, { nowMs: nowMs + seconds * 1000 });
     expect(late).toThrow(words);
   });
 
-  it('reads the clock where it is told no time', () => {
+  it('reads the clock when no time is given', () => {
     expect(verifyWebhook(sent.body, signWebhook(sent.body, secret), secret)).toEqual(JSON.parse(sent.body));
     expect(refusalOf(() => verifyWebhook(sent.body, signWebhook(sent.body, secret, { nowMs: 0 }), secret))).toBe(
       'timestamp_out_of_tolerance',
     );
   });
 
-  it.each([undefined, null, '', []])('says that the header is missing where it is %j', (header) => {
+  it.each([undefined, null, '', []])('reports a missing header when it is %j', (header) => {
     expect(refusalOf(() => verifyWebhook(sent.body, header, secret, { nowMs }))).toBe('missing_header');
   });
 
-  it('takes a header that a framework gives as a list', () => {
+  it('accepts a header that a framework gives as a list', () => {
     expect(verifyWebhook(sent.body, [sent.signature], secret, { nowMs })).toHaveProperty('event', 'message.sent');
     expect(verifyWebhook(sent.body, sent.signature.split(','), secret, { nowMs })).toHaveProperty(
       'event',
@@ -84,7 +84,7 @@ describe('R-20 verifyWebhook', () => {
   });
 
   it.each(['not json', '"text"', '[]', '{}', 'null', ''])(
-    'says that %j is no event, however well it is signed',
+    'reports that %j is no event, even when the signature is valid',
     (body) => {
       expect(refusalOf(() => verifyWebhook(body, signWebhook(body, secret, { nowMs }), secret, { nowMs }))).toBe(
         'invalid_body',
@@ -92,7 +92,7 @@ describe('R-20 verifyWebhook', () => {
     },
   );
 
-  it('is a TypeError with a parsed body, without a secret, and with a tolerance that is none: no request is at fault', () => {
+  it('throws a TypeError for a parsed body, a missing secret and an invalid tolerance, because no request is at fault', () => {
     const given = JSON.parse(sent.body);
     const call =
       (...parameters: readonly unknown[]) =>
@@ -106,7 +106,7 @@ describe('R-20 verifyWebhook', () => {
     }
   });
 
-  it('takes whatever signWebhook signed, and nothing of it with one byte changed', () => {
+  it('accepts whatever signWebhook signed, and rejects it after any change of one byte', () => {
     const event = fc
       .record({ event: fc.string(), data: fc.dictionary(fc.string(), fc.string()) })
       .map((each) => JSON.stringify(each));
@@ -123,7 +123,7 @@ describe('R-20 verifyWebhook', () => {
     );
   });
 
-  it('throws nothing else, whatever the header says', () => {
+  it('throws no other error, whatever the header contains', () => {
     const piece = fc.oneof(fc.string(), fc.constantFrom('t=', 'v1=', ',', '=', `${sent.t}`, sent.signature));
     fc.assert(
       fc.property(fc.array(piece), (pieces) => {
