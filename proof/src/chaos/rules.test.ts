@@ -21,8 +21,8 @@ const pairOf = (requests: readonly Request[], status = 'sent', fields: Partial<P
 const nobodyDied = { windowMs: 500, msToDeath: () => undefined };
 const diedAfter = (ms: number) => ({ windowMs: 500, msToDeath: () => ms });
 
-describe('R-26 what a webhook is told', () => {
-  it('is every final outcome once, and no skip', () => {
+describe('R-26 the events of a webhook', () => {
+  it('are every final outcome once, and no skip', () => {
     expect(judgeTold(pairOf([request()]))).toEqual([]);
     expect(judgeTold(pairOf([request()], 'failed'))).toEqual([]);
     expect(judgeTold(pairOf([], 'skipped', { told: [] }))).toEqual([]);
@@ -34,11 +34,11 @@ describe('R-26 what a webhook is told', () => {
 });
 
 describe('a device of a message', () => {
-  it('that had one push and is sent is well', () => {
+  it('is fine after one push that is recorded as sent', () => {
     expect(judgePair(pairOf([request()]), nobodyDied)).toMatchObject({ isLost: false, duplicates: 0, violations: [] });
   });
 
-  it('is lost without a request, without a delivery, and with one that has not ended', () => {
+  it('is lost without a request, without a delivery, and with a delivery that has not ended', () => {
     const lost = [pairOf([]), pairOf([request()], 'sent', { deliveries: [] }), pairOf([request()], 'retrying')];
     expect(lost.map((pair) => judgePair(pair, nobodyDied).isLost)).toEqual([true, true, true]);
   });
@@ -54,7 +54,7 @@ describe('a device of a message', () => {
     expect(verdict).toMatchObject({ duplicates: 0, unexplained: 0, violations: [] });
   });
 
-  it('is pushed to twice only by a sender that died within the window', () => {
+  it('may be pushed to twice only by a sender that died within the window', () => {
     const twice = pairOf([request(), request()]);
     expect(judgePair(twice, diedAfter(499))).toMatchObject({ duplicates: 1, unexplained: 0, windowMsMost: 499 });
     expect(judgePair(twice, diedAfter(500))).toMatchObject({ duplicates: 1, unexplained: 1, windowMsMost: 500 });
@@ -63,7 +63,7 @@ describe('a device of a message', () => {
     expect(judgePair(pairOf([request({ status: 410 }), request()], 'failed'), nobodyDied).unexplained).toBe(1);
   });
 
-  it('has never more than five pushes, all of one name', () => {
+  it('never has more than five pushes, all with the same identity', () => {
     const busy = (count: number) =>
       pairOf(
         Array.from({ length: count }, () => request({ status: 503 })),
@@ -75,13 +75,13 @@ describe('a device of a message', () => {
     expect(judgePair(renamed, nobodyDied).violations).toHaveLength(1);
   });
 
-  it('is what its provider said', () => {
+  it('has the outcome that its provider gave', () => {
     expect(judgePair(pairOf([request({ status: 410 })]), nobodyDied).violations).toHaveLength(1);
     expect(judgePair(pairOf([request()], 'failed'), nobodyDied).violations).toHaveLength(1);
     expect(judgePair(pairOf([request({ status: 410 })], 'failed'), nobodyDied).violations).toEqual([]);
   });
 
-  it('has one delivery', () => {
+  it('has exactly one delivery', () => {
     const two = pairOf([request()], 'sent', { deliveries: [delivery('sent'), delivery('sent')] });
     expect(judgePair(two, nobodyDied).violations).toHaveLength(1);
   });
@@ -91,25 +91,25 @@ describe('the death of a sender', () => {
   const kill: EventLine = { at: 10_400, node: 'worker-1', kind: 'kill', by: 'hand' };
   const neverUsed = () => false;
 
-  it('is the first after the push, on a connection that is never used again', () => {
+  it('counts when it is the first after the push, on a connection that is never used again', () => {
     const events = [{ ...kill, at: 12_000 }, kill, { ...kill, at: 8_000 }];
     expect(deathOfSender(events, neverUsed)(request())).toBe(400);
     expect(deathOfSender(events, () => true)(request())).toBeUndefined();
     expect(deathOfSender([], neverUsed)(request())).toBeUndefined();
   });
 
-  it('counts a push that arrived as it happened', () => {
+  it('also explains a push that arrived while it happened', () => {
     expect(deathOfSender([{ ...kill, at: 9_900 }], neverUsed)(request())).toBe(0);
     expect(deathOfSender([{ ...kill, at: 8_900 }], neverUsed)(request())).toBeUndefined();
   });
 
-  it('is like it while the database was away, although it lived on', () => {
+  it('is replaced by an outage of the database, during which the sender lives on', () => {
     const outage: EventLine = { ...kill, at: 10_200, kind: 'outage', until: 30_000 };
     const msToDeath = deathOfSender([outage], () => true);
     expect([10_000, 15_000, 30_001].map((at) => msToDeath(request({ at })))).toEqual([200, 0, undefined]);
   });
 
-  it('is like it when it was held, if only it was silent meanwhile', () => {
+  it('is replaced by a stop, if the sender was silent meanwhile', () => {
     const held: EventLine = { ...kill, kind: 'stop', until: 36_000 };
     const usedAt = (at: number) => (_connection: number, fromMs: number, toMs: number) => at > fromMs && at < toMs;
     expect(deathOfSender([held], usedAt(36_500))(request())).toBe(400);
@@ -136,7 +136,7 @@ describe('totals', () => {
   const rows = new Map([['msg_1', { sent: 8, failed: 1, skipped: 1 }]]);
   const asked = new Map([['One', 10]]);
 
-  it('agree when report, rows and quota do', () => {
+  it('agree when the report, the rows and the quota agree', () => {
     expect(judgeTotals(facts, [message], rows, asked)).toEqual([]);
   });
 
@@ -154,22 +154,22 @@ describe('totals', () => {
   });
 });
 
-describe('recovery', () => {
+describe('recovery from a death', () => {
   const kill: EventLine = { at: 102_000, node: 'worker-1', kind: 'kill', by: 'hand' };
   const claim = { batch: 'b', leaseEndedAt: 120_000, takenAt: 121_000 };
 
-  it('is counted from the death of the holder, which was within a renewal of its last one', () => {
+  it('is counted from the death of the holder, which came within one renewal interval of its last renewal', () => {
     expect(judgeRecovery([kill], [claim])).toEqual({ maxMs: 19_000, violations: [] });
     expect(judgeRecovery([{ ...kill, at: 101_000 }, kill], [claim]).maxMs).toBe(20_000);
   });
 
-  it('begins with the end of an outage, whenever in it the lease was lost', () => {
+  it('is counted from the end of an outage, whenever in it the lease ran out', () => {
     const outage: EventLine = { ...kill, at: 90_000, kind: 'outage', until: 130_000 };
     expect(judgeRecovery([outage], [{ ...claim, takenAt: 131_000 }])).toEqual({ maxMs: 1000, violations: [] });
     expect(judgeRecovery([{ ...outage, until: 98_000 }], [claim]).violations).toHaveLength(1);
   });
 
-  it('is late after 30 s, and a mystery when nobody died', () => {
+  it('is late after 30 s, and unexplained when no process died', () => {
     expect(judgeRecovery([kill], [{ ...claim, takenAt: 132_001 }]).violations).toHaveLength(1);
     expect(judgeRecovery([{ ...kill, at: 110_000 }], [claim]).violations).toHaveLength(1);
   });

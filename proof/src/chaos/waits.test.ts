@@ -14,22 +14,22 @@ const waiting = (fields: Partial<WaitingBackend> = {}): WaitingBackend => ({
 });
 const look = (at: number, backends: readonly WaitingBackend[], lateMs = 3) => ({ at, lateMs, backends });
 
-describe('what was waited for', () => {
-  it('is each wait once, as long as it was seen to be, and behind whom', () => {
+describe('the description of waits', () => {
+  it('lists each wait once, with its longest duration and its blockers', () => {
     const looks = [look(100, [waiting()]), look(200, [waiting({ ms: 250 })]), look(300, [])];
     expect(describeWaits(looks, 100, 300)).toBe(
       'carillon send 7 waited for Lock:transactionid for 250 ms, behind 8: UPDATE messages SET n = 1; whoever looked was late by 3 ms at most',
     );
   });
 
-  it('names whoever kept a transaction open and said nothing, the longest first', () => {
+  it('names connections with an idle open transaction, the longest first', () => {
     const silent = waiting({ pid: 8, state: 'idle in transaction', event: 'Client:ClientRead', ms: 900, behind: [] });
     expect(describeWaits([look(100, [waiting(), silent])], 0, 100)).toMatch(
       /^carillon send 8 was idle in transaction for 900 ms: .*; carillon send 7 waited/,
     );
   });
 
-  it('is nothing of another time', () => {
+  it('leaves out waits of other times', () => {
     expect(describeWaits([look(100, [waiting()]), look(200, [], 700)], 150, 250)).toBe(
       'no connection waited; whoever looked was late by 700 ms at most',
     );

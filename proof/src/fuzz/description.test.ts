@@ -35,7 +35,7 @@ const judge = (status: number, body: unknown, headers: Record<string, string> = 
   });
 
 describe('R-75 an answer', () => {
-  it('is what the description promises', () => {
+  it('passes when the description promises it', () => {
     expect(judge(200, { id: 'x' })).toBeNull();
     expect(judge(400, { request_id: 'req_1', issues: [{}] })).toBeNull();
   });
@@ -50,7 +50,7 @@ describe('R-75 an answer', () => {
     ['no JSON', judge(200, 'x'), /not JSON/],
     ['another request id', judge(400, { request_id: 'req_2', issues: [{}] }), /request_id/],
     ['a 400 that does not say why', judge(400, { request_id: 'req_1', issues: [] }), /issues/],
-  ])('is found out with %s', (_what, found, rule) => {
+  ])('fails with %s', (_what, found, rule) => {
     expect(found).toMatch(rule);
   });
 });
