@@ -44,7 +44,7 @@ describe('a certificate made here', () => {
 });
 
 describe('the certificate on disk', () => {
-  test('is kept over restarts and its key is for its owner alone', () => {
+  test('survives restarts, and only its owner can read its key', () => {
     const path = directory();
     const first = loadOrMakeCertificate(path, ['localhost'], NOW);
     expect(loadOrMakeCertificate(path, ['localhost'], NOW)).toEqual(first);
@@ -55,7 +55,7 @@ describe('the certificate on disk', () => {
   test.each([
     ['a name is missing', ['localhost', 'push.internal.example'], NOW],
     ['it is about to expire', ['localhost'], new Date('2036-11-01T00:00:00Z')],
-  ])('is made anew when %s', (_reason, names, at) => {
+  ])('is made again when %s', (_reason, names, at) => {
     const path = directory();
     const first = loadOrMakeCertificate(path, ['localhost'], NOW);
     expect(loadOrMakeCertificate(path, names, at).certificatePem).not.toBe(first.certificatePem);

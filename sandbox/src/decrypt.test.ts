@@ -43,7 +43,7 @@ describe('decryptPush', () => {
     expect(decryptPush(RFC_BODY, RFC_KEYS).toString('utf8')).toBe('When I grow up, I want to be a watermelon');
   });
 
-  test('opens whatever http_ece encrypts, padded or not', () => {
+  test('opens everything that http_ece encrypts, padded or not', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 3993 }), fc.nat({ max: 100 }), (plain, pad) => {
         const room = Math.min(pad, 3993 - plain.length);
@@ -60,7 +60,7 @@ describe('decryptPush', () => {
     expect(() => decryptPush(changed, RFC_KEYS)).toThrow(DecryptError);
   });
 
-  test('drops a body made for another subscription, or for another auth secret of the same', () => {
+  test('drops a body made for another subscription, or for another auth secret of the same subscription', () => {
     expect(() => decryptPush(RFC_BODY, keys)).toThrow(/tag does not fit/);
     expect(() => decryptPush(RFC_BODY, { ...RFC_KEYS, auth: keys.auth })).toThrow(/tag does not fit/);
   });

@@ -46,7 +46,7 @@ describe('which requests a rule acts on', () => {
     expect(actsOn({ share: 1 }, tokens)).not.toContain(false);
   });
 
-  test('another part for another seed, and a part of all connections', () => {
+  test('another share for another seed, and a share of all connections', () => {
     const tokens = Array.from({ length: 2000 }, (_, index) => `token-${index}`);
     const one = actsOn({ share: 0.1, seed: 'one' }, tokens);
     const both = actsOn({ share: 0.1, seed: 'two' }, tokens).filter((acts, i) => acts && one[i]);
@@ -60,7 +60,7 @@ describe('which requests a rule acts on', () => {
     expect(numbers.size).toBeLessThan(60);
   });
 
-  test('the nth of each connection, whose number is new when another has ended', () => {
+  test('the nth request of each connection, which has a new number when another has ended', () => {
     const faults = new Faults();
     faults.add(parseFaultRule({ match: { count: 'connection', every: 2 }, action: { type: 'hang' } }, ''));
     const acts = (connection: number): boolean => faults.next(target('a'), connection) !== undefined;
@@ -69,7 +69,7 @@ describe('which requests a rule acts on', () => {
     expect([acts(1), acts(1)]).toEqual([false, true]);
   });
 
-  test('the first rule that acts decides, and the others still count the request', () => {
+  test('the first rule that acts decides, and the other rules still count the request', () => {
     const faults = new Faults();
     faults.set(
       parseFaults({
@@ -122,7 +122,7 @@ describe('rules as JSON', () => {
     [answering({ headers: { Connection: 'close' } }), 'faults[0].action.headers.connection: is no header of an answer'],
     [answering({ headers: { 'x-why': 'a\r\nb: c' } }), 'faults[0].action.headers.x-why: cannot stand in a header'],
     [answering({ retry_after: 'soon\n' }), 'faults[0].action.retry_after: cannot stand in a header'],
-  ])('%j is refused with the place of the mistake', (document, message) => {
+  ])('%j is refused with the path of the mistake', (document, message) => {
     expect(() => parseFaults(document)).toThrow(message);
   });
 });

@@ -27,7 +27,7 @@ function readAll(octets: Buffer, chunkBytes: number): { whole: Buffer; last: num
 
 const blocks = [Buffer.from([0x83]), LOOSE, Buffer.from('0685687474703a', 'hex')];
 
-test.each([1, 2, 7, 16, 9_999])('the scheme is spelled strictly, also in pieces of %i octets', (chunkBytes) => {
+test.each([1, 2, 7, 16, 9_999])('the scheme is made strict, also in pieces of %i octets', (chunkBytes) => {
   const settings = frame(4, Buffer.alloc(0));
   const body = frame(0, Buffer.concat([LOOSE, Buffer.from('F')]));
   const octets = Buffer.concat([PREFACE, settings, frame(1, Buffer.concat(blocks)), body, frame(9, LOOSE), body]);
@@ -36,7 +36,7 @@ test.each([1, 2, 7, 16, 9_999])('the scheme is spelled strictly, also in pieces 
   expect(whole).toEqual(Buffer.concat([PREFACE, settings, frame(1, headers), body, frame(9, STRICT), body]));
 });
 
-test('a scheme without Huffman’s code is spelled strictly too, and a good one is left alone', () => {
+test('a scheme without Huffman’s code is made strict too, and a strict one is unchanged', () => {
   const headers = (text: string): Buffer => Buffer.concat([PREFACE, frame(1, Buffer.from(text, 'latin1'))]);
   expect(readAll(headers('\x46\x06https:'), 5).whole).toEqual(headers('\x46\x06httpsB'));
   for (const good of ['\x87\x84', '\x46\x05https', '\x46\x04http']) {
@@ -44,7 +44,7 @@ test('a scheme without Huffman’s code is spelled strictly too, and a good one 
   }
 });
 
-test('nothing of a body waits for what comes after it, and a frame that is too large is left to the server', () => {
+test('no part of a body is held back, and the server gets a frame that is too large', () => {
   const body = Buffer.concat([PREFACE, frame(0, LOOSE.subarray(0, 3))]);
   expect(readAll(body, body.length)).toEqual({ whole: body, last: body.length });
   const large = Buffer.concat([PREFACE, frame(1, Buffer.alloc(16_385)).subarray(0, 100)]);

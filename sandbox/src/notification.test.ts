@@ -4,7 +4,7 @@ import { readNotification } from './notification.ts';
 const read = (value: unknown) => readNotification(JSON.stringify(value), value);
 
 describe('what a person sees of a payload', () => {
-  test('in the declarative shape: every field, and where a click leads with and without a service worker', () => {
+  test('the declarative shape: every field, and where a click leads with and without a service worker', () => {
     expect(
       read({
         web_push: 8030,
@@ -63,11 +63,11 @@ describe('what a person sees of a payload', () => {
       { title: 'T', icon: 7, actions: 'none', data: [], dir: 'up' },
       { icon: null, actions: [], dir: 'auto' },
     ],
-  ])('in %j', (payload, seen) => {
+  ])('the fields of %j', (payload, seen) => {
     expect(read(payload)).toMatchObject(seen);
   });
 
-  test.each([{}, { title: 7 }, { notification: null }, { web_push: 8030 }])('nothing in %j', (payload) => {
+  test.each([{}, { title: 7 }, { notification: null }, { web_push: 8030 }])('nothing for %j', (payload) => {
     expect(read(payload)).toBeNull();
   });
 

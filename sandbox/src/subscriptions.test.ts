@@ -20,14 +20,14 @@ function one(subscriptions: Subscriptions, options: PoolOptions, index = 0): Pus
 }
 
 describe('a token', () => {
-  test.each(VENDOR_NAMES)('names its browser in an endpoint of %s, over a restart too', (vendor) => {
+  test.each(VENDOR_NAMES)('names its browser in an endpoint of %s, also after a restart', (vendor) => {
     const options = { ...POOL, vendor, tokenPrefix: 'pre-' };
     const made = one(new Subscriptions(ORIGIN), options, 4_294_967_295);
     const found = new Subscriptions(ORIGIN, [options]).find(tokenOf(made));
     expect(found).toMatchObject({ index: 4_294_967_295, pool: options, endpoint: made.endpoint, origin: ORIGIN });
   });
 
-  test('is of no browser when any character of it is another', () => {
+  test('names no browser when any character of it is changed', () => {
     const subscriptions = new Subscriptions(ORIGIN);
     const token = tokenOf(one(subscriptions, { ...POOL, tokenPrefix: 'p' }));
     expect(subscriptions.find(token)).toBeDefined();
@@ -53,13 +53,13 @@ describe('a token', () => {
 });
 
 describe('keys', () => {
-  test('follow from seed and index, and are each browser’s own', () => {
+  test('follow from seed and index, and differ for each browser', () => {
     expect(receiverKeys(POOL, 7)).toEqual(receiverKeys({ ...POOL, vendor: 'fcm' }, 7));
     expect(receiverKeys(POOL, 7)).not.toEqual(receiverKeys(POOL, 8));
     expect(receiverKeys(POOL, 7)).not.toEqual(receiverKeys({ ...POOL, seed: 'other' }, 7));
   });
 
-  test('are one pair for all where the pool shares them', () => {
+  test('are one pair for all browsers of a pool that shares them', () => {
     const shared: PoolOptions = { ...POOL, keys: 'shared' };
     expect(receiverKeys(shared, 7)).toEqual(receiverKeys(shared, 8));
     const [first, second] = [...new Subscriptions(ORIGIN).subscribe(shared, 2)];
@@ -68,7 +68,7 @@ describe('keys', () => {
   });
 });
 
-test('every new pool is kept, and one that is known is not kept twice', () => {
+test('every new pool is stored, and a known one is not stored twice', () => {
   const kept: number[] = [];
   const subscriptions = new Subscriptions(ORIGIN, [POOL], (pools) => kept.push(pools.length));
   one(subscriptions, POOL);

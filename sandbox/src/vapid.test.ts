@@ -30,7 +30,7 @@ function publicKey(text: string) {
 }
 
 describe('the example of RFC 8292', () => {
-  test('is read, and every claim of it holds at its time', () => {
+  test('is read, and all of its claims are valid at its time', () => {
     expect(parseVapidHeader(`vapid t=${TOKEN}, k=${KEY}`)).toEqual({ token: TOKEN, key: KEY });
     const token = decoded(TOKEN);
     expect(token.header).toEqual({ typ: 'JWT', alg: 'ES256' });
@@ -40,7 +40,7 @@ describe('the example of RFC 8292', () => {
     expect(subjectFault(token.claims)).toBeNull();
   });
 
-  test('no longer holds when one character of it is changed', () => {
+  test('is invalid when one character of it is changed', () => {
     const changed = TOKEN.replace('i3CY', 'i3CZ');
     expect(signatureFault(decoded(changed), publicKey(KEY))).toMatch(/not made by the owner/);
   });

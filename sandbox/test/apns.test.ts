@@ -23,7 +23,7 @@ test('an accepted push is 200 with its id and no body, and the phone shows it', 
   expect(record?.checks.filter(({ verdict }) => verdict !== 'pass')).toEqual([]);
 });
 
-test('the development environment is a place of its own, and tells an apns-unique-id', async () => {
+test('the development environment is separate, and returns an apns-unique-id', async () => {
   const t = await startApns({}, { environment: 'sandbox' });
   const wrong = await t.push();
   expect([wrong.status, JSON.parse(wrong.body)]).toEqual([400, { reason: 'BadDeviceToken' }]);
@@ -33,7 +33,7 @@ test('the development environment is a place of its own, and tells an apns-uniqu
   expect(right.headers['apns-unique-id']).toMatch(/^[0-9a-f-]{36}$/);
 });
 
-test('a token of a phone counts in either case of letters', async () => {
+test("the case of a phone's token does not matter", async () => {
   const t = await startApns();
   expect((await t.push({ ':path': `/3/device/${t.phone.toUpperCase()}` })).status).toBe(200);
 });
@@ -171,7 +171,7 @@ describe('a provider token is refused', () => {
 });
 
 describe('one connection', () => {
-  test('takes a new token every 20 minutes, is of no use until then after a second one, and does not bind others', async () => {
+  test('accepts a new token every 20 minutes, refuses pushes after an earlier second one, and does not affect other connections', async () => {
     let clock = Date.now();
     const t = await startApns({ now: () => clock });
     const issued = Math.floor(clock / 1000);
@@ -189,7 +189,7 @@ describe('one connection', () => {
     expect(await push(third ?? '')).toBe(200);
   });
 
-  test('stays with the key of its first token', async () => {
+  test('is bound to the key of its first token', async () => {
     const t = await startApns();
     expect((await t.push()).status).toBe(200);
     const other = new AppleTeam(t.sandbox, { team_id: t.team.teamId });
@@ -197,7 +197,7 @@ describe('one connection', () => {
     expect([answer.status, JSON.parse(answer.body)]).toEqual([403, { reason: 'UnrelatedKeyIdInToken' }]);
   });
 
-  test('may open one stream until its first good token, and a thousand from then on', async () => {
+  test('may open one stream until its first good token, and a thousand after it', async () => {
     const t = await startApns();
     const [first] = await once(t.connection.session, 'remoteSettings');
     expect(first.maxConcurrentStreams).toBe(1);

@@ -8,7 +8,7 @@ import { ApplicationServer, browser, Client, control, start, tokenOf } from './s
 const server = new ApplicationServer();
 
 describe('POST /subscriptions', () => {
-  test('makes a browser whose subscription is ready to register, and which gets what is sent to it', async () => {
+  test('makes a browser whose subscription can be registered, and which gets its pushes', async () => {
     const sandbox = await start();
     const made = await control(sandbox, 'POST', '/subscriptions', { vendor: 'fcm', vapid_key: server.publicKey });
     expect(made.status).toBe(201);
@@ -22,7 +22,7 @@ describe('POST /subscriptions', () => {
     expect(sandbox.log.requests[0]).toMatchObject({ isDelivered: true });
   });
 
-  test('with a seed makes the same browsers on any sandbox at the same address, and each of them decrypts', async () => {
+  test('with a seed makes the same browsers on any sandbox at the same address, and each can decrypt', async () => {
     const sandbox = await start();
     const pool = { vendor: 'mozilla', seed: 'demo', vapid_key: server.publicKey };
     const first = await control(sandbox, 'POST', '/subscriptions', { ...pool, count: 5 });
@@ -34,7 +34,7 @@ describe('POST /subscriptions', () => {
     expect(sandbox.log.counters()).toMatchObject({ delivered: 5 });
   });
 
-  test('without a seed says which one it took', async () => {
+  test('without a seed reports the seed that it chose', async () => {
     const sandbox = await start();
     const made = await control(sandbox, 'POST', '/subscriptions', {});
     const again = await control(sandbox, 'POST', '/subscriptions', { seed: made.body.pool.seed });
@@ -118,7 +118,7 @@ test('faults are put, added, read with their hits and removed', async () => {
   expect((await control(sandbox, 'DELETE', '/faults')).body.faults).toEqual([]);
 });
 
-test('a fault that is put first takes what an earlier one would have taken, as the switches of the page do', async () => {
+test('a fault that is put first takes precedence over earlier ones, as the switches of the page do', async () => {
   const sandbox = await start();
   const subscription = browser(sandbox, { vendor: 'fcm', vapid_key: server.publicKey });
   const statusOf = async (): Promise<number> => (await new Client(sandbox, 'h2').send(server, subscription)).status;
@@ -134,7 +134,7 @@ test('a fault that is put first takes what an earlier one would have taken, as t
 });
 
 describe('the log', () => {
-  test('holds each request with verdicts, token, payload and answer, and is read from any point on', async () => {
+  test('holds each request with verdicts, token, payload and answer, and can be read from any point on', async () => {
     const sandbox = await start();
     const subscription = browser(sandbox, { vendor: 'mozilla', vapid_key: server.publicKey });
     const client = new Client(sandbox, 'h2');
@@ -168,7 +168,7 @@ describe('the log', () => {
     expect((await control(sandbox, 'GET', '/log?after=x')).status).toBe(400);
   });
 
-  test('appends its history to a file, in no memory, with what a repeated push must repeat', async () => {
+  test('appends its history to a file and not to memory, with the values that a repeated push must repeat', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'push-sandbox-test-'));
     onTestFinished(() => rm(directory, { recursive: true }));
     const historyFile = join(directory, 'history.ndjson');
@@ -187,7 +187,7 @@ describe('the log', () => {
     ]);
   });
 
-  test('keeps the last entries, counts all, and forgets when told', async () => {
+  test('keeps the last entries, counts all, and can be cleared', async () => {
     const sandbox = await start({ logEntriesMax: 8, keepHistory: true });
     const subscription = browser(sandbox, { vendor: 'mozilla', vapid_key: server.publicKey });
     const client = new Client(sandbox, 'h2');
@@ -213,7 +213,7 @@ describe('the log', () => {
     expect(sandbox.log.requests.map(({ id }) => id)).toEqual([31]);
   });
 
-  test('can be waited on for what came and what is to come, and says what came instead', async () => {
+  test('can be waited on for past and future requests, and a timeout says what came instead', async () => {
     const sandbox = await start();
     const subscription = browser(sandbox, { vendor: 'mozilla', vapid_key: server.publicKey });
     const client = new Client(sandbox, 'h2');
@@ -237,7 +237,7 @@ describe('the control port', () => {
     });
   }
 
-  test('answers to names of this machine only, so that no name made to point here can steer it', async () => {
+  test('answers only to names of this machine, so that no foreign name that resolves here can control it', async () => {
     const { controlUrl } = await start();
     expect(await status(`${controlUrl}/counters`, { host: 'evil.example' })).toBe(403);
     expect(await status(`${controlUrl}/counters`, { host: 'localhost:1' })).toBe(200);
@@ -246,14 +246,14 @@ describe('the control port', () => {
     expect(named.pushOrigin).toBe(`https://sandbox.ci:${named.pushPort}`);
   });
 
-  test('answers to no page of another site', async () => {
+  test('refuses requests from pages of other sites', async () => {
     const { controlUrl } = await start();
     expect(await status(`${controlUrl}/faults`, { origin: 'https://evil.example' }, 'DELETE')).toBe(403);
     expect(await status(`${controlUrl}/faults`, { origin: 'null' }, 'DELETE')).toBe(403);
     expect(await status(`${controlUrl}/faults`, { origin: controlUrl }, 'DELETE')).toBe(200);
   });
 
-  test('says what is not there and what is asked wrongly', async () => {
+  test('says what does not exist and what is wrong with a request', async () => {
     const sandbox = await start();
     expect((await control(sandbox, 'GET', '/nothing')).status).toBe(404);
     expect((await control(sandbox, 'GET', '/../package.json')).status).toBe(404);
@@ -263,7 +263,7 @@ describe('the control port', () => {
     expect([response.status, await response.json()]).toEqual([400, { error: 'the body is not JSON' }]);
   });
 
-  test('tells where everything is and what Carillon needs', async () => {
+  test("returns all addresses and Carillon's settings", async () => {
     const sandbox = await start({ receiptsUrl: 'http://127.0.0.1:8080' });
     expect((await control(sandbox, 'GET', '/addresses')).body).toMatchObject({
       push_origin: sandbox.pushOrigin,

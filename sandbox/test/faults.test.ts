@@ -28,7 +28,7 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
       { code: 503, errno: 201 },
     ],
   ])(
-    'the status %j is answered in the words of the vendor, and the next request is not touched',
+    'the status %j is answered in the words of the vendor, and the next request is unaffected',
     async (action, body) => {
       const t = await setup(protocol, { type: 'status', ...action });
       const answer = await t.send();
@@ -42,7 +42,7 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
     },
   );
 
-  test('an answer may be scripted to the byte, a success too', async () => {
+  test('an answer, even a success, may be scripted byte by byte', async () => {
     const t = await setup(protocol, { type: 'status', status: 201, headers: { 'X-Odd': '1' }, body: ' { }\r\n\t' });
     const answer = await t.send();
     expect(answer.status).toBe(201);
@@ -53,7 +53,7 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
   });
 
   test.each([false, true])(
-    'a hang is never answered, and others are (delivered all the same: %s)',
+    'a hang is never answered, and other requests are (delivered all the same: %s)',
     async (delivers) => {
       const t = await setup(protocol, { type: 'hang', delivers });
       let isSettled = false;
@@ -73,7 +73,7 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
     },
   );
 
-  test.each([0, 1])('a slow answer is whole in the end (%i ms a byte)', async (byteMs) => {
+  test.each([0, 1])('a slow answer arrives completely (%i ms a byte)', async (byteMs) => {
     const sandbox = await start();
     const subscription = browser(sandbox, { vendor: 'mozilla', vapid_key: server.publicKey });
     sandbox.addFault({ action: { type: 'slow', delay_ms: 20, byte_ms: byteMs } });
@@ -131,7 +131,7 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
 });
 
 describe('GOAWAY', () => {
-  test('names the last stream that was processed and carries its words; what is above is not answered', async () => {
+  test('names the last processed stream and carries its debug text; later streams are not answered', async () => {
     const t = await setup('h2', { type: 'goaway', code: 'ENHANCE_YOUR_CALM', debug: 'too_many_pings' }, { nth: 2 });
     const session = t.client.session();
     const goaway = once(session, 'goaway');
@@ -144,7 +144,7 @@ describe('GOAWAY', () => {
     expect(t.sandbox.log.counters().connections.h2).toBe(2);
   });
 
-  test('may let the request finish', async () => {
+  test('may let the current request finish', async () => {
     const t = await setup('h2', { type: 'goaway', processed: true });
     const goaway = once(t.client.session(), 'goaway');
     expect((await t.send()).status).toBe(201);
@@ -154,7 +154,7 @@ describe('GOAWAY', () => {
     expect(t.sandbox.log.counters().connections.h2).toBe(2);
   });
 
-  test('is a Connection: close over HTTP/1.1', async () => {
+  test('is Connection: close over HTTP/1.1', async () => {
     const t = await setup('http/1.1', { type: 'goaway', processed: true });
     expect((await t.send()).headers.connection).toBe('close');
     const lost = await setup('http/1.1', { type: 'goaway' });

@@ -35,7 +35,7 @@ test('members may be spelled in either way, and data alone wakes the app and sho
   expect(t.sandbox.log.requests.at(-1)).toMatchObject({ isDelivered: true, notification: null });
 });
 
-test('names of values count in either case of letters, as in Google’s own examples', async () => {
+test('the case of enumerated values does not matter, as in Google’s own examples', async () => {
   const t = await startFcm();
   const android = { priority: 'high', notification: { visibility: 'private' } };
   expect((await t.send(await t.accessToken(), t.message({ android }))).status).toBe(200);
@@ -51,7 +51,7 @@ test('validate_only examines the message and sends it to nobody', async () => {
   expect((await t.send(token, { validate_only: true, ...t.message({ data: { a: 1 } }) })).status).toBe(400);
 });
 
-test('a message that is nested without end is refused, and the next one goes through', async () => {
+test('a message with endless nesting is refused, and the next one goes through', async () => {
   const t = await startFcm();
   const token = await t.accessToken();
   const depth = 20_000;
@@ -130,7 +130,7 @@ describe('a message is refused', () => {
     expect(gone).toMatchObject({ status: 404, name: 'NOT_FOUND', code: 'UNREGISTERED' });
   });
 
-  test('with Google’s page, and no JSON, at a wrong address', async () => {
+  test('with Google’s page instead of JSON at a wrong address', async () => {
     const t = await startFcm();
     for (const path of ['/fcm/send', '/batch', '/v1/projects//messages:send', '/v1/projects/a/messages']) {
       const answer = await t.send('x', t.message(), path);
@@ -212,7 +212,7 @@ describe('the token endpoint', () => {
   });
 });
 
-test('the hundred and first stream ends the connection in exceeded_max_concurrent_streams', async () => {
+test('stream number 101 ends the connection with exceeded_max_concurrent_streams', async () => {
   const t = await startFcm();
   const token = await t.accessToken();
   t.sandbox.addFault({ match: { vendor: 'fcm_v1' }, action: { type: 'hang' } });
@@ -226,7 +226,7 @@ test('the hundred and first stream ends the connection in exceeded_max_concurren
   expect((await settled).every(({ status }) => status === 'rejected')).toBe(true);
 });
 
-test('the scheme “https:” of Google’s own library is taken, on a connection that goes on', async () => {
+test('the scheme “https:” of Google’s own library is accepted, and the connection goes on', async () => {
   const t = await startFcm();
   const path = `/v1/projects/${PROJECT_ID}/messages:send`;
   const headers = { ':method': 'POST', ':path': path, authorization: `Bearer ${await t.accessToken()}` };
@@ -237,7 +237,7 @@ test('the scheme “https:” of Google’s own library is taken, on a connectio
   expect(t.sandbox.log.counters()).toMatchObject({ delivered: 3, connections: { h2: 1 } });
 });
 
-test('a hundred streams at a time are answered', async () => {
+test('a hundred concurrent streams are answered', async () => {
   const t = await startFcm();
   const token = await t.accessToken();
   const answers = await Promise.all(Array.from({ length: 100 }, () => t.send(token, t.message())));

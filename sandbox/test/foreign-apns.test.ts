@@ -126,7 +126,7 @@ describe.each(libraries)('%s', (name, library) => {
     return { sandbox, key, phone, sender, last: () => sandbox.log.requests.at(-1) };
   }
 
-  test('a push is taken as it was sent, passes every check and lies in the inbox', async () => {
+  test('a push is accepted as it was sent, passes every check and is in the inbox', async () => {
     const t = await setup();
     const expiration = Math.floor(Date.now() / 1000) + 3600;
     const note: Note = {
@@ -162,14 +162,14 @@ describe.each(libraries)('%s', (name, library) => {
     });
   });
 
-  test('a silent push is taken and shows nothing', async () => {
+  test('a silent push is accepted and shows nothing', async () => {
     const t = await setup();
     await t.sender.sendSilently(t.phone);
     expect(t.last()).toMatchObject({ isDelivered: true, notification: null });
     expect(t.last()?.request.headers).toMatchObject({ 'apns-push-type': 'background', 'apns-priority': '5' });
   });
 
-  test('a hundred at once reach a hundred phones, each once', async () => {
+  test('a hundred concurrent pushes reach a hundred phones, each once', async () => {
     const t = await setup();
     // Until a connection has shown a good token it may have one stream, as at Apple; more streams
     // are refused.
@@ -181,7 +181,7 @@ describe.each(libraries)('%s', (name, library) => {
     expect(seen.toSorted()).toEqual(phones.map((phone) => [phone, phone]).toSorted());
   });
 
-  test('410 Unregistered tells since when', async () => {
+  test('410 Unregistered tells the time of the removal', async () => {
     const t = await setup();
     const before = Date.now();
     t.sandbox.uninstall(t.phone);
@@ -247,13 +247,13 @@ describe.each(libraries)('%s', (name, library) => {
         return t.sender.send(t.phone, { title: 'Hello' });
       },
     ],
-  ])('%i %s is read as such: %s', async (status, reason, _what, send) => {
+  ])('%i %s is understood by the library: %s', async (status, reason, _what, send) => {
     const t = await setup();
     expect(await send(t)).toMatchObject({ status, reason });
     expect(t.last()).toMatchObject({ isDelivered: false, answer: { status } });
   });
 
-  test.each(APNS_REASONS)('%s is read in its words whenever the sandbox says it', async (reason) => {
+  test.each(APNS_REASONS)('%s is understood by the library whenever the sandbox answers it', async (reason) => {
     const t = await setup();
     t.sandbox.addFault({ action: { type: 'error', reason } });
     const refusal = await t.sender.send(t.phone, { title: 'Hello' });
@@ -261,7 +261,7 @@ describe.each(libraries)('%s', (name, library) => {
     expect(refusal?.reason).toBe(inTheWordsOf(name, reason));
   });
 
-  test('a connection that Apple closes for its idleness is replaced', async () => {
+  test('an idle connection that the sandbox closes is replaced', async () => {
     const t = await setup();
     t.sandbox.addFault({ match: { nth: 1 }, action: { type: 'idle', idle_ms: 1 } });
     expect(await t.sender.send(t.phone, { title: 'first' })).toBe(null);
@@ -271,7 +271,7 @@ describe.each(libraries)('%s', (name, library) => {
     expect(new Set(connections).size).toBe(2);
   });
 
-  test('a push above the last stream of a GOAWAY is an error to it, and reached nobody', async () => {
+  test('a push above the last stream of a GOAWAY is an error to the library, and reached no phone', async () => {
     const t = await setup();
     t.sandbox.addFault({ match: { nth: 1 }, action: { type: 'goaway' } });
     const outcome = await t.sender.send(t.phone, { title: 'lost' }).catch((error: unknown) => error);
@@ -288,7 +288,7 @@ function inTheWordsOf(library: string, reason: ApnsReason): string {
   return isHidden ? 'Error 500, stream ended unexpectedly' : reason;
 }
 
-test('each library reaches the development environment, where only the tokens of builds for it are good', async () => {
+test('each library reaches the development environment, which accepts only tokens of development builds', async () => {
   const sandbox = await startAtApple();
   const key = sandbox.registerTeamKey({ environment: 'sandbox' });
   const [phone = ''] = sandbox.install({ platform: 'ios', environment: 'sandbox' });

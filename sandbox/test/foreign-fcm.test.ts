@@ -86,7 +86,7 @@ describe.each(WAYS)('firebase-admin: %s over %s', (_name, protocol, send) => {
     };
   }
 
-  test('a message is taken as it was written, passes every check and lies in the inbox', async () => {
+  test('a message is accepted as it was written, passes every check and is in the inbox', async () => {
     const t = await setup();
     const sent = await t.send({
       notification: { title: 'Grüße', body: 'Ihr Paket ist da 📦', imageUrl: 'https://shop.example/parcel.png' },
@@ -191,7 +191,7 @@ describe.each(WAYS)('firebase-admin: %s over %s', (_name, protocol, send) => {
       'with a reserved key',
       (t) => t.send({ data: { 'google.x': 'x' } }),
     ],
-  ])('messaging/%s %s is what it says %s', async (code, message, _what, act) => {
+  ])("messaging/%s %s is the library's error for %s", async (code, message, _what, act) => {
     const t = await setup();
     expect(await act(t)).toEqual({ code: `messaging/${code}`, message: expect.stringMatching(message) });
     expect(t.last()).toMatchObject({ isDelivered: false });
@@ -213,14 +213,14 @@ describe.each(WAYS)('firebase-admin: %s over %s', (_name, protocol, send) => {
     ['PERMISSION_DENIED', 'mismatched-credential'],
     ['SERVICE_DISABLED', 'mismatched-credential'],
     ['SCOPE_INSUFFICIENT', 'mismatched-credential'],
-  ])('%s is messaging/%s to it', async (reason, code) => {
+  ])('%s becomes messaging/%s in the library', async (reason, code) => {
     const t = await setup();
     t.sandbox.addFault({ action: { type: 'error', reason } });
     expect(await t.send()).toMatchObject({ code: `messaging/${code}` });
     expect(t.pushes()).toBe(1);
   });
 
-  test('UNAVAILABLE is tried again, and goes through once it is over', async () => {
+  test('UNAVAILABLE is tried again, and succeeds after the fault has ended', async () => {
     const t = await setup();
     t.sandbox.addFault({ match: { times: 1 }, action: { type: 'error', reason: 'UNAVAILABLE' } });
     expect(await t.send()).toBe(null);
@@ -245,7 +245,7 @@ describe.each(WAYS)('firebase-admin: %s over %s', (_name, protocol, send) => {
   });
 });
 
-test('a hundred messages at once reach a hundred phones, each once, over one connection', async () => {
+test('a hundred concurrent messages reach a hundred phones, each once, over one connection', async () => {
   const sandbox = await startAtGoogle();
   const messaging = admin(sandbox.createServiceAccount());
   const phones = sandbox.install({ platform: 'android', count: 100 });
@@ -258,7 +258,7 @@ test('a hundred messages at once reach a hundred phones, each once, over one con
   expect(new Set(pushes.map(({ request }) => request.connectionId)).size).toBe(1);
 });
 
-test('a dry run is examined and reaches nobody', async () => {
+test('a dry run is examined and reaches no phone', async () => {
   const sandbox = await startAtGoogle();
   const messaging = admin(sandbox.createServiceAccount());
   const [token = ''] = sandbox.install({ platform: 'android' });

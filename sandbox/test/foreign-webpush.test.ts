@@ -37,7 +37,7 @@ describe.each(VENDOR_NAMES)('the web-push library to a %s endpoint', (vendor) =>
     expect(record?.notification).toMatchObject({ title: 'Grüße', body: 'Ihr Paket ist da 📦' });
   });
 
-  test('is accepted at the real host name too, when the client is routed here', async () => {
+  test("is accepted at the real host name too, when the client's connections are redirected here", async () => {
     const sandbox = await start();
     const [subscription] = sandbox.subscribe({ vendor, vapid_key: vapid.publicKey, hosts: 'vendor' });
     expect(new URL(subscription?.endpoint ?? '').host).toBe(VENDORS[vendor].host);
@@ -70,7 +70,7 @@ describe.each(VENDOR_NAMES)('the web-push library to a %s endpoint', (vendor) =>
 });
 
 test.each(VENDOR_NAMES)(
-  'the web-push library reads what a %s endpoint refuses, and when to come back',
+  'the web-push library understands the refusal of a %s endpoint, and its Retry-After',
   async (vendor) => {
     const sandbox = await start();
     const [subscription] = sandbox.subscribe({ vendor, vapid_key: vapid.publicKey });
@@ -101,7 +101,7 @@ test.each(VENDOR_NAMES)(
   },
 );
 
-test('the largest payload of 3,993 bytes is taken, one byte more is refused', async () => {
+test('the largest payload of 3,993 bytes is accepted, one byte more is refused', async () => {
   const sandbox = await start();
   const [subscription] = sandbox.subscribe({ vendor: 'mozilla', vapid_key: vapid.publicKey });
   const send = (bytes: number): Promise<webpush.SendResult> =>

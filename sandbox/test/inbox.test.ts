@@ -80,7 +80,7 @@ async function feedOf(sandbox: Sandbox) {
 }
 
 describe('the live feed', () => {
-  test('shows an arrival as a person would see it, without being asked', async () => {
+  test('shows an arrival as a person would see it, without polling', async () => {
     const sandbox = await start();
     const next = await feedOf(sandbox);
     expect((await next('hello')).counters.requests).toBe(0);
@@ -106,7 +106,7 @@ describe('the live feed', () => {
     ]);
   });
 
-  test('tells of refusals, faults and clearing too', async () => {
+  test('also reports refusals, faults and clearing', async () => {
     const sandbox = await start();
     const next = await feedOf(sandbox);
     const subscription = browser(sandbox, { vendor: 'fcm', vapid_key: server.publicKey });
@@ -120,7 +120,7 @@ describe('the live feed', () => {
   });
 });
 
-describe('what a person does', () => {
+describe('an action of the person', () => {
   test('is reported as a service worker reports it: displayed at once, clicked with its action', async () => {
     const carillon = await receiver();
     const sandbox = await start({ receiptsUrl: carillon.url });
@@ -142,7 +142,7 @@ describe('what a person does', () => {
     });
   });
 
-  test('on Safari is a click on the link alone, because a declarative message asks no service worker', async () => {
+  test('is on Safari a request to the link alone, because a declarative message runs no service worker', async () => {
     const carillon = await receiver();
     const sandbox = await start({ receiptsUrl: carillon.url });
     const client = new Client(sandbox, 'h2');
@@ -155,7 +155,7 @@ describe('what a person does', () => {
     expect(carillon.told).toEqual([{ method: 'GET', url: `/v1/r/${RECEIPT_TOKEN}`, body: null }]);
   });
 
-  test('never leads the sandbox to an address that a sender chose', async () => {
+  test('never makes the sandbox call an address that a sender chose', async () => {
     const carillon = await receiver();
     const stranger = await receiver();
     const sandbox = await start({ receiptsUrl: carillon.url });
@@ -167,7 +167,7 @@ describe('what a person does', () => {
     expect([carillon.told, stranger.told]).toEqual([[], []]);
   });
 
-  test('is kept with the answer when the receipt was refused', async () => {
+  test('is recorded with the answer when the receipt was refused', async () => {
     const carillon = await receiver(404);
     const sandbox = await start({ receiptsUrl: carillon.url });
     await new Client(sandbox, 'h2').send(server, browser(sandbox, { vapid_key: server.publicKey }), {
@@ -178,7 +178,7 @@ describe('what a person does', () => {
     expect(body.receipts).toContainEqual(expect.objectContaining({ event: 'dismissed', status: 404 }));
   });
 
-  test('changes nothing for what nobody saw, and needs an event that exists', async () => {
+  test('changes nothing for a push that nobody saw, and needs a valid event', async () => {
     const sandbox = await start();
     await new Client(sandbox, 'h2').send(server, browser(sandbox, { vapid_key: server.publicKey }), {
       headers: { ttl: undefined },
@@ -189,7 +189,7 @@ describe('what a person does', () => {
   });
 });
 
-test('a notification takes the place of one with the same tag in the same browser, and of no other', async () => {
+test('a notification replaces the one with the same tag in the same browser, and no other', async () => {
   const sandbox = await start();
   const client = new Client(sandbox, 'h2');
   const one = browser(sandbox, { vapid_key: server.publicKey });
@@ -208,7 +208,7 @@ test('a notification takes the place of one with the same tag in the same browse
 });
 
 describe('the page', () => {
-  test('comes with every file it names and a policy that runs nothing but its own scripts', async () => {
+  test('has every file that it names, and a policy that runs only its own scripts', async () => {
     const sandbox = await start();
     const page = await fetch(sandbox.controlUrl);
     const policy = page.headers.get('content-security-policy') ?? '';

@@ -7,7 +7,7 @@ import { FCM_ERROR_NAMES, OAUTH_ERROR_NAMES } from '../src/fcm-answers.ts';
 import { ALERT, apnsRequest, assertion, Connection, errorOf, PROJECT_ID, startApns, startFcm } from './phone-setup.ts';
 import { control, start } from './setup.ts';
 
-test.each(APNS_REASONS)('APNs says %s to the phones whose tokens begin as the script says', async (reason) => {
+test.each(APNS_REASONS)('APNs answers %s for phones with the scripted token prefix', async (reason) => {
   const t = await startApns({}, { token_prefix: 'dead' });
   const [other = ''] = t.sandbox.install({ platform: 'ios' });
   t.sandbox.addFault({ match: { token_prefix: 'dead' }, action: { type: 'error', reason, retry_after: 7 } });
@@ -19,7 +19,7 @@ test.each(APNS_REASONS)('APNs says %s to the phones whose tokens begin as the sc
   expect((await t.push({ ':path': `/3/device/${other}` })).status).toBe(200);
 });
 
-test.each(FCM_ERROR_NAMES)('FCM says %s with its status, its details and the time to wait', async (reason) => {
+test.each(FCM_ERROR_NAMES)('FCM answers %s with its status, its details and the time to wait', async (reason) => {
   const t = await startFcm();
   const token = await t.accessToken();
   t.sandbox.addFault({ match: { nth: 1 }, action: { type: 'error', reason, retry_after: 30 } });
@@ -32,7 +32,7 @@ test.each(FCM_ERROR_NAMES)('FCM says %s with its status, its details and the tim
   expect((await t.send(token, t.message())).status).toBe(200);
 });
 
-test.each(OAUTH_ERROR_NAMES)('the token endpoint says %s, and messages go on', async (reason) => {
+test.each(OAUTH_ERROR_NAMES)('the token endpoint answers %s, and messages still succeed', async (reason) => {
   const t = await startFcm();
   const token = await t.accessToken();
   t.sandbox.addFault({ action: { type: 'error', reason } });
@@ -52,7 +52,7 @@ test.each([
   expect([answer.status, answer.body.error]).toEqual([400, expect.stringMatching(message)]);
 });
 
-test('a script is read back as it was written', async () => {
+test('a script is returned as it was written', async () => {
   const sandbox = await start();
   const faults = [
     { id: 'a', match: { vendor: 'apns' }, action: { type: 'error', reason: 'Shutdown', retry_after: null } },
@@ -85,7 +85,7 @@ describe.each([
     return { sandbox: t.sandbox, connection: t.connection, send };
   }
 
-  test('a GOAWAY amid streams says why, and only what is above its last id goes unanswered', async () => {
+  test('a GOAWAY amid streams gives its reason, and only streams above its last id get no answer', async () => {
     const t = await setup({ type: 'goaway' }, { nth: 5 });
     const goaway = once(t.connection.session, 'goaway');
     const results = await Promise.allSettled(Array.from({ length: 12 }, () => t.send()));
@@ -97,7 +97,7 @@ describe.each([
     expect(t.sandbox.log.counters().delivered).toBe(answered + 1);
   });
 
-  test('a reset ends the stream with its code, and the device may have got it', async () => {
+  test('a reset ends the stream with its code, and the device may have got the push', async () => {
     const t = await setup({ type: 'reset', code: 'REFUSED_STREAM' }, { nth: 1 });
     await expect(t.send()).rejects.toThrow(/code 7|REFUSED_STREAM/);
     expect(t.sandbox.log.requests.at(-1)).toMatchObject({ answer: null, isDelivered: false });
@@ -106,14 +106,14 @@ describe.each([
     expect(lost.sandbox.log.requests.at(-1)).toMatchObject({ answer: null, isDelivered: true });
   });
 
-  test('what was under way on a connection that is cut is answered by nobody and reaches nobody', async () => {
+  test('requests on a connection that is cut get no answer and reach no phone', async () => {
     const t = await setup({ type: 'close' }, { nth: 1 });
     const results = await Promise.allSettled(Array.from({ length: 10 }, () => t.send()));
     expect(results.filter(({ status }) => status === 'fulfilled')).toEqual([]);
     expect(t.sandbox.log.counters()).toMatchObject({ delivered: 1, unanswered: 1, requests: 2 });
   });
 
-  test('a hang answers nothing, on a connection that goes on', async () => {
+  test('a hang gets no answer, and its connection goes on', async () => {
     const t = await setup({ type: 'hang' }, { nth: 1 });
     const hanging = t.send();
     expect((await t.send()).status).toBe(200);
@@ -126,7 +126,7 @@ describe.each([
     expect((await t.send()).status).toBe(200);
   });
 
-  test('SETTINGS shrink and the answer is given', async () => {
+  test('SETTINGS allow fewer streams, and the answer is sent', async () => {
     const t = await setup({ type: 'settings', streams: 2 }, { nth: 1 });
     const shrunk = once(t.connection.session, 'remoteSettings');
     expect((await t.send()).status).toBe(200);
@@ -146,7 +146,7 @@ describe.each([
     await closed;
   });
 
-  test('429 tells when to come back, and rubbish is no JSON', async () => {
+  test('429 says when to try again, and rubbish is no JSON', async () => {
     const t = await setup({ type: 'status', status: 429, retry_after: 3 }, { nth: 1 });
     expect(await t.send()).toMatchObject({ status: 429, headers: { 'retry-after': '3' } });
     const rubbish = await setup({ type: 'rubbish', kind: 'truncated_json', status: 503 }, { nth: 1 });
@@ -156,7 +156,7 @@ describe.each([
   });
 });
 
-test('without a token a second stream on a connection to APNs is refused, and is not processed', async () => {
+test('a second stream on a connection to APNs without a token is refused and not processed', async () => {
   const t = await startApns();
   const connection = new Connection(t.sandbox, t.sandbox.phoneUrls.apns);
   t.sandbox.addFault({ match: { nth: 1 }, action: { type: 'hang' } });
@@ -172,7 +172,7 @@ test('without a token a second stream on a connection to APNs is refused, and is
   await settled;
 });
 
-test('blind acceptance answers phones unread, and still gives access tokens', async () => {
+test('blind acceptance answers phones without reading, and still issues access tokens', async () => {
   const sandbox = await start({ accept: 'blind' });
   const apns = new Connection(sandbox, sandbox.phoneUrls.apns);
   const answers = await Promise.all([1, 2, 3].map(() => apns.request(apnsRequest('abcd', 'x'), '?')));
@@ -185,7 +185,7 @@ test('blind acceptance answers phones unread, and still gives access tokens', as
   expect(JSON.parse(token.body).token_type).toBe('Bearer');
 });
 
-test('a scripted status is answered in the words it usually goes with', async () => {
+test('a scripted status is answered with its usual words', async () => {
   const t = await startFcm();
   const token = await t.accessToken();
   t.sandbox.addFault({ match: { nth: 1 }, action: { type: 'status', status: 404 } });

@@ -66,7 +66,7 @@ describe('POST /devices', () => {
 });
 
 describe('keys', () => {
-  test('a public part registered by its owner verifies what its owner signs', async () => {
+  test('a registered public key verifies what its owner signs', async () => {
     const sandbox = await start();
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
     const public_key = publicKey.export({ type: 'spki', format: 'pem' });
@@ -83,7 +83,7 @@ describe('keys', () => {
     expect((await connection.request(apnsRequest(phone, token), JSON.stringify(ALERT))).status).toBe(200);
   });
 
-  test('what the sandbox makes is handed out once, and listed without its private part', async () => {
+  test('a key that the sandbox makes is shown once, and listed without its private part', async () => {
     const sandbox = await start();
     const key = (await control(sandbox, 'POST', '/apns/keys', {})).body;
     expect(key).toMatchObject({

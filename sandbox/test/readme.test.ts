@@ -83,7 +83,7 @@ describe('the README', () => {
   });
 
   test.each(programs.map((text) => [libraryOf(text), text]))(
-    'the example with %s prints what it says',
+    'the example with %s prints what the README says',
     async (_library, text) => {
       const { printed, promised } = await runProgram(text);
       expect(promised.length).toBeGreaterThan(0);
@@ -96,7 +96,7 @@ describe('the README', () => {
     },
   );
 
-  test('each document of faults is taken as it stands', async () => {
+  test('each fault document is accepted as printed', async () => {
     const documents = blocks.flatMap(([, info, text = '']) => (info === 'json' ? [JSON.parse(text)] : []));
     expect(documents.length).toBeGreaterThanOrEqual(3);
     for (const document of documents) {
@@ -107,7 +107,7 @@ describe('the README', () => {
     await fetch(`${addresses.control}/faults`, { method: 'DELETE' });
   });
 
-  test('the lines for curl are answered', async () => {
+  test('the curl commands are answered', async () => {
     expect(commands.length).toBeGreaterThanOrEqual(5);
     for (const command of commands) {
       const { stdout } = await run('sh', ['-c', here(command).replace('curl -s', 'curl -sS --fail-with-body')]);

@@ -165,7 +165,7 @@ describe.each(VENDOR_NAMES)('a %s endpoint', (vendor) => {
   );
 });
 
-test('a 404 of FCM says how an endpoint looks, and a 410 of Mozilla may be cached', async () => {
+test('a 404 of FCM shows the form of an endpoint, and a 410 of Mozilla may be cached', async () => {
   const sandbox = await start();
   const client = new Client(sandbox, 'h2');
   const chrome = browser(sandbox, { vendor: 'fcm', vapid_key: server.publicKey });
@@ -178,7 +178,7 @@ test('a 404 of FCM says how an endpoint looks, and a 410 of Mozilla may be cache
   expect(gone.headers['cache-control']).toBe('max-age=86400');
 });
 
-describe('what one vendor asks beyond the RFCs', () => {
+describe('rules of single vendors beyond the RFCs', () => {
   async function sendTo(vendor: VendorName, overrides: Overrides) {
     const sandbox = await start();
     const subscription = browser(sandbox, { vendor, vapid_key: server.publicKey });
@@ -196,7 +196,7 @@ describe('what one vendor asks beyond the RFCs', () => {
     expect((await sendTo('apple', { headers: { topic: 'a'.repeat(length) } })).status).toBe(status);
   });
 
-  test('all others take it, and the log warns', async () => {
+  test('all other vendors accept it, and the log warns', async () => {
     const { status, checks } = await sendTo('fcm', { headers: { topic: 'a'.repeat(13) } });
     expect(status).toBe(201);
     expect(checks.find((check) => check.name === 'topic')).toMatchObject({ verdict: 'warn' });
@@ -209,7 +209,7 @@ describe('what one vendor asks beyond the RFCs', () => {
     ['mailto:push@localhost', 403],
     ['https://localhost/contact', 403],
     ['mailto: <push@example.com>', 403],
-  ])('Apple takes the subject %s: %i', async (sub, status) => {
+  ])('Apple judges the subject %s: %i', async (sub, status) => {
     expect((await sendTo('apple', { claims: { sub } })).status).toBe(status);
   });
 
@@ -229,14 +229,14 @@ describe('what one vendor asks beyond the RFCs', () => {
     }
   });
 
-  test('WNS takes no chunked body, and up to 5,000 bytes', async () => {
+  test('WNS accepts no chunked body, and up to 5,000 bytes', async () => {
     const chunked = { headers: { 'content-length': undefined, 'transfer-encoding': 'chunked' } };
     expect((await sendTo('wns', chunked)).status).toBe(411);
     expect((await sendTo('fcm', chunked)).status).toBe(201);
     expect((await sendTo('wns', { body: randomBytes(5000) })).status).toBe(201);
   });
 
-  test('a TTL beyond what is kept is shortened, and the answer says to what', async () => {
+  test("a TTL above the vendor's maximum is shortened, and the answer contains the shorter one", async () => {
     const answer = await sendTo('fcm', { headers: { ttl: '99999999' } });
     expect(answer.headers['ttl']).toBe('2419200');
   });
@@ -255,7 +255,7 @@ describe('what one vendor asks beyond the RFCs', () => {
   });
 });
 
-describe('what no push service can see', () => {
+describe('faults that no push service can see', () => {
   test('a body the browser cannot open is accepted, and the log says that nobody saw it', async () => {
     const sandbox = await start();
     const subscription = browser(sandbox, { vendor: 'mozilla', vapid_key: server.publicKey });

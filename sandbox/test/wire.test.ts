@@ -38,17 +38,17 @@ describe('TLS', () => {
     expect(await handshake(sandbox, name, ['h2'])).toEqual({ isTrusted: true, protocol: 'h2' });
   });
 
-  test('is trusted by a client that goes by address and so names no server', async () => {
+  test('is trusted by a client that connects by address and so sends no server name', async () => {
     const sandbox = await start();
     expect(await handshake(sandbox, '', ['h2'])).toEqual({ isTrusted: true, protocol: 'h2' });
   });
 
-  test('is refused under a name that nobody asked for', async () => {
+  test('is refused under a name that was not configured', async () => {
     const sandbox = await start();
     await expect(handshake(sandbox, 'push.example.com', ['h2'])).rejects.toThrow(/does not match/);
   });
 
-  test('speaks what the client wishes first; WNS never HTTP/2', async () => {
+  test("speaks the client's preferred protocol; WNS never speaks HTTP/2", async () => {
     const sandbox = await start();
     expect((await handshake(sandbox, 'localhost', ['http/1.1', 'h2'])).protocol).toBe('http/1.1');
     const wns = await handshake(sandbox, 'wns2-sandbox.notify.windows.com', ['h2', 'http/1.1']);
@@ -66,7 +66,7 @@ test('an HTTP/2 client is told how many streams it may open', async () => {
   expect(settings.maxConcurrentStreams).toBe(7);
 });
 
-test('a GOAWAY amid many streams: what is at or below its last id is answered, what is above never processed', async () => {
+test('a GOAWAY amid many streams: streams up to its last id are answered, later ones never processed', async () => {
   const sandbox = await start();
   const subscription = browser(sandbox, { vendor: 'generic', vapid_key: server.publicKey });
   sandbox.addFault({ match: { nth: 10 }, action: { type: 'goaway' } });
@@ -111,7 +111,7 @@ describe.each(PROTOCOLS)('blind acceptance over %s', (protocol) => {
     ]);
   });
 
-  test('still does what a fault says', async () => {
+  test('still applies faults', async () => {
     const sandbox = await start({ accept: 'blind' });
     const subscription = browser(sandbox, { vendor: 'fcm', vapid_key: server.publicKey });
     sandbox.addFault({ match: { nth: 2 }, action: { type: 'status', status: 429 } });

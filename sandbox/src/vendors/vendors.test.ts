@@ -13,7 +13,7 @@ describe.each(VENDOR_NAMES)('%s', (name) => {
     expect(readEndpoint(path)).toEqual({ vendor, token: TOKEN });
   });
 
-  test('knows its own host, which is in no other’s', () => {
+  test('knows its own host, and no other vendor does', () => {
     expect(VENDOR_NAMES.filter((each) => VENDORS[each].isHost(vendor.host))).toEqual([name]);
     expect(vendorOfHost(vendor.host)).toBe(vendor);
   });
@@ -37,7 +37,7 @@ describe.each(VENDOR_NAMES)('%s', (name) => {
 });
 
 test.each(['/', '/favicon.ico/x', '/wpush/v3/abc', '/w/?other=abc', '/message/1', '/fcm/send/', '/a b'])(
-  'the path %s is nobody’s endpoint',
+  'the path %s is no vendor’s endpoint',
   (path) => {
     expect(readEndpoint(path)).toBeUndefined();
   },
