@@ -21,7 +21,7 @@ test.each([
   ['C', undefined],
   ['', undefined],
   [undefined, undefined],
-])('the locale %s is told as %s, a form that the service takes', (tag, told) => {
+])('the locale %s is sent as %s, a form that the service accepts', (tag, told) => {
   expect(localeOf(tag)).toBe(told);
 });
 
@@ -41,7 +41,7 @@ test.each([
 });
 
 describe('the facts of a browser', () => {
-  test("are the browser's own hint of its platform before its user agent", () => {
+  test("prefer the browser's own platform hint to its user agent", () => {
     vi.stubGlobal('navigator', {
       language: 'fr',
       userAgent: agent('X11; Linux'),
@@ -50,7 +50,7 @@ describe('the facts of a browser', () => {
     expect(detectFacts()).toMatchObject({ sdk, locale: 'fr', os: 'Windows' });
   });
 
-  test('leave out what is not known instead of guessing', () => {
+  test('leave out unknown values instead of guessing', () => {
     vi.stubGlobal('navigator', { language: 'C', userAgent: '' });
     expect(Object.keys(detectFacts())).not.toContain('locale');
     expect(Object.keys(detectFacts())).not.toContain('os');

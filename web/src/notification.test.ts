@@ -82,7 +82,7 @@ describe('a push', () => {
     });
   });
 
-  test('renotifies only with a tag, for browsers throw without one', () => {
+  test('renotifies only with a tag, because browsers throw without one', () => {
     expect(read(push({ title: 'a', renotify: true })).options).not.toHaveProperty('renotify');
     expect(read(push({ title: 'a', renotify: true, tag: 't' })).options).toHaveProperty('renotify', true);
   });
@@ -91,7 +91,7 @@ describe('a push', () => {
     expect(read(push({ title: 'a', data })).options.tag).toBe('msg_1');
   });
 
-  test('with a direction no browser knows is shown without one', () => {
+  test('with an unknown direction is shown without one', () => {
     expect(read(push({ title: 'a', dir: 'up' })).options).not.toHaveProperty('dir');
   });
 
@@ -139,7 +139,7 @@ describe('a click', () => {
     expect(targetOf(shown, action, 'https://shop.example/')).toBe(target);
   });
 
-  test('leads to navigate where the message brought no url of its own', () => {
+  test('leads to navigate when the message has no url of its own', () => {
     const { options } = read(push({ title: 'a', navigate: 'https://shop.example/n', data: {} }));
     expect(targetOf(options.data, '', 'https://shop.example/')).toBe('https://shop.example/n');
   });
@@ -152,7 +152,7 @@ describe('a click', () => {
   );
 
   test.each([[null], [undefined], ['x'], [{ carillon_actions: 1 }]])(
-    'on a notification of others (%j) leads nowhere',
+    'on a foreign notification (%j) leads nowhere',
     (foreign) => {
       expect(targetOf(foreign, '', 'https://shop.example/')).toBeNull();
       expect(marksOf(foreign)).toEqual({ token: null, messageId: null });

@@ -117,20 +117,20 @@ async function openPage(hash: string, remembered?: string) {
 
 const rememberedNow = () => stored.get('carillon-demo-client-key');
 
-test('the first key of a link is used at once and leaves the address', async () => {
+test('the first key of a link is used at once and removed from the address', async () => {
   const page = await openPage(`#${mine}`);
   expect(keysUsed).toEqual([mine]);
   expect(location.hash).toBe('');
   expect(page('key-question').hidden).toBe(true);
 });
 
-test('the key in use is not asked about', async () => {
+test('a link with the key in use causes no question', async () => {
   const page = await openPage(`#${mine}`, mine);
   expect(keysUsed).toEqual([mine]);
   expect(page('key-question').hidden).toBe(true);
 });
 
-test('another key in a link takes nothing over without a click: both are shown, and the one in use stays', async () => {
+test('another key in a link needs a click: both keys are shown, and the current one stays in use', async () => {
   const page = await openPage(`#${theirs}`, mine);
   expect(keysUsed).toEqual([mine]);
   expect(rememberedNow()).toBe(mine);
@@ -140,7 +140,7 @@ test('another key in a link takes nothing over without a click: both are shown, 
   expect(globalThis).toHaveProperty('focused', page('key-question-heading'));
 });
 
-test('a link followed while the page is open asks too', async () => {
+test('a link followed while the page is open causes the question, too', async () => {
   const page = await openPage('', mine);
   location.hash = `#${theirs}`;
   listeners.get('hashchange')?.();
@@ -148,7 +148,7 @@ test('a link followed while the page is open asks too', async () => {
   expect(page('key-question').hidden).toBe(false);
 });
 
-test('keeping the key in use ends the question, also for a later click on the other button', async () => {
+test('keeping the current key ends the question, also for a later click on the other button', async () => {
   const page = await openPage(`#${theirs}`, mine);
   page('key-keep').fire('click');
   expect(page('key-question').hidden).toBe(true);

@@ -25,7 +25,7 @@ const client = (options: Partial<CarillonOptions> = {}) =>
 const registrations = () => api.heardOn('/v1/devices');
 
 describe('identify', () => {
-  test('tells the service whose the device is, with the hash as it was given', async () => {
+  test("tells the service the device's user, with the given hash", async () => {
     await client().subscribe();
     await expect(client().identify('u-42', '9da8')).resolves.toBe(true);
     expect(api.heardOn('/v1/identify')[0]?.body).toEqual({
@@ -41,14 +41,14 @@ describe('identify', () => {
     expect(api.heardOn('/v1/identify')[0]?.body).toEqual({ device_id: 'dev_1', external_id: null });
   });
 
-  test('before there is a device is remembered and told with the subscription', async () => {
+  test('before there is a device is stored and told with the subscription', async () => {
     await expect(client().identify('u-42')).resolves.toBe(false);
     expect(api.heard).toEqual([]);
     await client().subscribe();
     expect(api.heardOn('/v1/identify')[0]?.body).toEqual({ device_id: 'dev_1', external_id: 'u-42' });
   });
 
-  test('that waited and is refused costs no subscription and is told to onError', async () => {
+  test('that waited and is refused does not prevent the subscription and is reported to onError', async () => {
     await client().identify('u-42', 'wrong');
     api.script('/v1/identify', refusal(403, 'identity_check_failed'));
     await expect(client().subscribe()).resolves.toEqual({ id: 'dev_1' });
@@ -61,7 +61,7 @@ describe('identify', () => {
     await expect(client().identify('u-42', 'wrong')).rejects.toMatchObject({ error: 'identity_check_failed' });
   });
 
-  test('of a device the service has lost throws once; the next refresh makes a new one and links it', async () => {
+  test('of a device that the service has lost throws once; the next refresh makes a new device and links it', async () => {
     await client().subscribe();
     api.state.devices.clear();
     api.state.devices.set('dev_9', 'another');
@@ -80,10 +80,10 @@ function holdIdentify(what: (known: Partial<Browser>) => boolean): void {
   });
 }
 
-describe('identify, when it fails or is overtaken:', () => {
+describe('identify, when it fails or a later call overtakes it:', () => {
   const told = () => api.heardOn('/v1/identify').map(({ body }) => body?.['external_id']);
 
-  test('a log-out while a log-in is tried again leaves the browser logged out', async () => {
+  test('a log-out during the retries of a log-in leaves the browser logged out', async () => {
     await client().subscribe();
     await client().identify('u-0');
     holdIdentify(({ identity }) => identity === null);
@@ -96,7 +96,7 @@ describe('identify, when it fails or is overtaken:', () => {
     expect(new Set(told().slice(2))).toEqual(new Set([null]));
   });
 
-  test('a log-out while the registration itself says who this is leaves the browser logged out', async () => {
+  test('a log-out during a registration that carries the identity leaves the browser logged out', async () => {
     await client().identify('u-1');
     holdIdentify(({ identity }) => identity === null);
     const subscribed = client().subscribe();
@@ -105,7 +105,7 @@ describe('identify, when it fails or is overtaken:', () => {
     expect(new Set(told().slice(1))).toEqual(new Set([null]));
   });
 
-  test.each([['u-42'], [null]])('%j that the service did not take is told by the next refresh, once', async (named) => {
+  test.each([['u-42'], [null]])('%j that the service refused is told by the next refresh, once', async (named) => {
     await client().subscribe();
     await client().identify('u-1');
     api.script('/v1/identify', refusal(500, 'internal_error'));
@@ -115,7 +115,7 @@ describe('identify, when it fails or is overtaken:', () => {
     expect(told()).toEqual(['u-1', named, named]);
   });
 
-  test('a log-out that failed is told by the next refresh also where the permission was taken back', async () => {
+  test('a failed log-out is told by the next refresh even when the permission was taken back', async () => {
     await client().subscribe();
     await client().identify('u-1');
     api.script('/v1/identify', refusal(500, 'internal_error'));
@@ -133,7 +133,7 @@ describe('identify, when it fails or is overtaken:', () => {
     expect(api.heardOn('/v1/identify')[1]?.body).toMatchObject({ external_id: 'u-42', user_hash: '9da8' });
   });
 
-  test('a log-out is told though nobody knows whether the log-in before it arrived', async () => {
+  test('a log-out is told although it is unknown whether the log-in before it arrived', async () => {
     await client().subscribe();
     api.script('/v1/identify', refusal(500, 'internal_error'), refusal(500, 'internal_error'));
     await expect(client().identify('u-1')).rejects.toMatchObject({ status: 500 });
@@ -142,7 +142,7 @@ describe('identify, when it fails or is overtaken:', () => {
     expect(told()).toEqual(['u-1', null, null]);
   });
 
-  test('nobody is told of a browser that never was anybody', async () => {
+  test('nothing is told for a browser that was never identified', async () => {
     await client().subscribe();
     await client().refresh();
     expect(told()).toEqual([]);
@@ -150,7 +150,7 @@ describe('identify, when it fails or is overtaken:', () => {
 });
 
 describe('another client key', () => {
-  test('of the same app keeps the device, its user, and tells nobody again', async () => {
+  test('of the same app keeps the device and its user, and repeats no identify', async () => {
     await client().subscribe();
     await client().identify('u-42');
     await expect(client({ clientKey: 'ck_live_2' }).refresh()).resolves.toEqual({ id: 'dev_1' });
@@ -160,7 +160,7 @@ describe('another client key', () => {
     expect(api.heardOn('/v1/identify')[1]?.body).toEqual({ device_id: 'dev_1', external_id: null });
   });
 
-  test('of another app never tells that app who the first one was told of', async () => {
+  test('of another app never tells that app the identity that the first app was told', async () => {
     await client().subscribe();
     await client().identify('u-42');
     api.state.devices.clear();
@@ -172,13 +172,13 @@ describe('another client key', () => {
     expect(JSON.stringify(browser.indexedDB.rows('browsers'))).not.toContain('u-42');
   });
 
-  test('of another app never tells that app who waits for a subscription of the first', async () => {
+  test('of another app never tells that app an identity that waits for a subscription of the first', async () => {
     await client().identify('u-42');
     await client({ clientKey: 'ck_live_2' }).subscribe();
     expect(api.heardOn('/v1/identify')).toEqual([]);
   });
 
-  test('of another app tells that app whom it was told of itself', async () => {
+  test('of another app tells that app the identity that was set with its own key', async () => {
     await client().subscribe();
     await client().identify('u-42');
     api.state.devices.clear();
@@ -189,7 +189,7 @@ describe('another client key', () => {
     expect(api.heardOn('/v1/identify').at(-1)?.body).toEqual({ device_id: 'dev_2', external_id: 'b-7' });
   });
 
-  test('said by a tab of another app while a log-in is tried again stops that log-in', async () => {
+  test('used by another tab during the retries of a log-in stops that log-in', async () => {
     await client().subscribe();
     holdIdentify(({ saidWith }) => saidWith === 'ck_live_2');
     const logIn = client().identify('u-1');
@@ -205,7 +205,7 @@ describe('another client key', () => {
 });
 
 describe('a service without a route for users', () => {
-  test('is asked for the device once and for the user once an hour, not at every page load', async () => {
+  test('is called once for the device and once an hour for the user, not at every page load', async () => {
     await client().subscribe();
     const unknown = Array.from({ length: 20 }, () => refusal(404, 'not_found'));
     api.script('/v1/identify', ...unknown);

@@ -59,7 +59,7 @@ describe('a push', () => {
     expect(receipts()).toEqual([]);
   });
 
-  test('is shown in its words alone where the browser cannot take one of its options', async () => {
+  test('is shown with its text alone when the browser rejects one of its options', async () => {
     worker.refuses.options = true;
     await worker.push({ notification: { ...sale.notification, icon: 'https://shop.example/icon.png' } });
     expect(worker.shown[0]?.options).toMatchObject({ body: 'Now on', tag: 'msg_1' });
@@ -83,14 +83,14 @@ describe('a push', () => {
     expect(worker.happened).toEqual(['show Sale', 'badge 3']);
   });
 
-  test('is shown though nothing is remembered and the service is away', async () => {
+  test('is shown although nothing is stored and the service is unreachable', async () => {
     vi.stubGlobal('indexedDB', undefined);
     await api.close();
     await worker.push(sale);
     expect(worker.happened).toEqual(['show Sale']);
   });
 
-  test('is told to the open pages of the site', async () => {
+  test('is reported to the open pages of the site', async () => {
     const heard: PushReport[] = [];
     const all = new Promise<void>((resolve) => {
       const stop = listen(scope, (report) => {
@@ -135,14 +135,14 @@ describe('a click', () => {
     fetched.mockRestore();
   });
 
-  test('opens the window though the receipt is lost', async () => {
+  test('opens the window even when the receipt is lost', async () => {
     await worker.push(sale);
     await api.close();
     await worker.click(worker.shown[0]);
     expect(worker.happened).toContain('open https://shop.example/sale');
   });
 
-  test('brings forward the page that shows the address already', async () => {
+  test('focuses the page that already shows the address', async () => {
     worker.openPage('https://shop.example/');
     worker.openPage('https://shop.example/sale');
     await worker.push(sale);
@@ -150,7 +150,7 @@ describe('a click', () => {
     expect(worker.happened.slice(2)).toEqual(['focus https://shop.example/sale']);
   });
 
-  test('opens a window where the open one cannot be brought forward', async () => {
+  test('opens a window when the open one cannot be focused', async () => {
     worker.openPage('https://shop.example/sale');
     worker.refuses.focus = true;
     await worker.push(sale);
@@ -158,7 +158,7 @@ describe('a click', () => {
     expect(worker.happened.slice(2)).toEqual(['open https://shop.example/sale']);
   });
 
-  test('without an address brings any page of the site forward, else opens the site', async () => {
+  test('without an address focuses any page of the site, else opens the site', async () => {
     await worker.push({ notification: { title: 'Hello' } });
     await worker.click(worker.shown[0]);
     expect(worker.happened.at(-1)).toBe(`open ${scope}`);
@@ -182,7 +182,7 @@ describe('a closed notification', () => {
     expect(receipts()[1]).toEqual({ token: 'token-1', event: 'dismissed' });
   });
 
-  test('is no dismissal after a click, which closed it itself', async () => {
+  test('is not reported as dismissed after a click, which closed it itself', async () => {
     await worker.push(sale);
     await worker.click(worker.shown[0]);
     await worker.close(worker.shown[0]);
@@ -193,7 +193,7 @@ describe('a closed notification', () => {
 describe('a changed subscription', () => {
   const registration = () => api.heardOn('/v1/devices')[0]?.body;
 
-  test('with both sides null is replaced with the key kept here, and the device keeps its id', async () => {
+  test('with both sides null is replaced with the stored key, and the device keeps its id', async () => {
     await worker.subscriptionChange({ oldSubscription: null, newSubscription: null });
     const made = worker.pushManager.present;
     expect(Buffer.from(made?.options.applicationServerKey ?? new ArrayBuffer(0)).toString('base64url')).toBe(
@@ -206,28 +206,28 @@ describe('a changed subscription', () => {
     });
   });
 
-  test('is told with the last one kept here as the proof, so that the device stays this browser’s', async () => {
+  test('is told with the stored subscription as the proof, so that the device stays this browser’s', async () => {
     await remember({ token: 'kept' });
     await worker.subscriptionChange({ oldSubscription: null, newSubscription: null });
     expect(registration()).toMatchObject({ device_id: 'dev_1', previous_token: 'kept' });
     await expect(findBrowser(scope)).resolves.toMatchObject({ token: registration()?.['token'] });
   });
 
-  test('is told with the old one that the event brings, where an earlier version of the SDK kept none', async () => {
+  test("is told with the event's old subscription when an earlier SDK version stored none", async () => {
     await remember({ token: null });
     const old = new FakeSubscription(worker.pushManager, Buffer.from(vapidKeys[0], 'base64url'));
     await worker.subscriptionChange({ oldSubscription: old, newSubscription: null });
     expect(JSON.parse(String(registration()?.['previous_token']))).toMatchObject({ endpoint: old.endpoint });
   });
 
-  test('that brings the new one registers that one', async () => {
+  test('that includes the new subscription registers that one', async () => {
     const given = new FakeSubscription(worker.pushManager, Buffer.from(vapidKeys[0], 'base64url'));
     await worker.subscriptionChange({ oldSubscription: null, newSubscription: given });
     expect(worker.pushManager.present).toBeNull();
     expect(registration()?.['token']).toContain(given.endpoint);
   });
 
-  test('is registered with the facts of the page, for a worker sees less of its browser', async () => {
+  test("is registered with the page's facts, because a worker sees fewer facts of its browser", async () => {
     const facts = { sdk: 'carillon-web/0.1.0', locale: 'fr-CA', os: 'iOS', app_version: '4' };
     await remember({ facts: JSON.stringify(facts) });
     await worker.subscriptionChange({ oldSubscription: null, newSubscription: null });
@@ -244,14 +244,14 @@ describe('a changed subscription', () => {
     expect(api.heardOn('/v1/identify')[0]?.body).toEqual({ device_id: 'dev_2', external_id: 'u-42' });
   });
 
-  test('after an opt-out, or where nothing was ever registered, stays gone', async () => {
+  test('after an opt-out, or without a former registration, stays gone', async () => {
     await remember({ deviceId: null, isOptedOut: true });
     await worker.subscriptionChange({ oldSubscription: null, newSubscription: null });
     expect(worker.pushManager.present).toBeNull();
     expect(api.heard).toEqual([]);
   });
 
-  test('that could not be told leaves the old subscription on record, so that the next page load tells it', async () => {
+  test('that could not be told keeps the old subscription in the record, so that the next page load tells it', async () => {
     api.script('/v1/devices', refusal(500, 'internal_error'));
     await expect(worker.subscriptionChange({ oldSubscription: null, newSubscription: null })).rejects.toThrow();
     await expect(findBrowser(scope)).resolves.toMatchObject({ token: 'old' });
@@ -264,7 +264,7 @@ describe('a new version', () => {
     ['/demo/carillon-sw.js', ['skip waiting']],
     ['/carillon-sw.4f2a.js', ['skip waiting']],
     ['/my-own-worker.js', []],
-  ])('of %s takes over at once only where the worker is ours', async (path, happened) => {
+  ])('of %s takes over at once only when the worker is ours', async (path, happened) => {
     worker = await startWorker(path);
     await worker.install();
     expect(worker.happened).toEqual(happened);

@@ -40,20 +40,20 @@ const endpointNow = () => browser.pushManager.present?.endpoint;
 
 describe('createCarillon', () => {
   test.each([['sk_live_secret'], [''], ['live']])(
-    'refuses the key %j, for a server key must never reach a browser',
+    'refuses the key %j, because a server key must never reach a browser',
     (clientKey) => {
       expect(() => client({ clientKey })).toThrow(TypeError);
     },
   );
 
-  test('can be called where there is no page, asks nobody and sends nothing', () => {
+  test('can be called without a page, asks nobody and sends nothing', () => {
     vi.unstubAllGlobals();
     expect(client().permission()).toBe('unsupported');
     expect(api.heard).toEqual([]);
   });
 });
 
-test('however many clients a page makes, one of each scope goes on when the network is back', async () => {
+test('of many clients that a page makes, one for each scope sends when the network is back', async () => {
   const listeners: (() => void)[] = [];
   vi.stubGlobal(
     'addEventListener',
@@ -73,7 +73,7 @@ test('however many clients a page makes, one of each scope goes on when the netw
 });
 
 describe('subscribe', () => {
-  test('registers the subscription with what the browser says of itself and remembers the device', async () => {
+  test("registers the subscription with the browser's facts and stores the device", async () => {
     const carillon = client({ appVersion: '4.2.0' });
     await expect(carillon.subscribe({ properties: { topic: 'sport' } })).resolves.toEqual({ id: 'dev_1' });
     expect(registrations()).toHaveLength(1);
@@ -108,7 +108,7 @@ describe('subscribe', () => {
     expect(browser.navigator.serviceWorker.registered[0]?.scope).toBe(scope);
   });
 
-  test('takes locale and timezone from the site where it names them, also at later refreshes', async () => {
+  test('takes locale and timezone from the site when it sets them, also at later refreshes', async () => {
     await client().subscribe({ locale: 'fr-CA', timezone: 'America/Toronto' });
     browser.navigator.language = 'en-GB';
     await client().refresh();
@@ -116,7 +116,7 @@ describe('subscribe', () => {
     expect(registrations()[0]?.body).toMatchObject({ locale: 'fr-CA', timezone: 'America/Toronto' });
   });
 
-  test('again is the same device, and asks the person only once', async () => {
+  test('twice gives the same device, and asks the person only once', async () => {
     await client().subscribe();
     await expect(client().subscribe()).resolves.toEqual({ id: 'dev_1' });
     expect(browser.notification.asked).toBe(1);
@@ -136,7 +136,7 @@ describe('subscribe', () => {
     await expect(client({ scope: '/b/' }).deviceId()).resolves.toBe('dev_2');
   });
 
-  test('gives up a subscription of another key before it makes its own', async () => {
+  test('ends a subscription of another key before it makes its own', async () => {
     await client().subscribe();
     const before = browser.pushManager.present;
     api.state.vapidKey = vapidKeys[1];
@@ -152,7 +152,7 @@ describe('subscribe', () => {
     await expect(client().subscribe()).resolves.toEqual({ id: 'dev_1' });
   });
 
-  test('drops a detected fact the service does not know rather than the registration', async () => {
+  test('drops a detected fact that the service does not know, and not the registration', async () => {
     const issues = [{ path: ['timezone'], code: 'unknown_timezone', message: 'Unknown.' }];
     api.script('/v1/devices', refusal(400, 'validation_failed', { issues }));
     await client().subscribe();
@@ -160,7 +160,7 @@ describe('subscribe', () => {
     expect(registrations()[1]?.body).toHaveProperty('locale', 'de-DE');
   });
 
-  test('throws what the service says of a value the site gave', async () => {
+  test("throws the service's error about a value that the site gave", async () => {
     const issues = [{ path: ['timezone'], code: 'unknown_timezone', message: 'Unknown.' }];
     api.script('/v1/devices', refusal(400, 'validation_failed', { issues }));
     await expect(client().subscribe({ timezone: 'Mars/Olympus' })).rejects.toMatchObject({ status: 400, issues });
@@ -168,7 +168,7 @@ describe('subscribe', () => {
   });
 });
 
-describe('subscribe says what is in the way:', () => {
+describe('subscribe reports the obstacle:', () => {
   test('a page over plain http', async () => {
     vi.stubGlobal('isSecureContext', false);
     await expect(client().subscribe()).rejects.toBeInstanceOf(InsecureContextError);
@@ -188,7 +188,7 @@ describe('subscribe says what is in the way:', () => {
     await expect(client().subscribe()).rejects.toHaveProperty('needsHomeScreen', true);
   });
 
-  test.each(['denied', 'default'] as const)('the answer %s, and nothing is sent', async (answer) => {
+  test.each(['denied', 'default'] as const)('the permission %s, and nothing is sent', async (answer) => {
     browser.notification.answer = answer;
     const refused = client().subscribe();
     await expect(refused).rejects.toBeInstanceOf(PermissionDeniedError);
@@ -242,14 +242,14 @@ describe('subscribe says what is in the way:', () => {
     await refused;
   });
 
-  test('a browser that lets the page keep nothing', async () => {
+  test('a browser that lets the page store nothing', async () => {
     vi.stubGlobal('indexedDB', indexedDbInMemory(true));
     await expect(client().subscribe()).rejects.toBeInstanceOf(StorageError);
   });
 });
 
 describe('refresh', () => {
-  test('asks nothing of the service and nobody for anything where this browser never subscribed', async () => {
+  test('sends nothing and asks nobody when this browser never subscribed', async () => {
     await expect(client().refresh()).resolves.toBeNull();
     expect(browser.notification.asked).toBe(0);
     expect(api.heard).toEqual([]);
@@ -271,7 +271,7 @@ describe('refresh', () => {
     expect(api.state.devices.get('dev_1')).toBe(endpointNow());
   });
 
-  test('that cannot prove whose the device is becomes another device, which is then identified as the old one was', async () => {
+  test('without a proof for the device makes another device, which is then identified as the old one was', async () => {
     await client().subscribe();
     await client().identify('u-42');
     await changeBrowser('https://shop.example/', { baseUrl: api.url, clientKey: 'ck_live_1' }, () => ({
@@ -285,7 +285,7 @@ describe('refresh', () => {
     await expect(client().refresh()).resolves.toEqual({ id: 'dev_2' });
   });
 
-  test('keeps the subscription of a device that an earlier version of the SDK registered, at the first page load', async () => {
+  test('keeps the device and subscription of an earlier SDK version at the first page load', async () => {
     await client().subscribe();
     await changeBrowser('https://shop.example/', { baseUrl: api.url, clientKey: 'ck_live_1' }, () => ({ token: null }));
     await client().refresh();
@@ -311,7 +311,7 @@ describe('refresh', () => {
     expect(registrations()[1]?.body).toMatchObject({ locale: 'en-GB', app_version: '5', device_id: 'dev_1' });
   });
 
-  test('registers once a day though nothing changed, so that the service takes back a device it gave up', async () => {
+  test('registers once a day even without a change, so that the service revives a device that it retired', async () => {
     vi.useFakeTimers({ toFake: ['Date'] });
     await client().subscribe();
     vi.setSystemTime(Date.now() + 24 * 60 * 60 * 1000);
@@ -319,7 +319,7 @@ describe('refresh', () => {
     expect(registrations()).toHaveLength(2);
   });
 
-  test('makes a new device where the service has lost the old one, and says again whose it is', async () => {
+  test('makes a new device when the service has lost the old one, and tells its user again', async () => {
     await client().subscribe();
     await client().identify('u-42');
     api.state.devices.clear();
@@ -352,7 +352,7 @@ describe('refresh', () => {
     await expect(client().refresh()).resolves.toBeNull();
   });
 
-  test('says whose the device is only where the device is new: a hash may have been good for a day only', async () => {
+  test('repeats identify only for a new device, because a hash may be valid for only a day', async () => {
     await client().subscribe();
     await client().identify('u-42', 't=1,v1=ab');
     browser.navigator.language = 'en-GB';
@@ -361,7 +361,7 @@ describe('refresh', () => {
     expect(api.heardOn('/v1/identify')).toHaveLength(1);
   });
 
-  test('answers null where the permission was taken back', async () => {
+  test('resolves with null when the permission was taken back', async () => {
     await client().subscribe();
     browser.notification.permission = 'denied';
     await expect(client().refresh()).resolves.toBeNull();
@@ -377,7 +377,7 @@ describe('unsubscribe', () => {
     await expect(client().deviceId()).resolves.toBeNull();
   });
 
-  test('ends the subscription also while the service is out of reach, and tells it later', async () => {
+  test('ends the subscription even while the service is unreachable, and tells it later', async () => {
     await client().subscribe();
     api.script('/v1/devices/dev_1', refusal(500, 'internal_error'));
     await expect(client().unsubscribe()).rejects.toMatchObject({ status: 500 });
@@ -387,7 +387,7 @@ describe('unsubscribe', () => {
     expect(api.state.devices.size).toBe(0);
   });
 
-  test('that never reached the service is told also after the person came back', async () => {
+  test('that never reached the service is told even after the person came back', async () => {
     await client().subscribe();
     api.script('/v1/devices/dev_1', refusal(500, 'internal_error'));
     await expect(client().unsubscribe()).rejects.toMatchObject({ status: 500 });
@@ -408,7 +408,7 @@ describe('unsubscribe', () => {
     expect(writes).toEqual(['DELETE /v1/devices/dev_1', 'POST /v1/devices']);
   });
 
-  test('is told of each device, also where a later opt-out follows one that never reached the service', async () => {
+  test('is told for each device, even when a later opt-out follows one that never reached the service', async () => {
     await client().subscribe();
     api.script('/v1/devices/dev_1', ...Array.from({ length: 3 }, () => refusal(500, 'internal_error')));
     await expect(client().unsubscribe()).rejects.toMatchObject({ status: 500 });
@@ -419,7 +419,7 @@ describe('unsubscribe', () => {
     expect(api.state.devices.size).toBe(0);
   });
 
-  test('remembers a bounded number of opt-outs that the service does not take', async () => {
+  test('stores a bounded number of opt-outs that the service does not accept', async () => {
     const refuseAll = Array.from({ length: 30 }, () => refusal(500, 'internal_error'));
     for (let number = 1; number <= 25; number += 1) {
       api.script(`/v1/devices/dev_${number}`, ...refuseAll, ...refuseAll);
@@ -430,7 +430,7 @@ describe('unsubscribe', () => {
     expect(removals).toEqual(Array.from({ length: 20 }, (_, position) => `dev_${position + 6}`));
   });
 
-  test('of a device the service has forgotten is done', async () => {
+  test('counts as done for a device that the service does not know', async () => {
     await client().subscribe();
     api.state.devices.clear();
     await expect(client().unsubscribe()).resolves.toBeUndefined();
@@ -441,7 +441,7 @@ describe('unsubscribe', () => {
     expect(api.heard).toEqual([]);
   });
 
-  test('can be undone by the person: a new subscription is a device again', async () => {
+  test('can be reversed by the person: a new subscription is a device again', async () => {
     await client().subscribe();
     await client().unsubscribe();
     await client().subscribe();
@@ -450,7 +450,7 @@ describe('unsubscribe', () => {
   });
 });
 
-test('another service at the same scope knows nothing of the device of the first', async () => {
+test('another service at the same scope does not learn the device of the first', async () => {
   await client().subscribe();
   const other = await startApi();
   try {

@@ -94,7 +94,7 @@ describe('track', () => {
     expect(waiting()).toBe(2);
   });
 
-  test('keeps events until the browser is a device, and then sends them as its own', async () => {
+  test('keeps events until the browser is a device, and then sends them with that device', async () => {
     const carillon = client();
     await carillon.track('article_read');
     await send();
@@ -111,7 +111,7 @@ describe('the queue', () => {
     await send();
   });
 
-  test('goes in batches of at most fifty, oldest first', async () => {
+  test('is sent in batches of at most fifty, oldest first', async () => {
     for (let number = 0; number < 120; number += 1) await queue(`event-${number}`);
     await send();
     expect(sent().map((batch) => batch.length)).toEqual([50, 50, 20]);
@@ -122,7 +122,7 @@ describe('the queue', () => {
     ).toEqual(Array.from({ length: 120 }, (_, n) => `event-${n}`));
   });
 
-  test('survives while the service is away, and a repeat carries the same ids and device', async () => {
+  test('survives while the service is unreachable, and a repeat has the same ids and device', async () => {
     await queue('a');
     api.script('/v1/events', ...Array.from({ length: 4 }, () => refusal(503, 'unavailable')));
     await expect(send()).rejects.toMatchObject({ status: 503 });
@@ -132,7 +132,7 @@ describe('the queue', () => {
     expect(new Set(sent().map((batch) => JSON.stringify(batch))).size).toBe(1);
   });
 
-  test('repeats an event for the device it was first sent for, whichever this browser is now', async () => {
+  test('repeats an event for the device of its first send, even when this browser is another device now', async () => {
     await queue('a');
     api.script('/v1/events', refusal(500, 'internal_error'));
     await expect(send()).rejects.toMatchObject({ status: 500 });
@@ -150,13 +150,13 @@ describe('the queue', () => {
     expect(waiting()).toBe(1);
   });
 
-  test('sent from two tabs at once goes once', async () => {
+  test('is sent once from two tabs at the same time', async () => {
     await queue('a');
     await Promise.all([send(), send()]);
     expect(sent()).toHaveLength(1);
   });
 
-  test('loses the invalid events only, and tells onError', async () => {
+  test('drops only the invalid events, and reports them to onError', async () => {
     for (const name of ['good', 'bad', 'fine']) await queue(name);
     const issues = [{ path: ['events', 1, 'name'], code: 'invalid_format', message: 'No.' }];
     api.script('/v1/events', refusal(400, 'validation_failed', { issues }));
@@ -166,7 +166,7 @@ describe('the queue', () => {
     expect(waiting()).toBe(0);
   });
 
-  test('loses a batch that is refused as a whole rather than holding up all that follow', async () => {
+  test('drops a batch that is refused as a whole, so that it does not block later ones', async () => {
     await queue('a');
     api.script(
       '/v1/events',
@@ -181,7 +181,7 @@ describe('the queue', () => {
     [400, 'body_too_large'],
     [400, 'invalid_json'],
     [413, 'invalid_answer'],
-  ])('loses only the event that a %i %s is about, though nobody names it', async (status, error) => {
+  ])('drops only the event that causes a %i %s, although the answer does not name it', async (status, error) => {
     for (let number = 0; number < 50; number += 1) await queue(`event-${number}`);
     api.refuseBody = (text) => (text.includes('"event-17"') ? refusal(status, error) : null);
     await send();
@@ -190,7 +190,7 @@ describe('the queue', () => {
     expect(waiting()).toBe(0);
   });
 
-  test('loses the events that the app takes from no browser, each as the answer names it, and keeps none of the others up', async () => {
+  test('drops the events that the app accepts from no browser, as the answer names them, and sends the others', async () => {
     for (let number = 0; number < 50; number += 1) await queue(`event-${number}`);
     api.refuseBody = (text) => {
       const { events } = JSON.parse(text) as { events: { name: string }[] };
@@ -203,14 +203,14 @@ describe('the queue', () => {
     expect(waiting()).toBe(0);
   });
 
-  test('loses few events at one go to a service that refuses everything without a name', async () => {
+  test('drops only few events in one run when the service refuses everything without naming an event', async () => {
     for (let number = 0; number < 50; number += 1) await queue(`event-${number}`);
     api.refuseBody = () => refusal(400, 'invalid_json');
     await expect(send()).rejects.toMatchObject({ status: 400 });
     expect(waiting()).toBe(45);
   });
 
-  test('waits an hour where the service has no route for events, and the device is asked for once', async () => {
+  test('waits an hour when the service has no route for events, and registers the device once', async () => {
     const registrations = () => api.heardOn('/v1/devices').length;
     const before = registrations();
     vi.useFakeTimers({ toFake: ['Date'] });
@@ -238,7 +238,7 @@ describe('the queue', () => {
     expect(waiting()).toBe(1);
   });
 
-  test('moves to the new device when the service has lost the one it was meant for', async () => {
+  test('moves to the new device when the service has lost the old one', async () => {
     await queue('a');
     api.state.devices.clear();
     api.state.devices.set('dev_9', 'another');
@@ -283,7 +283,7 @@ describe('a shared browser', () => {
     await client().identify('ada');
   });
 
-  test('gives what one person did offline to that person, though another is there when the network is back', async () => {
+  test("gives a person's offline events to that person, even when another is logged in when the network is back", async () => {
     const goOnline = goOffline();
     await client().track('purchase');
     await expect(client().identify(null)).rejects.toBeInstanceOf(NetworkError);
@@ -296,14 +296,14 @@ describe('a shared browser', () => {
     expect(waiting()).toBe(0);
   });
 
-  test('is told of a log-out after what was tracked before it, also where that must be sent again', async () => {
+  test('tells a log-out after the events tracked before it, even when these must be sent again', async () => {
     api.script('/v1/events', refusal(503, 'unavailable'));
     await client().track('purchase');
     await client().identify(null);
     expect(story()).toEqual(['is ada', 'purchase', 'purchase', 'is null']);
   });
 
-  test('logs out though the service takes no events, and keeps them for the person whose they are', async () => {
+  test('logs out even when the service accepts no events, and keeps the events for their person', async () => {
     let isAway = true;
     api.refuseBody = (text) => (isAway && text.includes('purchase') ? refusal(500, 'internal_error') : null);
     await client().track('purchase');
@@ -320,7 +320,7 @@ describe('a shared browser', () => {
     expect(waiting()).toBe(0);
   });
 
-  test('sends nothing while nobody knows for whom the service takes it', async () => {
+  test("sends nothing while the service's link of the device is unknown", async () => {
     api.script('/v1/identify', refusal(500, 'internal_error'));
     await expect(client().identify('bob')).rejects.toMatchObject({ status: 500 });
     await client().track('read');
@@ -332,7 +332,7 @@ describe('a shared browser', () => {
   });
 });
 
-test('what was done before anybody logged in is told before the log-in that came with the subscription', async () => {
+test('events before any log-in are sent before the log-in that came with the subscription', async () => {
   await client().track('read');
   await client().identify('ada');
   await client().track('purchase');

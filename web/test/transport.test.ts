@@ -41,7 +41,7 @@ describe('a request', () => {
     expect(api.heard[0]?.headers).not.toHaveProperty('cookie');
   });
 
-  test('without a body names no content type', async () => {
+  test('without a body has no content type', async () => {
     await getConfig();
     expect(api.heard[0]?.headers).not.toHaveProperty('content-type');
   });
@@ -62,7 +62,7 @@ describe('a request', () => {
     expect(api.heard).toHaveLength(1);
   });
 
-  test('answered by something that is no Carillon throws invalid_answer with the status', async () => {
+  test('answered by something other than Carillon throws invalid_answer with the status', async () => {
     api.script('/v1/config', { status: 200, body: '<html>Log in to the hotel network</html>' });
     expect(await errorOf(getConfig())).toMatchObject({ status: 200, error: 'invalid_answer', requestId: 'req_1' });
   });
@@ -100,13 +100,13 @@ describe('a retry', () => {
     });
   });
 
-  test('is not made where the service asks for a longer wait than a page lives', async () => {
+  test('is not made when the service asks for a longer wait than a page lives', async () => {
     api.script('/v1/config', { ...refusal(503, 'unavailable'), headers: { 'retry-after': '120' } });
     expect(await errorOf(getConfig())).toMatchObject({ status: 503, retryAfterMs: 120_000 });
     expect(waits).toEqual([]);
   });
 
-  test('is made when no answer came, and not where the browser knows it is offline', async () => {
+  test('is made when no answer came, except when the browser knows that it is offline', async () => {
     const nobody = await startApi();
     await nobody.close();
     expect(await errorOf(getConfig(nobody.url))).toBeInstanceOf(NetworkError);
@@ -131,7 +131,7 @@ describe('a receipt', () => {
     expect(api.heard[0]?.headers).not.toHaveProperty('authorization');
   });
 
-  test('that is refused or cannot leave is told as false and never thrown', async () => {
+  test('that is refused or cannot be sent resolves with false and never throws', async () => {
     api.script('/v1/receipts', refusal(404, 'not_found'));
     await expect(sendReceipt(api.url, receipt)).resolves.toBe(false);
     const nobody = await startApi();
