@@ -46,7 +46,7 @@ function expectLimited(answer: Response, waitMs: number): void {
 }
 
 describe('GET /v1/channels', () => {
-  it('answers an address 100 times a second, HEAD among them, and then again when it has waited', async () => {
+  it('answers an address 100 times a second, HEAD included, and again after the wait', async () => {
     const address = newAddress();
     expect(await count(60, () => from(address, 'GET', '/v1/channels'))).toEqual({ 200: 60 });
     t.clock.advance(400);
@@ -60,20 +60,20 @@ describe('GET /v1/channels', () => {
     expect(await count(61, () => from(address, 'GET', '/v1/channels'))).toEqual({ 200: 60, '429 rate_limited': 1 });
   });
 
-  it('counts IPv6 by its /64: one subscriber has all of one', async () => {
+  it('counts IPv6 by its /64, because one subscriber has a whole /64', async () => {
     let i = 0;
     const once = () => from(`2001:db8:5:6::${(++i).toString(16)}`, 'GET', '/v1/channels');
     expect(await count(110, once)).toEqual({ 200: 100, '429 rate_limited': 10 });
     expect((await from('2001:db8:5:7::1', 'GET', '/v1/channels')).status).toBe(200);
   });
 
-  it('is limited before its query is looked at', async () => {
+  it('checks the limit before the query', async () => {
     const address = newAddress();
     await count(100, () => from(address, 'GET', '/v1/channels'));
     expect(says(await from(address, 'GET', '/v1/channels?unknown=1'))).toBe('429 rate_limited');
   });
 
-  it('R-66 counts a stranger by its own address, whatever it puts before it', async () => {
+  it('R-66 counts a stranger by its own address, whatever X-Forwarded-For it sends', async () => {
     const address = newAddress();
     let i = 0;
     const spoofed = () => from(`198.51.100.${++i % 250}, ${address}`, 'GET', '/v1/channels');
@@ -82,7 +82,7 @@ describe('GET /v1/channels', () => {
 });
 
 describe('receipts and redirects', () => {
-  it('whose token does not verify are answered 100 times a second and address', async () => {
+  it('with an invalid token are answered 100 times a second per address', async () => {
     const address = newAddress();
     expect(await count(50, () => receipt(address, forged))).toEqual({ '404 not_found': 50 });
     expect(await count(50, () => click(address, forged))).toEqual({ '404 not_found': 50 });
@@ -95,7 +95,7 @@ describe('receipts and redirects', () => {
     expect(says(await click(address, forged))).toBe('404 not_found');
   });
 
-  it('of one token are taken 10 times a second, from wherever they come', async () => {
+  it('for one token are accepted 10 times a second, from all addresses together', async () => {
     const [token, another] = [await sentToken(), await sentToken()];
     expect(await count(15, () => receipt(newAddress(), token))).toEqual({ 200: 10, '429 rate_limited': 5 });
     expectLimited(await receipt(newAddress(), token), 1000);
@@ -106,8 +106,8 @@ describe('receipts and redirects', () => {
   });
 });
 
-describe('R-66 401 answers', () => {
-  it('are always 401, and a valid key from the same address is answered meanwhile', async () => {
+describe('R-66 answers with 401', () => {
+  it('are always 401, and a valid key from the same address still works', async () => {
     const address = newAddress();
     const unknown = () => from(address, 'GET', '/v1/messages', { key: 'nonsense' });
     expect(await count(300, unknown)).toEqual({ '401 invalid_key': 300 });
@@ -132,7 +132,7 @@ describe('R-66 401 answers', () => {
     return { waits, refuse };
   }
 
-  it('are held back for a second above 300 a minute and address, and not after a quiet minute', async () => {
+  it('are delayed by a second above 300 a minute per address, and not after a quiet minute', async () => {
     const { waits, refuse } = held();
     await Promise.all(refuse('192.0.2.1', 300));
     expect(waits).toHaveLength(0);
@@ -146,7 +146,7 @@ describe('R-66 401 answers', () => {
     expect(waits).toHaveLength(2);
   });
 
-  it('are held back a thousand at once, and no more: the others are given at once', async () => {
+  it('are delayed a thousand at a time at most: further ones are sent at once', async () => {
     const { waits, refuse } = held();
     await Promise.all(refuse('192.0.2.1', 300));
     const slow = refuse('192.0.2.1', 1500);
@@ -163,7 +163,7 @@ describe('R-66 NEW_DEVICES_PER_MINUTE', () => {
   const register = (address: string, fields: object = {}, key = t.app.clientKey) =>
     from(address, 'POST', '/v1/devices', { key, body: { platform: 'web', token: t.pushSubscription(), ...fields } });
 
-  it('lets client keys make so many devices from one address, also when all come at once', async () => {
+  it('lets client keys make this many devices from one address, also in concurrent requests', async () => {
     const address = newAddress();
     expect(await count(20, () => register(address))).toEqual({ 200: 3, '429 rate_limited': 17 });
     expectLimited(await register(address), 60_000);
@@ -172,7 +172,7 @@ describe('R-66 NEW_DEVICES_PER_MINUTE', () => {
     expect(await count(4, () => register(address))).toEqual({ 200: 3, '429 rate_limited': 1 });
   });
 
-  it('counts devices that were made, and nothing else', async () => {
+  it('counts only devices that were made', async () => {
     const address = newAddress();
     const token = t.pushSubscription();
     const first = await register(address, { token });
@@ -190,7 +190,7 @@ describe('R-66 NEW_DEVICES_PER_MINUTE', () => {
     expect(says(await register(address, { ...moved, token: t.pushSubscription() }))).toBe('429 rate_limited');
   });
 
-  it('does not count one that came to nothing', async () => {
+  it('does not count a registration that failed', async () => {
     const address = newAddress();
     await t.sql`ALTER TABLE device_changes RENAME TO device_changes_away`;
     const inVain = await count(5, () => register(address));
@@ -199,7 +199,7 @@ describe('R-66 NEW_DEVICES_PER_MINUTE', () => {
     expect(await count(5, () => register(address))).toEqual({ 200: 3, '429 rate_limited': 2 });
   });
 
-  it('counts one device of a registration that the database has repeated', () => {
+  it('counts a registration that the database repeated as one device', () => {
     const limits = createAddressLimits({ clock: t.clock, newDevicesPerMinute: 2 });
     const [first, second, third] = ['a', 'b', 'c'].map(() => limits.permitNewDevice('192.0.2.9'));
     first?.take();
@@ -212,7 +212,7 @@ describe('R-66 NEW_DEVICES_PER_MINUTE', () => {
     expect(() => first?.take()).toThrow('2 new devices per minute');
   });
 
-  it('is nothing to server keys', async () => {
+  it('does not limit server keys', async () => {
     const address = newAddress();
     expect(await count(10, () => register(address, {}, t.app.serverKey))).toEqual({ 200: 10 });
   });

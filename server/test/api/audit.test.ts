@@ -60,7 +60,7 @@ it('names the fields of a segment that a key makes, replaces or deletes, and no 
   expect(JSON.stringify(entries)).not.toContain('anna@');
 });
 
-it('an entry is there exactly when its change is', async () => {
+it('an entry is stored exactly when its change is', async () => {
   const app = await t.newApp();
   const change = { appId: app.id, action: 'app.plan', target: 'undone' } as const;
   const work = transaction(t.sql, async (tx) => {

@@ -70,11 +70,11 @@ describe('the Authorization header', () => {
     ['X-API-Key', `X-API-Key: ${serverKey}\r\n`],
     ['Cookie', `Cookie: authorization=Bearer%20${serverKey}; key=${serverKey}\r\n`],
     ['Proxy-Authorization', `Proxy-Authorization: Bearer ${serverKey}\r\n`],
-  ])('R-42 counts alone: a key in %s is none', async (_name, header) => {
+  ])('R-42 is the only place for a key: a key in %s is ignored', async (_name, header) => {
     expect(await get(header)).toBe('401 missing_key');
   });
 
-  it('R-42 counts alone: a key in the query or in the body is none', async () => {
+  it('R-42 is the only place for a key: a key in the query or in the body is ignored', async () => {
     for (const name of ['key', 'api_key', 'access_token', 'authorization']) {
       expect(says(await t.request('GET', `/v1/messages?${name}=${serverKey}`))).toBe('401 missing_key');
     }
@@ -92,7 +92,7 @@ describe('the order of checks', () => {
     Object.assign(suspended, app);
   });
 
-  it('a route that there is not comes before the key, the suspension and the body', async () => {
+  it('an unknown route comes before the key, the suspension and the body', async () => {
     for (const key of [null, 'nonsense', suspended.serverKey, clientKey]) {
       expect(says(await t.request('POST', '/v1/nothing', { key, raw: '{' }))).toBe('404 not_found');
     }
@@ -122,7 +122,7 @@ describe('the order of checks', () => {
     }
   });
 
-  it('what a request says comes before whether its resource is there', async () => {
+  it('the validity of a request comes before the existence of its resource', async () => {
     expect(says(await t.server.get('/v1/messages/msg_none/deliveries?limit=0'))).toBe('400 validation_failed');
     expect(says(await t.server.get('/v1/users/nobody?nothing=1'))).toBe('400 validation_failed');
     const device = { platform: 'web', token: 'nonsense', device_id: 'dev_none' };
@@ -130,7 +130,7 @@ describe('the order of checks', () => {
   });
 });
 
-describe('R-41 what happens to a key holds within two seconds', () => {
+describe('R-41 a change of a key takes effect within two seconds', () => {
   const makeKey = (scope: 'server' | 'client' = 'server') =>
     createKey(deps, { appId: t.app.id, scope, name: 'Backend' });
 
@@ -138,7 +138,7 @@ describe('R-41 what happens to a key holds within two seconds', () => {
     expect(says(await listMessages((await makeKey()).text))).toBe('200');
   });
 
-  it('a revoked key ends', async () => {
+  it('a revoked key stops working', async () => {
     const { id, text } = await makeKey();
     expect(says(await listMessages(text))).toBe('200');
     await revokeKey(deps, id);
@@ -146,7 +146,7 @@ describe('R-41 what happens to a key holds within two seconds', () => {
     expect(says(await listMessages(text))).toBe('401 invalid_key');
   });
 
-  it('a key in constant use ends as soon: using it does not keep it alive', async () => {
+  it('a key in constant use stops as soon as any other: use does not keep it alive', async () => {
     const { id, text } = await makeKey();
     await listMessages(text);
     await revokeKey(deps, id);
@@ -172,7 +172,7 @@ describe('R-41 what happens to a key holds within two seconds', () => {
     expect(await ask()).toEqual(['200', '200']);
   });
 
-  it('a plan changes', async () => {
+  it('a new plan applies', async () => {
     const app = await t.newApp();
     const planOf = async () => {
       const body = { audience: { all: true }, content: { title: 'Sale' }, dry_run: true };
@@ -184,7 +184,7 @@ describe('R-41 what happens to a key holds within two seconds', () => {
     expect(await planOf()).toBe('free');
   });
 
-  it('R-43 a rotated key works beside the new one until its overlap is over, and not a moment longer', async () => {
+  it('R-43 a rotated key works beside the new one exactly until its overlap ends', async () => {
     const former = await makeKey();
     expect(says(await listMessages(former.text))).toBe('200');
     const { key } = await rotateKey(deps, { id: former.id, overlapHours: 1 });
@@ -197,7 +197,7 @@ describe('R-41 what happens to a key holds within two seconds', () => {
     ]);
   });
 
-  it('keys that never were, that ended and that were revoked are refused in the same words', async () => {
+  it('unknown, ended and revoked keys are refused with the same answer', async () => {
     const [revoked, expired] = [await makeKey(), await makeKey()];
     await revokeKey(deps, revoked.id);
     await rotateKey(deps, { id: expired.id, overlapHours: 0 });
@@ -234,7 +234,7 @@ describe('contract 4: look-ups of keys', () => {
     });
   const strangers = (count: number): string[] => Array.from({ length: count }, () => mintKey('server').text);
 
-  it('of 400 requests with keys that nobody has, 20 are asked for at once', async () => {
+  it('of 400 concurrent requests with unknown keys, 20 are looked up at a time', async () => {
     const door = openDoor();
     let answers: Promise<unknown>[] = [];
     await whileHeld(async () => {
@@ -246,7 +246,7 @@ describe('contract 4: look-ups of keys', () => {
     expect(door.asked()).toBe(400);
   });
 
-  it('a key that is known waits for none of them', async () => {
+  it('a request with a known key waits for none of these look-ups', async () => {
     const door = openDoor();
     await door.ask(serverKey);
     let answers: Promise<unknown>[] = [];
@@ -257,7 +257,7 @@ describe('contract 4: look-ups of keys', () => {
     await Promise.all(answers);
   });
 
-  it('400 requests with one key are one look-up, and those of the next second another, for which none waits', async () => {
+  it('400 requests with one key cause one look-up, and the next second another one that delays no request', async () => {
     const door = openDoor();
     const askAll = () => Promise.all(Array.from({ length: 400 }, () => door.ask(serverKey)));
     await askAll();
@@ -272,7 +272,7 @@ describe('contract 4: look-ups of keys', () => {
 });
 
 describe('R-40 what is stored and asked', () => {
-  it('the database holds no key: only its hash, its first 12 and its last 4 characters', async () => {
+  it('the database contains no key: only its hash, its first 12 and its last 4 characters', async () => {
     const { id, text } = await createKey(deps, {
       appId: t.app.id,
       scope: 'client',
@@ -287,7 +287,7 @@ describe('R-40 what is stored and asked', () => {
     expect(row?.['whole']).not.toContain(text.slice(12, -4));
   });
 
-  it('a key that cannot be one costs no query: it is refused with the database out of reach', async () => {
+  it('a malformed key costs no query: it is refused while the database is unreachable', async () => {
     const malformed = [
       'x',
       'sk_live_',

@@ -101,8 +101,8 @@ async function tablesWith(text: string): Promise<string[]> {
   return found;
 }
 
-describe('R-80 what webhooks and phones are sent with', () => {
-  it('was used: each was asked, and refused', () => {
+describe('R-80 each secret of webhooks and phones', () => {
+  it('was used: each endpoint was called, and refused', () => {
     expect(sent.report).toEqual({ accepted: 2, sent: 0, failed: 2, skipped: 0 });
     expect(shop.receiver.received).toHaveLength(2);
     const [one] = shop.receiver.received;
@@ -115,15 +115,15 @@ describe('R-80 what webhooks and phones are sent with', () => {
     for (const [, text] of secrets) expect(text.length).toBeGreaterThan(20);
   });
 
-  it.each(secrets)('the %s stands in no line of the log, at its most talkative', (_name, text) => {
+  it.each(secrets)('the %s is in no line of the log at its most detailed level', (_name, text) => {
     expect(lines.filter((line) => line.replaceAll('\\n', '').includes(text))).toEqual([]);
   });
 
-  it.each(secrets)('the %s stands in no table', async (_name, text) => {
+  it.each(secrets)('the %s is in no table', async (_name, text) => {
     expect(await tablesWith(text)).toEqual([]);
   });
 
-  it.each(secrets)('the %s stands in no answer', (_name, text) => {
+  it.each(secrets)('the %s is in no answer', (_name, text) => {
     expect(answers.filter((answer) => answer.replaceAll('\\n', '').includes(text))).toEqual([]);
   });
 });

@@ -30,7 +30,7 @@ const onAnswers = {
 };
 
 describe('open endpoints answer any browser origin, without credentials', () => {
-  it('are those that a client key may call, and the public ones', () => {
+  it('are the endpoints for client keys, and the public ones', () => {
     expect(openRoutes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
       'DELETE /v1/devices/:id',
       'GET /v1/channels',
@@ -71,7 +71,7 @@ describe('open endpoints answer any browser origin, without credentials', () => 
     expect(corsOf(answer.headers)).toEqual(onAnswers);
   });
 
-  it('so are 404 for an id that cannot be decoded, and 400 for a body that is no JSON', async () => {
+  it('also with 404 for an id that cannot be decoded, and 400 for a body that is not JSON', async () => {
     const deleted = await ask('DELETE', '/v1/devices/%zz', { key: t.app.clientKey });
     expect(deleted.status).toBe(404);
     expect(corsOf(deleted.headers)).toEqual(onAnswers);
@@ -80,7 +80,7 @@ describe('open endpoints answer any browser origin, without credentials', () => 
     expect(corsOf(posted.headers)).toEqual(onAnswers);
   });
 
-  it('so is 503 while the database is out of reach', async () => {
+  it('also with 503 while the database is unreachable', async () => {
     const app = await t.newApp();
     await gate.shut();
     const answer = await ask('GET', '/v1/config', { key: app.clientKey });
@@ -89,7 +89,7 @@ describe('open endpoints answer any browser origin, without credentials', () => 
     expect(corsOf(answer.headers)).toEqual(onAnswers);
   });
 
-  it('an answer is the same with an origin, with another and with none', async () => {
+  it('an answer is the same with any origin and with none', async () => {
     for (const headers of [{}, { origin: 'null' }, { origin: 'http://localhost:3000' }]) {
       const answer = await t.request('GET', '/v1/channels', { headers });
       expect(corsOf(answer.headers)).toEqual(onAnswers);
@@ -107,7 +107,7 @@ describe('server-only endpoints and pages send no CORS headers', () => {
     }
   });
 
-  it('nor does what is no route', async () => {
+  it('nor does an unknown route', async () => {
     for (const [method, path] of [
       ['GET', '/v1/nothing'],
       ['PUT', '/v1/devices'],

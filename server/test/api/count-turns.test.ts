@@ -19,7 +19,7 @@ async function untilCounting(many: number): Promise<void> {
 }
 
 describe('a burst of previews', () => {
-  it('leaves sends their connections: while all counts stand still, a message to an audience is accepted', async () => {
+  it('leaves connections to sends: while all counts are blocked, a message to an audience is accepted', async () => {
     const bought = { event: 'bought', within: '7d' };
     const apps = [t.app, ...(await Promise.all([t.newApp(), t.newApp()]))];
     let asked: Promise<number[]> = Promise.resolve([]);
@@ -36,7 +36,7 @@ describe('a burst of previews', () => {
     expect(new Set(await asked)).not.toContain(500);
   });
 
-  it('ends: those that find no turn are told to come again (503), and afterwards counts and messages go on', async () => {
+  it('ends: requests without a turn get 503 with Retry-After, and afterwards counts and messages work', async () => {
     const { body: device } = await t.server.post('/v1/devices', { platform: 'android', token: 'one' });
     await t.server.post('/v1/users', { external_id: 'u-1', country: 'DE', device_id: device.id });
     const { body: preview } = await t.server.post('/v1/segments/preview', { filter });

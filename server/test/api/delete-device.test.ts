@@ -50,7 +50,7 @@ describe('200', () => {
     expect((await t.server.get('/v1/users/leaving')).body.devices).toEqual([]);
   });
 
-  it('is 200 again when repeated, and changes nothing', async () => {
+  it('returns 200 again when repeated, and changes nothing', async () => {
     const id = await t.registerDevice();
     t.clock.advance(1000);
     await t.server.delete(`/v1/devices/${id}`);
@@ -63,7 +63,7 @@ describe('200', () => {
     expect(changes.map((change) => change['status'])).toEqual(['active', 'unsubscribed']);
   });
 
-  it('holds against registrations that race with it: the device ends in one state or the other, whole', async () => {
+  it('races with registrations: the device ends completely in one state or the other', async () => {
     for (let round = 0; round < 10; round++) {
       const device = { platform: 'android', token: `racing-${round}` };
       const { body } = await t.server.post('/v1/devices', device);
@@ -106,7 +106,7 @@ describe('403', () => {
 });
 
 describe('404', () => {
-  it("for an unknown, a malformed and another app's device, alike, and leaves that one alone (R-60)", async () => {
+  it("for an unknown, a malformed and another app's device the same, and the other app's device stays (R-60)", async () => {
     const other = await t.newApp();
     const foreign = await t.registerDevice({}, other);
     for (const id of [

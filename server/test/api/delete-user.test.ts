@@ -27,7 +27,7 @@ describe('200', () => {
     }
   });
 
-  it('leaves nothing of the person in any table that this room or its neighbours own', async () => {
+  it('leaves nothing of the person in any table of this room or its neighbours', async () => {
     const device_id = await t.registerDevice();
     const properties = { mail: 'ada@private.example', plan: 'pro' };
     await t.server.post('/v1/users', { external_id: 'private-person', first_name: 'Augusta', properties, device_id });
@@ -40,7 +40,7 @@ describe('200', () => {
     }
   });
 
-  it('leaves no sample of what the person or a device of theirs had before, or had replaced or cleared', async () => {
+  it('leaves no sample of values that the person or a device of theirs had, even if replaced or cleared before', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     const register = (properties: object | null) =>
@@ -84,7 +84,7 @@ describe('200', () => {
     expect(body.id).not.toBe(former.id);
   });
 
-  it('leaves a device alone that had moved to another user', async () => {
+  it('does not touch a device that had moved to another user', async () => {
     const device_id = await t.registerDevice();
     await t.server.post('/v1/users', { external_id: 'mover', device_id });
     await t.server.post('/v1/users', { external_id: 'keeper', device_id });
@@ -92,7 +92,7 @@ describe('200', () => {
     expect((await t.server.get('/v1/users/keeper')).body.devices).toEqual([device_id]);
   });
 
-  it('erases someone whom only events named, and who has no profile', async () => {
+  it('erases a person who has no profile and is named only by events', async () => {
     const [app] =
       await t.sql`SELECT ${t.app.id}::uuid AS id, ${decodeId('usr', 'usr_02y9GVDsTuJUi2BOoCH5G3') ?? ''}::uuid AS user_id`;
     await t.sql`INSERT INTO people (app_id, external_id, user_id) VALUES (${app?.['id']}, 'only-events', ${app?.['userId']})`;
@@ -101,7 +101,7 @@ describe('200', () => {
     expect((await t.server.delete('/v1/users/only-events')).status).toBe(404);
   });
 
-  it('racing with upserts of the same user leaves either nobody or a new one, whole', async () => {
+  it('racing with upserts of the same user leaves either no user or a complete new one', async () => {
     for (let round = 0; round < 10; round++) {
       const external_id = `phoenix-${round}`;
       const device_id = await t.registerDevice();
@@ -131,7 +131,7 @@ describe('the external ids . and ..', () => {
     ['.', '/v1/users/%2E'],
     ['..', '/v1/users/..'],
     ['..', '/v1/users/%2e%2e'],
-  ])('%j is read and erased by a client that sends the path as it stands: %s', async (external_id, path) => {
+  ])('%j is read and erased by a client that sends the path unchanged: %s', async (external_id, path) => {
     await t.server.post('/v1/users', { external_id });
     const send = (method: string) =>
       exchange(t.url, `${method} ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${t.app.serverKey}\r\n\r\n`);

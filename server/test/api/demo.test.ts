@@ -46,7 +46,7 @@ describe('404 while there is no app Demo', () => {
     expect(await response.json()).toMatchObject({ error: 'not_found' });
   });
 
-  it('an app of nearly that name is not it', async () => {
+  it('an app with a similar name does not count', async () => {
     for (const name of ['demo', 'DEMO', 'Demo ', 'Demo shop']) {
       await createApp(t, { name, plan: 'free' });
     }
@@ -54,7 +54,7 @@ describe('404 while there is no app Demo', () => {
   });
 });
 
-describe('what / says', () => {
+describe('the index page at /', () => {
   const words = (html: string): string =>
     html
       .replaceAll(/<[^>]+>/g, '')
@@ -62,7 +62,7 @@ describe('what / says', () => {
       .replaceAll('&amp;', '&');
   const linksOf = (html: string): string[] => [...html.matchAll(/<a href="([^"]*)"/g)].map(([, link = '']) => link);
 
-  it('without an app Demo its links are there, and its commands make one, at its own address', async () => {
+  it('without an app Demo has the links, and the commands that make one, with its own address', async () => {
     const html = await (await get('/')).text();
     for (const link of linksOf(html)) expect((await get(link)).status, link).toBe(200);
     expect(linksOf(html)).not.toContain('/demo');
@@ -72,7 +72,7 @@ describe('what / says', () => {
     expect(html).not.toMatch(/\{\{|<!-- |127\.0\.0\.1:8080|console/i);
   });
 
-  it('with one it leads to its page', async () => {
+  it('with an app Demo links to its page', async () => {
     const s = await setup({ workers: false });
     await s.newApp({ name: 'Demo' });
     const html = await (await fetch(s.url)).text();
@@ -81,7 +81,7 @@ describe('what / says', () => {
     expect(words(html)).not.toContain('app create');
   });
 
-  it('without PUBLIC_URL it is the address that the page was reached by, and nothing else that a header may say', async () => {
+  it('without PUBLIC_URL uses the address that the page was reached by, and no other header', async () => {
     const s = await setup({ workers: false, environment: { PUBLIC_URL: '' } });
     expect(words(await (await fetch(s.url)).text())).toContain(`curl ${s.url}/v1/messages`);
     const request = "GET / HTTP/1.1\r\nHost: <b>'$(reboot)\r\nConnection: close\r\n\r\n";
@@ -96,7 +96,7 @@ describe('with an app Demo', () => {
     t.clock.advance(answerHoldsMs);
   });
 
-  it.each([...demoPages, ...pages])('%s is served, under a policy that lets in nothing foreign', async (path) => {
+  it.each([...demoPages, ...pages])('%s is served, under a policy that allows nothing foreign', async (path) => {
     const response = await get(path);
     expect(response.status).toBe(200);
     const extension = path === '/' || path === '/demo' ? 'html' : path.slice(path.lastIndexOf('.') + 1);
@@ -117,7 +117,7 @@ describe('with an app Demo', () => {
     expect(response.headers.get('access-control-allow-origin')).toBeNull();
   });
 
-  it.each(['/', '/demo'])('R-54 %s holds no script, style or address that the policy would refuse', async (path) => {
+  it.each(['/', '/demo'])('R-54 %s contains no script, style or address that the policy would refuse', async (path) => {
     const html = await (await get(path)).text();
     expect(html).not.toMatch(/<script(?![^>]*\ssrc=)[^>]*>/i);
     expect(html).not.toMatch(/<style|\sstyle=|\son[a-z]+=|=\s*["']?javascript:/i);
@@ -132,7 +132,7 @@ describe('with an app Demo', () => {
     expect(response.headers.get('strict-transport-security')).toBeNull();
   });
 
-  it('R-54 every file that /demo names is there', async () => {
+  it('R-54 every file that /demo references exists', async () => {
     const html = await (await get('/demo')).text();
     const named = [...html.matchAll(/(?:src|href)="(\/demo\/[^"]+)"/g)].map(([, address]) => address ?? '');
     expect(named.length).toBeGreaterThan(3);
@@ -146,7 +146,7 @@ describe('with an app Demo', () => {
     }
   });
 
-  it('takes any query: links carry all sorts of things', async () => {
+  it('accepts any query, because links may carry anything', async () => {
     for (const query of ['?utm_source=x&utm_source=y', '?', '?%ff=%zz']) {
       expect((await get(`/demo${query}`)).status).toBe(200);
     }
@@ -167,7 +167,7 @@ describe('with an app Demo', () => {
     expect((await get(path)).status).toBe(404);
   });
 
-  it('is there as long as the app is: suspended too, and no longer when it is gone', async () => {
+  it('exists as long as the app does: also while suspended, and not after its deletion', async () => {
     const [app] = await t.sql`SELECT id FROM apps WHERE name = 'Demo'`;
     const id = String(app?.['id']);
     await updateAppSuspension(t.sql, t.clock, id, true);

@@ -40,7 +40,7 @@ async function anonymous(app: TestApp): Promise<string> {
 }
 
 describe('a link beyond 100 active devices', () => {
-  it('by client key is 400 with the limit, where all of them were reached, and links nothing', async () => {
+  it('by client key is 400 with the limit when all of them were reached, and links nothing', async () => {
     const { app, client } = await userWith(100);
     const device_id = await anonymous(app);
     const { status, body } = await client.post('/v1/identify', { device_id, external_id: 'u-1' });
@@ -51,7 +51,7 @@ describe('a link beyond 100 active devices', () => {
     expect(await devicesOf(app)).toHaveLength(100);
   });
 
-  it('by client key unlinks the oldest that nothing ever reached', async () => {
+  it('by client key unlinks the oldest device that no push ever reached', async () => {
     const { app, client } = await userWith(100);
     const before = await devicesOf(app);
     const [, , third = '', fourth = ''] = before;
@@ -77,7 +77,7 @@ describe('a link beyond 100 active devices', () => {
       async (server: ReturnType<typeof t.clientOf>, device_id: string) =>
         server.post('/v1/users', { external_id: 'u-1', device_id }),
     ],
-  ])('by server key, %s, unlinks the one seen longest ago where all were reached', async (_what, link) => {
+  ])('by server key, %s, unlinks the one seen longest ago when all were reached', async (_what, link) => {
     const { app, server } = await userWith(100);
     const [, second = ''] = await devicesOf(app);
     await t.sql`UPDATE audience SET last_seen_at = now() - interval '1 year' WHERE device_id = ${second}`;
@@ -89,14 +89,14 @@ describe('a link beyond 100 active devices', () => {
     expect(after).toContain(decodeId('dev', device_id));
   });
 
-  it('leaves a user who has more with as many: one goes for one that comes', async () => {
+  it('keeps the number for a user who has more: one device is unlinked for each new one', async () => {
     const { app, client } = await userWith(150, { reached: false });
     const device_id = await anonymous(app);
     expect((await client.post('/v1/identify', { device_id, external_id: 'u-1' })).status).toBe(200);
     expect(await devicesOf(app)).toHaveLength(150);
   });
 
-  it('is none where the device is the user’s already, and log-outs always work', async () => {
+  it('does not occur when the device is the user’s already, and log-outs always work', async () => {
     const { app, client, server } = await userWith(100);
     const [mine = ''] = await devicesOf(app);
     const { data } = (await server.get('/v1/devices?limit=200')).body;
@@ -118,15 +118,15 @@ describe('a link beyond 100 active devices', () => {
   });
 });
 
-describe('what a stranger could do instead', () => {
-  it('inactive devices are bounded as well: the one seen longest ago is unlinked', async () => {
+describe("a stranger's other ways to add devices", () => {
+  it('are bounded for inactive devices as well: the one seen longest ago is unlinked', async () => {
     const { app, client } = await userWith(100, { active: false });
     const device_id = await anonymous(app);
     expect((await client.post('/v1/identify', { device_id, external_id: 'u-1' })).status).toBe(200);
     expect(await devicesOf(app)).toHaveLength(100);
   });
 
-  it('a device that comes back to a user who has 100 others comes back as nobody’s', async () => {
+  it('end without a user for a device that comes back while its user has 100 others', async () => {
     const { app, client } = await userWith(100);
     const token = t.pushSubscription();
     const { body } = await client.post('/v1/devices', { platform: 'web', token });

@@ -22,7 +22,7 @@ async function countTransactions(app: TestApp): Promise<number> {
   return row?.count ?? 0;
 }
 
-it('100 new devices that register at once are stored in a few transactions, and again when they come again', async () => {
+it('100 devices that register at once are stored in a few transactions, the first time and the second', async () => {
   const app = await t.newApp();
   const tokens = Array.from({ length: 100 }, () => t.pushSubscription());
   const made = await many(100, (i) => register(app, { token: tokens[i] ?? {}, model: `model ${i}` }));
@@ -37,7 +37,7 @@ it('100 new devices that register at once are stored in a few transactions, and 
   expect(await countTransactions(app)).toBeLessThan(30);
 });
 
-it('R-63 the same tokens again and again at once are one device each', async () => {
+it('R-63 equal tokens in many concurrent registrations make one device each', async () => {
   const app = await t.newApp();
   const tokens = Array.from({ length: 5 }, () => t.pushSubscription());
   const answers = await many(50, (i) => register(app, { token: tokens[i % 5] ?? {} }));
@@ -46,7 +46,7 @@ it('R-63 the same tokens again and again at once are one device each', async () 
   expect(answers.filter(({ body }) => body.created)).toHaveLength(5);
 });
 
-it('those that opted out are active again, among others that never did', async () => {
+it('devices that opted out become active again, even among new ones', async () => {
   const app = await t.newApp();
   const tokens = Array.from({ length: 20 }, () => t.pushSubscription());
   const made = await many(20, (i) => register(app, { token: tokens[i] ?? {} }));
@@ -59,7 +59,7 @@ it('those that opted out are active again, among others that never did', async (
   expect(row).toEqual({ active: 20 });
 });
 
-it('one that the database refuses is nobody else’s fault', async () => {
+it('a registration that the database refuses fails no other', async () => {
   const app = await t.newApp();
   await t.sql`ALTER TABLE audience ADD CONSTRAINT never CHECK (model <> 'never') NOT VALID`;
   const answers = await many(40, (i) => register(app, { model: i === 20 ? 'never' : 'phone' }));
@@ -72,7 +72,7 @@ it('one that the database refuses is nobody else’s fault', async () => {
   expect(row).toEqual({ devices: 39, rows: 39, tokens: 39 });
 });
 
-it('of many new ones beyond the limit of an address each is refused by itself, and leaves no token behind', async () => {
+it('of many new devices above the limit of an address, each excess one is refused and leaves no token', async () => {
   const app = await t.newApp();
   const answers = await many(50, () => register(app, {}, app.clientKey));
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(20);

@@ -121,7 +121,7 @@ describe('R-81 every error has the same form', () => {
     expect(answer.body.upgrade).toMatch(/\S/);
   });
 
-  it('at most 50 issues are listed, and the message counts all of them', async () => {
+  it('at most 50 issues are listed, and the message has their number', async () => {
     const unknown = Object.fromEntries(Array.from({ length: 80 }, (_, i) => [`unknown_${i}`, i]));
     const answer = await t.server.post('/v1/users', { external_id: 'ada', ...unknown });
     expectError(answer, 'validation_failed');
@@ -129,12 +129,12 @@ describe('R-81 every error has the same form', () => {
     expect(answer.body.message).toBe('80 fields are invalid.');
   });
 
-  it('nothing that a caller gets wrong is a fault of ours: no such request is logged as one', () => {
+  it('no mistake of a caller is logged as a fault of the service', () => {
     expect(lines.filter((line) => JSON.parse(line).level >= 50)).toEqual([]);
   });
 });
 
-describe('R-81 a fault of ours', () => {
+describe('R-81 a fault of the service', () => {
   /**
    * Renames a table while `work` runs. This file has a database of its own, where nobody else needs
    * the table.
@@ -148,7 +148,7 @@ describe('R-81 a fault of ours', () => {
     }
   }
 
-  it('is a 500 that says nothing about us, and a line in the log that says everything', async () => {
+  it('is a 500 without details, and a log line with all details', async () => {
     const answer = await without('messages', () => t.server.get('/v1/messages'));
     expectError(answer, 'internal_error');
     expect(JSON.stringify([answer.body, Object.fromEntries(answer.headers)])).not.toMatch(
@@ -161,14 +161,14 @@ describe('R-81 a fault of ours', () => {
     expect((await t.server.get('/v1/messages')).status).toBe(200);
   });
 
-  it('while the keys cannot be read is never a 401: nobody is told that a good key is bad', async () => {
+  it('while keys cannot be read is never a 401: no good key is called bad', async () => {
     const app = await t.newApp();
     const answer = await without('keys', () => t.clientOf(app.serverKey).get('/v1/messages'));
     expectError(answer, 'internal_error');
     expect((await t.clientOf(app.serverKey).get('/v1/messages')).status).toBe(200);
   });
 
-  it('inside of a transaction leaves nothing of it behind', async () => {
+  it('inside a transaction leaves nothing of it stored', async () => {
     const request = { audience: { all: true }, content: { title: 'Sale' } };
     const headers = { 'idempotency-key': 'broken' };
     await t.registerDevice();
@@ -179,7 +179,7 @@ describe('R-81 a fault of ours', () => {
     expect((await t.server.post('/v1/messages', request, headers)).body).toMatchObject({ replayed: false });
   });
 
-  it('that quotes a stored row does not bring the row into the log', async () => {
+  it('that quotes a stored row does not put the row into the log', async () => {
     await t.sql`ALTER TABLE users ADD CONSTRAINT never CHECK (external_id <> 'never') NOT VALID`;
     const answer = await t.server.post('/v1/users', { external_id: 'never', first_name: 'Quoted by the database' });
     await t.sql`ALTER TABLE users DROP CONSTRAINT never`;
@@ -188,7 +188,7 @@ describe('R-81 a fault of ours', () => {
     expect(lines.join('')).not.toContain('Quoted by the database');
   });
 
-  it('a line of the log is one line, whatever stands in it', async () => {
+  it('a log entry is one line, whatever its text contains', async () => {
     await t.sql`CREATE FUNCTION odd() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN RAISE EXCEPTION E'a\\r\\nb\\u001b[31mred\\u2028c'; END $$`;
     await t.sql`CREATE TRIGGER odd BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION odd()`;
@@ -229,7 +229,7 @@ describe('R-81 an outage of the database', () => {
       ),
     );
 
-  it('is 503 on every keyed route, never 401, 403 or 404, and over when the database is back', async () => {
+  it('is 503 on every keyed route, never 401, 403 or 404, and ends when the database is back', async () => {
     t.clock.advance(2000);
     await gate.shut();
     for (const answer of await askAll()) expectError(answer, 'unavailable');
@@ -239,7 +239,7 @@ describe('R-81 an outage of the database', () => {
     for (const { status } of await askAll()) expect([200, 404]).toContain(status);
   });
 
-  it('is 503 as well for a key that was just found good', async () => {
+  it('is 503 as well for a key that was found good just before', async () => {
     expect((await t.server.get('/v1/messages')).status).toBe(200);
     await gate.shut();
     for (const answer of await askAll()) expectError(answer, 'unavailable');
@@ -247,7 +247,7 @@ describe('R-81 an outage of the database', () => {
     await untilAnswered(() => t.server.get('/v1/messages'));
   });
 
-  it('does not stop what needs no database: keys that cannot be one, what is no route, bad tokens', async () => {
+  it('does not affect answers that need no database: malformed keys, unknown routes, bad tokens', async () => {
     await gate.shut();
     expectError(await t.request('GET', '/v1/messages', { key: 'nonsense' }), 'invalid_key');
     expectError(await t.request('GET', '/v1/nothing'), 'not_found');
@@ -256,7 +256,7 @@ describe('R-81 an outage of the database', () => {
     await untilAnswered(() => t.server.get('/v1/messages'));
   });
 
-  it('that ends every connection at once costs 503 at the most', async () => {
+  it('that ends all connections at once causes at most 503', async () => {
     const during = Array.from({ length: 20 }, () => t.server.get('/v1/messages'));
     await endConnections(t.sql);
     for (const answer of await Promise.all(during)) {
@@ -265,7 +265,7 @@ describe('R-81 an outage of the database', () => {
     await untilAnswered(() => t.server.get('/v1/messages'));
   });
 
-  it('that closes it to everybody is one, too', async () => {
+  it('that refuses all connections is an outage, too', async () => {
     const admin = openPool({ url: inject('serverUrl'), connectionsMax: 1, name: 'tests', statementTimeoutMs: 60_000 });
     const [row] = await t.sql`SELECT current_database() AS name`;
     const allow = (allows: boolean) =>
@@ -279,7 +279,7 @@ describe('R-81 an outage of the database', () => {
     await untilAnswered(() => t.server.get('/v1/messages'));
   });
 
-  it('a statement that the database cancels is 503', async () => {
+  it('a statement that the database cancels gives 503', async () => {
     const answer = await t.sql.begin(async (tx) => {
       await tx`LOCK TABLE messages IN ACCESS EXCLUSIVE MODE`;
       const asked = t.server.get('/v1/messages');
@@ -297,7 +297,7 @@ describe('R-81 an outage of the database', () => {
   });
 });
 
-it('R-81 every error that there is was given above', () => {
+it('R-81 the tests above produced every error', () => {
   expect([...seen].sort()).toEqual(Object.keys(apiErrors).sort());
   expect(table.map(([status, error]) => [error, status]).sort()).toEqual(
     Object.entries(apiErrors)

@@ -27,7 +27,7 @@ describe('GET /v1/channels', () => {
     }
   });
 
-  it('is no list in pages', async () => {
+  it('has no pages', async () => {
     for (const query of ['limit=1', 'cursor=x']) {
       const { status, body } = await t.request('GET', `/v1/channels?${query}`);
       expect(status).toBe(400);

@@ -9,7 +9,7 @@ const t = await setup({ workers: false });
 const deps = { sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(Buffer.alloc(32, 1)) };
 
 describe('GET /v1/config', () => {
-  it('says to either key what an app needs before it registers, and nothing else', async () => {
+  it('tells both kinds of keys what an app needs before it registers, and nothing else', async () => {
     for (const key of [t.app.clientKey, t.app.serverKey]) {
       const { status, body } = await t.request('GET', '/v1/config', { key });
       expect(status).toBe(200);
@@ -25,7 +25,7 @@ describe('GET /v1/config', () => {
     }
   });
 
-  it('has no key and no channel while none is configured', async () => {
+  it('has no VAPID key and no channel while none is configured', async () => {
     const app = await t.newApp({ channels: false });
     const { body } = await t.clientOf(app.clientKey).get('/v1/config');
     expect(body).toEqual({
@@ -36,7 +36,7 @@ describe('GET /v1/config', () => {
     });
   });
 
-  it('lists the configured channels in the order of the contract, whatever they were made in', async () => {
+  it('lists the configured channels in the order of the contract, whatever order they were set in', async () => {
     const app = await t.newApp({ channels: false });
     for (const channel of ['fcm', 'webpush', 'apns']) {
       await saveCredential(deps, { appId: app.id, channel, public: { publicKey: `of ${channel}` }, secret: 'secret' });
@@ -45,7 +45,7 @@ describe('GET /v1/config', () => {
     expect(body).toMatchObject({ channels: ['webpush', 'apns', 'fcm'], vapid_public_key: 'of webpush' });
   });
 
-  it('gives out the new VAPID key at once when it was replaced', async () => {
+  it('returns the new VAPID key at once after a change', async () => {
     const app = await t.newApp();
     const { publicKey, privateKey } = generateVapidKeys();
     await saveCredential(deps, {
@@ -59,7 +59,7 @@ describe('GET /v1/config', () => {
     expect(JSON.stringify(answer.body)).not.toContain(privateKey);
   });
 
-  it('says at once what identify demands, and never by which secret', async () => {
+  it('tells at once what identify requires, and never the secret', async () => {
     const app = await t.newApp();
     const client = t.clientOf(app.clientKey);
     const demanded = async () => {

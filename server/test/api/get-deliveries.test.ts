@@ -13,7 +13,7 @@ async function sendTo(tokens: readonly string[], app = t.app) {
 }
 
 describe('200', () => {
-  it("tells a success with the provider's raw answer, byte for byte, on the first send and when it has become a form", async () => {
+  it("returns the provider's raw answer of a success byte for byte, first as stored whole and later as a form", async () => {
     const { id, devices, server } = await sendTo(['ok-1']);
     // The third answer of the same shape is stored as a form. It must read the same.
     await sendTo(['ok-2']);
@@ -80,7 +80,7 @@ describe('200', () => {
     }
   });
 
-  it('R-16 tells a dead subscription, retires its device, and skips it the next time', async () => {
+  it('R-16 shows a dead subscription, retires its device, and skips it the next time', async () => {
     const app = await t.newApp();
     t.push.script('gone', (_request, response) => {
       response.writeHead(410, { 'content-type': 'application/json' });
@@ -114,7 +114,7 @@ describe('200', () => {
     expect(again.body.report).toEqual({ accepted: 1, sent: 1, failed: 0, skipped: 0 });
   });
 
-  it('tells every attempt of a delivery that was retried, and sends to nobody twice beside it', async () => {
+  it('shows every attempt of a retried delivery, and no other device is pushed to twice', async () => {
     const app = await t.newApp();
     t.push.script('flaky', (request, response, count) => {
       if (count === 1) {
@@ -146,7 +146,7 @@ describe('200', () => {
     expect(t.push.requestsOf('steady')).toHaveLength(1);
   });
 
-  it('is a whole walk in pages, each delivery exactly once, in a stable order', async () => {
+  it('returns each delivery exactly once over its pages, in a stable order', async () => {
     const app = await t.newApp();
     const { id, devices, server } = await sendTo(
       Array.from({ length: 7 }, (_, i) => `page-${i}`),
@@ -236,7 +236,7 @@ describe('403 and 404', () => {
     expect(await t.client.get(`/v1/messages/${unknownId('msg')}/deliveries`)).toMatchObject({ status: 403 });
   });
 
-  it('R-60 a foreign message is a missing one, to the letter', async () => {
+  it("R-60 another app's message gives exactly the answer of a missing one", async () => {
     const { id } = await sendTo(['foreign']);
     const other = t.clientOf((await t.newApp()).serverKey);
     for (const message of [id, unknownId('msg'), 'msg_nonsense']) {

@@ -30,7 +30,7 @@ function issueCodes(response: Awaited<ReturnType<typeof t.request>>): string[] {
 }
 
 describe('200', () => {
-  it('answers an empty page where there is no device', async () => {
+  it('returns an empty page when there is no device', async () => {
     const { server } = await listOf();
     expect(await server.get('/v1/devices')).toMatchObject({
       status: 200,
@@ -96,7 +96,7 @@ describe('200', () => {
     ]);
   });
 
-  it('lists the newest first, and walks all of them in pages, each once', async () => {
+  it('lists the newest first, and returns each device once over its pages', async () => {
     const { server, register } = await listOf();
     const registered: string[] = [];
     for (let i = 0; i < 7; i++) registered.push(await register());
@@ -191,7 +191,7 @@ describe('400', () => {
     expect(issueCodes(response)).toEqual([issue]);
   });
 
-  it('lists what a closed filter allows', async () => {
+  it('lists the allowed values of an enumerated filter', async () => {
     const { body } = await t.server.get('/v1/devices?status=gone');
     expect(body.issues[0].allowed).toEqual(['active', 'invalid', 'unsubscribed']);
   });

@@ -55,7 +55,7 @@ async function walk(server: Client, query: string, between?: () => Promise<unkno
 }
 
 describe('GET /v1/messages/{id}', () => {
-  it('is the whole message, field by field and in the order of the contract', async () => {
+  it('returns the whole message, with all fields in the order of the contract', async () => {
     const { app, server } = await newApp();
     await t.registerDevice({ token: t.pushSubscription('alive') }, app);
     await t.registerDevice({ token: t.pushSubscription('gone') }, app);
@@ -115,7 +115,7 @@ describe('GET /v1/messages/{id}', () => {
     expect(window).toBe(24 * 3600_000);
   });
 
-  it('says null for what was not given', async () => {
+  it('returns null for fields that were not given', async () => {
     const { server } = await newApp();
     const { body } = await server.get(`/v1/messages/${await send(server)}`);
     expect(body).toMatchObject({
@@ -128,7 +128,7 @@ describe('GET /v1/messages/{id}', () => {
     expect(body).toMatchObject({ audience_unmatched: 1, error_counts: {}, audience: { device_ids: ['x'] } });
   });
 
-  it('counts what is not final as pending, and says that it is being sent', async () => {
+  it('counts open deliveries as pending, and has the status sending', async () => {
     const { app, server } = await newApp();
     await t.registerDevice({ token: t.pushSubscription('held') }, app);
     let release = (): void => undefined;
@@ -155,7 +155,7 @@ describe('GET /v1/messages/{id}', () => {
     expect((await server.get('/v1/messages?status=sending')).body.data).toEqual([]);
   });
 
-  it('counts what devices report', async () => {
+  it('counts the marks that devices report', async () => {
     const { app, server } = await newApp();
     const device = await t.registerDevice({ token: t.pushSubscription('reader') }, app);
     const messageId = await send(server, { audience: { device_ids: [device] } });
@@ -195,7 +195,7 @@ describe('GET /v1/messages', () => {
     expect((await server.get('/v1/messages')).body).toEqual({ data: [], has_more: false, next_cursor: null });
   });
 
-  it('is newest first, and 50 at a time unless told', async () => {
+  it('has the newest first, and 50 per page by default', async () => {
     const { server } = await newApp();
     const sent: string[] = [];
     for (let i = 0; i < 52; i++) sent.push(await send(server));
@@ -205,7 +205,7 @@ describe('GET /v1/messages', () => {
     for (const one of pages.flat()) expect(one).toMatch(id);
   });
 
-  it.each([1, 2, 3, 7, 200])('shows each message once in pages of %i, whatever is sent meanwhile', async (limit) => {
+  it.each([1, 2, 3, 7, 200])('shows each message once in pages of %i, despite sends meanwhile', async (limit) => {
     const { app, server } = await newApp();
     const sent: string[] = [];
     for (let i = 0; i < 7; i++) sent.push(await send(server));
@@ -216,7 +216,7 @@ describe('GET /v1/messages', () => {
     for (const page of pages.slice(0, -1)) expect(page).toHaveLength(limit);
   });
 
-  it('keeps instants apart that differ by less than a millisecond', async () => {
+  it('distinguishes instants that differ by less than a millisecond', async () => {
     const { app, server } = await newApp();
     const sent: string[] = [];
     for (let i = 0; i < 6; i++) sent.push(await send(server));
@@ -227,7 +227,7 @@ describe('GET /v1/messages', () => {
     expect((await walk(server, 'limit=1')).flat()).toEqual([...sent].sort());
   });
 
-  it('is filtered by status, page by page', async () => {
+  it('can be filtered by status, page by page', async () => {
     const { app, server } = await newApp();
     const all = new Map<string, string[]>();
     for (const status of ['sent', 'failed', 'canceled', 'sent', 'failed', 'sent']) {
@@ -261,7 +261,7 @@ describe('400', () => {
     expect(body.issues).toMatchObject([{ path: [path], code }]);
   });
 
-  it('names the statuses that there are', async () => {
+  it('names the allowed statuses', async () => {
     const { body } = await t.server.get('/v1/messages?status=lost');
     expect(body.issues[0].allowed).toEqual(['scheduled', 'sending', 'sent', 'failed', 'canceled']);
   });
@@ -305,7 +305,7 @@ describe('400', () => {
     expect((await server.get(`/v1/messages?limit=2&cursor=${cursor}`)).body.data).toHaveLength(2);
   });
 
-  it('a cursor says nothing to whoever reads it that the page did not say', async () => {
+  it('a cursor reveals nothing that the page did not show', async () => {
     const { server } = await newApp();
     await send(server);
     await send(server);

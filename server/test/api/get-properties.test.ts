@@ -21,7 +21,7 @@ async function catalogOf() {
 const hour = 3_600_000;
 
 describe('200', () => {
-  it('answers an empty catalog with the fields that are always there', async () => {
+  it('returns an empty catalog with the built-in fields', async () => {
     const { server } = await catalogOf();
     const { status, body } = await server.get('/v1/properties');
     expect(status).toBe(200);
@@ -29,7 +29,7 @@ describe('200', () => {
     expect(Object.keys(body)).toEqual(['data', 'builtins', 'has_more', 'next_cursor']);
   });
 
-  it('lists every field of a filter that is no property, with the operators of its type', async () => {
+  it('lists every built-in field of a filter, with the operators of its type', async () => {
     const { body } = await t.server.get('/v1/properties');
     const string = [
       'eq',
@@ -84,7 +84,7 @@ describe('200', () => {
     ]);
   });
 
-  it('infers string, number and boolean, and takes a date in a string for a string', async () => {
+  it('infers string, number and boolean, and treats a date in a string as a string', async () => {
     const { upsert, server } = await catalogOf();
     await upsert('a', { born: '1815-12-10', score: 1.5, vip: false });
     const { body } = await server.get('/v1/properties');
@@ -95,7 +95,7 @@ describe('200', () => {
     ]);
   });
 
-  it('orders keys by their bytes and walks them in pages, with the builtins on each', async () => {
+  it('orders keys by their bytes and pages through them, with the builtins on each page', async () => {
     const { upsert, server } = await catalogOf();
     const keys = ['B', '_a', 'a', 'a-1', 'aB', 'ab', 'b', 'Z', 'a_1', 'z9'];
     await upsert('a', Object.fromEntries(keys.map((key) => [key, 1])));
@@ -110,14 +110,14 @@ describe('200', () => {
     expect(walked).toEqual(keys.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))));
   });
 
-  it('keeps up to five different samples, strings cut at 64 and never inside a character', async () => {
+  it('keeps up to five different samples, with strings cut at 64 and never inside a character', async () => {
     const { upsert, entry } = await catalogOf();
     const values = ['a', 'a', 'b', 'x'.repeat(200), `${'y'.repeat(63)}🔔`, 'c', 'd', 'e'];
     for (const [i, note] of values.entries()) await upsert(`user-${i}`, { note });
     expect((await entry('note')).samples).toEqual(['a', 'b', 'x'.repeat(64), 'y'.repeat(63), 'c']);
   });
 
-  it('counts conflicts, of users and of devices, and says when the last one was', async () => {
+  it('counts conflicts of users and of devices, and tells when the last one was', async () => {
     const { upsert, entry, server } = await catalogOf();
     await upsert('a', { age: 1 });
     expect(await entry('age')).toMatchObject({ conflicts_count: 0, last_conflict_at: null });
@@ -138,7 +138,7 @@ describe('200', () => {
     for (const key of ['a', 'b', 'c']) expect((await entry(key)).conflicts_count).toBe(20);
   });
 
-  it('shows no text that came with a client key, and keeps room for the app’s own', async () => {
+  it('shows no text that came with a client key, and keeps room for the app’s own samples', async () => {
     const { app, upsert, entry } = await catalogOf();
     const client = t.clientOf(app.clientKey);
     await upsert('a', { city: 'Rome' });
@@ -150,7 +150,7 @@ describe('200', () => {
     expect((await entry('city')).samples).toEqual(['Rome', 'Oslo']);
   });
 
-  it('counts one conflict of client keys in ten seconds, beside each one of server keys', async () => {
+  it('counts one conflict of client keys in ten seconds, and each one of server keys', async () => {
     const { app, upsert, entry } = await catalogOf();
     const client = t.clientOf(app.clientKey);
     await upsert('a', { age: 1 });
@@ -169,7 +169,7 @@ describe('200', () => {
     expect(await entry('age')).toMatchObject({ conflicts_count: 4 });
   });
 
-  it('says when a key was last seen, exact to one hour', async () => {
+  it('tells when a key was last seen, with a precision of one hour', async () => {
     const { upsert, entry } = await catalogOf();
     const { body: first } = await upsert('a', { plan: 'pro' });
     t.clock.advance(3 * hour);
@@ -179,7 +179,7 @@ describe('200', () => {
     expect(Math.abs(behind)).toBeLessThan(hour);
   });
 
-  it('counts the profiles that have a value: removed values and erased users are gone, devices never counted', async () => {
+  it('counts the profiles that have a value, without removed values, erased users and devices', async () => {
     const { upsert, entry, server } = await catalogOf();
     for (const name of ['a', 'b', 'c', 'd']) await upsert(name, { plan: 'pro', other: 1 });
     await server.post('/v1/devices', { platform: 'android', token: 'counted', properties: { plan: 'device' } });
@@ -190,7 +190,7 @@ describe('200', () => {
     expect(await entry('other')).toMatchObject({ users_count: 3 });
   });
 
-  it('says that a key is indexed once an index serves its slot', async () => {
+  it('reports a key as indexed once an index serves its slot', async () => {
     const { upsert, entry, app } = await catalogOf();
     await upsert('a', { name: 'x', plan: 'pro' });
     const [property] = await t.sql`SELECT slot FROM properties WHERE app_id = ${app.id} AND key = 'plan'`;
@@ -209,8 +209,8 @@ describe('200', () => {
   });
 });
 
-describe('an app too large to be counted as it is asked for', () => {
-  it('shows counts that the worker brings up to date within the hour', async () => {
+describe('an app that is too large to be counted during a request', () => {
+  it('shows counts that the worker refreshes within the hour', async () => {
     const { app, server, entry } = await catalogOf();
     await server.post('/v1/users', { external_id: 'first', properties: { plan: 'pro', seats: 1 } });
     const [plan] = await t.sql`SELECT id FROM properties WHERE app_id = ${app.id} AND key = 'plan'`;

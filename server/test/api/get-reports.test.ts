@@ -34,8 +34,8 @@ const classesOf = async (t: Bundle, query = november) => {
   ]);
 };
 
-describe('a class', () => {
-  it('is provisional until the window has closed: a late receipt counts until then, and no later', async () => {
+describe('the class of a purchase', () => {
+  it('is provisional until the window has closed: a late receipt counts until then, and not after', async () => {
     const t = await setUp();
     const { s, device, message } = await sale(t);
     await settle(t);
@@ -50,7 +50,7 @@ describe('a class', () => {
     expect(await classesOf(t)).toEqual([['EUR', '12.5', '0', '0']]);
   });
 
-  it('counts a log-in until the window has closed, and not one after', async () => {
+  it('counts a log-in until the window has closed, and not after', async () => {
     const t = await setUp();
     const { s } = await sale(t);
     const [early, late] = [await t.registerDevice(), await t.registerDevice()];
@@ -65,7 +65,7 @@ describe('a class', () => {
     expect(await classesOf(t)).toContainEqual(['USD', '0', '3', '4']);
   });
 
-  it('is settled at receipt for a purchase that arrives when its window has closed', async () => {
+  it('is settled at receipt for a purchase that arrives after its window has closed', async () => {
     const t = await setUp();
     const { s } = await sale(t);
     await settle(t);
@@ -87,7 +87,7 @@ describe('a class', () => {
     ]);
   });
 
-  it('takes a new window for what is not settled', async () => {
+  it('uses a new window for purchases that are not settled', async () => {
     const t = await setUp();
     const { s } = await sale(t);
     await t.sql`UPDATE apps SET attribution_window_hours = 720`;
@@ -98,7 +98,7 @@ describe('a class', () => {
     expect(await classesOf(t)).toEqual([['EUR', '0', '12.5', '5']]);
   });
 
-  it('is settled once, however many settle at once and however often', async () => {
+  it('is settled once, however many processes settle at once and however often', async () => {
     const t = await setUp();
     const { s } = await sale(t);
     for (let i = 0; i < 60; i++) {
@@ -115,7 +115,7 @@ describe('a class', () => {
 });
 
 describe('GET /v1/reports/revenue', () => {
-  it('has a row for every message and currency exactly once through its pages, highest direct amount first', async () => {
+  it('has one row for every message and currency over its pages, highest direct amount first', async () => {
     const t = await setUp();
     const s = stage(t);
     await s.at('2027-11-05T12:00:00Z');
@@ -143,7 +143,7 @@ describe('GET /v1/reports/revenue', () => {
     expect(rows.map((row) => `${row.message_id} ${row.currency}`).sort()).toEqual(all.sort());
   });
 
-  it('of one message, has what is credited to it and nothing else', async () => {
+  it('for one message, has only what is attributed to it', async () => {
     const t = await setUp();
     const { s, message } = await sale(t);
     await s.at('2027-11-05T14:00:00Z');
@@ -165,7 +165,7 @@ describe('GET /v1/reports/revenue', () => {
     expect(empty.body).toMatchObject({ revenue: [], messages: [] });
   });
 
-  it('of a segment, has the purchases of its people as they are now', async () => {
+  it('for a segment, has the purchases of the people who are in it now', async () => {
     const t = await setUp();
     const { s, message } = await sale(t);
     await s.deviceOf('bob');
@@ -197,7 +197,7 @@ describe('GET /v1/reports/revenue', () => {
     expect((await ask()).revenue).toMatchObject([{ total: '30' }]);
   });
 
-  it('answers the same rows as CSV: of every group, and a page of those per message', async () => {
+  it('returns the same rows as CSV: all groups, or one page of messages', async () => {
     const t = await setUp();
     const { s, message } = await sale(t);
     await s.deviceOf('bob');
@@ -231,7 +231,7 @@ describe('GET /v1/reports/revenue', () => {
     expect((await ask('from=2027-10-01T00:00:00Z&to=2027-10-02T00:00:00Z')).body).toBe(`${heading}\r\n`);
   });
 
-  it('never says that installs and sessions are unattributed because their deliveries are gone', async () => {
+  it('never calls installs and sessions unattributed because their deliveries are deleted', async () => {
     const t = await setUp();
     const { s } = await sale(t);
     await s.track({ name: 'session_start', external_id: 'ada' }, { name: 'install', external_id: 'ada' });
@@ -274,7 +274,7 @@ describe('GET /v1/reports/revenue', () => {
 });
 
 describe('the other reports', () => {
-  it('engagement: the funnel of each message, and what was bought after it', async () => {
+  it('engagement: the funnel of each message, and the purchases after it', async () => {
     const t = await setUp();
     const { s, device, message } = await sale(t);
     await s.at('2027-11-05T14:00:00Z');
@@ -338,7 +338,7 @@ describe('the other reports', () => {
     expect(now.body.devices.webpush).toEqual({ ...none, active: 2 });
   });
 
-  it('events: a count for each name, and in a spreadsheet no name is a formula', async () => {
+  it('events: a count for each name, and no name is a formula in a spreadsheet', async () => {
     const t = await setUp();
     const s = stage(t);
     await s.at('2027-11-02T12:00:00.500Z');
@@ -363,7 +363,7 @@ describe('the other reports', () => {
   });
 });
 
-describe('what a report reads', () => {
+describe('the rows that a report reads', () => {
   /** Purchases and sessions without a user, none of them settled. */
   const addEvents = async (t: Bundle, at: string, count: number): Promise<void> => {
     await ensurePartitionsAt(t.sql, { atMs: Date.parse(at), nowMs: t.clock.nowMs(), waitMs: 10_000 });
@@ -373,7 +373,7 @@ describe('what a report reads', () => {
       FROM generate_series(1, ${count}::int), (VALUES ('purchase', 1, 'EUR'), ('session_start', NULL, NULL)) AS e (name, amount, currency)`;
   };
 
-  it('engagement: nothing that was bought before its range', async () => {
+  it('engagement: no purchase from before its range', async () => {
     const t = await setUp();
     const { message } = await sale(t);
     await addEvents(t, '2027-10-05T12:00:00Z', 4_000);
@@ -386,7 +386,7 @@ describe('what a report reads', () => {
     expect(messages).toMatchObject([{ messageId: decodeId('msg', message), purchases: 1 }]);
   });
 
-  it('of a segment: who is in it, once, however much they did', async () => {
+  it('of a segment: each member once, however many events they have', async () => {
     const t = await setUp();
     await sale(t);
     await addEvents(t, '2027-11-04T12:00:00Z', 2_500);
@@ -419,7 +419,7 @@ describe('what a report reads', () => {
 });
 
 describe('GET /v1/reports/events of many names', () => {
-  it('counts those of most events in the range, of equal ones the first', async () => {
+  it('counts the names with the most events in the range; among equals the first', async () => {
     const t = await setUp();
     await t.sql`
       INSERT INTO rollups (app_id, name, bucket, currency, count, amount, last_at)
@@ -435,8 +435,8 @@ describe('GET /v1/reports/events of many names', () => {
   });
 });
 
-describe('what may be asked', () => {
-  it('R-60 is never another app’s: the same things there count nowhere here', async () => {
+describe('the limits of reports', () => {
+  it('R-60 exclude another app’s data: the same objects there count nowhere here', async () => {
     const t = await setUp();
     const { message } = await sale(t);
     const other = await t.newApp();
@@ -475,7 +475,7 @@ describe('what may be asked', () => {
     ['a parameter that there is not', `${november}&app=x`, [['app', 'unrecognized_keys']]],
     ['a parameter twice', `${november}&tz=UTC&tz=UTC`, [['tz', 'invalid_value']]],
     ['a cursor of nobody', `${november}&cursor=abc`, [['cursor', 'invalid_value']]],
-  ])('refuses %s', async (_what, query, issues) => {
+  ])('refuse %s', async (_what, query, issues) => {
     const { status, body } = await asked.server.get(`/v1/reports/revenue?${query}`);
     expect([status, body.issues?.map(({ path, code }: { path: string[]; code: string }) => [path[0], code])]).toEqual([
       400,
@@ -483,7 +483,7 @@ describe('what may be asked', () => {
     ]);
   });
 
-  it('refuses pages of reports that have none, client keys, and ids of nobody', async () => {
+  it('refuse pages of reports that have none, client keys, and unknown ids', async () => {
     for (const report of ['devices', 'events']) {
       const { body } = await asked.server.get(`/v1/reports/${report}?${november}&limit=1`);
       expect(body.issues).toMatchObject([{ path: ['limit'], code: 'unrecognized_keys' }]);
@@ -494,7 +494,7 @@ describe('what may be asked', () => {
     }
   });
 
-  it('refuses a refund, and counts nothing of its request', async () => {
+  it('refuse a refund, and count nothing of its request', async () => {
     const purchase = (amount: number) => ({ name: 'purchase', properties: { amount, currency: 'EUR' } });
     const { status, body } = await asked.server.post('/v1/events', { events: [purchase(5), purchase(-5)] });
     expect([status, body.issues[0].path]).toEqual([400, ['events', 1, 'properties', 'amount']]);

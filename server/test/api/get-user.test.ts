@@ -4,7 +4,7 @@ import { setup } from '../setup.ts';
 const t = await setup({ workers: false });
 
 describe('200', () => {
-  it('answers the profile, without what only an upsert can say', async () => {
+  it('returns the profile, without the fields that only an upsert returns', async () => {
     const device_id = await t.registerDevice();
     const upserted = await t.server.post('/v1/users', {
       external_id: 'u-42',

@@ -15,7 +15,7 @@ async function register(t: typeof usual, endpoint: string, asText: boolean) {
 describe('R-36 POST /v1/devices with a client key', () => {
   const refused = [...refusedUrls, 'https://example.com:8443/push', 'https://carillon.test.example/push'];
 
-  it.each(refused)('%j is refused where every public host is allowed', async (endpoint) => {
+  it.each(refused)('%j is refused when every public host is allowed', async (endpoint) => {
     for (const asText of [true, false]) {
       const { status, body } = await register(anyHost, endpoint, asText);
       expect({ status, error: body.error }).toEqual({ status: 400, error: 'validation_failed' });
@@ -24,7 +24,7 @@ describe('R-36 POST /v1/devices with a client key', () => {
     }
   });
 
-  it('stores nothing of these, and takes what is public', async () => {
+  it('refused tokens store nothing, and public hosts are accepted', async () => {
     expect(await anyHost.sql`SELECT 1 FROM devices`).toHaveLength(0);
     expect((await register(anyHost, 'https://push.example.org/x', true)).status).toBe(200);
   });
@@ -32,13 +32,13 @@ describe('R-36 POST /v1/devices with a client key', () => {
   it.each([
     ...['https://push.apple.com.evil.example/x', 'https://evilpush.apple.com/x', 'https://push.example.org/x'],
     ...['https://fcm.googleapis.com.evil.example/x', 'https://example.com/fcm.googleapis.com'],
-  ])('%s is on nobody’s list', async (endpoint) => {
+  ])('%s is not on the default list', async (endpoint) => {
     const { status, body } = await register(usual, endpoint, true);
     expect(status).toBe(400);
     expect(body.issues).toMatchObject([{ path: ['token'], code: 'host_not_allowed' }]);
   });
 
-  it('the browsers’ own push services are', async () => {
+  it('the browsers’ own push services are on the default list', async () => {
     for (const address of [
       ...['fcm.googleapis.com/fcm/send/x', 'fcm.googleapis.com/wp/x', 'updates.push.services.mozilla.com/wpush/v2/x'],
       ...['web.push.apple.com/x', 'wns2-par02p.notify.windows.com/w/?token=x'],

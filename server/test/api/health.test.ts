@@ -26,20 +26,20 @@ async function untilReady(): Promise<void> {
 }
 
 describe('R-86 /healthz and /readyz', () => {
-  it('say yes, and not a word about versions, hosts or secrets', async () => {
+  it('return ok, and nothing about versions, hosts or secrets', async () => {
     expect(await probe('/healthz')).toBe(alive);
     expect(await probe('/readyz')).toBe(ready);
     const { headers } = await fetch(`${t.url}/readyz`);
     expect([headers.get('server'), headers.get('x-powered-by')]).toEqual([null, null]);
   });
 
-  it('need no key, and take a probe of any query', async () => {
+  it('need no key, and accept any query', async () => {
     for (const query of ['?', '?cache=1', '?cache=1&cache=2', '?%ff']) {
       for (const path of ['/healthz', '/readyz']) expect((await fetch(t.url + path + query)).status).toBe(200);
     }
   });
 
-  it('with the database down, the process is alive and not ready; both are well when it is back', async () => {
+  it('with the database down, the process is alive and not ready; both are ok when it is back', async () => {
     await gate.shut();
     t.clock.advance(answerHoldsMs);
     expect(await probe('/readyz')).toBe(notReady);
@@ -57,7 +57,7 @@ describe('R-86 /healthz and /readyz', () => {
     await untilReady();
   });
 
-  it('a schema that lacks a migration is not ready until it has it', async () => {
+  it('a schema that lacks a migration is not ready until it is migrated', async () => {
     const behind = await setup({ workers: false });
     const [last] = await behind.sql`
       DELETE FROM schema_migrations WHERE number = (SELECT max(number) FROM schema_migrations) RETURNING number, name, checksum`;
@@ -68,7 +68,7 @@ describe('R-86 /healthz and /readyz', () => {
     expect(await probe('/readyz', behind)).toBe(ready);
   });
 
-  it('however many ask, the database is asked at most once a second', async () => {
+  it('however many probes come, the database is probed at most once a second', async () => {
     const { clock } = await setup({ workers: false });
     clock.hold(new Date());
     let asked = 0;
@@ -106,7 +106,7 @@ describe('R-86 /healthz and /readyz', () => {
     }
   });
 
-  it('R-87 a process that is about to stop is not ready, and serves on', async () => {
+  it('R-87 a process that is about to stop is not ready, and still serves requests', async () => {
     const leaving = await setup({ workers: false });
     leaving.service.leave();
     expect(await probe('/readyz', leaving)).toBe(notReady);

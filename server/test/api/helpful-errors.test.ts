@@ -42,7 +42,7 @@ describe('404', () => {
     expect(answer).toMatchObject({ status: 404, body: { error: 'not_found', message: told } });
   });
 
-  it('a name of any length is cut, and no surrogate pair with it', async () => {
+  it('a name of any length is cut, and never inside a surrogate pair', async () => {
     const { body } = await t.server.get(`/v1/users/${encodeURIComponent(`${'x'.repeat(79)}🔔${'y'.repeat(90)}`)}`);
     expect(body.message).toBe(`No user ${'x'.repeat(79)}\uFFFD… in this app.`);
   });
@@ -53,7 +53,7 @@ describe('404', () => {
     ['POST', `/v1/segments/${segment}`, 'This path takes GET, PUT, DELETE, and no POST.'],
     ['GET', '/v1/mesages', 'There is no path /v1/mesages here.'],
     ['GET', '/v1/mesages?api_key=secret', 'There is no path /v1/mesages here.'],
-  ])('%s %s says which methods there are, or that there is no such path', async (method, path, told) => {
+  ])('%s %s names the allowed methods, or says that there is no such path', async (method, path, told) => {
     const answer = await t.request(method, path, { key: null });
     expect(answer).toMatchObject({ status: 404, body: { error: 'not_found', message: told } });
   });
@@ -64,7 +64,7 @@ describe('400', () => {
     ['{\n  "audience": {"all": true}\n  "content": {}\n}', `unexpected "\\"", at line 3, column 3.`],
     ['{"audience": {"all": true}', 'it ends too early, at line 1, column 27.'],
     ["{'audience': 1}", `unexpected "'", at line 1, column 2.`],
-  ])('broken JSON has its position: %j', async (raw, told) => {
+  ])('broken JSON gets its position: %j', async (raw, told) => {
     const { status, body } = await send(raw);
     const message = `The body is not valid JSON: ${told}`;
     expect({ status, error: body.error, message: body.message }).toEqual({
@@ -75,7 +75,7 @@ describe('400', () => {
     expect(body.issues).toEqual([{ path: [], code: 'invalid_json', message }]);
   });
 
-  it('a body that is empty is told from one that is wrong', async () => {
+  it('an empty body gets another message than a wrong one', async () => {
     expect((await t.request('POST', '/v1/messages', { key: t.app.serverKey })).body).toMatchObject({
       error: 'validation_failed',
       message: 'The body is empty: send a JSON object.',
@@ -85,7 +85,7 @@ describe('400', () => {
     expect((await send('[]')).body.message).not.toMatch(/empty/);
   });
 
-  it('one wrong field is named in the message', async () => {
+  it('the message names a single wrong field', async () => {
     const filter = { and: [{ field: 'country', op: 'gt', value: 'DE' }] };
     const { body } = await t.server.post('/v1/messages', { audience: { filter }, content: { title: 'Sale' } });
     expect(body.issues).toHaveLength(1);

@@ -12,7 +12,7 @@ const t = await setup({ environment: { SEND_WAIT_MS: '0' } });
 const content = { title: 'Sale' };
 const newKey = () => ({ 'idempotency-key': randomBytes(9).toString('base64url') });
 
-it('R-12 the key outlives the API key that it was sent with', async () => {
+it('R-12 the idempotency key stays valid when the API key that it was sent with is replaced', async () => {
   const app = await t.newApp();
   const request = { audience: { all: true }, content };
   const headers = newKey();
@@ -26,7 +26,7 @@ it('R-12 the key outlives the API key that it was sent with', async () => {
   expect(replay.body).toMatchObject({ id: first.body.id, replayed: true });
 });
 
-it('R-13 no refusal before the message is there uses the key: 401, 403, 404, and then it is sent', async () => {
+it('R-13 no refusal before the message is stored uses the key up: 401, 403, 404, and then it is sent', async () => {
   const app = await t.newApp();
   const headers = newKey();
   const ask = (key: string, request: object) => t.clientOf(key).post('/v1/messages', request, headers);
@@ -62,7 +62,7 @@ describe('R-15 the header', () => {
   });
 });
 
-it('R-16 a replayed report only moves forward, adds up at every moment, and ends', async () => {
+it('R-16 a replayed report only moves forward, adds up at every moment, and becomes final', async () => {
   const [most, lotSize] = [80, 10];
   const app = await t.newApp();
   const server = t.clientOf(app.serverKey);

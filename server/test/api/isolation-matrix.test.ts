@@ -321,12 +321,12 @@ async function contentsOf({ app }: World): Promise<string> {
 const keysOf = (isOpen?: true) => (isOpen ? (['server', 'client'] as const) : (['server'] as const));
 
 describe('R-60 the isolation matrix', () => {
-  it('has a row for every place where an id can stand, and for nothing else', () => {
+  it('has a row for every place that takes an id, and no other row', () => {
     const places = listIdPlaces().map(({ route, place }) => `${route} ${place}`);
     expect([...Object.keys(rows), ...Object.keys(noIds)].sort()).toEqual(places.sort());
   });
 
-  it('what the description does not name is no place: paths with a parameter are described, or lead to files', () => {
+  it('only described paths have places: all others lead to files', () => {
     const described = new Set(listIdPlaces().map(({ route }) => route));
     const others = t.service.routes
       .filter(({ path, method }) => path.includes(':') && !described.has(`${method} ${path}`))
@@ -334,7 +334,7 @@ describe('R-60 the isolation matrix', () => {
     expect(others).toEqual(['/demo/:file']);
   });
 
-  it("in each place an id of the other tenant is answered as one of nobody's, and changes nothing there", async () => {
+  it("in each place the other tenant's id is answered like an unknown one, and changes nothing there", async () => {
     let cells = 0;
     for (const [own, other] of [worlds, [worlds[1], worlds[0]]] as const) {
       // All ids are made before the first request; after that nothing of the other tenant may

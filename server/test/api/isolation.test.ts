@@ -66,12 +66,12 @@ function essence({ status, headers, body }: Response): unknown {
   return { status, headers: rest, body: { ...body, request_id: undefined } };
 }
 
-describe("R-60 what is another app's is to the letter what is nowhere", () => {
+describe("R-60 another app's object gives exactly the answer of a missing one", () => {
   // isolation-matrix.test.ts tries every place that takes an id. This file tests sent audiences and
   // lists.
   const content = { title: 'Sale' };
 
-  it('in an audience a foreign id is simply not there, and is counted like one of nobody', async () => {
+  it("in an audience another app's id is ignored, and counted like an unknown one", async () => {
     const reached = async (audience: Record<string, unknown>) => {
       const { body } = await mine.server.post('/v1/messages', { audience, content });
       const { audience_unmatched: unmatched } = (await mine.server.get(`/v1/messages/${body.id}`)).body;
@@ -96,7 +96,7 @@ describe("R-60 what is another app's is to the letter what is nowhere", () => {
   });
 
   it.each(Object.keys(mine.cursors) as (keyof World['cursors'])[])(
-    'a cursor of the other app over %s is an altered one',
+    'a cursor of the other app over %s counts as altered',
     async (list) => {
       const path = list === 'deliveries' ? `/v1/messages/${mine.messages[0]}/deliveries` : `/v1/${list}`;
       const own = mine.cursors[list];
@@ -108,7 +108,7 @@ describe("R-60 what is another app's is to the letter what is nowhere", () => {
     },
   );
 
-  it('an Idempotency-Key of the other app says nothing, also for another request', async () => {
+  it('an Idempotency-Key of the other app has no effect here, even for another request', async () => {
     const request = { audience: { device_ids: ['x'] }, content: { title: 'Another request' } };
     await theirs.server.post('/v1/messages', request, { 'idempotency-key': 'taken-by-them' });
     const { status, body } = await mine.server.post(
@@ -119,7 +119,7 @@ describe("R-60 what is another app's is to the letter what is nowhere", () => {
     expect([status, body.replayed]).toEqual([200, false]);
   });
 
-  it('nothing that was asked above changed the other app', async () => {
+  it('none of these requests changed the other app', async () => {
     const { body: device } = await theirs.server.get('/v1/devices?external_id=only-theirs');
     expect(device.data).toMatchObject([{ id: theirs.device, status: 'active' }]);
     expect((await theirs.server.get(`/v1/messages/${theirs.messages[0]}`)).body).toMatchObject({ status: 'sent' });
@@ -153,7 +153,7 @@ describe('R-60 no list, page or object shows a row of another app', () => {
     }
   });
 
-  it('the same external id and the same property are two people and two properties', async () => {
+  it('the same external id and the same property in two apps are two users and two properties', async () => {
     for (const own of [mine, theirs]) {
       const { body: user } = await own.server.get('/v1/users/ada');
       expect(user).toMatchObject({ first_name: own.canary, properties: { plan: own.canary } });
@@ -165,7 +165,7 @@ describe('R-60 no list, page or object shows a row of another app', () => {
   });
 });
 
-describe('R-61 app by app in the database', () => {
+describe('R-61 apps are separate in the database', () => {
   /** Tables with another key, with the reason. */
   const exceptions: Readonly<Record<string, string>> = {
     apps: 'its id is the app',
@@ -256,7 +256,7 @@ describe('R-61 app by app in the database', () => {
       'forgets what every key may have forgotten',
   };
 
-  it("no statement asks an app's table without naming the app, or a delivery without its batch", async () => {
+  it("no statement reads an app's table without the app, or a delivery without its batch", async () => {
     const src = fileURLToPath(new URL('../../src/', import.meta.url));
     const sources = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((path) =>
       /(queries|insert-many)\.ts$/.test(path),

@@ -56,14 +56,14 @@ describe('R-70 size', () => {
     expect(await post(path, jsonOf(most + 1))).toMatchObject({ status: 400, body: { error: 'body_too_large' } });
   });
 
-  it.each(routesWithBody)('$path refuses what is announced too large before it is sent', async ({ path, most }) => {
+  it.each(routesWithBody)('$path refuses a too large Content-Length before the body', async ({ path, most }) => {
     const connection = await connectRaw(t.url);
     connection.send(head('POST', path, `Content-Length: ${most + 1}\r\n`));
     expectRefusal(await connection.answer(), 'body_too_large');
     await connection.closed;
   });
 
-  it.each(routesWithBody)('$path ends a body that has no end, and the connection with it', async ({ path, most }) => {
+  it.each(routesWithBody)('$path refuses an endless body and ends its connection', async ({ path, most }) => {
     const connection = await connectRaw(t.url);
     connection.send(head('POST', path, 'Transfer-Encoding: chunked\r\n'));
     const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`;
@@ -72,14 +72,14 @@ describe('R-70 size', () => {
     await connection.closed;
   });
 
-  it('a length that no machine could hold is refused like any other', async () => {
+  it("a Content-Length beyond any machine's memory is refused like any other", async () => {
     const connection = await connectRaw(t.url);
     connection.send(head('POST', '/v1/users', 'Content-Length: 9007199254740993\r\n'));
     expectRefusal(await connection.answer(), 'body_too_large');
     await connection.closed;
   });
 
-  it('a body that nobody reads ends the connection: no byte of it is taken for the next request', async () => {
+  it('an unread body ends the connection: none of its bytes is read as the next request', async () => {
     const connection = await connectRaw(t.url);
     const inside = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
     connection.send(`POST /v1/users HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n`);
@@ -97,7 +97,7 @@ describe('R-70 size', () => {
     await connection.closed;
   });
 
-  it('so is an address over 16 KiB', async () => {
+  it('a request target over 16 KiB is refused, too', async () => {
     const connection = await connectRaw(t.url);
     connection.send(head('GET', `/v1/users/${'x'.repeat(17 * kibibyte)}`));
     expectRefusal(await connection.answer(), 'body_too_large');
@@ -106,7 +106,7 @@ describe('R-70 size', () => {
 });
 
 describe('R-70 time', () => {
-  it('a body that does not arrive in time is refused on the connection that it came by, which ends', async () => {
+  it('a body that does not arrive in time is refused on its connection, which then ends', async () => {
     const { url, app } = impatient;
     const connection = await connectRaw(url);
     const key = `Authorization: Bearer ${app.clientKey}\r\n`;
@@ -118,7 +118,7 @@ describe('R-70 time', () => {
     await connection.closed;
   });
 
-  it('one that trickles in is no better off: the deadline is for all of it', async () => {
+  it('a slow body is refused, too: the deadline is for the whole body', async () => {
     const { url, app } = impatient;
     const connection = await connectRaw(url);
     connection.send(
@@ -130,14 +130,17 @@ describe('R-70 time', () => {
     await connection.closed;
   });
 
-  it.each(['GET /v1/channels HTTP/1.1\r\nHost: x\r\nX-Slow: ', 'POST'])('so are headers, from %j on', async (start) => {
-    const connection = await connectRaw(impatient.url);
-    connection.send(start);
-    expectRefusal(await connection.answer(), 'invalid_json');
-    await connection.closed;
-  });
+  it.each(['GET /v1/channels HTTP/1.1\r\nHost: x\r\nX-Slow: ', 'POST'])(
+    'headers have a deadline: %j',
+    async (start) => {
+      const connection = await connectRaw(impatient.url);
+      connection.send(start);
+      expectRefusal(await connection.answer(), 'invalid_json');
+      await connection.closed;
+    },
+  );
 
-  it('a client that hangs up in the middle leaves nothing behind', async () => {
+  it('a client that disconnects midway leaves nothing behind', async () => {
     const { url, app, request } = impatient;
     for (let i = 0; i < 20; i++) {
       const connection = await connectRaw(url);
@@ -167,7 +170,7 @@ describe('R-70 depth', () => {
     }
   });
 
-  it('brackets inside of strings are text', async () => {
+  it('brackets inside strings are text', async () => {
     const body = JSON.stringify({ external_id: '"[{'.repeat(60), first_name: `\\"${'['.repeat(40)}` });
     expect(await post('/v1/users', body)).toMatchObject({ status: 200 });
   });
@@ -186,7 +189,7 @@ describe('content types', () => {
     expect(await post('/v1/users', body, type)).toMatchObject({ status: 200 });
   });
 
-  it('none at all is read as JSON', async () => {
+  it('a missing content type is read as JSON', async () => {
     const request = `${head('POST', '/v1/users', `Content-Length: ${body.length}\r\n`)}${body}`;
     expect(await exchange(t.url, request)).toMatchObject({ status: 200 });
   });
@@ -212,7 +215,7 @@ describe('content types', () => {
     );
   });
 
-  it('text/plain is read where a service worker sends it: on receipts, and nowhere else', async () => {
+  it('text/plain is read only on receipts, where a service worker sends it', async () => {
     for (const { path } of routesWithBody) {
       const answer = await post(path, '{"x":1}', 'text/plain;charset=UTF-8');
       expect(answer.body.error).toBe(path === '/v1/receipts' ? 'validation_failed' : 'invalid_json');
@@ -227,7 +230,7 @@ describe('content types', () => {
     });
   });
 
-  it('a byte order mark and a compressed body are no JSON', async () => {
+  it('a byte order mark and a compressed body are refused', async () => {
     expect(await post('/v1/users', `\ufeff${body}`)).toMatchObject({ status: 400, body: { error: 'invalid_json' } });
     const headers = `Content-Encoding: gzip\r\nContent-Length: 4\r\n`;
     const gzip = Buffer.concat([Buffer.from(head('POST', '/v1/users', headers)), Buffer.from([0x1f, 0x8b, 8, 0])]);
@@ -235,9 +238,9 @@ describe('content types', () => {
   });
 });
 
-describe('what a body may be', () => {
+describe('the form of a body', () => {
   it.each(routesWithBody.filter(({ path }) => path !== bodyless))(
-    '$path requires one: an empty one is said to be missing, of whatever type',
+    '$path requires a body: an empty one is reported as missing, with any content type',
     async ({ path }) => {
       for (const type of ['application/json', 'text/plain', '']) {
         const answer = await exchange(t.url, head('POST', path, `Content-Type: ${type}\r\nContent-Length: 0\r\n`));
@@ -249,7 +252,7 @@ describe('what a body may be', () => {
     },
   );
 
-  it.each(routesWithBody)('$path refuses JSON that is no object', async ({ path }) => {
+  it.each(routesWithBody)('$path refuses JSON that is not an object', async ({ path }) => {
     for (const raw of ['null', '[]', '"text"', '1', 'true']) {
       const answer = await post(path, raw);
       expect(answer).toMatchObject({ status: 400, body: { issues: [{ path: [], code: 'invalid_type' }] } });
@@ -257,7 +260,7 @@ describe('what a body may be', () => {
   });
 
   it.each(['{', '{"a":1,}', "{'a':1}", '{"a":1} x', 'NaN', '{"a":01}', '{"a":"\n"}', '\u0000', 'undefined'])(
-    '%j is no JSON',
+    '%j is not JSON',
     async (raw) => {
       expect(await post('/v1/users', raw)).toMatchObject({
         status: 400,
@@ -266,12 +269,12 @@ describe('what a body may be', () => {
     },
   );
 
-  it('of a key given twice the last one counts', async () => {
+  it('of a duplicate key the last value counts', async () => {
     const answer = await post('/v1/users', '{"external_id":"first","first_name":"A","external_id":"last"}');
     expect(answer).toMatchObject({ status: 200, body: { external_id: 'last', first_name: 'A' } });
   });
 
-  it('GET and DELETE take none: an empty object is let pass, anything in it is unknown', async () => {
+  it('GET and DELETE take no body: an empty object is allowed, and fields in it are unknown', async () => {
     const device = await t.registerDevice();
     for (const [method, path] of [
       ['GET', '/v1/messages'],
@@ -292,7 +295,7 @@ describe('what a body may be', () => {
     }
   });
 
-  it('requests on one connection are told apart by their lengths', async () => {
+  it('requests on one connection are separated by their lengths', async () => {
     const connection = await connectRaw(t.url);
     const get = head('GET', '/v1/messages', 'Content-Length: 2\r\n');
     const bad = head('POST', '/v1/users', 'Content-Length: 1\r\n');
@@ -304,7 +307,7 @@ describe('what a body may be', () => {
   });
 });
 
-describe('R-71 values that would hurt later', () => {
+describe('R-71 values that would cause trouble later', () => {
   it.each([
     ['U+0000 in a value', '{"external_id":"a\\u0000b"}', ['external_id']],
     ['an unpaired surrogate in a value', '{"external_id":"a\\ud800b"}', ['external_id']],
@@ -329,14 +332,14 @@ describe('R-71 values that would hurt later', () => {
     }
   });
 
-  it('a surrogate pair is a character', async () => {
+  it('a surrogate pair counts as one character', async () => {
     expect(await post('/v1/users', '{"external_id":"\\ud83d\\udd14"}')).toMatchObject({
       status: 200,
       body: { external_id: '🔔' },
     });
   });
 
-  it('minus zero is zero, and a number of many digits is the nearest double', async () => {
+  it('minus zero is zero, and a number with many digits is the nearest double', async () => {
     const { body } = await post(
       '/v1/users',
       '{"external_id":"n","properties":{"zero":-0,"large":123456789012345678901234567890}}',
@@ -354,7 +357,7 @@ describe('R-71 values that would hurt later', () => {
   });
 });
 
-describe('R-72 names that objects have by themselves', () => {
+describe('R-72 names that every JavaScript object has', () => {
   const names = ['__proto__', 'constructor', 'prototype', 'hasOwnProperty', 'toString', 'valueOf', 'length'];
 
   it.each(routesWithBody)('are unknown fields of $path like any other', async ({ path }) => {
@@ -374,7 +377,7 @@ describe('R-72 names that objects have by themselves', () => {
     }
   });
 
-  it('are ordinary keys of properties and of metadata, kept and given back', async () => {
+  it('are ordinary keys of properties and of metadata, stored and returned', async () => {
     const pairs = names.map((name) => `"${name}":"${name}"`).join(',');
     const properties = JSON.parse(`{${pairs}}`);
     const user = await post('/v1/users', `{"external_id":"odd","properties":{${pairs}}}`);
@@ -437,7 +440,7 @@ describe('query parameters', () => {
   });
 });
 
-describe('what is hardly HTTP', () => {
+describe('requests that are hardly HTTP', () => {
   it.each([
     ['two lengths', `POST /v1/receipts HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}`],
     [
@@ -472,7 +475,7 @@ describe('what is hardly HTTP', () => {
   it.each([
     ['no Host', 'GET /v1/channels HTTP/1.1\r\n\r\n'],
     ['two Hosts', 'GET /v1/channels HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n'],
-  ])('%s: RFC 9112 wants exactly one', async (_what, request) => {
+  ])('%s: RFC 9112 requires exactly one', async (_what, request) => {
     expectRefusal(await exchange(t.url, request), 'invalid_json');
   });
 
@@ -491,7 +494,7 @@ describe('what is hardly HTTP', () => {
     expect(answer.headers).toMatchObject({ 'access-control-allow-origin': '*' });
   });
 
-  it('a client that waits for 100 Continue is told to go on', async () => {
+  it('a client that waits for 100 Continue gets it', async () => {
     const connection = await connectRaw(t.url);
     const body = '{"external_id":"patient"}';
     connection.send(head('POST', '/v1/users', `Expect: 100-continue\r\nContent-Length: ${body.length}\r\n`));

@@ -22,7 +22,7 @@ async function scrape(): Promise<Map<string, number>> {
 }
 
 describe('GET /metrics', () => {
-  it('is there for the token alone', async () => {
+  it('needs the token', async () => {
     for (const authorization of [undefined, 'Bearer wrong', `Basic ${token}`, `Bearer ${t.app.serverKey}`]) {
       const response = await fetch(`${t.url}/metrics`, { ...(authorization && { headers: { authorization } }) });
       expect(response.status).toBe(401);
@@ -30,12 +30,12 @@ describe('GET /metrics', () => {
     }
   });
 
-  it('is not there where no token is set', async () => {
+  it('does not exist when no token is set', async () => {
     const without = await setup({ workers: false });
     expect((await fetch(`${without.url}/metrics`, { headers: { authorization: 'Bearer ' } })).status).toBe(404);
   });
 
-  it('counts requests by route, messages, deliveries by outcome, and what each webhook was sent', async () => {
+  it('counts requests by route, messages, deliveries by outcome, and the requests to each webhook', async () => {
     t.push.script('gone', (_request, response) => response.writeHead(410).end('Gone'));
     const receiver = await startWebhookReceiver();
     const { exceptions } = t.service.webhooks.rules;
@@ -76,7 +76,7 @@ describe('GET /metrics', () => {
     expect([...after.keys()].some((name) => name.includes('no/such'))).toBe(false);
   });
 
-  it('says what stands in the database, of each webhook its outbox, and of every pool its connections', async () => {
+  it("shows database figures, each webhook's outbox, and the connections of every pool", async () => {
     // Values are read from the database every few seconds at most, so a new service reads them now.
     const fresh = await setup({ environment: { METRICS_TOKEN: token }, workers: false });
     const deps = { sql: fresh.sql, clock: fresh.clock, by: fresh.by, seal: createSeal(fresh.masterKey) };
@@ -107,7 +107,7 @@ describe('GET /metrics', () => {
     expect(valueIn('carillon_process_resident_memory_bytes', 'api')).toBeGreaterThan(10_000_000);
   });
 
-  it('tells no secret, no address, no name and no token', async () => {
+  it('contains no secret, no address, no name and no token', async () => {
     const { exceptions } = t.service.webhooks.rules;
     const deps = { sql: t.sql, clock: t.clock, by: t.by, seal: createSeal(t.masterKey) };
     const target = { appId: t.app.id, endpoint: 'https://localhost:8443/secret-path-of-hook', events: [] };

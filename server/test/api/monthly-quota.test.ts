@@ -59,7 +59,7 @@ async function appWith(devices: number, plan = 'hundred', used = 0, of: Bundle =
   return app;
 }
 
-describe('R-68 no overselling', () => {
+describe('R-68 the quota is never exceeded', () => {
   it('150 sends of one device on a quota of 100 at once: exactly 100 are accepted', async () => {
     const app = await appWith(1);
     const answers = await Promise.all(Array.from({ length: 150 }, () => send(app)));
@@ -73,7 +73,7 @@ describe('R-68 no overselling', () => {
     expect(messages?.['count']).toBe(100);
   });
 
-  it('256 racing callers on a quota of 1,000: exactly 1,000, whatever each of them asks for', async () => {
+  it('256 racing callers on a quota of 1,000: exactly 1,000, whatever each of them requests', async () => {
     const app = await t.newApp({ plan: 'thousand' });
     const plan = planNamed(loadPlans(file, []), 'thousand');
     const charge = (units: number): Promise<number> =>
@@ -100,7 +100,7 @@ describe('R-68 no overselling', () => {
     expect(await usedNow(app)).toBe(1000);
   });
 
-  it('an audience that does not fit is refused whole, and a smaller one still fits', async () => {
+  it('an audience that does not fit is refused as a whole, and a smaller one still fits', async () => {
     const app = await appWith(3, 'hundred', 98);
     const refused = await send(app);
     expect(refused).toMatchObject({
@@ -119,7 +119,7 @@ describe('R-68 no overselling', () => {
     expect(await usedNow(app)).toBe(99);
   });
 
-  it('an audience that does not fit is refused before a batch is made of it', async () => {
+  it('an audience that does not fit is refused before it becomes batches', async () => {
     const full = await appWith(2, 'hundred', 100);
     const nearlyFull = await appWith(3, 'hundred', 98);
     const { body: page } = await t.clientOf(nearlyFull.serverKey).get('/v1/devices');
@@ -154,8 +154,8 @@ describe('R-68 no overselling', () => {
   });
 });
 
-describe('what costs nothing', () => {
-  it('a replay, a dry run, a preview and an empty audience, also when the month is used up', async () => {
+describe('these cost nothing:', () => {
+  it('a replay, a dry run, a preview and an empty audience, even when the month is used up', async () => {
     const app = await appWith(1, 'hundred', 99);
     const key = { 'idempotency-key': 'first' };
     const first = await send(app, everybody, key);
@@ -176,7 +176,7 @@ describe('what costs nothing', () => {
     expect(await usedNow(app)).toBe(100);
   });
 
-  it('R-13 a request that the quota refuses: its key is free for the next', async () => {
+  it('R-13 a request that the quota refuses, whose idempotency key stays free', async () => {
     const app = await appWith(1, 'hundred', 100);
     const key = { 'idempotency-key': 'refused' };
     expect((await send(app, everybody, key)).status).toBe(429);
@@ -184,7 +184,7 @@ describe('what costs nothing', () => {
     expect((await send(app, everybody, key)).body).toMatchObject({ replayed: false });
   });
 
-  it('what is skipped; but not what failed', async () => {
+  it('skipped deliveries; failed ones cost their unit', async () => {
     const app = await appWith(0);
     t.push.script('gone', (_request, response) => {
       response.writeHead(410);
@@ -199,7 +199,7 @@ describe('what costs nothing', () => {
 });
 
 describe('the month', () => {
-  it('is a calendar month in UTC: a millisecond before its end it is full, and then it is another', async () => {
+  it('is a calendar month in UTC: a millisecond before its end it is full, and then a new one begins', async () => {
     const at = await setUp();
     at.clock.hold(new Date('2026-11-30T23:59:59.999Z'));
     const app = await appWith(1, 'hundred', 100, at);
@@ -210,7 +210,7 @@ describe('the month', () => {
     expect(await usedBy(app, at)).toEqual({ '2026-11': 100, '2026-12': 1 });
   });
 
-  it('ends a year as it ends any other', async () => {
+  it('also changes at the end of a year', async () => {
     const at = await setUp();
     at.clock.hold(new Date('2026-12-31T23:59:59.999Z'));
     const app = await appWith(1, 'hundred', 100, at);
@@ -218,7 +218,7 @@ describe('the month', () => {
     expect(refused.body.quota.resets_at).toBe('2027-01-01T00:00:00.000Z');
   });
 
-  it('that was charged gets back what is skipped, also when it is over', async () => {
+  it('that was charged is the month that gets refunds, even after its end', async () => {
     const at = await setup({
       workers: false,
       environment: { PLANS_FILE: file, DEFAULT_PLAN: 'hundred', SEND_WAIT_MS: '0' },
@@ -237,7 +237,7 @@ describe('the month', () => {
 });
 
 describe('a plan that counts messages', () => {
-  it('charges one for each that has an audience, however large it is', async () => {
+  it('charges one unit for each message with an audience of any size', async () => {
     const app = await appWith(3, 'messages');
     expect((await send(app)).body.report.accepted).toBe(3);
     expect((await send(app, { audience: { external_ids: ['nobody'] }, content })).status).toBe(200);
@@ -249,7 +249,7 @@ describe('a plan that counts messages', () => {
     });
   });
 
-  it('gives it back when nothing of it was tried, and only then', async () => {
+  it('refunds the unit only when no delivery of the message was tried', async () => {
     const app = await t.newApp({ plan: 'messages', channels: false });
     await t.registerMany(2, app);
     expect((await send(app)).body.report).toMatchObject({ skipped: 2 });
@@ -269,7 +269,7 @@ describe('PLANS_FILE', () => {
       reachDatabase: async () => t.databaseUrl,
     });
 
-  it('changes numbers from the next start on, and cancels nothing that was accepted', async () => {
+  it('changes limits at the next start, and cancels nothing that was accepted', async () => {
     const app = await appWith(1, 'hundred', 99);
     expect((await send(app)).status).toBe(200);
     const smaller = await plansFile('smaller.json', {
@@ -292,7 +292,7 @@ describe('PLANS_FILE', () => {
     ).toEqual([200, 429]);
   });
 
-  it('that lacks a plan in use stops the start, and names it', async () => {
+  it('without a plan in use stops the start, and the error names the plan', async () => {
     const app = await t.newApp({ plan: 'open' });
     await updateAppPlan(t.sql, app.id, 'gold');
     await expect(startWith(file)).rejects.toThrow("The plan 'gold' is in use but not in");

@@ -93,7 +93,7 @@ beforeAll(async () => {
 });
 
 describe('real answers are as described', () => {
-  it('a message that reached one device, missed one and skipped one; its replay, receipts and timeline', async () => {
+  it('a message that was sent to one device, failed for one and skipped one; its replay, receipts and timeline', async () => {
     const key = { 'idempotency-key': 'sale-1' };
     t.push.script('gone', (_request, response) => {
       response.writeHead(410, { 'content-type': 'text/plain' });
@@ -120,7 +120,7 @@ describe('real answers are as described', () => {
     await ask('getMessage', { in: { id: sent.body.id } });
   });
 
-  it('a scheduled message, its replay, itself before it runs, and canceled', async () => {
+  it('a scheduled message, its replay, its state before it runs, and its cancellation', async () => {
     const headers = { 'idempotency-key': 'later' };
     const send_at = new Date(t.clock.nowMs() + 3_600_000).toISOString();
     const body = { audience: { all: true }, content, send_at };
@@ -157,7 +157,7 @@ describe('real answers are as described', () => {
     ]);
   });
 
-  it('devices and users with every field, to both kinds of keys, in pages', async () => {
+  it('devices and users with every field, for both kinds of keys, in pages', async () => {
     const facts = { locale: 'de-DE', timezone: 'Europe/Berlin', app_version: '4.2.0', sdk: 'web 1', os: 'Windows' };
     const body = {
       platform: 'ios',
@@ -196,7 +196,7 @@ describe('real answers are as described', () => {
     await t.server.post('/v1/users', { external_id: 'u-42' });
   });
 
-  it('query parameters take what their schemas say', async () => {
+  it('query parameters accept what their schemas describe', async () => {
     const asked = [];
     for (const { operationId: id, parameters = [] } of operations) {
       for (const { name, in: where, schema } of parameters) {
@@ -226,7 +226,7 @@ describe('real answers are as described', () => {
     }
   });
 
-  it('401 and 403: exactly where a key is asked for, and a server key', async () => {
+  it('401 and 403: exactly on the routes that need a key, and a server key', async () => {
     for (const { operationId: id, security } of operations) {
       const isKeyed = security.length > 0;
       const isForServers = isKeyed && security.every((requirement) => !('clientKey' in requirement));
@@ -279,7 +279,7 @@ describe('real answers are as described', () => {
     expect(refused.body.error).toBe('quota_exceeded');
   });
 
-  it('429: more than a key, an address or a token may ask', async () => {
+  it('429: above the limit of a key, an address or a token', async () => {
     const app = await t.newApp({ plan: 'free' });
     for (const { operationId: id, responses, security } of operations) {
       if (!responses[429]) continue;
@@ -290,7 +290,7 @@ describe('real answers are as described', () => {
     }
   });
 
-  it('500 and 503: a fault of the service, and a database that is away', async () => {
+  it('500 and 503: a fault of the service, and an unreachable database', async () => {
     // Only a key that was not used before is looked up.
     const unseen = await Promise.all([t.newApp(), t.newApp()]);
     await t.sql`ALTER TABLE keys RENAME TO keys_gone`;
@@ -309,7 +309,7 @@ describe('real answers are as described', () => {
     }
   });
 
-  it('503: more under way than one process takes', async () => {
+  it('503: more concurrent requests than one process accepts', async () => {
     const busy = await setup({ workers: false, http: { doorLimits: { devices: 0, servers: 0 } } });
     const description = await readDescription(busy);
     for (const { operationId: id, path } of description.operations) {
@@ -320,7 +320,7 @@ describe('real answers are as described', () => {
     for (const one of description.errors) shedErrors.add(one);
   });
 
-  it('leaves no promise untried, but for 500, which no request can bring about', () => {
+  it('every promised status was tested, except 500, which no request can cause', () => {
     const promised = operations.flatMap(({ operationId, responses }) =>
       Object.keys(responses).map((status) => `${operationId} ${status}`),
     );

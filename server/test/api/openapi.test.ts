@@ -10,11 +10,11 @@ const { text, document, operations, resolve, responseOf, answers, misfits, reque
   await readDescription(t);
 
 describe('the document', () => {
-  it('is served as it is committed', () => {
+  it('is served exactly as it is committed', () => {
     expect(text).toBe(readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8'));
   });
 
-  it('describes every route of the service but its pages, and no other', () => {
+  it('describes every route of the service except its pages, and no other', () => {
     const routes: string[] = [];
     const above: string[] = [];
     for (const line of t.service.server.printRoutes({ commonPrefix: false }).split('\n')) {
@@ -30,7 +30,7 @@ describe('the document', () => {
     expect(operations.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(routes.sort());
   });
 
-  it('is OpenAPI 3.1: references resolve, operations have names of their own, parameters are those of the path', () => {
+  it('is OpenAPI 3.1: references resolve, operation names are unique, parameters are those of the path', () => {
     expect(document.openapi).toMatch(/^3\.1\.\d+$/);
     expect(document.info).toMatchObject({ title: expect.any(String), version: expect.any(String) });
     for (const [ref] of text.matchAll(/"#\/[^"]*"/g)) resolve(JSON.parse(ref));
@@ -66,7 +66,7 @@ describe('the document', () => {
     expect(problems.filter((problem) => problem !== '')).toEqual([]);
   });
 
-  it('leaves no answer open: what is not promised does not fit, at any depth', () => {
+  it('is closed: a value that is not promised does not fit, at any depth', () => {
     const open = answers.flatMap(({ schema, example }) =>
       [...withSurprises(example)]
         .filter(({ copy }) => misfits(schema, copy) === '')
@@ -103,7 +103,7 @@ const rich = {
   apns: { sound: { name: 'bell.caf', volume: 0.5 } },
 };
 
-describe('requests are as described', () => {
+describe('requests are accepted and refused as described', () => {
   const web = { platform: 'web', token: t.pushSubscription() };
   const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`key-${i}`, i]));
   const sends = (fields: object) => ({ audience: { external_ids: ['nobody'] }, content, ...fields });
@@ -190,7 +190,7 @@ describe('requests are as described', () => {
     ['recordReceipt', 'an unknown event', false, { token: 'x', event: 'opened' }],
     ['recordReceipt', 'an action that is too long', false, { token: 'x', event: 'clicked', action: 'x'.repeat(65) }],
     ['recordReceipt', 'an action that is null', true, { token: 'x', event: 'displayed', action: null }],
-  ])('%s with %s: taken %s', async (id, _what, isTaken, body) => {
+  ])('%s with %s: accepted %s', async (id, _what, isTaken, body) => {
     const { status } = await ask(id, { body });
     expect({ described: misfits(requestSchemaOf(id), body) === '', served: status !== 400 }).toEqual({
       described: isTaken,

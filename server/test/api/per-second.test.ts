@@ -39,13 +39,13 @@ describe('per_second', () => {
     expect(body.issues).toMatchObject([{ path: ['per_second'], code }]);
   });
 
-  it('that cannot reach everybody within the window is refused with the least that would, and nothing is stored', async () => {
+  it('that cannot reach everybody within the window is refused with the lowest sufficient rate, and nothing is stored', async () => {
     const before = await stored();
     expect(await post({ per_second: 2 })).toMatchObject(refusal(3));
     expect(await stored()).toEqual(before);
   });
 
-  it('that just can is accepted; so is null, which is none', async () => {
+  it('that is just sufficient is accepted, and null means no rate', async () => {
     for (const perSecond of [3, 100_000, null]) {
       const { status, body } = await post({ per_second: perSecond });
       expect(status).toBe(200);
@@ -58,7 +58,7 @@ describe('per_second', () => {
     expect(await post({ per_second: 1, content: { ...content, apns: { ttl: 120 } } })).toMatchObject(refusal(2));
   });
 
-  it('that is too low is a warning in a dry run, with the least that would do', async () => {
+  it('that is too low is a warning in a dry run, with the lowest sufficient rate', async () => {
     const { status, body } = await post({ per_second: 2, dry_run: true });
     expect(status).toBe(200);
     expect(body.warnings).toEqual([{ code: 'rate_too_low', limit: 3, message: expect.any(String) }]);
@@ -73,7 +73,7 @@ describe('per_second', () => {
     expect((await post({ per_second: 3, send_at: sendAt })).body.status).toBe('scheduled');
   });
 
-  it('makes another request of one with the same Idempotency-Key, and a replay is never refused for it', async () => {
+  it('makes a request with the same Idempotency-Key a different one, and a replay is never refused for it', async () => {
     const headers = { 'idempotency-key': 'paced' };
     const first = await post({ per_second: 3 }, headers);
     expect((await post({ per_second: 4 }, headers)).body.issues).toMatchObject([{ code: 'idempotency_key_reused' }]);
@@ -84,7 +84,7 @@ describe('per_second', () => {
 });
 
 describe('a scheduled message with per_second', () => {
-  it('whose audience has grown at its run is sent as far as its window lasts; the rest is expired', async () => {
+  it('whose audience has grown when it runs is sent as far as its window lasts; the rest expires', async () => {
     const grown = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
     await grown.registerMany(60);
     const sendAt = new Date(grown.clock.nowMs() + minuteMs).toISOString();

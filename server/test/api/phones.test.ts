@@ -100,7 +100,7 @@ const reason =
   (request: Served) =>
     request.answer(status, {}, JSON.stringify({ reason: word, ...more }));
 
-test('one message reaches a browser, an iPhone and an Android phone, each in its own words', async () => {
+test('one message reaches a browser, an iPhone and an Android phone, each in its own format', async () => {
   const app = await newApp();
   const subscription = t.pushSubscription();
   const browser = await t.registerDevice({ token: subscription }, app);
@@ -164,14 +164,14 @@ test('the token in a push counts the click on a phone', async () => {
   expect((await deliveriesOf(app, sent.id)).get(android.id).clicked_at).not.toBeNull();
 });
 
-test('client keys learn which channels there are, and nothing of their credentials', async () => {
+test('client keys see which channels are set, and nothing of their credentials', async () => {
   const app = await newApp();
   const { body } = await t.clientOf(app.clientKey).get('/v1/config');
   expect(body.channels).toEqual(['webpush', 'apns', 'fcm']);
   expect(JSON.stringify(body)).not.toMatch(new RegExp([keyId, teamId, clientEmail, projectId].join('|')));
 });
 
-test('a credential that cannot be read any more is not_configured, and nobody is asked', async () => {
+test('a credential that cannot be opened gives not_configured, and no provider is called', async () => {
   const app = await newApp();
   await t.setCredential({ ...apnsCredential, secret: 'damaged' }, app);
   const iphone = await newPhone(app, 'ios');
@@ -184,7 +184,7 @@ test('a credential that cannot be read any more is not_configured, and nobody is
 });
 
 describe('the environment of an iPhone', () => {
-  test('is found out once and remembered until it registers with another token', async () => {
+  test('is found by trying once and remembered until the device registers another token', async () => {
     const app = await newApp();
     const iphone = await newPhone(app, 'ios');
     scripts.set(iphone.token, reason(400, 'BadDeviceToken'));
@@ -203,7 +203,7 @@ describe('the environment of an iPhone', () => {
     expect(apple.seen.some(({ path }) => path === `/3/device/${token}`)).toBe(true);
   });
 
-  test('is what the device says, and nothing else is asked', async () => {
+  test('is the one that the device names, and no other is tried', async () => {
     const app = await newApp();
     const iphone = await newPhone(app, 'ios', { environment: 'sandbox' });
     await send(app, [iphone.id]);
@@ -212,8 +212,8 @@ describe('the environment of an iPhone', () => {
   });
 });
 
-describe('the end of a token', () => {
-  test('before the device registered it is no end: the device stays', async () => {
+describe('a refused token', () => {
+  test('from before the device registered changes nothing: the device stays', async () => {
     const app = await newApp();
     const iphone = await newPhone(app, 'ios');
     scripts.set(iphone.token, reason(410, 'Unregistered', { timestamp: t.clock.nowMs() - 60_000 }));
@@ -222,7 +222,7 @@ describe('the end of a token', () => {
     expect(await deviceOf(app, iphone.id)).toMatchObject({ status: 'active' });
   });
 
-  test('after it: the device is retired', async () => {
+  test('from after it retires the device', async () => {
     const app = await newApp();
     const [iphone, android] = [await newPhone(app, 'ios'), await newPhone(app, 'android')];
     scripts.set(iphone.token, reason(410, 'Unregistered', { timestamp: t.clock.nowMs() + 1_000 }));
@@ -236,7 +236,7 @@ describe('the end of a token', () => {
     }
   });
 
-  test('content that Google refuses ends nothing but the delivery', async () => {
+  test('is not the cause when Google refuses the content: only the delivery fails', async () => {
     const app = await newApp();
     const android = await newPhone(app, 'android');
     const error = { code: 400, status: 'INVALID_ARGUMENT', message: 'Invalid value at message.android' };
@@ -246,7 +246,7 @@ describe('the end of a token', () => {
     expect(await deviceOf(app, android.id)).toMatchObject({ status: 'active' });
   });
 
-  test('said of every phone at once it is the key that is wrong: they come back, whichever key they registered under', async () => {
+  test('of every phone at once means that the key is wrong: the devices come back, whatever key they registered under', async () => {
     const app = await newApp();
     const phones = await Promise.all([0, 1, 2].map(() => newPhone(app, 'ios', { environment: 'production' })));
     await t.setCredential({ ...apnsCredential, public: { ...apnsPublic, bundleId: 'com.example.wrong' } }, app);
@@ -256,7 +256,7 @@ describe('the end of a token', () => {
     expect(await stateOf(app, 'apns')).toBe('suspect');
   });
 
-  test('a service account of another project costs no Android phone, however often it is tried', async () => {
+  test('of a service account of another project costs no Android phone, however often it is tried', async () => {
     const app = await newApp();
     const phones = await Promise.all([0, 1, 2, 3].map(() => newPhone(app, 'android')));
     const details = [
@@ -275,7 +275,7 @@ describe('the end of a token', () => {
     expect(await stateOf(app, 'fcm')).toBe('suspect');
   });
 
-  test('a key that worked and is suddenly refused for every phone: the first it cost come back with the twentieth', async () => {
+  test('of every phone, with a key that worked before: at the twentieth the first ones come back', async () => {
     const app = await newApp();
     const phones = await Promise.all(
       Array.from({ length: 21 }, () => newPhone(app, 'ios', { environment: 'production' })),

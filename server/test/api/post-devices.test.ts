@@ -86,13 +86,13 @@ describe('200', () => {
     expect(JSON.stringify(list.body)).not.toContain(token);
   });
 
-  it('answers any browser origin, without credentials', async () => {
+  it('accepts any browser origin, without credentials', async () => {
     const { headers } = await t.client.post('/v1/devices', android());
     expect(headers.get('access-control-allow-origin')).toBe('*');
     expect(headers.get('access-control-allow-credentials')).toBeNull();
   });
 
-  it('takes a web token as JSON text and as an object, for the same device', async () => {
+  it('accepts a web token as JSON text and as an object, for the same device', async () => {
     const subscription = t.pushSubscription();
     const asText = await t.client.post('/v1/devices', { platform: 'web', token: JSON.stringify(subscription) });
     const asObject = await t.client.post('/v1/devices', {
@@ -103,7 +103,7 @@ describe('200', () => {
     expect(asObject.body.id).toBe(asText.body.id);
   });
 
-  it('tells web devices apart by their endpoint alone: new keys replace the old ones', async () => {
+  it('identifies web devices by their endpoint alone: new keys replace the old ones', async () => {
     const first = t.pushSubscription('same-endpoint');
     const second = t.pushSubscription('same-endpoint');
     const { body } = await t.client.post('/v1/devices', { platform: 'web', token: first });
@@ -113,7 +113,7 @@ describe('200', () => {
     expect(JSON.parse(row?.['token'])).toEqual({ endpoint: second.endpoint, keys: second.keys });
   });
 
-  it('tells iOS devices apart without regard to letter case', async () => {
+  it('identifies iOS devices without regard to letter case', async () => {
     const token = iosToken();
     const lower = await t.client.post('/v1/devices', { platform: 'ios', token });
     const upper = await t.client.post('/v1/devices', { platform: 'ios', token: token.toUpperCase() });
@@ -121,14 +121,14 @@ describe('200', () => {
     expect(upper.body.id).toBe(lower.body.id);
   });
 
-  it('tells Android devices apart by the exact text', async () => {
+  it('identifies Android devices by the exact text', async () => {
     const lower = await t.client.post('/v1/devices', { platform: 'android', token: 'token-a' });
     const upper = await t.client.post('/v1/devices', { platform: 'android', token: 'TOKEN-A' });
     expect(lower.body.channel).toBe('fcm');
     expect(upper.body.id).not.toBe(lower.body.id);
   });
 
-  it('keeps what an upsert leaves out, clears what it gives as null, and keeps the user', async () => {
+  it('keeps fields that an upsert leaves out, clears fields that are null, and keeps the user', async () => {
     const device = android({ locale: 'de-DE', timezone: 'Europe/Berlin', os: 'Android', model: 'Pixel' });
     const { body: first } = await t.server.post('/v1/devices', device);
     await t.server.post('/v1/users', { external_id: 'keeps-link', device_id: first.id });
@@ -152,7 +152,7 @@ describe('200', () => {
     expect(Date.parse(body.last_seen_at) - Date.parse(first.last_seen_at)).toBeGreaterThanOrEqual(60_000);
   });
 
-  it('treats null as an omission where nothing is stored', async () => {
+  it('treats null as an omission when nothing is stored', async () => {
     const nulls = { locale: null, app_version: null, properties: null, environment: null, device_id: null };
     const { status, body } = await t.server.post('/v1/devices', android(nulls));
     expect(status).toBe(200);
@@ -178,7 +178,7 @@ describe('200', () => {
     expect(body.timezone).toBe(stored);
   });
 
-  it('keeps the environment that an iOS device gives', async () => {
+  it('keeps the environment that an iOS device names', async () => {
     const token = iosToken();
     const first = await t.client.post('/v1/devices', { platform: 'ios', token, environment: 'sandbox' });
     expect(first.body.environment).toBe('sandbox');
@@ -188,7 +188,7 @@ describe('200', () => {
     expect(cleared.body.environment).toBeNull();
   });
 
-  it('accepts a property that every object inherits as an ordinary name (R-72)', async () => {
+  it('accepts a property named like a member of every object (R-72)', async () => {
     const raw = `{"platform":"android","token":"${androidToken()}","properties":{"__proto__":"a","constructor":"b","toString":"c","size":1}}`;
     const { status, body } = await postRaw(raw);
     expect(status).toBe(200);
@@ -228,7 +228,7 @@ describe('200, properties of the device itself', () => {
     ]);
   });
 
-  it('tells a client key neither the user, nor the properties, nor what a conflict kept', async () => {
+  it('shows a client key neither the user, nor the properties, nor the value that a conflict kept', async () => {
     const device = android({ properties: { height: 170 } });
     const { body: first } = await t.server.post('/v1/devices', device);
     await t.server.post('/v1/users', { external_id: 'hidden', device_id: first.id });
@@ -239,7 +239,7 @@ describe('200, properties of the device itself', () => {
     ]);
   });
 
-  it('lets a client key use the keys that the catalog has', async () => {
+  it('lets a client key use the keys in the catalog', async () => {
     await t.server.post('/v1/devices', android({ properties: { known: 'yes' } }));
     const device = android({ properties: { known: 'indeed' } });
     expect((await t.client.post('/v1/devices', device)).status).toBe(200);
@@ -261,7 +261,7 @@ describe('200, one token is one device', () => {
     expect(await historyOf(id)).toEqual(['active']);
   });
 
-  it('R-63 the same token in two apps is two devices, and removing one leaves the other', async () => {
+  it('R-63 the same token in two apps is two devices, and removing one keeps the other', async () => {
     const other = await t.newApp();
     const device = android();
     const here = await t.server.post('/v1/devices', device);
@@ -280,7 +280,7 @@ describe('200, one token is one device', () => {
     expect(fcm.body.id).not.toBe(ios.body.id);
   });
 
-  it('brings back a device that opted out: same id, no user, both changes kept', async () => {
+  it('revives a device that opted out: same id, no user, both changes recorded', async () => {
     const device = android();
     const { body: first } = await t.server.post('/v1/devices', device);
     await t.server.post('/v1/users', { external_id: 'opted-out', device_id: first.id });
@@ -292,7 +292,7 @@ describe('200, one token is one device', () => {
     expect(await historyOf(first.id)).toEqual(['active', 'unsubscribed', 'active']);
   });
 
-  it('R-47 ids are unguessable: 74 bits of a device id are random', async () => {
+  it('R-47 ids cannot be guessed: 74 bits of a device id are random', async () => {
     const ids = await Promise.all(Array.from({ length: 8 }, () => t.registerDevice()));
     const random = ids.map((id) => (decodeId('dev', id) ?? '').replaceAll('-', '').slice(12));
     expect(random.every((text) => /^7[0-9a-f]{3}[89ab][0-9a-f]{15}$/.test(text))).toBe(true);
@@ -325,7 +325,7 @@ describe('200, a refresh', () => {
     expect(formerToken.body.id).not.toBe(first.id);
   });
 
-  it('with the token of another device moves it: that device is invalid, replaced', async () => {
+  it('with the token of another device takes it over: that device is invalid, reason replaced', async () => {
     const mine = android();
     const theirs = android();
     const { body: me } = await t.server.post('/v1/devices', mine);
@@ -339,7 +339,7 @@ describe('200, a refresh', () => {
     expect(again.body.id).toBe(me.id);
   });
 
-  it('revives the device it names, whatever its state', async () => {
+  it('revives the device that it names, whatever its state', async () => {
     const { body: first } = await t.server.post('/v1/devices', android());
     await t.server.delete(`/v1/devices/${first.id}`);
     const { body } = await t.server.post('/v1/devices', android({ device_id: first.id }));
@@ -357,7 +357,7 @@ describe('200, a refresh', () => {
     expect(other.body.created).toBe(true);
   });
 
-  it('racing with others over the same few tokens leaves each token with one device, and refuses nobody', async () => {
+  it('racing with others for the same few tokens leaves each token with one device, and refuses none', async () => {
     const tokens = [androidToken(), androidToken(), androidToken()];
     const ids: string[] = [];
     for (const token of tokens) ids.push((await t.server.post('/v1/devices', { platform: 'android', token })).body.id);
@@ -383,7 +383,7 @@ describe('200, a refresh', () => {
 });
 
 describe('200, the credential of a device', () => {
-  it('is the one current when its token was first seen, and is kept when the token registers again', async () => {
+  it('is the one that was current when its token was first seen, and stays when the token registers again', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     const token = t.pushSubscription();
@@ -404,7 +404,7 @@ describe('200, the credential of a device', () => {
     expect(await credentialOf(body.id)).toBe(99);
   });
 
-  it('is none while its channel is not configured, and the current one from the next registration on', async () => {
+  it('is missing while its channel is not configured, and is the current one from the next registration on', async () => {
     const app = await t.newApp({ channels: false });
     const server = t.clientOf(app.serverKey);
     const device = android();
@@ -486,7 +486,7 @@ describe('400', () => {
     expect(issueCodes(response)).toEqual(expected);
   });
 
-  it('names the platforms there are', async () => {
+  it('names the allowed platforms', async () => {
     const { body } = await t.server.post('/v1/devices', { platform: 'windows', token: 'x' });
     expect(body.issues[0].allowed).toEqual(['web', 'ios', 'android']);
   });
@@ -500,7 +500,7 @@ describe('400', () => {
     }
   });
 
-  it('refuses a number that is no finite double', async () => {
+  it('refuses a number that is not a finite double', async () => {
     const raw = `{"platform":"android","token":"x","properties":{"big":1e400}}`;
     const response = await postRaw(raw);
     expect(response.status).toBe(400);
@@ -569,7 +569,7 @@ describe('403', () => {
 });
 
 describe('404', () => {
-  it("for a refresh of an unknown, malformed or another app's device, alike, and writes nothing (R-60)", async () => {
+  it("for a refresh of an unknown, malformed or another app's device the same, and writes nothing (R-60)", async () => {
     const other = await t.newApp();
     const foreign = await t.registerDevice({}, other);
     for (const device_id of [unknownId('dev'), 'dev_short', '', foreign]) {

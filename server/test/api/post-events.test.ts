@@ -73,7 +73,7 @@ describe('POST /v1/events', () => {
     expect(sum).toEqual({ amount: '1000123456889.42300010000000004', count: 8 });
   });
 
-  it('takes -0 for 0, and the last of two equal keys', async () => {
+  it('reads -0 as 0, and the last of two equal keys', async () => {
     const { app, server } = await newShop();
     const raw = '{"name":"purchase","name":"purchase","properties":{"amount":-0,"currency":"USD","x":-0}}';
     const answer = await t.request('POST', '/v1/events', {
@@ -174,7 +174,7 @@ describe('POST /v1/events', () => {
     ['a currency as a number', purchase({ amount: 1, currency: 978 }), ['invalid_type', 'properties', 'currency']],
     ['a list', [], ['invalid_type']],
     ['text', 'session_start', ['invalid_type']],
-  ])('400 for %s, alone and in a batch, where nothing of it is stored', async (_what, event, [code, ...path]) => {
+  ])('400 for %s, alone and in a batch, of which nothing is stored', async (_what, event, [code, ...path]) => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     const alone = await server.post('/v1/events', event);
@@ -225,7 +225,7 @@ describe('POST /v1/events', () => {
     expect([answer.status, answer.body.issues[0].code, answer.body.issues[0].path]).toEqual([400, code, path]);
   });
 
-  it('takes everything up to its limits', async () => {
+  it('accepts everything up to its limits', async () => {
     const { app, deviceId, server } = await newShop();
     const event = {
       name: 'é'.repeat(128),
@@ -244,7 +244,7 @@ describe('POST /v1/events', () => {
     expect((await server.post('/v1/events?dry=1', { name: 'a' })).body.issues[0].path).toEqual(['dry']);
   });
 
-  it('names at most 50 of many issues', async () => {
+  it('lists at most 50 of many issues', async () => {
     const unknown = Object.fromEntries(Array.from({ length: 9000 }, (_, i) => [`field${i}`, 1]));
     for (const body of [unknown, { ...unknown, events: [] }, { events: Array(50).fill({ a: 1, b: 2 }) }]) {
       const answer = await t.server.post('/v1/events', body);
@@ -261,7 +261,7 @@ describe('POST /v1/events', () => {
   });
 });
 
-describe('whose an event is', () => {
+describe('the user of an event', () => {
   it('404 for an unknown device, another app’s or a malformed id, and nothing of the batch is stored', async () => {
     const { app, deviceId, server, client } = await newShop();
     const { deviceId: foreign } = await newShop();
@@ -278,7 +278,7 @@ describe('whose an event is', () => {
     expect(await traces(app)).toBe(0);
   });
 
-  it('is the user named by a server, who need not exist yet', async () => {
+  it('is the one that a server key names, who need not exist yet', async () => {
     const { app, server } = await newShop();
     await server.post('/v1/events', {
       events: [
@@ -292,7 +292,7 @@ describe('whose an event is', () => {
     expect(decodeId('usr', user.id)).toBe(a?.subjectId);
   });
 
-  it('is the user of the device as it is received, and the one named before that', async () => {
+  it('is the user of the device at receipt, and the named one for earlier events', async () => {
     const { app, deviceId, server } = await newShop();
     const { body: owner } = await server.post('/v1/users', { external_id: 'owner', device_id: deviceId });
     await server.post('/v1/events', {
@@ -307,7 +307,7 @@ describe('whose an event is', () => {
     expect(b?.subjectId).not.toBe(a?.subjectId);
   });
 
-  it('is nobody without user and device: it counts in the sums, and no filter can find it', async () => {
+  it('is nobody without user and device: the event counts in the sums, and no filter can find it', async () => {
     const { app, server } = await newShop();
     await server.post('/v1/events', { events: [{ name: 'a' }, { name: 'a' }] });
     expect(new Set((await eventsOf(app)).map(({ subjectId }) => subjectId)).size).toBe(2);
@@ -318,7 +318,7 @@ describe('whose an event is', () => {
     expect(sum?.count).toBe(2);
   });
 
-  it('403 where a client key names a user, 400 first where a field is wrong', async () => {
+  it('403 when a client key names a user, but 400 first when a field is wrong', async () => {
     const { app, deviceId, client } = await newShop();
     const event = { name: 'a', device_id: deviceId, external_id: 'u-1' };
     const refused = await client.post('/v1/events', event);
@@ -329,7 +329,7 @@ describe('whose an event is', () => {
     expect(await eventsOf(app)).toHaveLength(1);
   });
 
-  it('sets when the device was last seen at a session’s start, at most once in ten minutes and never back', async () => {
+  it('sets when the device was last seen at a session’s start, at most once in ten minutes and never to an earlier time', async () => {
     const { app, deviceId, client } = await newShop();
     const id = deviceOf(deviceId);
     const lastSeen = async (): Promise<Date | undefined> => {
@@ -357,10 +357,10 @@ describe('whose an event is', () => {
   });
 });
 
-describe('ids', () => {
+describe('ids of events', () => {
   const track = (client: Client, ...events: object[]) => client.post('/v1/events', { events });
 
-  it('count once: in an app for server keys, on its device for client keys, and the two do not meet', async () => {
+  it('count once: per app for server keys, per device for client keys, separately', async () => {
     const { app, deviceId, server, client } = await newShop();
     const second = await t.registerDevice({}, app);
     const event = { name: 'a', id: 'order-1' };
@@ -383,7 +383,7 @@ describe('ids', () => {
     expect((await track((await newShop()).server, event)).body).toEqual(once);
   });
 
-  it('count once within a batch, of which the first is kept', async () => {
+  it('count once within a batch, which keeps the first', async () => {
     const { app, server } = await newShop();
     const { body } = await track(
       server,
@@ -396,14 +396,14 @@ describe('ids', () => {
     expect((await eventsOf(app)).map(({ name }) => name).sort()).toEqual(['a', 'c', 'd']);
   });
 
-  it('400 where a client key gives an id and no device', async () => {
+  it('400 when a client key gives an id without a device', async () => {
     const { app, deviceId, client } = await newShop();
     const { status, body } = await track(client, { name: 'a', id: '1', device_id: deviceId }, { name: 'a', id: '1' });
     expect([status, body.issues[0].code, body.issues[0].path]).toEqual([400, 'required', ['events', 1, 'device_id']]);
     expect(await traces(app)).toBe(0);
   });
 
-  it('50 of the same at once are one event, in batches that cross each other', async () => {
+  it('50 concurrent equal events are one event, even in overlapping batches', async () => {
     const { app, deviceId, server } = await newShop();
     const ids = Array.from({ length: 20 }, (_, i) => ({
       name: `event-${i % 3}`,
@@ -425,7 +425,7 @@ describe('ids', () => {
     expect(days?.count).toBe(20);
   });
 
-  it('of a request that is refused are still free', async () => {
+  it('stay free when their request is refused', async () => {
     const { server } = await newShop();
     const event = { name: 'a', id: 'x' };
     expect((await track(server, event, { name: 'b', device_id: unknownId('dev') })).status).toBe(404);
@@ -433,7 +433,7 @@ describe('ids', () => {
   });
 });
 
-describe('requests that come at once', () => {
+describe('requests that arrive together', () => {
   const waiters = async (count: number): Promise<void> => {
     for (;;) {
       const [waiting] = await t.sql<{ count: number }[]>`
@@ -463,7 +463,7 @@ describe('requests that come at once', () => {
     return Promise.all(answers);
   }
 
-  it('are each stored whole, with their own answers and what repeats told once', async () => {
+  it('are each stored whole, with their own answers, and duplicates are reported once', async () => {
     const { app, deviceId, server, client } = await newShop();
     const events = (i: number) => [
       { name: 'b', id: `id-${i % 2}`, device_id: deviceId },
@@ -485,7 +485,7 @@ describe('requests that come at once', () => {
     expect(days?.count).toBe(7);
   });
 
-  it('are not refused for each other: an unknown device, a name too many, what the database does not take', async () => {
+  it('are not refused because of each other: an unknown device, one name too many, a value that the database refuses', async () => {
     const { app, deviceId, server, client } = await newShop();
     await t.sql`
       INSERT INTO event_names (app_id, name, count, last_at)
@@ -520,8 +520,8 @@ describe('requests that come at once', () => {
   });
 });
 
-describe('when an event happened', () => {
-  it('is when it is received, by the database’s clock, or what it says, and never in the future', async () => {
+describe('the time of an event', () => {
+  it('is its receipt by the database’s clock, or the time it names, and never in the future', async () => {
     const { app, server } = await newShop();
     const now = async (): Promise<number> => {
       const [row] = await t.sql<{ at: Date }[]>`SELECT clock_timestamp() AS at`;
@@ -544,7 +544,7 @@ describe('when an event happened', () => {
     expect(byName.get('c')).toBe(Date.parse('2026-11-01T04:50:30.123Z'));
   });
 
-  it('decides the quarter of an hour and the day it counts in, however late it comes', async () => {
+  it('decides its quarter of an hour and its day, however late it arrives', async () => {
     const { app, deviceId, server } = await newShop();
     const times = [
       '2026-10-31T23:59:59.999Z',
@@ -572,7 +572,7 @@ describe('when an event happened', () => {
   });
 });
 
-describe('the names of an app', () => {
+describe('the event names of an app', () => {
   const fill = (app: TestApp, count: number) => t.sql`
     INSERT INTO event_names (app_id, name, count, last_at)
     SELECT ${app.id}, 'name ' || i, 1, now() FROM generate_series(1, ${count}::int) AS i`;
@@ -612,7 +612,7 @@ describe('the names of an app', () => {
     expect(issuesOf(await server.post('/v1/events', { name: 'one more' }))).toEqual([[['name'], 'too_big']]);
   });
 
-  it('are no more when many requests bring them at once, nor when repeats of an event bring them', async () => {
+  it('stay within the limit when many requests bring new ones at once, and when events repeat', async () => {
     const { app, client, deviceId } = await newShop();
     await fill(app, 990);
     const names = Array.from({ length: 20 }, (_, i) => `repeat ${i}`);

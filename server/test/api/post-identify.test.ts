@@ -37,7 +37,7 @@ async function provenApp() {
 }
 
 describe('200', () => {
-  it('links a device to a user, whom it makes, and answers in the shape of the contract', async () => {
+  it('links a device to a user, creates the user, and answers in the shape of the contract', async () => {
     const device_id = await t.registerDevice();
     const { status, body } = await t.client.post(path, { device_id, external_id: 'u-42' });
     expect(status).toBe(200);
@@ -50,7 +50,7 @@ describe('200', () => {
     expect(user).toMatchObject({ id: body.user_id, first_name: null, properties: {}, devices: [device_id] });
   });
 
-  it('gives the device the profile that is there, and messages to the user reach it', async () => {
+  it('gives the device the existing profile, and messages to the user reach it', async () => {
     const device_id = await t.registerDevice();
     const profile = { external_id: 'known', first_name: 'Ada', country: 'AT', properties: { plan: 'pro' } };
     const { body: user } = await t.server.post('/v1/users', profile);
@@ -62,7 +62,7 @@ describe('200', () => {
     expect((await t.server.post('/v1/segments/preview', { filter })).body.count).toBe(1);
   });
 
-  it('moves a device to the last who was named, and tells a server key alone whose it was', async () => {
+  it('moves a device to the last named user, and tells only a server key the former user', async () => {
     const device_id = await t.registerDevice();
     await t.client.post(path, { device_id, external_id: 'first' });
     const { body } = await t.server.post(path, { device_id, external_id: 'second' });
@@ -73,7 +73,7 @@ describe('200', () => {
     expect(again.body).toMatchObject({ external_id: 'third', previous_external_id: null });
   });
 
-  it('changes nothing when the same is said again, and says since when it holds', async () => {
+  it('changes nothing when repeated, and returns since when the link exists', async () => {
     const device_id = await t.registerDevice();
     const { body: first } = await t.server.post(path, { device_id, external_id: 'again' });
     const versions = () => t.sql`
@@ -87,7 +87,7 @@ describe('200', () => {
     expect(await versions()).toEqual(before);
   });
 
-  it('null logs the device out: it keeps its own properties, and nothing of the user', async () => {
+  it('null logs the device out: it keeps its own properties and loses those of the user', async () => {
     const { body: device } = await t.server.post('/v1/devices', {
       ...{ platform: 'android', token: 'leaves', properties: { topic: 'sport' } },
     });
@@ -105,7 +105,7 @@ describe('200', () => {
     expect(repeated).toMatchObject({ status: 200, body: { external_id: null, previous_external_id: null } });
   });
 
-  it('is the same link as the one that POST /v1/users makes', async () => {
+  it('makes the same link as POST /v1/users', async () => {
     const device_id = await t.registerDevice();
     await t.server.post('/v1/users', { external_id: 'upserted', device_id });
     const { body } = await t.server.post(path, { device_id, external_id: 'upserted' });
@@ -118,7 +118,7 @@ describe('200', () => {
     });
   });
 
-  it('compares external ids exactly: composed and decomposed are two people', async () => {
+  it('compares external ids exactly: composed and decomposed Unicode are two users', async () => {
     for (const [, external_id] of simpleVectors) {
       const device_id = await t.registerDevice();
       const { body } = await t.client.post(path, { device_id, external_id });
@@ -156,7 +156,7 @@ describe('races', () => {
     return row['externalId'];
   }
 
-  it('50 that say the same of one device make one user and one link (R-46)', async () => {
+  it('50 equal requests for one device make one user and one link (R-46)', async () => {
     const app = await t.newApp();
     const client = t.clientOf(app.clientKey);
     const device_id = await t.registerDevice({}, app);
@@ -169,7 +169,7 @@ describe('races', () => {
     expect(await t.sql`SELECT 1 FROM users WHERE app_id = ${app.id}`).toHaveLength(1);
   });
 
-  it('50 that name different users end with one of them, and each was told whom it followed', async () => {
+  it('50 different users for one device end with one of them, and each request learned its predecessor', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     const device_id = await t.registerDevice({}, app);
@@ -186,7 +186,7 @@ describe('races', () => {
     expect(chain.at(-1)).toBe(last);
   });
 
-  it('among upserts, log-outs, opt-outs and erasures the row agrees in the end', async () => {
+  it('with upserts, log-outs, opt-outs and erasures the audience row is correct at the end', async () => {
     for (let round = 0; round < 5; round++) {
       const app = await t.newApp();
       const server = t.clientOf(app.serverKey);
@@ -209,7 +209,7 @@ describe('races', () => {
 });
 
 describe('403 identity_check_failed (R-46)', () => {
-  it('has one and the same body, whatever is wrong with the proof, for either key', async () => {
+  it('has one body for every fault of the proof, for both kinds of keys', async () => {
     const { app, secret, client, server } = await provenApp();
     const other = await provenApp();
     const device_id = await t.registerDevice({}, app);
@@ -237,7 +237,7 @@ describe('403 identity_check_failed (R-46)', () => {
     }
   });
 
-  it('comes before the device is looked up: an unknown one is 404 only to who proves something', async () => {
+  it('comes before the device is looked up: an unknown one is 404 only with a valid proof', async () => {
     const { app, secret, client } = await provenApp();
     const foreign = await t.registerDevice();
     const mine = await t.registerDevice({}, app);
@@ -264,7 +264,7 @@ describe('403 identity_check_failed (R-46)', () => {
     expect((await client.post(path, { device_id, external_id: 'second', user_hash })).status).toBe(200);
   });
 
-  it('needs no proof to log out, and asks for none without a secret', async () => {
+  it('is not given for a log-out, nor without a secret', async () => {
     const { app, secret, client } = await provenApp();
     const device_id = await t.registerDevice({}, app);
     const user_hash = simpleHash(secret, 'u-1');
@@ -275,7 +275,7 @@ describe('403 identity_check_failed (R-46)', () => {
     expect((await client.post(path, { device_id, external_id: 'u-1', user_hash: 'nonsense' })).status).toBe(200);
   });
 
-  it('both secrets of a rotation prove, from the first moment to the last', async () => {
+  it('both secrets of a rotation are valid, from the first moment to the last', async () => {
     const { app, secret: former, client } = await provenApp();
     const device_id = await t.registerDevice({}, app);
     const asks = async (...secrets: string[]): Promise<number[]> => {
@@ -297,7 +297,7 @@ describe('403 identity_check_failed (R-46)', () => {
     expect(await asks(next, lost, third.secret)).toEqual([200, 403, 200]);
   });
 
-  it('takes the bound form alone where the app requires it, for its day', async () => {
+  it('accepts only the bound form when the app requires it, for its day', async () => {
     const { app, secret, client, server } = await provenApp();
     const device_id = await t.registerDevice({}, app);
     const simple = { device_id, external_id: 'u-1', user_hash: simpleHash(secret, 'u-1') };
@@ -323,7 +323,7 @@ describe('403 identity_check_failed (R-46)', () => {
     expect((await client.post(path, simple)).status).toBe(200);
   });
 
-  it('a secret that does not open lets nobody in, and says nothing of why (R-45)', async () => {
+  it('a secret that cannot be opened admits nobody, without a reason (R-45)', async () => {
     const { app, secret, client } = await provenApp();
     const other = await provenApp();
     const device_id = await t.registerDevice({}, app);
@@ -372,7 +372,7 @@ describe('400 and 404', () => {
     expect(body.issues.map((issue: { path: unknown; code: string }) => [issue.path, issue.code])).toEqual([[at, code]]);
   });
 
-  it("an unknown, malformed or another app's device is 404, and nobody is made", async () => {
+  it("an unknown, malformed or another app's device is 404, and no user is made", async () => {
     const other = await t.newApp();
     const client = t.clientOf(other.clientKey);
     const foreign = await t.registerDevice();
@@ -387,14 +387,14 @@ describe('400 and 404', () => {
     expect(await rowOf(foreign)).toMatchObject({ externalId: null });
   });
 
-  it('answers any origin, as what browsers call does', async () => {
+  it('is readable from any origin, like all endpoints that browsers call', async () => {
     const { headers } = await t.client.post(path, {});
     expect(headers.get('access-control-allow-origin')).toBe('*');
   });
 });
 
 describe('R-44 the secret', () => {
-  it('stands nowhere in the clear, and not in the app of another', async () => {
+  it('is stored nowhere in clear text, and not in another app', async () => {
     const { app, secret } = await provenApp();
     const [row] = await t.sql<{ identifySecret: string; text: string }[]>`
       SELECT identify_secret, a::text AS text FROM apps a WHERE id = ${app.id}`;

@@ -63,7 +63,7 @@ describe('200', () => {
     expect(await usedBy(t)).toBe(0);
   });
 
-  it('of a message that nobody works yet everything is skipped and refunded, without a push', async () => {
+  it('of a message that no process works yet, everything is skipped and refunded without a push', async () => {
     const { t, send } = await setUp();
     const message = await send(60);
     expect(await usedBy(t)).toBe(60);
@@ -83,7 +83,7 @@ describe('200', () => {
     expect(await usedBy(t)).toBe(0);
   });
 
-  it('what is on the wire ends and is recorded; the rest is skipped and refunded', async () => {
+  it('pushes in flight end and are recorded; the rest is skipped and refunded', async () => {
     const { t, send } = await setUp();
     const open: (() => void)[] = [];
     t.push.scriptAll((request, response, count) => void open.push(() => accept(request, response, count)));
@@ -105,7 +105,7 @@ describe('200', () => {
     expect(await t.sql`SELECT 1 FROM batches WHERE state <> 'done'`).toHaveLength(0);
   });
 
-  it('what waits for a retry is skipped now, keeps what was tried, and is refunded', async () => {
+  it('deliveries that wait for a retry are skipped now, keep their attempts, and are refunded', async () => {
     const { t, send } = await setUp();
     t.push.scriptAll(comeBackLater);
     const message = await send(60);
@@ -129,7 +129,7 @@ describe('200', () => {
     expect(await usedBy(t)).toBe(0);
   });
 
-  it('a batch that was being worked ends when it is handed back, not when its retries would be due', async () => {
+  it('a batch in work ends when it is handed back, and not when its retries would be due', async () => {
     const { t, send } = await setUp();
     const held: (() => void)[] = [];
     t.push.scriptAll((request, response, count) => void held.push(() => comeBackLater(request, response, count)));
@@ -146,7 +146,7 @@ describe('200', () => {
     expect(t.push.requests).toHaveLength(60);
   });
 
-  it('a canceled message stays as it is, however often it is canceled, and its first end stands', async () => {
+  it('a canceled message stays unchanged, however often it is canceled, and keeps its first end', async () => {
     const { t, send } = await setUp();
     const message = await send(60);
     const answers = await Promise.all(Array.from({ length: 8 }, () => cancel(t, message)));
@@ -159,7 +159,7 @@ describe('200', () => {
     expect(await usedBy(t)).toBe(0);
   });
 
-  it('the request that sends it answers with all outcomes, those that were skipped among them', async () => {
+  it('the request that sends it answers with all outcomes, the skipped ones included', async () => {
     const t = await setup();
     await t.registerMany(60);
     const held: (() => void)[] = [];
@@ -174,7 +174,7 @@ describe('200', () => {
 });
 
 describe('races', () => {
-  it('with the moment it is due: it runs or it does not, and both say the same', async () => {
+  it('with its due time: it runs or it does not, and both answers agree', async () => {
     const { t, later } = await setUp();
     const messages: string[] = [];
     for (let count = 0; count < 12; count++) messages.push(await later(1));
@@ -194,7 +194,7 @@ describe('races', () => {
     expect(await usedBy(t)).toBe(accepted);
   });
 
-  it('with the flush of its last outcome: what ended first stands', async () => {
+  it('with the flush of its last outcome: the first end stands', async () => {
     const { t, send } = await setUp();
     const message = await send(60);
     const id = decodeId('msg', message) ?? '';
@@ -216,7 +216,7 @@ describe('races', () => {
     expect((await read(t, message)).status).toBe('sent');
   });
 
-  it('with a start that is under way: it is canceled as one that is being sent', async () => {
+  it('with its start: it is canceled as a message that is being sent', async () => {
     const { t, later } = await setUp();
     const message = await later(2);
     t.clock.advance(minuteMs);
@@ -245,7 +245,7 @@ describe('races', () => {
     expect(await usedBy(t)).toBe(0);
   });
 
-  it('with a batch that is being handed back for later: it is due at once, whichever comes first', async () => {
+  it('with a batch that is handed back for later: it is due at once, in either order', async () => {
     const { t, send } = await setUp();
     const claim = () => claimNextBatch(t.sql, t.clock, '00000000-0000-0000-0000-000000000000', mintUuid());
     const later = new Date(t.clock.nowMs() + 60 * minuteMs);
@@ -266,7 +266,7 @@ describe('races', () => {
     expect(t.push.requests).toHaveLength(0);
   });
 
-  it('whoever is killed on the way, batches and message are canceled together or not at all', async () => {
+  it('with a kill at any point: batches and message are canceled together or not at all', async () => {
     const { t, send } = await setUp();
     const message = await send(60);
     const id = decodeId('msg', message) ?? '';
@@ -291,7 +291,7 @@ describe('races', () => {
 });
 
 describe('400', () => {
-  it('a message that was sent or has failed, not_cancelable at its id; it stays what it is', async () => {
+  it('for a message that was sent or has failed, not_cancelable at its id; it stays unchanged', async () => {
     const t = await setup();
     const sent = (await t.server.post('/v1/messages', { audience: { all: true }, content })).body.id;
     t.push.scriptAll((_request, response) => {

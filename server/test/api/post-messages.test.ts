@@ -33,7 +33,7 @@ describe('200', () => {
     expect(message.body.finished_at).not.toBeNull();
   });
 
-  it('R-16 a device listed twice is one delivery, and foreign, unknown and malformed ids add nothing but a count', async () => {
+  it('R-16 a device listed twice is one delivery, and foreign, unknown and malformed ids are only counted', async () => {
     const device = await t.registerDevice();
     const foreign = await t.registerDevice({}, await t.newApp());
     const audience = { device_ids: [device, device, foreign, unknownId('dev'), 'nonsense', ''] };
@@ -43,7 +43,7 @@ describe('200', () => {
     expect(message.body.audience_unmatched).toBe(4);
   });
 
-  it('external ids reach every active device of those users, and nobody else', async () => {
+  it('external ids reach all active devices of those users, and no others', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     const devices = [await t.registerDevice({}, app), await t.registerDevice({}, app), await t.registerDevice({}, app)];
@@ -55,7 +55,7 @@ describe('200', () => {
     expect((await server.get(`/v1/messages/${body.id}`)).body.audience_unmatched).toBe(1);
   });
 
-  it('a device of a channel without credential is skipped, and another is sent to', async () => {
+  it('a device of a channel without credential is skipped, and the others are sent to', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     await t.registerDevice({}, app);
@@ -74,7 +74,7 @@ describe('200', () => {
     });
   });
 
-  it('a message to more devices than one process takes at once is worked by the workers and still answered whole', async () => {
+  it('a message to more devices than one process works at once goes to the workers and is still answered completely', async () => {
     const app = await t.newApp();
     await Promise.all(Array.from({ length: 60 }, () => t.registerDevice({}, app)));
     const { body } = await t.clientOf(app.serverKey).post('/v1/messages', { audience: { all: true }, content });
@@ -93,7 +93,7 @@ describe('200', () => {
     expect(body.report).toEqual({ accepted: 1, sent: 0, failed: 0, skipped: 0, pending: 1 });
   });
 
-  it('name and metadata come back with the message, and never reach a device', async () => {
+  it('name and metadata are returned with the message, and never sent to a device', async () => {
     const device = await t.registerDevice();
     const metadata = { campaign: 'autumn-26', wave: 2, test: true };
     const { body } = await t.server.post('/v1/messages', {
@@ -106,16 +106,16 @@ describe('200', () => {
   });
 });
 
-describe('200, an answer that says why fewer were reached', () => {
+describe('200 with warnings about devices that were not reached', () => {
   const codesOf = ({ warnings = [] }: { warnings?: { code: string }[] }) => warnings.map(({ code }) => code);
 
-  it('says nothing beside the report when everybody was reached', async () => {
+  it('has none when everybody was reached', async () => {
     const device = await t.registerDevice();
     const { body } = await t.server.post('/v1/messages', { audience: { device_ids: [device] }, content });
     expect(Object.keys(body)).toEqual(['id', 'status', 'replayed', 'report']);
   });
 
-  it('ids that name no active device are counted, in the first answer and in a replay', async () => {
+  it('counts ids that name no active device, in the first answer and in a replay', async () => {
     const device = await t.registerDevice();
     const gone = await t.registerDevice();
     await t.server.delete(`/v1/devices/${gone}`);
@@ -129,7 +129,7 @@ describe('200, an answer that says why fewer were reached', () => {
     expect(replay.body).toEqual({ ...first.body, replayed: true });
   });
 
-  it('an empty audience is explained, alike in a replay', async () => {
+  it('explains an empty audience, in a replay as well', async () => {
     const request = { audience: { external_ids: ['nobody', 'no-one'] }, content };
     const headers = { 'idempotency-key': 'to-nobody' };
     const first = await t.server.post('/v1/messages', request, headers);
@@ -145,7 +145,7 @@ describe('200, an answer that says why fewer were reached', () => {
     expect((await t.server.post('/v1/messages', request, headers)).body).toEqual({ ...first.body, replayed: true });
   });
 
-  it('a channel without a credential is named with the devices it skipped; others are sent to', async () => {
+  it('names a channel without a credential with the devices it skipped; others are sent to', async () => {
     const app = await t.newApp();
     await t.registerDevice({}, app);
     for (const token of ['a'.repeat(64), 'b'.repeat(64)]) await t.registerDevice({ platform: 'ios', token }, app);
@@ -155,7 +155,7 @@ describe('200, an answer that says why fewer were reached', () => {
     expect(body.warnings).toEqual([{ code: 'channel_not_configured', channel: 'apns', message }]);
   });
 
-  it('a message that nobody got says so, with the codes of its deliveries', async () => {
+  it('tells that no device got the message, with the codes of its deliveries', async () => {
     const app = await t.newApp();
     t.push.script('gone-for-good', (_request, response) => response.writeHead(410).end());
     await t.registerDevice({ token: t.pushSubscription('gone-for-good') }, app);
@@ -168,7 +168,7 @@ describe('200, an answer that says why fewer were reached', () => {
     );
   });
 
-  it('what web push makes of the content is said as in a dry run, and only where a browser is rung', async () => {
+  it("repeats a dry run's warnings about content for web push, only when a browser gets it", async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     await t.registerDevice({}, app);
@@ -186,7 +186,7 @@ describe('200, an answer that says why fewer were reached', () => {
     expect(codesOf(skipped.body)).toEqual(['channel_not_configured', 'none_sent']);
   });
 
-  it('of what is still pending nothing is said', async () => {
+  it('has none for deliveries that are pending', async () => {
     const s = await setup({ environment: { SEND_WAIT_MS: '100' } });
     s.push.script('later', (_request, response) => response.writeHead(503, { 'retry-after': '120' }).end());
     const device = await s.registerDevice({ token: s.pushSubscription('later') });
@@ -222,7 +222,7 @@ describe('200, dry run', () => {
     expect(t.push.requests.length).toBe(before);
   });
 
-  it('ignores the Idempotency-Key and says when nobody would be reached', async () => {
+  it('ignores the Idempotency-Key and reports when no device would be reached', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     const request = { audience: { all: true }, content, dry_run: true };
@@ -248,7 +248,7 @@ describe('Idempotency-Key', () => {
     expect(t.push.requestsOf(token)).toHaveLength(1);
   });
 
-  it('R-11 the same key with another request is refused, and the original is untouched', async () => {
+  it('R-11 the same key with another request is refused, and the original is unaffected', async () => {
     const device = await t.registerDevice();
     const request = { audience: { device_ids: [device] }, content };
     const first = await t.server.post('/v1/messages', request, { 'idempotency-key': 'other-body' });
@@ -276,7 +276,7 @@ describe('Idempotency-Key', () => {
     expect(second.body).toEqual({ ...first.body, replayed: true });
   });
 
-  it("R-12 is the app's: another app's same key is independent", async () => {
+  it("R-12 belongs to the app: another app's same key is independent", async () => {
     const app = await t.newApp();
     const request = { audience: { all: true }, content };
     const mine = await t.server.post(
@@ -297,7 +297,7 @@ describe('Idempotency-Key', () => {
     expect(good.body).toMatchObject({ replayed: false });
   });
 
-  it('R-15 is taken literally, quotation marks and case included', async () => {
+  it('R-15 is compared exactly, with quotation marks and case', async () => {
     const request = { audience: { device_ids: ['x'] }, content };
     const ids = await Promise.all(
       ['"k"', 'k', 'K', '~'.repeat(255)].map(async (key) => {
@@ -331,7 +331,7 @@ describe('Idempotency-Key', () => {
 });
 
 describe('personalization', () => {
-  it('R-74 a template that comes out too long fails that delivery alone', async () => {
+  it('R-74 a template whose result is too long fails only that delivery', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     for (const [externalId, size] of [
@@ -453,12 +453,12 @@ describe('400', () => {
 
 describe('401 and 403', () => {
   const request = { audience: { all: true }, content };
-  it('a client key is refused by scope before the body is looked at', async () => {
+  it('a client key is refused by its scope before the body is read', async () => {
     const answer = await t.request('POST', '/v1/messages', { key: t.app.clientKey, raw: '{' });
     expect(answer).toMatchObject({ status: 403, body: { error: 'wrong_key_scope' } });
   });
 
-  it('no key, and a key that is none', async () => {
+  it('no key, and a malformed key', async () => {
     expect(await t.request('POST', '/v1/messages', { body: request })).toMatchObject({
       status: 401,
       body: { error: 'missing_key' },
@@ -469,7 +469,7 @@ describe('401 and 403', () => {
 });
 
 describe('429', () => {
-  it('an audience over the quota is refused whole: nothing sent, nothing stored, nothing charged', async () => {
+  it('an audience above the quota is refused as a whole: nothing sent, stored or charged', async () => {
     const app = await t.newApp({ plan: 'free' });
     const server = t.clientOf(app.serverKey);
     await t.registerDevice({}, app);
@@ -491,7 +491,7 @@ describe('429', () => {
     expect(usage?.['used']).toBe(9999);
   });
 
-  it('skipped deliveries are given back', async () => {
+  it('skipped deliveries are refunded', async () => {
     const app = await t.newApp({ plan: 'free', channels: false });
     await t.registerDevice({}, app);
     await t.clientOf(app.serverKey).post('/v1/messages', { audience: { all: true }, content });

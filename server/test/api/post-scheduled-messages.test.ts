@@ -15,7 +15,7 @@ const issuesOf = (body: { issues: { path: unknown[]; code: string }[] }) =>
   body.issues.map(({ path, code }) => [path.join('.'), code]);
 
 describe('200', () => {
-  it('a message with send_at is scheduled, and nothing of it is sent, resolved or charged yet', async () => {
+  it('a message with send_at is scheduled, and nothing is sent, resolved or charged yet', async () => {
     await t.registerDevice();
     const sendAt = ahead(dayMs).toISOString();
     const answer = await schedule({ send_at: sendAt });
@@ -64,7 +64,7 @@ describe('200', () => {
     expect((await schedule({ send_at: ahead(365 * dayMs - secondMs).toISOString() })).body.status).toBe('scheduled');
   });
 
-  it('null is now', async () => {
+  it('null means now', async () => {
     expect((await schedule({ send_at: null })).body).toMatchObject({ status: 'sent', replayed: false });
   });
 
@@ -90,7 +90,7 @@ describe('local_time', () => {
     expect((await t.server.get(`/v1/messages/${body.id}`)).body.run_at).toBe(body.run_at);
   });
 
-  it('refuses a time that is past in the first zone, and says from when on it would be taken, in its own offset', async () => {
+  it('refuses a time that is past in the first zone, and returns the earliest allowed time in the given offset', async () => {
     const s = await setup({ workers: false });
     s.clock.hold(new Date(Math.floor(s.clock.nowMs() / secondMs) * secondMs));
     const written = new Date(s.clock.nowMs() + 2 * hourMs).toISOString().replace('Z', '+01:00');
@@ -102,7 +102,7 @@ describe('local_time', () => {
     expect((await schedule({ send_at: limit, local_time: true }, {}, s)).body.run_at).toBe(runAt);
   });
 
-  it.each(['now', 'skip'])('runs 30 s from now where it is past somewhere and local_time_past is %s', async (past) => {
+  it.each(['now', 'skip'])('runs 30 s from now if past in some zone and local_time_past is %s', async (past) => {
     const s = await setup({ workers: false });
     s.clock.hold(new Date(s.clock.nowMs()));
     const soon = new Date(s.clock.nowMs() + hourMs).toISOString();
@@ -117,7 +117,7 @@ describe('local_time', () => {
     expect(issuesWithLimit(tooSoon.body)).toEqual([{ path: 'send_at', code: 'too_soon', limit: undefined }]);
   });
 
-  it('R-11 the same instant in another offset is another time on the wall: not a replay', async () => {
+  it('R-11 the same instant in another offset is another local time, and not a replay', async () => {
     const headers = { 'idempotency-key': 'wall' };
     const sendAt = ahead(2 * dayMs).toISOString();
     const first = await schedule({ send_at: sendAt, local_time: true }, headers);
@@ -142,7 +142,7 @@ describe('local_time', () => {
     expect(issuesOf(answer.body)).toEqual([issue]);
   });
 
-  it('false, and null for its past, are as if they were not there', async () => {
+  it('false, and null for its past, count as absent', async () => {
     expect((await schedule({ local_time: false })).body.status).toBe('sent');
     expect((await schedule({ local_time: null, local_time_past: null })).body.status).toBe('sent');
     const sendAt = ahead(hourMs).toISOString();
@@ -151,7 +151,7 @@ describe('local_time', () => {
 });
 
 describe('Idempotency-Key', () => {
-  it('R-14 a repeat answers the scheduled message with its run_at, also after it has run', async () => {
+  it('R-14 a repeat returns the scheduled message with its run_at, even after it has run', async () => {
     const s = await setup();
     await s.registerDevice();
     const sendAt = new Date(s.clock.nowMs() + 60_000).toISOString();
@@ -223,14 +223,14 @@ describe('400', () => {
     expect(issuesOf(answer.body)).toEqual([['send_at', code]]);
   });
 
-  it('what is wrong with the fields comes before what is wrong with the time', async () => {
+  it('wrong fields are reported before a wrong time', async () => {
     const { body } = await schedule({ send_at: ahead(secondMs).toISOString(), colour: 'red' });
     expect(issuesOf(body)).toEqual([['colour', 'unrecognized_keys']]);
   });
 });
 
 describe('429', () => {
-  it('only when the month is used up already: what fits then is judged when it runs', async () => {
+  it('only when the month is already used up: whether it fits is decided when it runs', async () => {
     const s = await setup({ environment: { DEFAULT_PLAN: 'free' } });
     await s.registerMany(3);
     const setUsed = (used: number) => s.sql`

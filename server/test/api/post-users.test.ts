@@ -52,7 +52,7 @@ describe('200', () => {
     ]);
   });
 
-  it('creates once, and keeps id and creation from then on', async () => {
+  it('creates once, and then keeps the id and the creation time', async () => {
     const { body: first } = await t.server.post('/v1/users', { external_id: 'once' });
     expect(first).toMatchObject({
       created: true,
@@ -67,7 +67,7 @@ describe('200', () => {
     expect(Date.parse(second.updated_at) - Date.parse(first.updated_at)).toBeGreaterThanOrEqual(5_000);
   });
 
-  it('keeps what an upsert leaves out and clears what it gives as null', async () => {
+  it('keeps fields that an upsert leaves out, and clears fields that are null', async () => {
     const full = { external_id: 'merge', first_name: 'Ada', country: 'FR', language: 'fr', timezone: 'Europe/Paris' };
     await t.server.post('/v1/users', { ...full, properties: { plan: 'pro', seats: 3 } });
     const kept = await t.server.post('/v1/users', { external_id: 'merge' });
@@ -141,7 +141,7 @@ describe('200', () => {
 });
 
 describe('200, properties', () => {
-  it('takes strings, numbers and booleans of any legal value, and gives them back exactly', async () => {
+  it('accepts strings, numbers and booleans of any legal value, and returns them exactly', async () => {
     const properties = {
       empty: '',
       date: '2026-11-21',
@@ -181,7 +181,7 @@ describe('200, properties', () => {
     expect(({} as Record<string, unknown>)['size']).toBeUndefined();
   });
 
-  it('a null for an unknown key does nothing and registers nothing', async () => {
+  it('a null for an unknown key has no effect and adds nothing to the catalog', async () => {
     const { body } = await t.server.post('/v1/users', { external_id: 'nulls', properties: { never_there: null } });
     expect(body).toMatchObject({ properties: {}, property_conflicts: [] });
     expect(await keysOf()).not.toContain('never_there');
@@ -203,7 +203,7 @@ describe('200, properties', () => {
     }
   });
 
-  it('a conflict keeps nothing where nothing is stored', async () => {
+  it('a conflict stores nothing when nothing was stored', async () => {
     await t.server.post('/v1/users', { external_id: 'has-score', properties: { score: 1 } });
     const { body } = await t.server.post('/v1/users', { external_id: 'no-score', properties: { score: 'A' } });
     expect(body).toMatchObject({ created: true, properties: {} });
@@ -245,7 +245,7 @@ describe('200, properties', () => {
     }
   });
 
-  it('concurrent upserts of one user follow each other: one creates, and no key is lost', async () => {
+  it('concurrent upserts of one user run one after another: one creates, and no key is lost', async () => {
     const answers = await Promise.all(
       Array.from({ length: 30 }, (_, i) =>
         t.server.post('/v1/users', { external_id: 'busy', properties: { [`part_${i}`]: i, counter: i } }),
@@ -258,7 +258,7 @@ describe('200, properties', () => {
     expect(Object.keys(body.properties)).toHaveLength(31);
   });
 
-  it('keys past the slots of their type are properties like any other', async () => {
+  it('keys without a slot are properties like any other', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     const properties = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`flag_${i}`, i % 2 === 0]));
@@ -282,7 +282,7 @@ describe('200, a device', () => {
     expect(body.data).toMatchObject([{ id: device_id, external_id: 'owner' }]);
   });
 
-  it('that belongs to another user moves', async () => {
+  it('that belongs to another user moves to this one', async () => {
     const device_id = await t.registerDevice();
     await t.server.post('/v1/users', { external_id: 'former', device_id });
     const { body } = await t.server.post('/v1/users', { external_id: 'latter', device_id });
@@ -305,7 +305,7 @@ describe('200, a device', () => {
     expect(await identifiedAt()).toBeGreaterThan(first);
   });
 
-  it('fought over by several users ends with one of them, and nobody waits for ever', async () => {
+  it('that several users claim at once ends with one of them, without a deadlock', async () => {
     const devices = await Promise.all(Array.from({ length: 4 }, () => t.registerDevice()));
     const answers = await Promise.all(
       Array.from({ length: 48 }, (_, i) =>
@@ -365,12 +365,12 @@ describe('400', () => {
     expect(issueCodes(response)).toEqual(expected);
   });
 
-  it('suggests GB to whoever writes UK', async () => {
+  it('suggests GB for UK', async () => {
     const { body } = await t.server.post('/v1/users', { external_id: 'brit', country: 'UK' });
     expect(body.issues[0]).toMatchObject({ path: ['country'], message: expect.stringContaining('GB') });
   });
 
-  it('lists the fields there are beside an unknown one', async () => {
+  it('lists the known fields beside an unknown one', async () => {
     const { body } = await t.server.post('/v1/users', { external_id: 'x', email: 'a' });
     expect(body.issues[0].allowed).toEqual(
       expect.arrayContaining([
@@ -463,7 +463,7 @@ describe('403', () => {
 });
 
 describe('404', () => {
-  it("for an unknown, a malformed and another app's device, alike, and writes nothing (R-60)", async () => {
+  it("for an unknown, a malformed and another app's device the same, and writes nothing (R-60)", async () => {
     const other = await t.newApp();
     const foreign = await t.registerDevice({}, other);
     for (const device_id of [unknownId('dev'), 'dev_1', '', foreign]) {

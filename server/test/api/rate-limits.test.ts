@@ -51,7 +51,7 @@ describe('R-65 the rate', () => {
     expect(says(await get(app[key]))).toBe('429 rate_limited');
   });
 
-  it('of a free server key: the 11th is refused for 100 ms, and from then on there is one each 100 ms', async () => {
+  it('of a free server key: the 11th request is refused for 100 ms, and then one passes each 100 ms', async () => {
     const app = await exhausted();
     advance(99);
     expect(says(await get(app.serverKey))).toBe('429 rate_limited');
@@ -61,20 +61,20 @@ describe('R-65 the rate', () => {
     }
   });
 
-  it('fills up again to a second of it, and no further', async () => {
+  it('refills to the burst of one second, and not above it', async () => {
     const app = await exhausted();
     advance(3_600_000);
     expect(await ask(12, () => get(app.serverKey))).toEqual({ 200: 10, '429 rate_limited': 2 });
   });
 
-  it('is the same when all come at once', async () => {
+  it('is the same for concurrent requests', async () => {
     const app = await t.newApp({ plan: 'free' });
     const answers = await Promise.all(Array.from({ length: 100 }, () => get(app.serverKey)));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(10);
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(90);
   });
 
-  it('is shared by all processes, one after the other and at once', async () => {
+  it('is shared by all processes, for sequential and for concurrent requests', async () => {
     const alternating = await t.newApp({ plan: 'free' });
     const counts = await ask(20, (i) => get(alternating.serverKey, i % 2 === 0 ? t : other));
     expect(counts).toEqual({ 200: 10, '429 rate_limited': 10 });
@@ -85,7 +85,7 @@ describe('R-65 the rate', () => {
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(60);
   });
 
-  it('of one key is no concern of another: of the same app, of the other scope, of another app', async () => {
+  it('of one key does not affect another: of the same app, of the other scope, of another app', async () => {
     const app = await exhausted();
     const second = await createKey(t, { appId: app.id, scope: 'server', name: 'Second' });
     const elsewhere = await t.newApp({ plan: 'free' });
@@ -95,7 +95,7 @@ describe('R-65 the rate', () => {
     expect(says(await get(app.serverKey))).toBe('429 rate_limited');
   });
 
-  it('of a rotated key is its own, and the former keeps its own', async () => {
+  it('of a rotated key is separate, and the former key keeps its own', async () => {
     const app = await t.newApp({ plan: 'free' });
     const former = await createKey(t, { appId: app.id, scope: 'server', name: 'Backend' });
     await ask(10, () => get(former.text));
@@ -117,7 +117,7 @@ describe('R-65 the rate', () => {
     expect(await ask(11, () => get(app.serverKey))).toEqual({ 200: 10, '429 rate_limited': 1 });
   });
 
-  it('does not keep a revoked key alive: two seconds later it is 401, refused before or not', async () => {
+  it('does not keep a revoked key alive: two seconds later it is 401, whether it was limited before or not', async () => {
     const app = await t.newApp({ plan: 'free' });
     const key = await createKey(t, { appId: app.id, scope: 'server', name: 'Backend' });
     await ask(11, () => get(key.text));
@@ -126,7 +126,7 @@ describe('R-65 the rate', () => {
     expect(says(await get(key.text))).toBe('401 invalid_key');
   });
 
-  it('does not exist on a plan without one: no header, and nothing that is asked or stored', async () => {
+  it('is absent on a plan without one: no header, no statement and no row', async () => {
     const app = await t.newApp({ plan: 'unlimited' });
     const { headers } = await get(app.serverKey);
     expect([headers.get('ratelimit'), headers.get('ratelimit-policy')]).toEqual([null, null]);
@@ -140,7 +140,7 @@ describe('R-65 the rate', () => {
 });
 
 describe('R-66 what a caller is told', () => {
-  it('the limit, what is left of it and when it is whole again, on every answer', async () => {
+  it('every answer has the limit, what is left of it, and when it is full again', async () => {
     const app = await t.newApp({ plan: 'free' });
     for (let left = 9; left >= 0; left--) {
       const { headers } = await get(app.serverKey);
@@ -152,14 +152,14 @@ describe('R-66 what a caller is told', () => {
     expect(limitOf(await get(app.serverKey))).toBe('"key";r=3;t=1');
   });
 
-  it('what is left counts what this process holds of a faster plan', async () => {
+  it('the remaining number includes the requests that this process has leased on a fast plan', async () => {
     const app = await t.newApp({ plan: 'pro' });
     for (let left = 299; left >= 280; left--) {
       expect(limitOf(await get(app.serverKey))).toBe(`"key";r=${left};t=1`);
     }
   });
 
-  it('a refusal says how long to wait, and for a person which limit it was', async () => {
+  it('a refusal says how long to wait, and in its message which limit it was', async () => {
     const { headers, body, status } = await get((await exhausted()).serverKey);
     expect({ status, body }).toEqual({
       status: 429,
@@ -177,7 +177,7 @@ describe('R-66 what a caller is told', () => {
     });
   });
 
-  it('so long is enough, 100 of 100 times, for a process that remembers and for one that does not', async () => {
+  it('the wait is always long enough (100 of 100 times), in a process that knows the key and in one that does not', async () => {
     for (const [plan, rate] of [
       ['free', 10],
       ['growth', 60],
@@ -198,7 +198,7 @@ describe('R-66 what a caller is told', () => {
     }
   });
 
-  it('and a millisecond less is not', async () => {
+  it('a millisecond less is not long enough', async () => {
     const app = await exhausted();
     for (let i = 0; i < 20; i++) {
       const { body } = await get(app.serverKey);
@@ -209,7 +209,7 @@ describe('R-66 what a caller is told', () => {
     }
   });
 
-  it('the quota is another 429, which cannot be taken for this one', async () => {
+  it("the quota's 429 differs from the rate's, so that they cannot be confused", async () => {
     const app = await t.newApp({ plan: 'free' });
     await t.registerDevice({}, app);
     await t.sql`INSERT INTO usage (app_id, month, used) VALUES (${app.id}, '2026-11-01', 10000)`;
@@ -222,10 +222,10 @@ describe('R-66 what a caller is told', () => {
   });
 });
 
-describe('what counts', () => {
+describe('requests that count', () => {
   const left = async (key: string): Promise<number> => Number(/r=(\d+)/.exec(limitOf(await get(key)) ?? '')?.[1]);
 
-  it('every request whose key and scope are good, also one that fails later, and HEAD', async () => {
+  it('are all with a good key and scope, even if they fail later, and HEAD', async () => {
     const app = await t.newApp({ plan: 'free' });
     const asked = [
       await t.request('POST', '/v1/users', { key: app.serverKey, raw: '{' }),
@@ -240,7 +240,7 @@ describe('what counts', () => {
     expect(await left(app.serverKey)).toBe(3);
   });
 
-  it('not what is refused before, and not a preflight', async () => {
+  it('are not those refused before, and not a preflight', async () => {
     const app = await t.newApp({ plan: 'free' });
     for (const answer of [
       await get(app.serverKey, t, '/v1/nothing'),
@@ -312,7 +312,7 @@ describe('every keyed route', () => {
     expect(limitOf(refused)).toBe('"key";r=0;t=1');
   });
 
-  it('of which a browser may read the limit, and why it was refused', async () => {
+  it('browsers may read the limit and the reason of a refusal', async () => {
     const app = await t.newApp({ plan: 'free' });
     await ask(50, () => get(app.clientKey));
     const { status, headers } = await get(app.clientKey);
@@ -322,7 +322,7 @@ describe('every keyed route', () => {
     expect(exposed.filter((name) => headers.has(name))).toEqual(exposed);
   });
 
-  it('and no public one', async () => {
+  it('no public route has this limit', async () => {
     const app = await exhausted();
     for (const { method, path } of t.service.routes.filter(({ access }) => access === 'public')) {
       const answer = await t.request(method, addressOf(path), {
@@ -335,8 +335,8 @@ describe('every keyed route', () => {
   });
 });
 
-describe('the database', () => {
-  it('out of reach is 503, as everywhere', async () => {
+describe('the database and the rate limit', () => {
+  it('an unreachable database gives 503, as everywhere', async () => {
     const app = await t.newApp({ plan: 'free' });
     await get(app.serverKey);
     await gate.shut();
@@ -346,7 +346,7 @@ describe('the database', () => {
     expect(limitOf(answer)).toBeNull();
   });
 
-  it('is not asked by those who come again too soon', async () => {
+  it('callers that retry too soon cause no statement', async () => {
     const app = await exhausted();
     await gate.shut();
     const counts = await ask(50, () => get(app.serverKey));
@@ -354,7 +354,7 @@ describe('the database', () => {
     expect(counts).toEqual({ '429 rate_limited': 50 });
   });
 
-  it('keeps nothing of a key that has been idle for a minute, and all of one that has not', async () => {
+  it('a key that was idle for a minute loses its row, and others keep theirs', async () => {
     const [idle, busy] = [await exhausted(), await exhausted()];
     advance(61_001);
     await ask(10, () => get(busy.serverKey));
@@ -365,7 +365,7 @@ describe('the database', () => {
     expect(await ask(11, () => get(idle.serverKey))).toEqual({ 200: 10, '429 rate_limited': 1 });
   });
 
-  it('that lost the table in a crash admits a burst, and that had its clock set back keeps nobody out', async () => {
+  it('after the table was lost in a crash a burst passes, and a clock that was set back locks nobody out', async () => {
     const app = await exhausted();
     await t.sql`DELETE FROM rate_limits`;
     expect(says(await get(app.serverKey, other))).toBe('200');
@@ -373,7 +373,7 @@ describe('the database', () => {
     expect(says(await get(app.serverKey, other))).toBe('200');
   });
 
-  it('is not asked to carry the table through a crash', async () => {
+  it('the table is unlogged and need not survive a crash', async () => {
     const [table] = await t.sql`SELECT relpersistence AS kept FROM pg_class WHERE relname = 'rate_limits'`;
     expect(table?.['kept']).toBe('u');
   });

@@ -19,7 +19,7 @@ const receipt = (body: object) => t.request('POST', '/v1/receipts', { body });
 const deliveryOf = async (message: string) => (await t.server.get(`/v1/messages/${message}/deliveries`)).body.data[0];
 
 describe('POST /v1/receipts', () => {
-  it('sets each mark once, needs no key, and marks do not imply one another', async () => {
+  it('sets each mark once, needs no key, and no mark implies another', async () => {
     const { message, token } = await send();
     expect(await receipt({ token, event: 'clicked', action: 'open' })).toMatchObject({
       status: 200,
@@ -53,7 +53,7 @@ describe('POST /v1/receipts', () => {
     expect((await t.server.get(`/v1/messages/${message}`)).body.engagement.clicked).toBe(1);
   });
 
-  it('R-49 so are 100 that pass the limit of a token, as they may on as many processes', async () => {
+  it('R-49 100 clicks within the limit of a token are also one, as on many processes', async () => {
     const { message, token } = await send();
     const subject = openReceiptToken([t.receiptKey], token);
     if (!subject) throw new Error('the token does not open');
@@ -67,7 +67,7 @@ describe('POST /v1/receipts', () => {
     expect((await t.server.get(`/v1/messages/${message}`)).body.engagement.clicked).toBe(1);
   });
 
-  it('R-49 a receipt that comes before the outcome is committed is kept and applied', async () => {
+  it('R-49 a receipt from before the commit of its outcome is kept and applied', async () => {
     let release: (() => void) | undefined;
     const sent = new Promise<void>((resolve) => {
       t.push.script('early', (_request, response) => {
@@ -91,7 +91,7 @@ describe('POST /v1/receipts', () => {
     expect(await t.sql`SELECT 1 FROM early_receipts`).toHaveLength(0);
   });
 
-  it('takes text/plain, which a service worker sends without a preflight, and answers any origin', async () => {
+  it('accepts text/plain, which a service worker sends without a preflight, from any origin', async () => {
     const { token } = await send();
     const raw = JSON.stringify({ token, event: 'displayed' });
     const answer = await t.request('POST', '/v1/receipts', {
@@ -136,8 +136,8 @@ describe('POST /v1/receipts', () => {
   });
 });
 
-describe('one click a message and device', () => {
-  it('whether the service worker, the redirect or an app tells of it, and however often each does (R-49)', async () => {
+describe('one click per message and device', () => {
+  it('whether the service worker, the redirect or an app reports it, and however often (R-49)', async () => {
     const { message, device, token } = await send();
     const ways = [
       // As the service worker sends it, without a preflight.
@@ -186,7 +186,7 @@ describe('one click a message and device', () => {
 });
 
 describe('a token of version 1', () => {
-  it('marks its delivery as long as messages of before are kept, and is never made any more', async () => {
+  it('marks its delivery as long as messages from its time are kept, and is never minted any more', async () => {
     const { message, device, token } = await send();
     const [batch] = await t.sql<{ id: string }[]>`
       SELECT id FROM batches WHERE message_id = ${decodeId('msg', message) ?? ''}`;
@@ -206,7 +206,7 @@ describe('a token of version 1', () => {
     expect((await t.server.get(`/v1/messages/${message}`)).body.engagement).toMatchObject({ displayed: 1, clicked: 1 });
   });
 
-  it('of a batch that was finished by an earlier release, which forgot its devices, marks it still', async () => {
+  it('of a batch that an earlier release finished without its device ids still marks it', async () => {
     const { message, device } = await send();
     const messageId = decodeId('msg', message) ?? '';
     const [batch] = await t.sql<{ id: string }[]>`
@@ -217,8 +217,8 @@ describe('a token of version 1', () => {
   });
 });
 
-describe('R-47 a token gives away no device', () => {
-  it('as it stands in a payload and in a click link: neither the id as callers write it nor its bytes', async () => {
+describe('R-47 a token reveals no device', () => {
+  it('in a payload and in a click link: neither the public id nor its bytes', async () => {
     const { device, token } = await send();
     const id = uuidToBytes(decodeId('dev', device) ?? '');
     expect(Buffer.from(token, 'base64url').indexOf(id)).toBe(-1);
@@ -231,7 +231,7 @@ describe('R-47 a token gives away no device', () => {
 });
 
 describe('R-48 forged and foreign tokens', () => {
-  it('of another key, another batch or another place mark nothing and lead nowhere', async () => {
+  it('of another key, another batch or another place mark nothing and redirect nowhere', async () => {
     const [mine, theirs] = [await send(), await send()];
     const bytesOf = (token: string) => Buffer.from(token, 'base64url');
     const [a, b] = [bytesOf(mine.token), bytesOf(theirs.token)];
@@ -274,7 +274,7 @@ describe('R-48 forged and foreign tokens', () => {
 });
 
 describe('GET /v1/r/{token}', () => {
-  it('counts a click and leads to the stored url, whatever else the request says', async () => {
+  it('counts a click and redirects to the stored url, whatever else the request contains', async () => {
     const { message, token } = await send();
     const { status, headers } = await t.request('GET', `/v1/r/${token}?url=https://evil.example&to=x`);
     expect(status).toBe(302);
@@ -284,7 +284,7 @@ describe('GET /v1/r/{token}', () => {
     expect((await deliveryOf(message)).clicked_at).not.toBeNull();
   });
 
-  it('leads to the url as it was rendered for this person, in their language, and to that of an action', async () => {
+  it('redirects to the url as rendered for this person, in their language, and to that of an action', async () => {
     const content = {
       title: 'Sale',
       url: 'https://shop.example/sale?who={{external_id}}',
@@ -307,7 +307,7 @@ describe('GET /v1/r/{token}', () => {
     expect((await t.request('GET', `/v1/r/${token}?a=unknown`)).status).toBe(404);
   });
 
-  it('HEAD says where a click would lead, and counts none', async () => {
+  it('HEAD shows the target of a click, and counts none', async () => {
     const { message, token } = await send();
     const { status, headers } = await t.request('HEAD', `/v1/r/${token}`);
     expect([status, headers.get('location')]).toEqual([302, 'https://shop.example/sale']);
@@ -320,7 +320,7 @@ describe('GET /v1/r/{token}', () => {
     expect((await deliveryOf(message)).clicked_at).toBeNull();
   });
 
-  it('R-48 leads to no other place, whatever a request says beside the token', async () => {
+  it('R-48 redirects to no other place, whatever a request contains beside the token', async () => {
     const content = {
       title: 'Sale',
       url: 'https://shop.example/sale',

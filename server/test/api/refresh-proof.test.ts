@@ -34,8 +34,8 @@ async function unproven(): Promise<number> {
   return family?.series[0]?.values[0] ?? Number.NaN;
 }
 
-describe('R-47 the take-over of a device by its id', () => {
-  it('moves no push to the attacker: the victim goes on getting them, and the attacker gets a device of nobody', async () => {
+describe('R-47 taking over a device by its id', () => {
+  it('moves no push to the attacker: the victim still gets them, and the attacker gets a device without a user', async () => {
     await rotateIdentifySecret({ ...t, seal: createSeal(t.masterKey) }, t.app.id);
     const mine = t.pushSubscription();
     const victim = await register(mine);
@@ -73,7 +73,7 @@ describe('R-47 the take-over of a device by its id', () => {
     ['an empty text', () => ''],
     ['a list in JSON', () => '[]'],
     ['null in JSON', () => 'null'],
-  ])('succeeds with no other proof: %s', async (_what, proofOf) => {
+  ])('fails with any other proof: %s', async (_what, proofOf) => {
     const present = t.pushSubscription();
     const other = t.pushSubscription();
     const [id] = [await register(present), await register(other)];
@@ -89,7 +89,7 @@ describe('R-47 the take-over of a device by its id', () => {
     expect(await endpointOf(id)).toBe(present.endpoint);
   });
 
-  it('of a device that opted out or was replaced has nothing that could be proven', async () => {
+  it('of a device that opted out or was replaced fails, because there is nothing to prove', async () => {
     const gone = t.pushSubscription();
     const optedOut = await register(gone);
     await t.client.delete(`/v1/devices/${optedOut}`);
@@ -122,7 +122,7 @@ describe('a refresh by client key', () => {
   it.each([
     ['android', androidToken, (token: string) => token, (token: string) => token.toUpperCase()],
     ['ios', iosToken, (token: string) => token.toUpperCase(), (token: string) => `${token}00`],
-  ] as const)('of %s is believed with the present token, and with no other', async (platform, make, same, other) => {
+  ] as const)('of %s is accepted with the present token, and with no other', async (platform, make, same, other) => {
     const token = make();
     const { body: first } = await t.client.post('/v1/devices', { platform, token });
     const refresh = (previous_token: string) =>
@@ -131,7 +131,7 @@ describe('a refresh by client key', () => {
     expect((await refresh(same(token))).body).toMatchObject({ id: first.id, created: false });
   });
 
-  it('with the token that the device has already needs no proof, and is none that lacks it', async () => {
+  it('with the token that the device already has needs no proof', async () => {
     const present = t.pushSubscription();
     const id = await register(present);
     const before = await unproven();
@@ -140,7 +140,7 @@ describe('a refresh by client key', () => {
     expect(await unproven()).toBe(before);
   });
 
-  it('with a proof that is used up is a registration of its own: of 20 at once one keeps the device', async () => {
+  it('with a used proof is a new registration: of 20 concurrent ones, one keeps the device', async () => {
     const present = t.pushSubscription();
     const id = await register(present);
     const tokens = Array.from({ length: 20 }, () => t.pushSubscription());
@@ -162,7 +162,7 @@ describe('a refresh by client key', () => {
     }
   });
 
-  it('names the device that it found before it asks for proof: unknown is 404, another platform 400', async () => {
+  it('looks for the device before it checks the proof: unknown is 404, another platform 400', async () => {
     const previous_token = t.pushSubscription();
     const unknown = web(t.pushSubscription(), { device_id: unknownId('dev'), previous_token });
     expect((await t.client.post('/v1/devices', unknown)).status).toBe(404);
@@ -188,7 +188,7 @@ describe('a refresh by client key', () => {
     }
   });
 
-  it('without proof is counted, and told in the log once a minute', async () => {
+  it('without proof is counted, and logged once a minute', async () => {
     const id = await register(t.pushSubscription());
     t.clock.advance(61_000);
     lines.length = 0;

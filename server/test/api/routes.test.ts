@@ -225,7 +225,7 @@ describe('R-42 the scope matrix', () => {
     );
   });
 
-  it('leaves no way around the route table: the server answers it, its HEADs and its preflights alone', () => {
+  it('covers everything that is served: routes, their HEADs and their preflights', () => {
     const expected = new Set(routes.map(({ name }) => name));
     for (const { method, path, access } of routes) {
       if (method === 'GET') expected.add(`HEAD ${path}`);
@@ -273,7 +273,7 @@ describe('R-42 the forms of a key', () => {
     ['in a cookie', `Cookie: key=${serverKey}\r\n`, '', false],
   ];
 
-  it.each(routes)('$name knows one: a header with Bearer, one space and the key', async ({ name, method, access }) => {
+  it.each(routes)('$name accepts only a header with Bearer, a space and the key', async ({ name, method, access }) => {
     const expected = expectations[name];
     if (!expected) throw new Error(`no expectation for ${name}`);
     const wanted: Record<string, string> = {};
@@ -301,7 +301,7 @@ describe('R-42 the forms of a key', () => {
   });
 });
 
-describe('404 for what is no route', () => {
+describe('404 for unknown routes', () => {
   const words =
     /^(?:There is no path \S+ here|This path takes [A-Z]+(?:, [A-Z]+)*, and no [A-Z]+|There is no such resource)\.$/;
   it.each([
@@ -338,7 +338,7 @@ describe('404 for what is no route', () => {
     expect(answer.headers['x-request-id']).toBe(answer.body.request_id);
   });
 
-  it('and 404 for an identifier of any length or alphabet, once the key is good', async () => {
+  it('and 404 for an identifier of any length or alphabet, with a good key', async () => {
     const ids = [
       'x'.repeat(10_000),
       '%00',
@@ -360,7 +360,7 @@ describe('404 for what is no route', () => {
 
 describe('HEAD', () => {
   it.each(routes.filter(({ method }) => method === 'GET'))(
-    '$path answers as GET does, without a body',
+    '$path answers like GET, without a body',
     async ({ name }) => {
       const expected = expectations[name];
       if (!expected) throw new Error(`no expectation for ${name}`);

@@ -204,13 +204,13 @@ async function columnsWith(text: string): Promise<string[]> {
   return found.sort();
 }
 
-describe('R-80 canaries', () => {
+describe('R-80 secret and personal texts', () => {
   const everything = {
     ...secrets,
     ...Object.fromEntries(Object.entries(personal).map(([name, { text }]) => [name, text])),
   };
 
-  it('were there: the flow met what it should', () => {
+  it('were used: the run had every kind of answer', () => {
     const statuses = new Set(answers.map(({ status }) => status));
     for (const status of [200, 400, 401, 403, 404, 500]) expect(statuses).toContain(status);
     expect(t.push.requestsOf(tokenOf(subscription))).toHaveLength(1);
@@ -218,25 +218,25 @@ describe('R-80 canaries', () => {
     expect(lines.filter((line) => JSON.parse(line).level >= 50)).toHaveLength(2);
   });
 
-  it.each(Object.entries(everything))('the log names no %s, at its most talkative', (_name, text) => {
+  it.each(Object.entries(everything))('the log at its most detailed level contains no %s', (_name, text) => {
     expect(lines.filter((line) => line.includes(text) || line.includes(Buffer.from(text).toString('base64')))).toEqual(
       [],
     );
   });
 
-  it('the log names no receipt token, which is a credential in an address', () => {
+  it('the log contains no receipt token, although the token is a credential in an address', () => {
     expect(receiptToken).toHaveLength(47);
     expect(answers.filter(({ asked, status }) => asked.includes(receiptToken) && status < 500)).toHaveLength(1);
     expect(lines.filter((line) => line.includes(receiptToken))).toEqual([]);
   });
 
-  it('metrics name no secret, no token and no person', () => {
+  it('metrics contain no secret, no token and no person', () => {
     expect(metrics).toMatch(/^carillon_/m);
     expect(Object.entries(everything).filter(([, text]) => metrics.includes(text))).toEqual([]);
     for (const text of [receiptToken, 'eve@', app.id]) expect(metrics).not.toContain(text);
   });
 
-  it('the audit log tells of keys, credentials, secrets, segments and erasures, and holds none of them', async () => {
+  it('the audit log records keys, credentials, secrets, segments and erasures, and contains none of their texts', async () => {
     const rows = await t.sql<{ action: string; text: string }[]>`SELECT action, a::text AS text FROM audit_entries a`;
     expect([...new Set(rows.map(({ action }) => action))].sort()).toEqual([
       ...['app.create', 'channel.set', 'identify_secret.rotate', 'key.create', 'key.revoke', 'key.rotate'],
@@ -247,12 +247,12 @@ describe('R-80 canaries', () => {
     expect(all).not.toContain('eve@');
   });
 
-  it.each(Object.entries(secrets))('no table holds the %s', async (_name, text) => {
+  it.each(Object.entries(secrets))('no table contains the %s', async (_name, text) => {
     expect(await columnsWith(text)).toEqual([]);
   });
 
   it.each(Object.entries(personal))(
-    'the %s stands in its own columns and nowhere else',
+    'the %s is in its own columns and nowhere else',
     async (_name, { text, columns }) => {
       expect(await columnsWith(text)).toEqual(columns);
     },
@@ -263,7 +263,7 @@ describe('R-80 canaries', () => {
     expect(await t.sql`SELECT scope FROM keys WHERE encode(hash, 'hex') = ${hash}`).toHaveLength(1);
   });
 
-  it('an opted-out device leaves no token behind', async () => {
+  it('an opted-out device keeps no token', async () => {
     const own = await t.newApp();
     const token = word('leaving');
     const device = await t.registerDevice({ platform: 'android', token }, own);
@@ -273,11 +273,11 @@ describe('R-80 canaries', () => {
   });
 
   const hidden = Object.entries(everything).filter(([name]) => !/property|name/.test(name));
-  it.each(hidden)('no answer gives the %s back', (_name, text) => {
+  it.each(hidden)('no answer returns the %s', (_name, text) => {
     expect(answers.filter((answer) => answer.text.includes(text)).map(({ asked }) => asked)).toEqual([]);
   });
 
-  it('what people are is said in errors to nobody', () => {
+  it('no error contains personal data', () => {
     const errors = answers.filter(({ status }) => status !== 200);
     for (const text of Object.values(everything)) {
       expect(errors.filter((answer) => answer.text.includes(text)).map(({ asked }) => asked)).toEqual([]);

@@ -31,7 +31,7 @@ async function newShop() {
 }
 
 describe('POST /v1/segments', () => {
-  it('200 answers the segment as it was written, with the fields it reads', async () => {
+  it('200 returns the segment as it was written, with the fields it reads', async () => {
     const { server } = await newShop();
     const filter = { and: [german, { field: 'properties.plan', op: 'eq', value: 'pro' }] };
     const { status, body } = await server.post('/v1/segments', { name: 'Pro users in DE', filter });
@@ -47,7 +47,7 @@ describe('POST /v1/segments', () => {
     expect([body.filter, read.filter].map((one) => JSON.stringify(one))).toEqual(Array(2).fill(JSON.stringify(filter)));
   });
 
-  it('400 for a name that is taken, at the name', async () => {
+  it('400 for a name that is taken, with the path of the name', async () => {
     const { server } = await newShop();
     await server.post('/v1/segments', { name: 'Germans', filter: german });
     const { status, body } = await server.post('/v1/segments', { name: 'Germans', filter: german });
@@ -93,7 +93,7 @@ describe('POST /v1/segments', () => {
     expect([status, body.issues[0].code, body.issues[0].path]).toEqual([400, code, path]);
   });
 
-  it("400 for a number beyond all doubles in an event's condition, which would be stored as null", async () => {
+  it("400 for a number outside the range of doubles in an event's condition, which would be stored as null", async () => {
     const { app, server } = await newShop();
     const raw = '{"name":"x","filter":{"event":"a","where":[{"field":"properties.n","op":"gt","value":1e400}]}}';
     const headers = { 'content-type': 'application/json' };
@@ -105,7 +105,7 @@ describe('POST /v1/segments', () => {
     expect((await server.get('/v1/segments')).body.data).toEqual([]);
   });
 
-  it('400 beyond a thousand, also when ten come at once', async () => {
+  it('400 above a thousand, even when ten arrive at once', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     await t.sql`
@@ -121,7 +121,7 @@ describe('POST /v1/segments', () => {
 });
 
 describe('GET /v1/segments', () => {
-  it('200 walks all segments of the app once, newest first', async () => {
+  it('200 returns all segments of the app once, newest first', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     const made: string[] = [];
@@ -138,7 +138,7 @@ describe('GET /v1/segments', () => {
     expect(seen).toEqual(made);
   });
 
-  it('200 says of a segment whose key is gone that it is not valid, and why; the key back, it is', async () => {
+  it('200 marks a segment whose key is deleted as invalid with the reason, and as valid again when the key returns', async () => {
     const { app, server } = await newShop();
     const filter = { field: 'properties.plan', op: 'starts_with', value: 'p' };
     const { body: made } = await server.post('/v1/segments', { name: 'Pro', filter });
@@ -175,7 +175,7 @@ describe('PUT /v1/segments/{id}', () => {
     expect([status, body.issues[0].code]).toEqual([400, 'name_taken']);
   });
 
-  it('400 before the 404, alike for an id that is unknown and for what is no id', async () => {
+  it('400 before 404, for an unknown id and for a malformed one', async () => {
     const { server } = await newShop();
     await server.post('/v1/segments', { name: 'Taken', filter: german });
     const gone = { field: 'properties.gone', op: 'exists' };
@@ -187,7 +187,7 @@ describe('PUT /v1/segments/{id}', () => {
     }
   });
 
-  it('404 for one that there is not, or that is of another app', async () => {
+  it("404 for an unknown segment and for another app's", async () => {
     const { body: foreign } = await (await newShop()).server.post('/v1/segments', { name: 'A', filter: german });
     for (const id of [foreign.id, unknownId('seg'), 'seg_x']) {
       for (const answer of [
@@ -202,7 +202,7 @@ describe('PUT /v1/segments/{id}', () => {
 });
 
 describe('DELETE /v1/segments/{id}', () => {
-  it('200 removes it, and its name is free', async () => {
+  it('200 deletes it and frees its name', async () => {
     const { server } = await newShop();
     const { body: made } = await server.post('/v1/segments', { name: 'A', filter: german });
     expect((await server.delete(`/v1/segments/${made.id}`)).body).toEqual({ id: made.id, deleted: true });
@@ -214,7 +214,7 @@ describe('DELETE /v1/segments/{id}', () => {
 describe('a segment that a scheduled message uses', () => {
   const inAnHour = () => new Date(t.clock.nowMs() + 3_600_000).toISOString();
 
-  it('400 in_use names the messages, to reach it or to leave it out, until they are no longer to come', async () => {
+  it('400 in_use names the scheduled messages that include or exclude it, until these have run', async () => {
     const { server } = await newShop();
     const { body: segment } = await server.post('/v1/segments', { name: 'A', filter: german });
     const ids: string[] = [];
@@ -259,7 +259,7 @@ describe('a segment that a scheduled message uses', () => {
     expect((await server.get(`/v1/segments/${segment.id}`)).status).toBe(200);
   });
 
-  it('is read when the message runs; one that no longer fits the catalog ends it failed, with nothing sent', async () => {
+  it('is read when the message runs; if it no longer fits the catalog, the message fails with nothing sent', async () => {
     const { app, server } = await newShop();
     const filter = { field: 'properties.plan', op: 'eq', value: 'pro' };
     const { body: segment } = await server.post('/v1/segments', { name: 'Pro', filter });
@@ -313,7 +313,7 @@ describe('POST /v1/segments/preview', () => {
     expect([status, body.issues[0].code, body.issues[0].path]).toEqual([400, 'exactly_one_required', []]);
   });
 
-  it('400 for a segment that no longer fits the catalog, 404 for one that there is not', async () => {
+  it('400 for a segment that no longer fits the catalog, 404 for an unknown one', async () => {
     const { app, server } = await newShop();
     const filter = { field: 'properties.plan', op: 'exists' };
     const { body: segment } = await server.post('/v1/segments', { name: 'Planned', filter });
@@ -324,7 +324,7 @@ describe('POST /v1/segments/preview', () => {
     expect(missing).toBe(404);
   });
 
-  it('R-73 a count that takes too long points at its slowest part, which may be the exclusion', async () => {
+  it('R-73 a count that takes too long names its slowest part, which may be the exclusion', async () => {
     const { app, server } = await newShop();
     const columns = await t.sql<{ name: string }[]>`
       SELECT quote_ident(column_name) AS name FROM information_schema.columns WHERE table_name = 'audience' AND is_generated = 'NEVER'`;
@@ -353,7 +353,7 @@ describe('POST /v1/segments/preview', () => {
     expect(await pathOf({ all: true }, slowOne)).toEqual(['exclude_segment_id']);
   });
 
-  it('is inert against statements in every value and key', async () => {
+  it('is safe against SQL in every value and key', async () => {
     const { app, server } = await newShop();
     const hostile = `x'); DROP TABLE audience; --`;
     for (const filter of [
@@ -389,7 +389,7 @@ describe('a message to a segment or a filter', () => {
     }
   });
 
-  it('leaves out who is in the excluded segment', async () => {
+  it('leaves out the devices of the excluded segment', async () => {
     const { server } = await newShop();
     const { body: segment } = await server.post('/v1/segments', { name: 'Germans', filter: german });
     const request = { audience: { all: true }, exclude_segment_id: segment.id, content };
@@ -398,7 +398,7 @@ describe('a message to a segment or a filter', () => {
     expect(status).toBe(404);
   });
 
-  it('400 when the filter does not fit the catalog, at its place in the request; nothing is stored', async () => {
+  it('400 when the filter does not fit the catalog, with its path in the request; nothing is stored', async () => {
     const { server } = await newShop();
     const audience = { filter: { not: { field: 'properties.gone', op: 'exists' } } };
     const { status, body } = await server.post('/v1/messages', { audience, content });

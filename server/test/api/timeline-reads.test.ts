@@ -100,7 +100,7 @@ async function walk(app: TestApp, path: string): Promise<{ pages: number; device
 const kindOf = (code: string | null) => ({ status: null, channel: null, code });
 
 describe('a filter of the timeline', () => {
-  it('for a rare code reads the batches that hold it and no others', async () => {
+  it('for a rare code reads only the batches that contain it', async () => {
     const app = await t.newApp();
     const message = await finishGreatMessage(app, {
       isNoted: true,
@@ -126,7 +126,7 @@ describe('a filter of the timeline', () => {
     expect(await walk(app, `/v1/messages/${message.id}/deliveries?error_code=expired`)).toMatchObject({ pages: 1 });
   });
 
-  it("is answered from the message's own numbers where those say none", async () => {
+  it("is answered from the message's own numbers when they are zero", async () => {
     const app = await t.newApp();
     const message = await finishGreatMessage(app, { isNoted: false, failedOf: () => undefined });
     const server = t.clientOf(app.serverKey);
@@ -148,7 +148,7 @@ describe('a filter of the timeline', () => {
     });
   });
 
-  it('stops after its budget of rows where nobody noted what batches hold, and its cursor goes on to the end', async () => {
+  it('stops after its budget of rows when batches have noted no kinds, and its cursor continues to the end', async () => {
     const app = await t.newApp();
     const message = await finishGreatMessage(app, {
       isNoted: false,
@@ -172,7 +172,7 @@ describe('a filter of the timeline', () => {
     expect([pages, new Set(devices).size, devices.length]).toEqual([3, 2, 2]);
   });
 
-  it('shows each delivery once, however its budget and its pages end', async () => {
+  it('shows each delivery once, wherever its budget and its pages end', async () => {
     const app = await t.newApp();
     const message = await finishGreatMessage(app, {
       isNoted: false,
@@ -197,7 +197,7 @@ describe('a filter of the timeline', () => {
     expect(rows).toBe(0);
   });
 
-  it('finds what waits for a retry, of which no bit tells', async () => {
+  it('finds deliveries that wait for a retry, which no noted kind shows', async () => {
     const app = await t.newApp();
     t.push.script('busy', (_request, response) => response.writeHead(503, { 'retry-after': '600' }).end());
     const server = t.clientOf(app.serverKey);
@@ -213,7 +213,7 @@ describe('a filter of the timeline', () => {
   });
 });
 
-it('a batch notes exactly the kinds of what was recorded in it', async () => {
+it('a batch notes exactly the kinds of its recorded deliveries', async () => {
   const app = await t.newApp();
   t.push.script('gone', (_request, response) => response.writeHead(410).end());
   for (const token of ['gone', 'fine-1', 'fine-2']) await t.registerDevice({ token: t.pushSubscription(token) }, app);
@@ -233,7 +233,7 @@ it('a batch notes exactly the kinds of what was recorded in it', async () => {
 });
 
 describe('R-62 reads of one app', () => {
-  it("that take long, twenty at once, keep no other app's reads waiting", async () => {
+  it("that are slow, twenty at once, do not delay another app's reads", async () => {
     const greedy = await t.newApp();
     const message = await finishGreatMessage(greedy, {
       isNoted: false,
