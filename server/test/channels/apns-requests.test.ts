@@ -41,7 +41,7 @@ const isSandbox = ({ headers }: Served) => headers['host'] === sandboxHost;
 const tokenOf = ({ headers }: Served) => (headers['authorization'] ?? '').replace('bearer ', '');
 
 describe('a request', () => {
-  test('goes to the device in lower case, with every header of the contract, and a token that jose verifies', async () => {
+  test("goes to the device's token in lower case, with every header of the contract, and a provider token that jose verifies", async () => {
     const t = await setup();
     const outcome = await t.send({}, { token: 'AB'.repeat(32) });
     const [request] = t.server.seen;
@@ -65,7 +65,7 @@ describe('a request', () => {
     expect(outcome).toMatchObject({ kind: 'sent', providerMessageId: 'e63cc8fd-db6e-5cb9-b51e-0ec3465e5843' });
   });
 
-  test('the same on every attempt, so that a repeat replaces instead of doubling', async () => {
+  test('is the same on every attempt, so that a repeat replaces the notification', async () => {
     const t = await setup();
     await t.send();
     await t.send();
@@ -75,7 +75,7 @@ describe('a request', () => {
   });
 
   test.each(['z'.repeat(64), 'ab'.repeat(31), 'a'.repeat(65), 'ab'.repeat(101), `${'ab'.repeat(31)}/x`, ''])(
-    'R-37 the token %j is asked about nowhere',
+    'R-37 with the token %j is never sent',
     async (token) => {
       const t = await setup();
       expect(await t.send({}, { token })).toMatchObject({ errorCode: 'invalid_token', provider: null });
@@ -97,7 +97,7 @@ describe('a request', () => {
     expect(t.server.seen).toHaveLength(2);
   });
 
-  test('where one stream is allowed at once, all pushes go through on a few connections', async () => {
+  test('waits where only one stream is allowed: all pushes go through on a few connections', async () => {
     const t = await setup({ maxConcurrentStreams: 1 });
     const sends = Array.from({ length: 40 }, (_, i) => t.channel.send(pushTo(credential, hexToken(i))));
     const outcomes = await Promise.all(sends);
@@ -107,7 +107,7 @@ describe('a request', () => {
 });
 
 describe('connections', () => {
-  test('are of one key each: no two keys, however named, ever share one', async () => {
+  test('belong to one key: no two keys, whatever their ids, share one', async () => {
     const t = await setup();
     const other = apnsCredential({ keyId: 'OTHER12345' });
     const renamed = apnsCredential({ p8: makeApnsKey().pem });
@@ -118,7 +118,7 @@ describe('connections', () => {
     expect(t.server.seen.map(({ connection }) => connection)).toEqual([0, 0, 1, 2]);
   });
 
-  test('UnrelatedKeyIdInToken: another connection and one repeat, also when many are told at once', async () => {
+  test('UnrelatedKeyIdInToken: another connection and one repeat, also for many pushes at once', async () => {
     const t = await setup();
     t.server.handle = (request) => {
       if (request.connection === 0) refuse(request, 403, 'UnrelatedKeyIdInToken');
@@ -130,7 +130,7 @@ describe('connections', () => {
     expect(new Set(t.server.seen.map(({ connection }) => connection))).toEqual(new Set([0, 1]));
   });
 
-  test('UnrelatedKeyIdInToken again: auth_failed, and no storm of connections', async () => {
+  test('UnrelatedKeyIdInToken again: auth_failed, without a flood of connections', async () => {
     const t = await setup();
     t.server.handle = (request) => refuse(request, 403, 'UnrelatedKeyIdInToken');
     for (let i = 0; i < 5; i += 1) expect(await t.send()).toMatchObject({ errorCode: 'auth_failed', retryable: false });
@@ -156,7 +156,7 @@ describe('connections', () => {
 });
 
 describe('ExpiredProviderToken', () => {
-  test('of a token older than 20 minutes: a new one and one repeat, for all pushes together', async () => {
+  test('of a token older than 20 minutes: one new token and one repeat, shared by all pushes', async () => {
     const t = await setup();
     await t.send();
     t.clock.now += 21 * minuteMs;
@@ -168,7 +168,7 @@ describe('ExpiredProviderToken', () => {
     expect(new Set(t.server.seen.map(tokenOf)).size).toBe(2);
   });
 
-  test('of a younger one is a wrong clock: auth_failed, the token stays, and nothing is repeated', async () => {
+  test('of a younger token means a wrong clock: auth_failed, the token stays, and nothing is repeated', async () => {
     const t = await setup();
     t.server.handle = (request) => refuse(request, 403, 'ExpiredProviderToken');
     expect(await t.send()).toMatchObject({ errorCode: 'auth_failed', reason: 'ExpiredProviderToken' });
@@ -177,7 +177,7 @@ describe('ExpiredProviderToken', () => {
     expect(new Set(t.server.seen.map(tokenOf)).size).toBe(1);
   });
 
-  test('of a token older than 20 minutes: what limits the requests is asked before the repeat', async () => {
+  test('of a token older than 20 minutes: the limits are checked again before the repeat', async () => {
     const t = await setup();
     await t.send();
     t.clock.now += 21 * minuteMs;
@@ -189,7 +189,7 @@ describe('ExpiredProviderToken', () => {
     expect(seen).toEqual([2]);
   });
 
-  test('of the new one as well: auth_failed after one repeat', async () => {
+  test('of the new token as well: auth_failed after one repeat', async () => {
     const t = await setup();
     await t.send();
     t.clock.now += 21 * minuteMs;
@@ -199,14 +199,14 @@ describe('ExpiredProviderToken', () => {
   });
 });
 
-describe('where a token belongs', () => {
+describe('the environment of a token', () => {
   /** A server that knows tokens in one environment only. */
   const knownIn = (environment: 'production' | 'sandbox') => (request: Served) => {
     if (isSandbox(request) === (environment === 'sandbox')) accept(request);
     else refuse(request, 400, 'BadDeviceToken');
   };
 
-  test('not known: what limits the requests is asked before the second one, and only then', async () => {
+  test('unknown: the limits are checked again before the second request, and only then', async () => {
     const t = await setup();
     const seen: number[] = [];
     const again = async () => void seen.push(t.server.seen.length);
@@ -218,7 +218,7 @@ describe('where a token belongs', () => {
     expect(t.server.seen).toHaveLength(3);
   });
 
-  test('not known: production is asked first, the sandbox once, and the answer is to be remembered', async () => {
+  test('unknown: production is tried first, then the sandbox once, and the result is to be remembered', async () => {
     const t = await setup();
     t.server.handle = knownIn('sandbox');
     expect(await t.send()).toMatchObject({ kind: 'sent', environmentFound: 'sandbox' });
@@ -226,7 +226,7 @@ describe('where a token belongs', () => {
     expect(t.server.seen[1]?.headers['apns-id']).toBe(t.server.seen[0]?.headers['apns-id']);
   });
 
-  test("a credential of the sandbox is asked there first, and a first answer is nobody's discovery", async () => {
+  test('unknown, with a credential for the sandbox: the sandbox is tried first, and its success is not remembered', async () => {
     const t = await setup();
     t.server.handle = knownIn('sandbox');
     const sandboxed = apnsCredential({ environment: 'sandbox' });
@@ -236,7 +236,7 @@ describe('where a token belongs', () => {
     expect(t.server.seen.map(isSandbox)).toEqual([true, true, false]);
   });
 
-  test.each(['production', 'sandbox'] as const)('known to be %s: nothing else is asked', async (environment) => {
+  test.each(['production', 'sandbox'] as const)('known to be %s: no other is tried', async (environment) => {
     const t = await setup();
     t.server.handle = (request) => refuse(request, 400, 'BadDeviceToken');
     expect(await t.send({}, { environment })).toMatchObject({ errorCode: 'invalid_token' });
@@ -251,7 +251,7 @@ describe('where a token belongs', () => {
     ['it belongs to another app there', 400, 'DeviceTokenNotForTopic', 'credential_mismatch', 'DeviceTokenNotForTopic'],
     ['it is dead there', 410, 'Unregistered', 'unregistered', 'Unregistered'],
     ['the other has trouble', 503, 'ServiceUnavailable', 'provider_unavailable', 'ServiceUnavailable'],
-  ])('the other environment says: %s', async (_what, status, said, errorCode, reason) => {
+  ])('unknown, and the other environment answers: %s', async (_what, status, said, errorCode, reason) => {
     const t = await setup();
     t.server.handle = (request) =>
       isSandbox(request) ? refuse(request, status, said) : refuse(request, 400, 'BadDeviceToken');
@@ -259,7 +259,7 @@ describe('where a token belongs', () => {
     expect(t.server.seen).toHaveLength(2);
   });
 
-  test('only BadDeviceToken makes it ask: another refusal is the answer', async () => {
+  test('unknown: only BadDeviceToken makes it try the other; any other refusal is final', async () => {
     const t = await setup();
     t.server.handle = (request) => refuse(request, 400, 'DeviceTokenNotForTopic');
     expect(await t.send()).toMatchObject({ errorCode: 'credential_mismatch' });
@@ -267,7 +267,7 @@ describe('where a token belongs', () => {
   });
 });
 
-test('a token that ended says when', async () => {
+test('a token that ended tells when', async () => {
   const t = await setup();
   t.server.handle = (request) =>
     request.answer(410, {}, JSON.stringify({ reason: 'Unregistered', timestamp: 1_795_256_130_123 }));

@@ -79,14 +79,14 @@ export function describeChannel<Credential>(under: ChannelUnderTest<Credential>)
     return { server, channel, send };
   };
 
-  describe(`${under.name}: what every channel does`, () => {
-    test('accepts: one request, and the outcome is sent', async () => {
+  describe(`${under.name}: rules of every channel`, () => {
+    test('an accepted push is one request, and its outcome is sent', async () => {
       const t = await setup();
       expect(await t.send(1)).toMatchObject({ kind: 'sent', provider: { httpStatus: under.answers.accepted.status } });
       expect(t.server.seen).toHaveLength(1);
     });
 
-    test('a field the provider refuses is final', async () => {
+    test('a field that the provider refuses is final', async () => {
       const t = await setup();
       t.server.handle = (request) => answer(request, under.answers.invalid);
       expect(await t.send(1)).toMatchObject({ kind: 'refused', errorCode: 'invalid_payload', retryable: false });
@@ -115,7 +115,7 @@ export function describeChannel<Credential>(under: ChannelUnderTest<Credential>)
       expect(await t.send(1)).toMatchObject({ retryAfterMs: 3_600_000 });
     });
 
-    test('a lost connection is told as it is, not repeated in secret, and the next push has a new one', async () => {
+    test('a lost connection is reported and not repeated silently, and the next push has a new one', async () => {
       const t = await setup();
       await t.send(1);
       t.server.handle = (request) => request.cut();
@@ -130,7 +130,7 @@ export function describeChannel<Credential>(under: ChannelUnderTest<Credential>)
       expect(t.server.seen[2]?.connection).not.toBe(t.server.seen[1]?.connection);
     });
 
-    test('a silent provider is a timeout, and other pushes go on', async () => {
+    test('a silent provider causes a timeout, and other pushes go on', async () => {
       const t = await setup({ timeoutMs: 300 });
       t.server.handle = (request) => {
         if (under.titleOf(request) !== 'silence') answer(request, under.answers.accepted);
@@ -140,7 +140,7 @@ export function describeChannel<Credential>(under: ChannelUnderTest<Credential>)
       expect(others.map(({ kind }) => kind)).toEqual(['sent', 'sent']);
     });
 
-    test('nobody listens: provider_unavailable', async () => {
+    test('a closed port gives provider_unavailable', async () => {
       const t = await setup();
       await t.server.close();
       expect(await t.send(1)).toMatchObject({
@@ -150,7 +150,7 @@ export function describeChannel<Credential>(under: ChannelUnderTest<Credential>)
       });
     });
 
-    test('many pushes at once: each arrives once, with its own content, over a few connections', async () => {
+    test('many concurrent pushes arrive once each, with their own content, over a few connections', async () => {
       const t = await setup();
       const titles = Array.from({ length: 300 }, (_, i) => `title ${i}`);
       const outcomes = await Promise.all(titles.map((title, i) => t.send(i, { title })));
@@ -159,7 +159,7 @@ export function describeChannel<Credential>(under: ChannelUnderTest<Credential>)
       expect(t.server.connections).toBeLessThanOrEqual(under.connectionsMax);
     });
 
-    test('what the content asks for is asked of the provider: priority, and what the push replaces', async () => {
+    test("the content's options reach the provider: priority, and the key of replacement", async () => {
       const t = await setup();
       await t.send(1);
       await t.send(1, { priority: 'low', collapse_key: 'order 17' });
@@ -171,7 +171,7 @@ export function describeChannel<Credential>(under: ChannelUnderTest<Credential>)
       expect(new Set([plain, same, other].map((wishes) => wishes?.replaces)).size).toBe(3);
     });
 
-    test('a repeat of a push replaces it, whatever became of the first', async () => {
+    test('a repeated push replaces the first, whatever happened to that', async () => {
       const t = await setup();
       const push = under.push(1);
       t.server.handle = (request) => answer(request, under.answers.unavailable);
@@ -182,7 +182,7 @@ export function describeChannel<Credential>(under: ChannelUnderTest<Credential>)
       expect(second?.replaces).toBe(first?.replaces);
     });
 
-    test('what is left of the ttl goes along, and 0 says: now or never', async () => {
+    test('the remaining ttl is sent, and 0 means now or never', async () => {
       const t = await setup();
       await t.channel.send({ ...under.push(1), ttlSeconds: 3_600 });
       await t.channel.send({ ...under.push(1), ttlSeconds: 0 });
@@ -193,7 +193,7 @@ export function describeChannel<Credential>(under: ChannelUnderTest<Credential>)
       expect(now).toBe(0);
     });
 
-    test('nothing it was handed is changed', async () => {
+    test('arguments are never changed', async () => {
       const t = await setup();
       const push = under.push(1, { title: 'kept', data: { a: 1 }, collapse_key: 'k' });
       const before = JSON.stringify(push);
@@ -204,7 +204,7 @@ export function describeChannel<Credential>(under: ChannelUnderTest<Credential>)
       expect(t.server.seen.map(under.titleOf)).toEqual(['kept', 'kept']);
     });
 
-    test('a malformed token is refused here, and asks nobody', async () => {
+    test('a malformed token is refused here without a request', async () => {
       const t = await setup();
       const outcome = await t.channel.send({ ...under.push(1), token: under.malformedToken });
       expect(outcome).toMatchObject({ errorCode: 'invalid_token', retryable: false, provider: null, latencyMs: 0 });
@@ -223,7 +223,7 @@ export function describeChannel<Credential>(under: ChannelUnderTest<Credential>)
         { status: 400, body: '{"reason":"\\u0000x\\ud800","error":{"status":"\\u0000","message":"a\\u0000b"}}' },
       ],
       ['a status nobody uses', { status: 599 }],
-    ])('rubbish for an answer (%s) is an outcome, and the next push goes through', async (_name, rubbish: Answer) => {
+    ])('rubbish as an answer (%s) gives an outcome, and the next push succeeds', async (_name, rubbish: Answer) => {
       const t = await setup();
       t.server.handle = (request) => answer(request, rubbish);
       const { provider, reason } = refusal(await t.send(1));
@@ -243,7 +243,7 @@ export function describeChannel<Credential>(under: ChannelUnderTest<Credential>)
       ['no text', { body: '\u0000\u0001\ufffd' }],
       ['a name that no database takes', { body: '{"name":"projects/a/messages/\\u0000\\ud800"}' }],
     ])(
-      'rubbish beside a success (%s) is still a success, and no more of it is kept than fits',
+      'rubbish beside a success (%s) is still a success, and only a bounded part of it is kept',
       async (_name, rubbish) => {
         const t = await setup();
         t.server.handle = (request) => answer(request, { ...under.answers.accepted, ...rubbish });
@@ -257,7 +257,7 @@ export function describeChannel<Credential>(under: ChannelUnderTest<Credential>)
       },
     );
 
-    test('what is kept of an answer is text, short, and from the allow-list of headers', async () => {
+    test('the kept part of an answer is text, short, and from the allow-list of headers', async () => {
       const t = await setup();
       const headers = { 'set-cookie': 'session=secret', 'x-internal': 'yes', 'content-type': 'text/plain' };
       t.server.handle = (request) => request.answer(400, headers, `${'é'.repeat(2_047)}a😀`);
@@ -267,7 +267,7 @@ export function describeChannel<Credential>(under: ChannelUnderTest<Credential>)
       expect(provider?.body).toBe(`${'é'.repeat(2_047)}a`);
     });
 
-    test('closing ends its connections', async () => {
+    test("closing ends the channel's connections", async () => {
       const t = await setup();
       await t.send(1);
       await t.channel.close();
@@ -293,8 +293,8 @@ type Setup = () => Promise<{
 }>;
 
 function describeReplays<Credential>(under: ChannelUnderTest<Credential>, setup: Setup): void {
-  describe(`${under.name}: requests that HTTP/2 says were not acted upon`, () => {
-    test('refused three times, it is sent again at once, each time on another connection, as one attempt', async () => {
+  describe(`${under.name}: requests that HTTP/2 reports as not processed`, () => {
+    test('a push refused three times is sent again at once, each time on another connection, as one attempt', async () => {
       const t = await setup();
       t.server.handle = (request) => {
         if (t.server.seen.length <= 3) request.refuse();
@@ -306,7 +306,7 @@ function describeReplays<Credential>(under: ChannelUnderTest<Credential>, setup:
       expect(connections.filter((number, i) => number === connections[i - 1])).toEqual([]);
     });
 
-    test('refused a fourth time, it is an attempt that failed', async () => {
+    test('a push refused a fourth time is a failed attempt', async () => {
       const t = await setup();
       t.server.handle = (request) => request.refuse();
       expect(await t.send(1)).toMatchObject({
@@ -317,7 +317,7 @@ function describeReplays<Credential>(under: ChannelUnderTest<Credential>, setup:
       expect(t.server.seen).toHaveLength(4);
     });
 
-    test('GOAWAY: what it covers is finished there, the rest goes elsewhere, and nothing is lost or doubled', async () => {
+    test('GOAWAY: streams that it covers finish there, the rest go elsewhere, and no push is lost or doubled', async () => {
       const t = await setup();
       await t.send(0);
       const held: Served[] = [];
@@ -337,14 +337,14 @@ function describeReplays<Credential>(under: ChannelUnderTest<Credential>, setup:
       expect(elsewhere.toSorted()).toEqual(held.slice(5).map(under.titleOf).toSorted());
     });
 
-    test('an answer that breaks off counts by its status, and is marked as cut', async () => {
+    test('a truncated answer counts by its status, and is marked as cut', async () => {
       const t = await setup();
       t.server.handle = (request) => request.answer(500, { 'content-length': '99' }, 'abc');
       const { provider } = refusal(await t.send(1));
       expect(provider).toMatchObject({ httpStatus: 500, truncated: true, transportError: null });
     });
 
-    test('GOAWAY on a connection at rest: the next push has a new one', async () => {
+    test('GOAWAY on an idle connection: the next push has a new one', async () => {
       const t = await setup();
       t.server.handle = (request) => {
         answer(request, under.answers.accepted);
@@ -359,7 +359,7 @@ function describeReplays<Credential>(under: ChannelUnderTest<Credential>, setup:
 
 function describeHttp1<Credential>(under: ChannelUnderTest<Credential>, setup: Setup): void {
   describe(`${under.name}: HTTP/1.1`, () => {
-    test('one connection serves one push after the other', async () => {
+    test('one connection serves pushes one after another', async () => {
       const t = await setup();
       await t.send(0);
       const { connections } = t.server;
@@ -367,7 +367,7 @@ function describeHttp1<Credential>(under: ChannelUnderTest<Credential>, setup: S
       expect(t.server.connections).toBe(connections);
     });
 
-    test('an answer that breaks off counts by its status, and is marked as cut', async () => {
+    test('a truncated answer counts by its status, and is marked as cut', async () => {
       const t = await setup();
       t.server.handle = (request) => request.write('HTTP/1.1 500 Oops\r\ncontent-length: 99\r\n\r\nabc');
       const { provider } = refusal(await t.send(1));
@@ -382,7 +382,7 @@ function describeHttp1<Credential>(under: ChannelUnderTest<Credential>, setup: S
       ['only an informational answer', 'HTTP/1.1 103 Early Hints\r\n\r\n'],
       ['a change of protocol', 'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'],
       ['nothing', ''],
-    ])('rubbish instead of HTTP (%s) is a lost connection', async (_name, raw) => {
+    ])('rubbish instead of HTTP (%s) counts as a lost connection', async (_name, raw) => {
       const t = await setup();
       t.server.handle = (request) => request.write(raw);
       expect(await t.send(1)).toMatchObject({

@@ -43,7 +43,7 @@ const unauthenticated = (request: Served) =>
 const bearerOf = ({ headers }: Served) => headers['authorization'];
 
 describe('a request', () => {
-  test('names the project, carries the access token and holds one message', async () => {
+  test('names the project, carries the access token and contains one message', async () => {
     const t = await setup();
     expect(await t.send()).toMatchObject({ kind: 'sent', providerMessageId: name });
     const [request] = t.server.seen;
@@ -52,20 +52,20 @@ describe('a request', () => {
     expect(JSON.parse(String(request?.body))).toEqual({ message: expect.objectContaining({ token: androidToken(1) }) });
   });
 
-  test('the same on every attempt, so that a repeat replaces instead of doubling', async () => {
+  test('is the same on every attempt, so that a repeat replaces the notification', async () => {
     const t = await setup();
     await t.send();
     await t.send();
     expect(t.server.seen[1]?.body).toEqual(t.server.seen[0]?.body);
   });
 
-  test.each(['', 'two words', 'é', 'x\n', 'x'.repeat(4_097)])('R-37 a token like %j is sent nowhere', async (token) => {
+  test.each(['', 'two words', 'é', 'x\n', 'x'.repeat(4_097)])('R-37 with the token %j is not sent', async (token) => {
     const t = await setup();
     expect(await t.send({}, { token })).toMatchObject({ errorCode: 'invalid_token', provider: null });
     expect(t.server.connections + t.google.connections).toBe(0);
   });
 
-  test('over 4,096 bytes of keys and values is refused here', async () => {
+  test('with more than 4,096 bytes of keys and values is refused here', async () => {
     const t = await setup();
     expect(await t.send({ body: 'x'.repeat(3_800) })).toMatchObject({ kind: 'sent' });
     expect(await t.send({ body: 'x'.repeat(4_096) })).toMatchObject({
@@ -76,7 +76,7 @@ describe('a request', () => {
     expect(t.server.seen).toHaveLength(1);
   });
 
-  test("R-62 one credential's connections are not another's, whatever project it names", async () => {
+  test("R-62 one credential's connections are not shared with another, whatever project it names", async () => {
     const t = await setup();
     const another = fcmCredential({ project_id: 'another' });
     const impostor = fcmCredential({ private_key: makeGoogleKey().pem });
@@ -87,7 +87,7 @@ describe('a request', () => {
     expect(fourth).toBe(first);
   });
 
-  test('a project that is paced says how long its next push waits, and another project waits for nothing', async () => {
+  test('a project with a pace returns how long its next push waits, and another project waits for nothing', async () => {
     const t = await setup({ pace: { perSecondMax: 20, perSecondLeast: 20, rampMs: 60_000 } });
     const waits: number[] = [];
     for (let push = 0; push < 40; push++) waits.push((await t.channel.waitMs?.(credential)) ?? 0);
@@ -98,14 +98,14 @@ describe('a request', () => {
     expect(await t.channel.waitMs?.({ ...credential, fingerprint: 'of another key' })).toBe(0);
   });
 
-  test('one that nobody asks to pace waits for nothing', async () => {
+  test('a project without a pace waits for nothing', async () => {
     const t = await setup();
     expect(Array.from({ length: 2_000 }, () => t.channel.waitMs?.(credential))).toEqual(new Array(2_000).fill(0));
   });
 });
 
 describe('an access token', () => {
-  test('is had for an assertion that jose verifies, made out as Google asks', async () => {
+  test('is exchanged for an assertion that jose verifies, made as Google requires', async () => {
     const t = await setup();
     await t.send();
     const [request] = t.google.seen;
@@ -127,7 +127,7 @@ describe('an access token', () => {
     });
   });
 
-  test('is had once for everything that waits for it, and serves until five minutes before its end', async () => {
+  test('is fetched once for all waiting pushes, and used until five minutes before its end', async () => {
     const t = await setup();
     await Promise.all(Array.from({ length: 20 }, () => t.send()));
     t.clock.now += 54 * minuteMs;
@@ -139,7 +139,7 @@ describe('an access token', () => {
     expect(new Set(t.server.seen.map(bearerOf))).toEqual(new Set(['Bearer ya29.1', 'Bearer ya29.2']));
   });
 
-  test('of another account is another one', async () => {
+  test('differs for each account', async () => {
     const t = await setup();
     await t.send();
     await t.send({}, { credential: fcmCredential({ private_key_id: 'ffff' }) });
@@ -147,7 +147,7 @@ describe('an access token', () => {
     expect(t.google.seen).toHaveLength(3);
   });
 
-  test('R-62 of an account is not for a file that only names the account and its key, whose failures spoil nothing', async () => {
+  test('R-62 is not given to a credential that only names the account and its key id, whose failures affect nothing else', async () => {
     const t = await setup();
     const forged = fcmCredential({ private_key: makeGoogleKey().pem });
     const isForged = async (request: Served): Promise<boolean> => {
@@ -167,7 +167,7 @@ describe('an access token', () => {
     expect(t.server.seen).toHaveLength(1);
   });
 
-  test('that cannot be renewed serves to its end', async () => {
+  test('that cannot be renewed is used to its end', async () => {
     const t = await setup();
     await t.send();
     t.google.handle = (request) => request.answer(503);
@@ -177,7 +177,7 @@ describe('an access token', () => {
     expect(await t.send()).toMatchObject({ errorCode: 'provider_unavailable' });
   });
 
-  test('that FCM refuses is replaced once, for all pushes together', async () => {
+  test('that FCM refuses is replaced once for all pushes together', async () => {
     const t = await setup();
     t.server.handle = (request) => (bearerOf(request) === 'Bearer ya29.1' ? unauthenticated(request) : accept(request));
     const outcomes = await Promise.all(Array.from({ length: 10 }, () => t.send()));
@@ -185,7 +185,7 @@ describe('an access token', () => {
     expect(t.google.seen).toHaveLength(2);
   });
 
-  test('that FCM refuses: what limits the requests is asked before the repeat', async () => {
+  test('that FCM refuses: the limits are checked again before the repeat', async () => {
     const t = await setup();
     t.server.handle = (request) => (bearerOf(request) === 'Bearer ya29.1' ? unauthenticated(request) : accept(request));
     const seen: number[] = [];
@@ -195,7 +195,7 @@ describe('an access token', () => {
     expect(seen).toEqual([1]);
   });
 
-  test('that FCM refuses again is auth_failed, and costs no exchange per push', async () => {
+  test('that FCM refuses again gives auth_failed, without an exchange per push', async () => {
     const t = await setup();
     t.server.handle = unauthenticated;
     for (let i = 0; i < 5; i += 1) {
@@ -207,7 +207,7 @@ describe('an access token', () => {
     expect(t.google.seen).toHaveLength(3);
   });
 
-  test('is not replaced when the key of a third party is what was refused', async () => {
+  test("is not replaced when the refused key is a third party's", async () => {
     const t = await setup();
     const details = [
       { '@type': 'type.googleapis.com/google.firebase.fcm.v1.FcmError', errorCode: 'THIRD_PARTY_AUTH_ERROR' },
@@ -240,7 +240,7 @@ describe('without an access token', () => {
     expect(t.server.connections).toBe(0);
   });
 
-  test('the failure is remembered for 30 to 60 seconds: no exchange per push', async () => {
+  test('a failure is remembered for 30 to 60 seconds: no exchange per push', async () => {
     const t = await setup();
     t.google.handle = (request) => request.answer(400, {}, '{"error":"invalid_grant"}');
     const outcomes = await Promise.all(Array.from({ length: 10 }, () => t.send()));
@@ -256,7 +256,7 @@ describe('without an access token', () => {
     expect(t.google.seen).toHaveLength(2);
   });
 
-  test('a failure that passes says when to come again, so that the whole lane waits', async () => {
+  test('a temporary failure says when to try again, so that the whole lane waits', async () => {
     const t = await setup();
     t.google.handle = (request) => request.answer(503);
     expect(await t.send()).toMatchObject({ retryAfterMs: 45_000 });
@@ -273,7 +273,7 @@ describe('without an access token', () => {
     expect(t.google.seen).toHaveLength(1);
   });
 
-  test('a token endpoint out of reach is not a timeout: no push was under way', async () => {
+  test('an unreachable token endpoint is not a timeout, because no push was in flight', async () => {
     const t = await setup();
     await t.google.close();
     expect(await t.send()).toMatchObject({
@@ -283,7 +283,7 @@ describe('without an access token', () => {
     });
   });
 
-  test('R-44 what answers with success is not shown: a token may stand in it', async () => {
+  test('R-44 a successful answer is never shown, because it may contain a token', async () => {
     const t = await setup();
     t.google.handle = (request) => request.answer(200, {}, '{"accessToken":"ya29.secret"}');
     expect(JSON.stringify(await t.send())).not.toContain('ya29.secret');

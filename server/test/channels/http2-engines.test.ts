@@ -105,7 +105,7 @@ const accept = (stream: ServerHttp2Stream) => {
 };
 
 describe.each(engines)('the engine on %s', (_name, engine) => {
-  test('R-38b 1,000 requests of all sizes: each has its own answer, once', async () => {
+  test('R-38b 1,000 requests of all sizes: each gets its own answer, once', async () => {
     const port = await serve(
       (stream, path) => {
         let bytes = 0;
@@ -156,13 +156,13 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
     expect(session.inFlight).toBe(0);
   });
 
-  test('it offers what the peer allows, and no more than its cap', async () => {
+  test('offers as many streams as the peer allows, up to its own cap', async () => {
     const [few, many] = [await serve(accept, { maxConcurrentStreams: 3 }), await serve(accept)];
     expect((await open(engine, few)).session.streamsMax).toBe(3);
     expect((await open(engine, many, 80)).session.streamsMax).toBe(80);
   });
 
-  test('headers arrive as given, with the length; an informational answer is not the answer', async () => {
+  test('passes headers unchanged with the length, and an informational answer is not the answer', async () => {
     const seen: Record<string, unknown>[] = [];
     const server = createSecureServer(tls);
     server.on('stream', (stream, headers) => {
@@ -189,7 +189,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
     });
   });
 
-  test('the authorization is never to be indexed by anybody on the way, also where it repeats', async () => {
+  test('sends the authorization as never indexed, also in repeats', async () => {
     const server = createSecureServer(tls);
     server.on('session', (session) => session.on('error', () => {}));
     const seen: [string | undefined, boolean][] = [];
@@ -205,7 +205,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
     expect(seen).toEqual(secrets.map((secret) => [secret, true]));
   });
 
-  test('headers larger than a frame arrive whole, and trailers end an answer without being in it', async () => {
+  test('handles headers larger than a frame, and trailers end an answer without being part of it', async () => {
     const large = 'a'.repeat(40_000);
     let seen: unknown;
     const server = createSecureServer(tls);
@@ -225,7 +225,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
     }
   });
 
-  test('a stream that is reset fails alone; refused, it says so', async () => {
+  test('fails only the stream that is reset, and reports a refused one as refused', async () => {
     const port = await serve((stream, path) => {
       if (path === '/reset') stream.close(2);
       else if (path === '/refused') stream.close(7);
@@ -247,7 +247,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
     expect(told).toEqual([]);
   });
 
-  test('a deadline ends its request and cancels its stream; where others are answered the session goes on', async () => {
+  test('cancels a stream at its deadline; when others are answered the session goes on', async () => {
     const cancelled: Promise<unknown>[] = [];
     const port = await serve((stream, path) => {
       if (path !== '/silent') accept(stream);
@@ -262,7 +262,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
     expect(await ask(session)).toMatchObject({ status: 201 });
   });
 
-  test('where nothing at all is answered in that time, the session takes no further request', async () => {
+  test('accepts no further request on a session where nothing at all is answered in that time', async () => {
     const port = await serve(() => {});
     const { session, told, closed } = await open(engine, port);
     expect(await ask(session, request({ timeoutMs: 100 }))).toMatchObject({ transportError: 'timeout' });
@@ -271,7 +271,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
     expect(told).toEqual(['drain', 'close']);
   });
 
-  test('a body that stalls after its headers is an answer by its status', async () => {
+  test('treats a body that stalls after its headers as an answer by its status', async () => {
     const port = await serve((stream) => {
       stream.respond({ ':status': 400 });
       stream.write('{"reason":');
@@ -281,7 +281,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
     expect(result).toMatchObject({ status: 400, body: '{"reason":', truncated: true });
   });
 
-  test('GOAWAY with an error: what lies above its last stream is refused, the rest answered or lost', async () => {
+  test('GOAWAY with an error: streams above its last stream are refused, the rest are answered or lost', async () => {
     const streams: ServerHttp2Stream[] = [];
     const port = await serve((stream) => {
       streams.push(stream);
@@ -295,7 +295,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
     expect(told).toEqual(['drain', 'close']);
   });
 
-  test('a session that drains finishes what is under way', async () => {
+  test('lets a draining session finish its requests', async () => {
     const streams: ServerHttp2Stream[] = [];
     let tellArrived = () => {};
     const arrived = new Promise<void>((resolve) => {
@@ -315,7 +315,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
     expect(told).toEqual(['drain', 'close']);
   });
 
-  test('a session that is destroyed, and one whose connection breaks, fail what is under way', async () => {
+  test('fails the requests of a destroyed session, and of a broken connection', async () => {
     for (const end of ['here', 'there'] as const) {
       let tellArrived: (stream: ServerHttp2Stream) => void = () => {};
       const arrived = new Promise<ServerHttp2Stream>((resolve) => {
@@ -332,7 +332,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
     }
   });
 
-  test('a ping is answered by a peer that lives, and by no other', async () => {
+  test('a ping is answered only by a live peer', async () => {
     const { session } = await open(engine, await serve(accept));
     expect(await session.ping(5_000)).toBe(true);
 
@@ -354,7 +354,7 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
     ['a window that overflows', Buffer.from('0000000400000000000000040800000000007fffffff', 'hex')],
     ['an answer to no request', Buffer.from('0000000400000000000000010104000000ff88', 'hex')],
     ['nothing', ''],
-  ])('a peer that sends %s: the request has its result, and nothing is left over', async (_what, bytes) => {
+  ])('a peer that sends %s: the request has its result, and nothing remains', async (_what, bytes) => {
     const rude = createTlsServer({ ...tls, ALPNProtocols: ['h2'] }, (socket) => {
       socket.on('error', () => {});
       socket.end(bytes);
@@ -374,8 +374,8 @@ describe.each(engines)('the engine on %s', (_name, engine) => {
   });
 });
 
-describe('the engine of our own', () => {
-  test('after a GOAWAY with an error the streams it covers still end with their own answers', async () => {
+describe('our own engine', () => {
+  test('after a GOAWAY with an error still ends the covered streams with their own answers', async () => {
     const streams: ServerHttp2Stream[] = [];
     const port = await serve((stream) => {
       stream.resume();
@@ -393,7 +393,7 @@ describe('the engine of our own', () => {
     expect(told).toEqual(['drain', 'close']);
   });
 
-  test('all requests of one turn leave in one write', async () => {
+  test('sends all requests of one turn in one write', async () => {
     const port = await serve(accept);
     const socket = connect({ port, host: '127.0.0.1', ca: certificate, ALPNProtocols: ['h2'] });
     await once(socket, 'secureConnect');
@@ -410,7 +410,7 @@ describe('the engine of our own', () => {
     for (const result of await Promise.all(asked)) expect(result).toMatchObject({ status: 201 });
   });
 
-  test('what had not left when the connection broke is refused, so that it may be sent elsewhere', async () => {
+  test('reports requests that had not left when the connection broke as refused, so that they may be sent elsewhere', async () => {
     const { session, closed } = await open(ownEngine, await serve(accept));
     const asked = ask(session);
     session.destroy();
@@ -418,7 +418,7 @@ describe('the engine of our own', () => {
     await closed;
   });
 
-  test('R-38b a peer that gives back its windows byte by byte, of the stream and of all, is not taken for a flood', async () => {
+  test('R-38b does not take a peer for a flood that returns its windows byte by byte, of the stream and of all', async () => {
     const server = createTlsServer({ ...tls, ALPNProtocols: ['h2'] }, (socket) => {
       socket.on('error', () => {});
       // SETTINGS with an initial window of one byte.

@@ -46,7 +46,7 @@ async function setUp() {
   return { names, sendTo, invent };
 }
 
-it('R-27 however many invented push hosts hang, every device at a real one is reached', async () => {
+it('R-27 every device at a real push host is reached, however many invented hosts hang', async () => {
   const { names, sendTo, invent } = await setUp();
   // A regional host counts as real once it has been resolved.
   expect((await sendTo(region)).kind).toBe('sent');
@@ -60,7 +60,7 @@ it('R-27 however many invented push hosts hang, every device at a real one is re
   expect(ends.filter((end) => end.kind === 'refused' && end.isUntried).length).toBeGreaterThan(250);
 });
 
-it('R-27 a real host that is met for the first time beside them is not tried, and is reached when there is room', async () => {
+it('R-27 a new real host beside them is not tried at first, and is reached when there is room', async () => {
   const { names, sendTo, invent } = await setUp();
   const invented = invent(lookupPlaces.ofProvidersMax);
   expect(await sendTo(region)).toMatchObject({

@@ -32,7 +32,7 @@ const answering = (...addresses: string[]): Resolver => {
   return async () => addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
 };
 
-describe('R-30, R-36 an endpoint that was put directly into the database', () => {
+describe('R-30, R-36 an endpoint that was written directly into the database', () => {
   test.each(refusedUrls)('%j is not connected to, with PUSH_HOSTS=*', async (url) => {
     const connect = vi.spyOn(Socket.prototype, 'connect');
     onTestFinished(() => connect.mockRestore());
@@ -43,7 +43,7 @@ describe('R-30, R-36 an endpoint that was put directly into the database', () =>
   });
 });
 
-describe('R-31 where a name leads is judged at the connection', () => {
+describe('R-31 the address of a name is checked at the connection', () => {
   const blocked = {
     errorCode: 'provider_unavailable',
     retryable: true,
@@ -57,7 +57,7 @@ describe('R-31 where a name leads is judged at the connection', () => {
     ['IPv6 only, and private', ['fd00::1']],
     ['an address of the cloud', ['169.254.169.254']],
     ['500 addresses, one of them private', [...Array(499).fill('1.1.1.1'), '10.0.0.1']],
-  ])('%s: refused whole, with no connection', async (_name, addresses) => {
+  ])('%s: refused as a whole, with no connection', async (_name, addresses) => {
     const server = await serve();
     for (const protocolHost of [host, wns]) {
       const channel = channelWith({ allowCidrs: [], pushHosts: [host], resolver: answering(...addresses) });
@@ -66,7 +66,7 @@ describe('R-31 where a name leads is judged at the connection', () => {
     expect(server.connections).toBe(0);
   });
 
-  test('a name that is none, or a resolver that breaks, fails this push and nothing else', async () => {
+  test('an unknown name, or a failing resolver, fails this push and nothing else', async () => {
     const failing =
       (error: Error): Resolver =>
       () =>
@@ -86,7 +86,7 @@ describe('R-31 where a name leads is judged at the connection', () => {
     expect(errors).toEqual(['dns_error', 'dns_error', 'dns_error', 'dns_error', 'dns_error']);
   });
 
-  test.each([host, wns])('a resolver that hangs is given up (%s): nothing was sent', async (slowHost) => {
+  test.each([host, wns])('a hanging resolver is given up (%s): nothing was sent', async (slowHost) => {
     const resolver: Resolver = () => new Promise(() => {});
     const channel = channelWith({ allowCidrs: [], pushHosts: [host], resolver, timeoutMs: 200 });
     expect(await channel.send(pushTo(subscriptionTo(`https://${slowHost}/x`)))).toMatchObject({
@@ -95,7 +95,7 @@ describe('R-31 where a name leads is judged at the connection', () => {
     });
   });
 
-  test('a name that leads somewhere else from one moment to the next: no connection but the permitted ones', async () => {
+  test('a name whose address changes at every question: only permitted addresses are connected to', async () => {
     const server = await serve();
     server.handle = (request) => request.answer(201, { connection: 'close' });
     // The forbidden address reaches the same server, so each connection to it would be counted.
@@ -120,7 +120,7 @@ describe('R-31 where a name leads is judged at the connection', () => {
     expect(server.connections).toBe(expected.filter((kind) => kind === 'sent').length);
   });
 
-  test('the connected address is checked again: not even a greeting is sent to another', async () => {
+  test('the connected address is checked again: no byte is sent to another', async () => {
     const server = await serve();
     const lying: AddressGuard = {
       exceptions: noExceptions,
@@ -134,7 +134,7 @@ describe('R-31 where a name leads is judged at the connection', () => {
   });
 });
 
-describe('R-30 a raw address, for which Node asks no lookup', () => {
+describe('R-30 an IP address in the URL, for which Node does no lookup', () => {
   test.each(['127.0.0.1', '::1', '::ffff:127.0.0.1', '10.0.0.1', '169.254.169.254'])('%s', async (address) => {
     const server = await serve();
     const connect = vi.spyOn(Socket.prototype, 'connect');
@@ -148,8 +148,8 @@ describe('R-30 a raw address, for which Node asks no lookup', () => {
   });
 });
 
-describe('R-32 redirects are answers', () => {
-  test.each([301, 302, 303, 307, 308])('%i leads nowhere', async (status) => {
+describe('R-32 redirects are plain answers', () => {
+  test.each([301, 302, 303, 307, 308])('%i is not followed', async (status) => {
     const target = await serve();
     const server = await serve();
     const location = `https://127.0.0.1:${target.port}/inside`;

@@ -52,7 +52,7 @@ async function serveSockets(onSocket: (socket: Socket) => void, tls: boolean) {
   return (server.address() as AddressInfo).port;
 }
 
-test('a request that is no longer wanted when it has a connection does not go out', async () => {
+test('a request that is no longer wanted when it gets a connection is not sent', async () => {
   const server = await serve();
   server.handle = (request) => request.answer(200, {}, '');
   const http = client();
@@ -62,7 +62,7 @@ test('a request that is no longer wanted when it has a connection does not go ou
   expect(server.seen).toHaveLength(1);
 });
 
-test('a request goes out as it was given, with its length in bytes', async () => {
+test('a request is sent as given, with its length in bytes', async () => {
   const server = await serve();
   server.handle = (request) => request.answer(200, { 'content-type': 'text/plain' }, 'thanks');
   const answer = await client().request(post(server.port));
@@ -82,7 +82,7 @@ test('a request goes out as it was given, with its length in bytes', async () =>
   });
 });
 
-describe('one deadline over everything', () => {
+describe('one deadline for everything', () => {
   const drip = (socket: Socket, text: string) => {
     let sent = 0;
     const timer = setInterval(() => socket.write(text[sent++ % text.length] ?? ''), 10);
@@ -101,13 +101,13 @@ describe('one deadline over everything', () => {
     });
   });
 
-  test('a name that is never resolved is a timeout, and nothing was written', async () => {
+  test('a name that is never resolved causes a timeout, and nothing was written', async () => {
     const http = client({ resolver: () => new Promise(() => {}) });
     const result = await http.request(post(443, { host: 'slow.example.org', timeoutMs: 100 }));
     expect(result).toMatchObject({ transportError: 'timeout', written: false });
   });
 
-  test('a body without end: the status counts, and what came is kept', async () => {
+  test('an endless body: the status counts, and the received part is kept', async () => {
     const port = await serveSockets((socket) => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n');
       drip(socket, 'x');
@@ -116,7 +116,7 @@ describe('one deadline over everything', () => {
     expect(result).toMatchObject({ status: 200, truncated: true, body: expect.stringMatching(/^x+$/) });
   });
 
-  test('the connection of a request that ran out of time is not used again', async () => {
+  test('the connection of a request that timed out is not used again', async () => {
     const server = await serve();
     server.handle = () => {};
     const http = client();
@@ -127,7 +127,7 @@ describe('one deadline over everything', () => {
     expect(server.connections).toBe(2);
   });
 
-  test('waiting for a free connection is not in it', async () => {
+  test('the wait for a free connection is not included', async () => {
     const server = await serve();
     let first = true;
     server.handle = (request) => {
@@ -144,7 +144,7 @@ describe('one deadline over everything', () => {
 });
 
 describe('the body of an answer', () => {
-  test('is read and kept up to the limits of the request', async () => {
+  test("is read and kept up to the request's limits", async () => {
     const server = await serve();
     server.handle = (request) => request.answer(200, {}, 'x'.repeat(100));
     const bodyLimits = { readMax: 200, keepMax: 10 };
@@ -152,7 +152,7 @@ describe('the body of an answer', () => {
     expect(result).toMatchObject({ body: 'x'.repeat(10), truncated: true });
   });
 
-  test('without end it is broken off, and so is its connection', async () => {
+  test('is cut off when it is endless, and its connection ends', async () => {
     const port = await serveSockets((socket) => {
       socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n');
       const more = () => {
@@ -174,7 +174,7 @@ describe('the body of an answer', () => {
 });
 
 describe('connections', () => {
-  test('are kept and used again, also while answers come from a slow peer', async () => {
+  test('are kept and used again, also while a slow peer answers', async () => {
     const server = await serve();
     const http = client();
     for (let i = 0; i < 3; i += 1) await http.request(post(server.port));
@@ -196,7 +196,7 @@ describe('connections', () => {
     expect(server.connections).toBe(3);
   });
 
-  test('at rest are no more than allowed over all pools: the one that rested longest goes', async () => {
+  test('that are idle are no more than allowed over all pools: the longest idle one is closed', async () => {
     const server = await serve();
     const http = createOutboundHttp(createOutboundSockets(createAddressGuard({ exceptions })), 2);
     onTestFinished(() => http.close());
@@ -214,7 +214,7 @@ describe('connections', () => {
     }
   });
 
-  test('a connection that the peer closed is not repeated in secret', async () => {
+  test('that the peer closed cause no silent repeat', async () => {
     const server = await serve();
     const http = client();
     await http.request(post(server.port));
@@ -223,7 +223,7 @@ describe('connections', () => {
     expect(server.seen).toHaveLength(2);
   });
 
-  test('closing ends those at rest', async () => {
+  test('that are idle end when the pool is closed', async () => {
     const server = await serve();
     const http = client();
     await http.request(post(server.port));
@@ -231,7 +231,7 @@ describe('connections', () => {
     await server.emptied();
   });
 
-  test('ALPN offers HTTP/1.1 alone, and the name of the host', async () => {
+  test("offer only HTTP/1.1 by ALPN, and send the host's name", async () => {
     const seen: unknown[] = [];
     const port = await serveSockets((socket) => {
       const { alpnProtocol, servername } = socket as TLSSocket & { servername: unknown };
@@ -247,7 +247,7 @@ describe('connections', () => {
 test.each([
   ['a path with a line break', { path: '/a\r\nx: y' }],
   ['a header with a line break', { headers: { a: 'b\r\nc: d' } }],
-])('%s is a failure and no exception', async (_name, changed) => {
+])('%s fails the request without an exception', async (_name, changed) => {
   const server = await serve();
   expect(await client().request(post(server.port, changed))).toMatchObject({ transportError: 'reset', written: false });
   expect(server.connections).toBe(0);

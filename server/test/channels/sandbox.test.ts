@@ -111,23 +111,20 @@ describe.each([
   ['our own', ownEngine],
   ['node:http2', nodeEngine],
 ] as const)('the engine on %s', (_name, engine) => {
-  test.each(senders)(
-    '%s: a push passes every check of the vendor, and not one is a warning',
-    async (_channel, make) => {
-      const t = await make(engine);
-      const content = {
-        title: 'Grüße 📦',
-        url: 'https://shop.example/orders/17',
-        image: 'https://shop.example/17.png',
-      };
-      expect(await t.send(content)).toMatchObject({ kind: 'sent' });
-      const record = (await readLog()).records.findLast(({ token }) => token === t.token);
-      expect(record).toMatchObject({ delivered: true, notification: { title: 'Grüße 📦' } });
-      expect(record?.checks.filter(({ verdict }) => verdict !== 'pass')).toEqual([]);
-    },
-  );
+  test.each(senders)('%s: a push passes every check of the vendor, without a warning', async (_channel, make) => {
+    const t = await make(engine);
+    const content = {
+      title: 'Grüße 📦',
+      url: 'https://shop.example/orders/17',
+      image: 'https://shop.example/17.png',
+    };
+    expect(await t.send(content)).toMatchObject({ kind: 'sent' });
+    const record = (await readLog()).records.findLast(({ token }) => token === t.token);
+    expect(record).toMatchObject({ delivered: true, notification: { title: 'Grüße 📦' } });
+    expect(record?.checks.filter(({ verdict }) => verdict !== 'pass')).toEqual([]);
+  });
 
-  test.each(senders)('%s: rubbish of every kind is an outcome', async (_channel, make) => {
+  test.each(senders)('%s: rubbish of every kind gives an outcome', async (_channel, make) => {
     const t = await make(engine);
     for (const kind of ['html', 'truncated_json', 'megabyte']) {
       await script({ token: t.token, times: 1 }, { type: 'rubbish', kind, status: 502 });
@@ -136,7 +133,7 @@ describe.each([
     expect(await t.send()).toMatchObject({ kind: 'sent' });
   });
 
-  test('fcm: a thousand pushes at once open no hundred and first stream on a connection', async () => {
+  test('fcm: a thousand concurrent pushes never open a 101st stream on a connection', async () => {
     const before = await counters();
     const t = await fcm(engine, 1_000);
     const outcomes = await t.sendMany(1_000);
@@ -147,7 +144,7 @@ describe.each([
     expect(after.connections.h2 - before.connections.h2).toBeLessThanOrEqual(9);
   });
 
-  test('apns: a thousand pushes at once wait for the first good token, and all arrive over a few connections', async () => {
+  test('apns: a thousand concurrent pushes wait for the first good token, and all arrive over a few connections', async () => {
     const before = await counters();
     const t = await apns(engine, 1_000);
     const outcomes = await t.sendMany(1_000);
@@ -156,7 +153,7 @@ describe.each([
   });
 });
 
-describe('what APNs says means', () => {
+describe("the meaning of APNs's answers", () => {
   const meaning: Partial<Record<ErrorCode, readonly string[]>> = {
     unregistered: ['Unregistered', 'ExpiredToken'],
     invalid_token: ['BadDeviceToken', 'MissingDeviceToken'],
@@ -200,7 +197,7 @@ describe('what APNs says means', () => {
     expect(await t.send()).toMatchObject({ kind: 'refused', errorCode, reason });
   });
 
-  test('Unregistered: since when', async () => {
+  test('Unregistered: with its time', async () => {
     const t = await apns();
     const before = Date.now();
     await sandbox.call('DELETE', `/devices/${t.token}`);
@@ -210,7 +207,7 @@ describe('what APNs says means', () => {
   });
 });
 
-describe('what FCM says means', () => {
+describe("the meaning of FCM's answers", () => {
   test.each<[string, ErrorCode]>([
     ['UNREGISTERED', 'unregistered'],
     ['INVALID_REGISTRATION', 'invalid_token'],
@@ -242,7 +239,7 @@ describe('what FCM says means', () => {
     ['unauthorized_client', 'auth_failed'],
     ['temporarily_unavailable', 'provider_unavailable'],
     ['internal_failure', 'provider_unavailable'],
-  ])('where access tokens are had, %s: %s, and nothing is pushed', async (reason, errorCode) => {
+  ])('the token endpoint answers %s: %s, and nothing is pushed', async (reason, errorCode) => {
     const t = await fcm();
     await script({ vendor: 'google_oauth' }, { type: 'error', reason });
     expect(await t.send()).toMatchObject({ kind: 'refused', errorCode, reason: expect.stringContaining(reason) });
@@ -250,7 +247,7 @@ describe('what FCM says means', () => {
   });
 });
 
-describe('what push services of browsers say means', () => {
+describe("the meaning of browsers' push services' answers", () => {
   const ofStatus: readonly (readonly [number, ErrorCode])[] = [
     [400, 'invalid_payload'],
     [404, 'unregistered'],
@@ -270,7 +267,7 @@ describe('what push services of browsers say means', () => {
     expect(await t.send()).toMatchObject({ kind: 'refused', errorCode: expected, provider: { httpStatus: status } });
   });
 
-  test.each(vendors)('%s: a subscription that ended is unregistered', async (vendor) => {
+  test.each(vendors)('%s: an ended subscription is unregistered', async (vendor) => {
     const t = await webpush(vendor);
     await sandbox.call('DELETE', `/subscriptions/${t.token}`);
     expect(await t.send()).toMatchObject({ errorCode: 'unregistered', retryable: false });

@@ -109,7 +109,7 @@ const answeringWith = (head: string, then: (socket: TLSSocket) => void = () => u
   });
 
 describe('R-20 the signature', () => {
-  test('is made when the request is written, however long its name took, by the secrets of that moment', async () => {
+  test('is made when the request is written, however long its lookup took, with the secrets of that moment', async () => {
     const server = await serve();
     let nowMs = 1_000_000_000_000;
     const resolver: Resolver = async () => {
@@ -131,8 +131,8 @@ describe('R-20 the signature', () => {
   });
 });
 
-describe('R-27 a name that could not be asked for, as others held all places', () => {
-  test('is told from one that could not be resolved', async () => {
+describe('R-27 a lookup that got no place because others held all', () => {
+  test('is distinguished from a failed one', async () => {
     const notBegun = client({ resolver: () => Promise.reject(new LookupNotBegunError()) });
     const failed = client({ resolver: () => Promise.reject(Object.assign(new Error('no'), { code: 'EAI_AGAIN' })) });
     const endpoint = 'https://hooks.shop.example/push';
@@ -141,8 +141,8 @@ describe('R-27 a name that could not be asked for, as others held all places', (
   });
 });
 
-describe('R-21 five seconds in all, whatever the endpoint does', () => {
-  test('none of these is waited for, and a 2xx counts as soon as its headers are there', async () => {
+describe('R-21 five seconds in total, whatever the endpoint does', () => {
+  test('each of these ends in time, and a 2xx counts as soon as its headers arrive', async () => {
     const send = client();
     const silent = await serveSilence();
     const noAnswer = await serveSockets(() => undefined);
@@ -167,7 +167,7 @@ describe('R-21 five seconds in all, whatever the endpoint does', () => {
   });
 });
 
-describe('R-22 a body is read no further than 16 KB, and never unpacked', () => {
+describe('R-22 a body is read up to 16 KB, and never decompressed', () => {
   test('an endless body ends with its connection', async () => {
     let written = 0;
     const endless = await serveSockets(
@@ -187,7 +187,7 @@ describe('R-22 a body is read no further than 16 KB, and never unpacked', () => 
     expect(written).toBeLessThan(20_000_000);
   });
 
-  test('what says that it is compressed is read as the bytes it is', async () => {
+  test('a body marked as compressed is read as its raw bytes', async () => {
     const server = await serve();
     const bomb = gzipSync(Buffer.alloc(50_000_000));
     server.handle = (request) => request.answer(200, { 'content-encoding': 'gzip' }, bomb);
@@ -197,7 +197,7 @@ describe('R-22 a body is read no further than 16 KB, and never unpacked', () => 
     expect(server.seen[0]?.headers['accept-encoding']).toBe('identity');
   });
 
-  test('a request goes out once, also where its connection breaks', async () => {
+  test('a request is sent once, even when its connection breaks', async () => {
     const server = await serve();
     server.handle = (request) => request.cut();
     expect(await client()(`https://localhost:${server.port}/hooks`)).toMatchObject({ error: 'reset' });
@@ -205,7 +205,7 @@ describe('R-22 a body is read no further than 16 KB, and never unpacked', () => 
   });
 });
 
-describe('R-23 what is an acknowledgement', () => {
+describe('R-23 acknowledgements', () => {
   test.each([200, 201, 202, 204, 226, 299])('%i is', async (status) => {
     const server = await serve();
     server.handle = (request) => request.answer(status);
@@ -219,7 +219,7 @@ describe('R-23 what is an acknowledgement', () => {
     expect(result).toMatchObject({ statusCode: status, error: 'http_status' });
   });
 
-  test('what comes before the final status does not count', async () => {
+  test('informational statuses before the final one do not count', async () => {
     const early = 'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n';
     const fine = await serveSockets(answeringWith(`${early}HTTP/1.1 204 No Content\r\n\r\n`));
     expect(await client()(fine.endpoint)).toMatchObject({ statusCode: 204, error: null });
@@ -228,7 +228,7 @@ describe('R-23 what is an acknowledgement', () => {
   });
 });
 
-describe('R-32 a redirect leads nowhere', () => {
+describe('R-32 a redirect is not followed', () => {
   test.each([301, 302, 303, 307, 308])('%i', async (status) => {
     const target = await serve();
     const server = await serve();
@@ -245,7 +245,7 @@ describe('R-32 a redirect leads nowhere', () => {
 });
 
 describe('R-33 a kept connection', () => {
-  test('serves the webhook that opened it, and no other one', async () => {
+  test('serves only the webhook that opened it', async () => {
     const server = await serve();
     server.handle = (request) => request.answer(200, {}, 'ok');
     const send = client();
@@ -275,7 +275,7 @@ describe('R-34 a certificate is always verified', () => {
   });
 });
 
-describe('R-31 where a name leads is judged at every connection', () => {
+describe('R-31 the address of a name is checked at every connection', () => {
   const answering = (...addresses: string[]): Resolver => {
     return async () => addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
   };
@@ -289,12 +289,12 @@ describe('R-31 where a name leads is judged at every connection', () => {
     }
   });
 
-  test('500 answers, the last of them private, are refused whole', async () => {
+  test('500 addresses of which the last is private are refused as a whole', async () => {
     const resolver = answering(...Array<string>(499).fill('1.1.1.1'), '10.0.0.1');
     expect(await client({ resolver, allowCidrs: [] })(endpoint)).toMatchObject({ error: 'blocked_address' });
   });
 
-  test('R-35 a name that is none, and a resolver that breaks in any way, are failed attempts', async () => {
+  test('R-35 an unknown name, and a resolver that fails in any way, are failed attempts', async () => {
     const failing: Resolver[] = [
       () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' })),
       () => Promise.reject(new Error('bug')),
@@ -311,7 +311,7 @@ describe('R-31 where a name leads is judged at every connection', () => {
     expect(['dns_error', 'blocked_address']).toContain(errors[5]);
   });
 
-  test('a name that leads somewhere else at every question: no connection but to the receiver', async () => {
+  test('a name whose address changes at every question: only the receiver is connected to', async () => {
     const flips = await sendThroughFlips({ sends: 400, seed: 31 });
     expect(flips).toMatchObject({ attempted: [], arrivedAt: [], others: [] });
     expect(flips.acknowledged + flips.blocked + flips.unresolved).toBe(400);

@@ -47,7 +47,7 @@ const withoutToken = (authorization: string | undefined) => authorization?.repla
 
 describe('one POST', () => {
   test.each(['h2', 'http/1.1'] as const)(
-    'over %s: exactly these headers, and the body of its length',
+    'over %s: exactly these headers, and a body of its length',
     async (protocol) => {
       const { method, path, headers, body } = await requestOf(google, {}, {}, protocol);
       expect(method).toBe('POST');
@@ -67,7 +67,7 @@ describe('one POST', () => {
     },
   );
 
-  test('web-push, asked for the same, makes the same headers', async () => {
+  test('web-push makes the same headers for the same push', async () => {
     const { headers } = await requestOf(google, { collapse_key: 'order-17', priority: 'normal' });
     const reader = createECDH('prime256v1');
     const p256dh = reader.generateKeys('base64url');
@@ -90,7 +90,7 @@ describe('one POST', () => {
     }
   });
 
-  test('the token names the origin of the endpoint and nothing more, and jose verifies it', async () => {
+  test('the VAPID token names only the origin of the endpoint, and jose verifies it', async () => {
     const { headers } = await requestOf(google);
     const [, token = '', key = ''] = /^vapid t=([^,]+), k=(.+)$/.exec(headers['authorization'] ?? '') ?? [];
     const point = Buffer.from(key, 'base64url');
@@ -107,13 +107,13 @@ describe('Topic, TTL and Urgency', () => {
     [undefined, 'msg_02y9GVDsTuJUi2BOoCH5G3'],
     ['order-17', 'cqkOo9qLXdAb3i8nMU4C4hf5NRgupXOn'],
     ['ü'.repeat(64), expect.stringMatching(/^[\w-]{32}$/)],
-  ])('collapse_key %j: Topic %s, never of a length Apple cannot decode', async (key, topic) => {
+  ])('collapse_key %j: Topic %s, never of a length that Apple cannot decode', async (key, topic) => {
     const { headers } = await requestOf(apple, key === undefined ? {} : { collapse_key: key });
     expect(headers['topic']).toEqual(topic);
     expect((headers['topic']?.length ?? 0) % 4).not.toBe(1);
   });
 
-  test.each(['high', 'normal', 'low'] as const)('priority %s is an urgency of the same name', async (priority) => {
+  test.each(['high', 'normal', 'low'] as const)('priority %s becomes that same Urgency', async (priority) => {
     expect((await requestOf(google, { priority })).headers['urgency']).toBe(priority);
   });
 
@@ -127,7 +127,7 @@ describe('Topic, TTL and Urgency', () => {
   });
 });
 
-describe('what the vendors want differently', () => {
+describe('differences between vendors', () => {
   test.each([
     [0, 'no-cache'],
     [60, 'cache'],
@@ -138,7 +138,7 @@ describe('what the vendors want differently', () => {
     expect(headers).not.toHaveProperty('transfer-encoding');
   });
 
-  test('what Microsoft takes and drops is sent, and the log says what became of it', async () => {
+  test("a push that Microsoft accepts and drops counts as sent, and the log has Microsoft's status", async () => {
     const server = await startPushServer({ protocol: 'http/1.1' });
     const lines: unknown[] = [];
     const log = { info: (fields: unknown) => void lines.push(fields) } as unknown as Pick<Log, 'info'>;
@@ -221,7 +221,7 @@ test("R-62 one app's connections are not another's, at the same push service", a
   expect(third).toBe(first);
 });
 
-test('keys that lie on no curve are invalid_token, without a request', async () => {
+test('keys that are on no curve are invalid_token, without a request', async () => {
   const server = await startPushServer({ protocol: 'h2' });
   const channel = createTestChannel({ leads: { [`${google}:443`]: server.port } });
   onTestFinished(() => server.close());
@@ -273,8 +273,8 @@ async function startForeignService() {
   return { model, port: (front.address() as AddressInfo).port };
 }
 
-describe('web-push-testing, a push service that nobody here wrote', () => {
-  test('verifies the token, decrypts the message, and says when the subscription is gone', async () => {
+describe('web-push-testing, a push service of other authors', () => {
+  test('verifies the token, decrypts the message, and reports when the subscription is gone', async () => {
     const { model, port } = await startForeignService();
     const { endpoint, clientHash, keys } = await model.subscribe({ applicationServerKey: credential.publicKey });
     const token = JSON.stringify({ endpoint: `https://push.test.example${new URL(endpoint).pathname}`, keys });
