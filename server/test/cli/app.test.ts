@@ -8,7 +8,7 @@ import { refusal, setupCommandLine } from './run-carillon.ts';
 const cli = await setupCommandLine();
 
 describe('app create', () => {
-  it('makes an app with one key of each scope, which work', async () => {
+  it('makes an app with one working key of each scope', async () => {
     const app = await cli.json('app', 'create', 'Shop');
     expect(app).toEqual({
       id: expect.stringMatching(/^app_[0-9A-Za-z]{22}$/),
@@ -26,7 +26,7 @@ describe('app create', () => {
     }
   });
 
-  it('shows a person the app and both keys', async () => {
+  it('shows the app and both keys as text', async () => {
     const { status, stdout, stderr } = await cli.run('app', 'create', 'Bücher & mehr', '--plan', 'pro');
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).toMatch(/Bücher & mehr {2}app_\w{22} {2}plan pro/);
@@ -43,7 +43,7 @@ describe('app create', () => {
     ]);
   });
 
-  it('takes DEFAULT_PLAN, and the plans of PLANS_FILE', async () => {
+  it('uses DEFAULT_PLAN, and the plans of PLANS_FILE', async () => {
     const file = join(cli.directory, 'plans.json');
     writeFileSync(file, JSON.stringify({ plans: { house: { sk_per_second: 1, ck_per_second: 1, quota: null } } }));
     const environment = { PLANS_FILE: file, DEFAULT_PLAN: 'house' };
@@ -78,7 +78,7 @@ describe('app list, plan, suspend and resume', () => {
     expect(await cli.json('app', 'plan', id, 'pro')).toMatchObject({ id, plan: 'pro' });
   });
 
-  it('name the ids where several apps share a name', async () => {
+  it('list the ids when several apps share a name', async () => {
     const { publicId: first } = await cli.newApp('Twin');
     const { publicId: second } = await cli.newApp('Twin');
     const refused = await cli.run('app', 'suspend', 'Twin');

@@ -26,7 +26,7 @@ async function entriesOf(...parameters: string[]): Promise<Shown[]> {
 }
 
 describe('audit', () => {
-  it('says who changed what of an app, newest first, with the fields that changed', async () => {
+  it('shows who changed what of an app, newest first, with the changed fields', async () => {
     const { publicId: id } = await cli.newApp('Told');
     await cli.run('app', 'plan', id, 'pro');
     await cli.run('app', 'window', id, '48');
@@ -46,7 +46,7 @@ describe('audit', () => {
     expect(stdout).toMatch(/There are more/);
   });
 
-  it('lists a stretch of time', async () => {
+  it('lists a period of time', async () => {
     const { publicId: id } = await cli.newApp('Timed');
     const { entries } = await cli.json('audit', id);
     const at = entries[0].at as string;
@@ -56,7 +56,7 @@ describe('audit', () => {
     expect(await cli.run('audit', 'Nobody')).toMatchObject(refusal(/No app has/));
   });
 
-  it('records nothing for a command that changed nothing, and nothing for one that was refused', async () => {
+  it('records nothing for a command that changed nothing, and nothing for a refused one', async () => {
     const { publicId: id } = await cli.newApp('Still');
     const before = await entriesOf(id);
     const done = await Promise.all([
@@ -139,7 +139,7 @@ describe('every change by the command line', () => {
     await Promise.all([changeIdentity(), changeProperties(), changeService()]);
   }, 300_000);
 
-  it('stands in the audit log, by the user of the system, each noun in its order', async () => {
+  it("is in the audit log with the system's user, in the order of the commands", async () => {
     const entries = await entriesOf(app);
     const actionsOf = (...nouns: string[]): string[] =>
       entries.map(({ action }) => action).filter((action) => nouns.includes(action.split('.')[0] ?? ''));
@@ -185,7 +185,7 @@ describe('every change by the command line', () => {
     expect(former.created_by).toBe(`cli ${me.name}`);
   });
 
-  it('has an action for each thing that can be done, and one of these tests does it', async () => {
+  it('has an action for each possible change, and one of these tests makes it', async () => {
     const done = new Set((await entriesOf()).map(({ action }) => action));
     const elsewhere = [
       // Tested in test/api/audit.test.ts.
@@ -198,7 +198,7 @@ describe('every change by the command line', () => {
     expect(auditActions.filter((action) => !done.has(action) && !elsewhere.includes(action))).toEqual([]);
   });
 
-  it('R-80 leaves no secret, no query of an endpoint and no person in the audit log', async () => {
+  it('R-80 puts no secret, no query of an endpoint and no person into the audit log', async () => {
     expect(secrets.every((secret) => typeof secret === 'string' && secret.length > 8)).toBe(true);
     const rows = await cli.sql<{ text: string }[]>`SELECT a::text AS text FROM audit_entries a`;
     const [entries, printed] = [rows.map(({ text }) => text).join('\n'), (await cli.run('audit', app)).stdout];

@@ -88,7 +88,7 @@ describe('channel set and list', () => {
     expect(JSON.stringify(await cli.sql`SELECT * FROM credentials`)).not.toContain(secret);
   });
 
-  it('takes the keys of a file, and their subject', async () => {
+  it('uses the keys of a file, and their subject', async () => {
     const app = await cli.newApp('Imported');
     const keys = generateVapidKeys();
     const file = writeFile('vapid.json', { ...keys, subject: 'https://shop.example/contact' });
@@ -99,7 +99,7 @@ describe('channel set and list', () => {
     expect(cli.printed.slice(before).join('')).not.toContain(keys.privateKey);
   });
 
-  it('keeps the former keys for devices bound to them, and the subject where none is given', async () => {
+  it('keeps the former keys for devices bound to them, and the subject when none is given', async () => {
     await cli.newApp('Twice');
     const first = await cli.json('channel', 'set', 'Twice', 'webpush', '--subject', 'mailto:ops@shop.example');
     const second = await cli.json('channel', 'set', 'Twice', 'webpush');
@@ -109,7 +109,7 @@ describe('channel set and list', () => {
     expect(channels).toEqual([second, { ...first, current: false, replaced_at: expect.stringMatching(/Z$/) }]);
   });
 
-  it('says that no channel is set', async () => {
+  it('reports when no channel is set', async () => {
     await cli.newApp('Bare');
     expect(await cli.json('channel', 'list', 'Bare')).toEqual({ channels: [] });
   });
@@ -150,7 +150,7 @@ describe('channel set and list', () => {
     expect(await cli.run('channel', ...parameters)).toMatchObject(refusal(line));
   });
 
-  it('refuses a file that is something else, without showing it', async () => {
+  it('refuses a wrong kind of file, without showing its content', async () => {
     const files = [writeFile('text.json', 'hunter2'), writeFile('other.json', { key: 'hunter2' })];
     for (const file of files) {
       const refused = await cli.run('channel', 'set', 'Bare', 'webpush', '--vapid-file', file);
@@ -164,7 +164,7 @@ const apnsOptions = (file: string) =>
   ['--key-file', file, '--key-id', keyId, '--team-id', teamId, '--bundle-id', bundleId] as const;
 
 describe('channel set and list for phones', () => {
-  it('R-44 takes an APNs key, shows whose it is and stores it sealed', async () => {
+  it('R-44 accepts an APNs key, shows its team and app, and stores it sealed', async () => {
     const app = await cli.newApp('Apple');
     const before = cli.printed.length;
     const file = writeFile('AuthKey.p8', apnsKey.pem);
@@ -186,7 +186,7 @@ describe('channel set and list for phones', () => {
     expect(JSON.stringify(await cli.sql`SELECT * FROM credentials`)).not.toContain(secret);
   });
 
-  it('R-44 takes a service account, shows its project and its address, and stores it sealed', async () => {
+  it('R-44 accepts a service account, shows its project and its address, and stores it sealed', async () => {
     const app = await cli.newApp('Google');
     const before = cli.printed.length;
     const file = writeFile('account.json', serviceAccount());
@@ -200,7 +200,7 @@ describe('channel set and list for phones', () => {
     expect(JSON.stringify(await cli.sql`SELECT * FROM credentials`)).not.toContain(secret);
   });
 
-  it('keeps each channel apart: a new key of one is none of the others', async () => {
+  it('keeps channels apart: a new key of one changes no other', async () => {
     await cli.newApp('Both');
     const file = writeFile('both.p8', apnsKey.pem);
     const first = await cli.json('channel', 'set', 'Both', 'apns', ...apnsOptions(file));
@@ -225,7 +225,7 @@ describe('channel set and list for phones', () => {
     expect(await secretsOf(app.id)).toEqual([]);
   };
 
-  it('says what is wrong with what it is given for Apple, in one line, and stores nothing', async () => {
+  it('names the fault of wrong values for Apple in one line, and stores nothing', async () => {
     const p8 = writeFile('good.p8', apnsKey.pem);
     const account = writeFile('good.json', serviceAccount());
     const rsa = writeFile('rsa.p8', googleKey.pem);
@@ -247,7 +247,7 @@ describe('channel set and list for phones', () => {
     ]);
   });
 
-  it('says what is wrong with what it is given for Google, in one line, and stores nothing', async () => {
+  it('names the fault of wrong values for Google in one line, and stores nothing', async () => {
     const p8 = writeFile('other.p8', apnsKey.pem);
     const account = writeFile('right.json', serviceAccount());
     const ofTheApp = writeFile('google-services.json', { project_info: { project_id: projectId }, client: [] });
@@ -267,7 +267,7 @@ describe('channel set and list for phones', () => {
     ]);
   });
 
-  it('leaves what is set as it is when what should replace it is refused', async () => {
+  it('keeps the current credential when its replacement is refused', async () => {
     const app = await cli.newApp('Kept');
     const p8 = writeFile('kept.p8', apnsKey.pem);
     await cli.json('channel', 'set', 'Kept', 'apns', ...apnsOptions(p8));
@@ -330,7 +330,7 @@ describe('channel test for phones', () => {
     ]);
   });
 
-  it('shows what the provider answered when the push failed', async () => {
+  it("shows the provider's answer when the push failed", async () => {
     const provider = await startPushServer({ protocol: 'h2' });
     whenDone(() => provider.close());
     provider.handle = (request) => request.answer(403, {}, '{"reason":"InvalidProviderToken"}');
@@ -348,7 +348,7 @@ describe('channel test for phones', () => {
     expect(stdout).toMatch(/apns is failing: the push service refuses our credential \(InvalidProviderToken\)\.\n$/);
   });
 
-  it('says of a key that fits no device that it is suspect, in the list and in the log, and retires none for it', async () => {
+  it('reports a key that fits no device as suspect, in the list and in the log, and retires no device', async () => {
     const provider = await startPushServer({ protocol: 'h2' });
     whenDone(() => provider.close());
     provider.handle = (request) => request.answer(400, {}, '{"reason":"DeviceTokenNotForTopic"}');
@@ -374,7 +374,7 @@ describe('channel test for phones', () => {
 });
 
 describe('channel test', () => {
-  it('sends one push by the normal path and shows the answer, with no service running', async () => {
+  it('sends one push by the normal path and shows the answer, without a running service', async () => {
     const app = await cli.newApp('Tested');
     await cli.json('channel', 'set', 'Tested', 'webpush');
     const device = await newDevice(app.id, 'tested');
@@ -392,7 +392,7 @@ describe('channel test', () => {
     expect(charged).toEqual({ used: 1 });
   });
 
-  it('shows what the push service answered and ends with 1 when the push failed', async () => {
+  it("shows the push service's answer and ends with 1 when the push failed", async () => {
     const app = await cli.newApp('Refused');
     await cli.json('channel', 'set', 'Refused', 'webpush');
     const device = await newDevice(app.id, 'refused');
@@ -402,7 +402,7 @@ describe('channel test', () => {
     expect(failed).toMatchObject({ status: 1, stderr: 'carillon: The push is failed: unregistered\n' });
   });
 
-  it('retires no device for what the settings of this shell do not allow', async () => {
+  it('retires no device because of settings that this shell lacks', async () => {
     const app = await cli.newApp('Elsewhere');
     await cli.json('channel', 'set', 'Elsewhere', 'webpush');
     const device = await newDevice(app.id, 'elsewhere');
@@ -413,7 +413,7 @@ describe('channel test', () => {
     expect(row).toEqual({ status: 'active' });
   });
 
-  it('refuses what it cannot send to, in one line', async () => {
+  it('refuses targets that it cannot send to, in one line', async () => {
     const app = await cli.newApp('Hopeless');
     const phone = await newDevice(app.id, 'ab'.repeat(32), 'ios');
     const foreign = await newDevice((await cli.newApp('Other')).id, 'foreign');

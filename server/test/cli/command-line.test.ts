@@ -37,14 +37,14 @@ describe('the command line', () => {
     expect(await cli.run(...parameters)).toMatchObject(refusal(line));
   });
 
-  it('helps on request, and then ends with 0', async () => {
+  it('prints help on request, and then ends with 0', async () => {
     const { status, stdout, stderr } = await cli.run('key', 'rotate', '--help');
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).toMatch(/Usage: carillon key rotate \[options\] <KEY>/);
     expect(stdout).toMatch(/--overlap <HOURS>/);
   });
 
-  it('prints its version, and helps by a word, too', async () => {
+  it('prints its version, and help by a word, too', async () => {
     const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
     for (const option of ['--version', '-V']) {
       expect(await cli.run(option)).toMatchObject({ status: 0, stdout: `${version}\n`, stderr: '' });
@@ -54,12 +54,12 @@ describe('the command line', () => {
     expect((await cli.run('key', 'help', 'rotate')).stdout).toMatch(/--overlap <HOURS>/);
   });
 
-  it('names the variable that is wrong', async () => {
+  it('names the wrong variable', async () => {
     const refused = await cli.runWith({ PORT: 'eighty' }, 'app', 'list');
     expect(refused).toMatchObject(refusal(/PORT must be a whole number/));
   });
 
-  it('says that the database cannot be reached, and shows no password', async () => {
+  it('reports that the database is unreachable, without the password', async () => {
     const environment = { DATABASE_URL: 'postgres://carillon:hunter2@127.0.0.1:9/carillon' };
     for (const parameters of [['app', 'list'], ['start']]) {
       const refused = await cli.runWith(environment, ...parameters);
@@ -84,7 +84,7 @@ describe('start', () => {
     );
   });
 
-  it('ends with 1 and names the plan that PLANS_FILE lacks, in use or of new apps', async () => {
+  it('ends with 1 and names the plan missing in PLANS_FILE, whether in use or for new apps', async () => {
     const file = join(cli.directory, 'house-plans.json');
     writeFileSync(file, JSON.stringify({ plans: { house: { sk_per_second: 1, ck_per_second: 1, quota: null } } }));
     const start = (plan: string) =>
@@ -95,14 +95,14 @@ describe('start', () => {
     await cli.sql`UPDATE apps SET plan = 'free'`;
   });
 
-  it('ends with 1 and names TRUSTED_PROXIES when it lists what is no range', async () => {
+  it('ends with 1 and names TRUSTED_PROXIES when it contains an invalid range', async () => {
     const refused = await cli.runWith({ PORT: '0', TRUSTED_PROXIES: 'proxy.internal' }, 'start', '--workers', '1');
     expect(refused).toMatchObject(refusal(/TRUSTED_PROXIES must list.*'proxy\.internal'/));
   });
 });
 
-describe('start on a database of its operator', () => {
-  it('looks at MASTER_KEY before it touches the schema', async () => {
+describe('start on an external database', () => {
+  it('checks MASTER_KEY before it changes the schema', async () => {
     const url = await emptyDatabase();
     const start = (key: string) => cli.runWith({ PORT: '0', DATABASE_URL: url, MASTER_KEY: key }, 'start');
     expect(await start('')).toMatchObject(refusal(/MASTER_KEY is required with DATABASE_URL/));
@@ -111,7 +111,7 @@ describe('start on a database of its operator', () => {
     expect(check.json.missing).toContain('0001_instance.sql');
   });
 
-  it('refuses a key that opens nothing there, and leaves the schema as it was', async () => {
+  it('refuses a key that opens nothing there, and leaves the schema unchanged', async () => {
     const { url, sql } = await createTestDatabase();
     const sealed = createSeal(Buffer.alloc(32, 7)).seal('key', {
       table: 'instance',
@@ -131,7 +131,7 @@ describe('start on a database of its operator', () => {
     expect(check.json.missing).toEqual([last?.name]);
   });
 
-  it('says in one line that an empty database has its schema', async () => {
+  it('reports in one line that an empty database got its schema', async () => {
     const service = cli.start({ DATABASE_URL: await emptyDatabase() });
     await service.document();
     const told = service.log.filter(({ msg }) => /schema/.test(String(msg)));
@@ -140,7 +140,7 @@ describe('start on a database of its operator', () => {
 });
 
 describe('migrate', () => {
-  it('R-93 brings an empty database up to date; until then other commands refuse and --check ends with 1', async () => {
+  it('R-93 migrates an empty database; until then other commands refuse and --check ends with 1', async () => {
     const environment = { DATABASE_URL: await emptyDatabase() };
     const refused = await cli.runWith(environment, 'app', 'list');
     expect(refused).toMatchObject(refusal(/The database is empty.*carillon migrate/));
@@ -156,7 +156,7 @@ describe('migrate', () => {
     expect((await cli.runWith(environment, 'app', 'list', '--json')).json).toEqual({ apps: [] });
   });
 
-  it('names what a database lacks that is behind', async () => {
+  it('names the migrations that a database lacks', async () => {
     const { url, sql } = await createTestDatabase();
     const [last] = await sql<{ name: string }[]>`
       DELETE FROM schema_migrations WHERE number = (SELECT max(number) FROM schema_migrations) RETURNING name`;
@@ -166,7 +166,7 @@ describe('migrate', () => {
 });
 
 describe('the embedded database', () => {
-  it('is made and brought up to date by a command, and stopped when the command ends', {
+  it('is created and migrated by a command, and stopped when the command ends', {
     timeout: 120_000,
   }, async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'carillon-cli-data-'));

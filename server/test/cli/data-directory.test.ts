@@ -20,7 +20,7 @@ function newFolder(): string {
 
 const embedded = { DATABASE_URL: '', MASTER_KEY: '' };
 
-describe('where there is no database', () => {
+describe('without a database', () => {
   it.each([
     ['app', 'list'],
     ['app', 'plan', 'Shop', 'pro'],
@@ -32,7 +32,7 @@ describe('where there is no database', () => {
     ['doctor'],
     ['pause'],
     ['backup', 'somewhere.tgz'],
-  ])('`%s %s` makes none, and says where it looked and how it is told', async (...parameters) => {
+  ])('`%s %s` creates none, and says where it looked and how to name another place', async (...parameters) => {
     const folder = newFolder();
     const dataDir = join(folder, 'data');
     const refused = await cli.runWith({ ...embedded, DATA_DIR: dataDir }, ...parameters);
@@ -42,7 +42,7 @@ describe('where there is no database', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('`app create` makes one and says which; from then on the others find it', async () => {
+  it('`app create` creates one and prints where; from then on the other commands find it', async () => {
     const dataDir = join(newFolder(), 'data');
     const environment = { ...embedded, DATA_DIR: dataDir };
     const made = await cli.runWith(environment, 'app', 'create', 'Shop', '--json');
@@ -54,7 +54,7 @@ describe('where there is no database', () => {
   });
 });
 
-describe('the place that a service of a checkout has noted', () => {
+describe("the place that a checkout's service has recorded", () => {
   /** A checkout whose service was started in `startedIn` with these variables. */
   const checkoutWith = (environment: Record<string, string>): string => {
     const checkout = newFolder();
@@ -74,7 +74,7 @@ describe('the place that a service of a checkout has noted', () => {
     expect(describeNoDatabase(config, checkout)).toContain(`The service of ${checkout} has DATA_DIR=/srv/bells.`);
   });
 
-  it('gives way to what the command is told, and to a database in its own folder', () => {
+  it("is overridden by the command's environment, and by a database in the current folder", () => {
     const checkout = checkoutWith({});
     const docs = join(checkout, 'docs');
     expect(loadCommandConfig({}, docs, checkout).dataDir).toBe(join(checkout, 'data'));
@@ -86,7 +86,7 @@ describe('the place that a service of a checkout has noted', () => {
     expect(loadCommandConfig({}, docs, checkout).dataDir).toBe(join(docs, 'data'));
   });
 
-  it("has the .env of the service's folder read, with its relative paths; the note itself holds no secret", () => {
+  it("makes commands read the .env of the service's folder, with its relative paths, and contains no secret itself", () => {
     const checkout = newFolder();
     mkdirSync(join(checkout, 'docs'));
     const secret = 'postgres://carillon:hunter2@db.example/carillon';
@@ -99,7 +99,7 @@ describe('the place that a service of a checkout has noted', () => {
     });
   });
 
-  it('is not noted by a service that runs elsewhere, such as a test or a demo', () => {
+  it('is not recorded by a service that runs elsewhere, such as a test or a demo', () => {
     const checkout = newFolder();
     noteServicePlace(loadConfig({}, tmpdir()), tmpdir(), checkout);
     expect(readdirSync(checkout)).toEqual([]);

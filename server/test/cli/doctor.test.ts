@@ -37,7 +37,7 @@ beforeAll(async () => {
 
 // Each examination is a process of its own.
 describe('doctor', { timeout: 120_000 }, () => {
-  it('finds a new service in order, says so for each check, and ends with 0', async () => {
+  it('finds no fault in a new service, reports each check, and ends with 0', async () => {
     const { status, verdict, stderr, of } = await examine();
     // The server has other databases, whose connections this test cannot control.
     const isCrowded = of('connections')?.verdict === 'warn';
@@ -63,7 +63,7 @@ describe('doctor', { timeout: 120_000 }, () => {
     expect(stdout.split('\n')[0]).toMatch(/^CHECK +VERDICT +WHAT TO DO$/);
   });
 
-  it('warns, and ends with 0, where nothing is broken yet', async () => {
+  it('warns and ends with 0 while nothing is broken yet', async () => {
     const { status, verdict, of } = await examine({ HOST: '0.0.0.0', PUBLIC_URL: '' });
     expect([status, verdict, of('public address')?.verdict]).toEqual([0, 'warn', 'warn']);
   });
@@ -91,7 +91,7 @@ describe('doctor', { timeout: 120_000 }, () => {
     expect([after.of('identity')?.verdict, after.of('devices')?.verdict]).toEqual(['ok', 'ok']);
   });
 
-  it('says that the database cannot be reached', async () => {
+  it('reports that the database is unreachable', async () => {
     const { status, of } = await examine({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' });
     expect([status, of('database')?.verdict]).toEqual([1, 'fail']);
     expect(of('database')?.message).toMatch(
@@ -99,7 +99,7 @@ describe('doctor', { timeout: 120_000 }, () => {
     );
   });
 
-  it('warns of a database whose server proves nothing, and of files with secrets that others can read', async () => {
+  it('warns of a database whose server is not verified, and of files with secrets that others can read', async () => {
     const [host, code] = ['db.invalid', 'secret-in-the-address'];
     writeFileSync(join(cli.directory, '.env'), `METRICS_TOKEN=${'m'.repeat(32)}\n`, { mode: 0o644 });
     const remote = { DATABASE_URL: `postgres://u:${code}@${host}/d?sslmode=require` };
@@ -113,7 +113,7 @@ describe('doctor', { timeout: 120_000 }, () => {
     expect(JSON.stringify([stderr, of('way to the database'), of('files'), of('database')])).not.toContain(code);
   });
 
-  it('finds a pause, a database whose commits do not wait, and partitions that are gone', async () => {
+  it('finds a pause, commits that do not wait for the disk, and missing partitions', async () => {
     const database = new URL(cli.url).pathname.slice(1);
     await cli.run('pause');
     await cli.sql.unsafe(`ALTER DATABASE ${database} SET synchronous_commit = off`);
@@ -136,7 +136,7 @@ describe('doctor', { timeout: 120_000 }, () => {
     await cli.json('migrate');
   });
 
-  it('shows where keys stand, and finds a broken index and a used key without a slot', async () => {
+  it('shows the slot of each key, and finds a broken index and a used key without a slot', async () => {
     const { id, publicId } = await cli.newApp('Slots');
     for (let i = 1; i <= 11; i++)
       await cli.sql`
@@ -173,7 +173,7 @@ describe('doctor', { timeout: 120_000 }, () => {
     await cli.sql`DELETE FROM field_uses WHERE app_id = ${id}`;
   });
 
-  it('tries the push services of channels that are set, and opens their credentials with the master key', async () => {
+  it('connects to the push services of the set channels, and opens their credentials with the master key', async () => {
     const { id } = await cli.newApp('Channels');
     const seal = createSeal(parseMasterKey(cli.environment['MASTER_KEY'] ?? '', 'MASTER_KEY'));
     const deps = { ...cli, seal };
@@ -207,7 +207,7 @@ describe('doctor', { timeout: 120_000 }, () => {
     await cli.sql`DELETE FROM credentials WHERE app_id = ${id}`;
   });
 
-  it('names the peer whose X-Forwarded-For a service ignored, until TRUSTED_PROXIES names it; the log does at the first', async () => {
+  it('names the peer whose X-Forwarded-For was ignored, until TRUSTED_PROXIES names it; the log does at the first request', async () => {
     const lines: string[] = [];
     const t = await setup({
       workers: false,
@@ -223,7 +223,7 @@ describe('doctor', { timeout: 120_000 }, () => {
     expect(lines.filter((line) => line.includes('X-Forwarded-For'))).toHaveLength(1);
   });
 
-  it('looks at no table of a schema that is not up to date', async () => {
+  it('reads no table of a schema that is not up to date', async () => {
     await cli.sql`DELETE FROM schema_migrations WHERE name = (SELECT max(name) FROM schema_migrations)`;
     const { status, of } = await examine();
     expect([status, of('schema')?.verdict, of('slots')]).toEqual([1, 'fail', undefined]);

@@ -46,7 +46,7 @@ async function exportOf(app: TestApp, externalId: string): Promise<ReturnType<ty
 }
 
 describe('export user', () => {
-  it('writes all that is held of one user, and nothing of anybody else', async () => {
+  it('writes everything stored about one user, and nothing of any other', async () => {
     const [app, other] = [await t.newApp(), await t.newApp()];
     const server = t.clientOf(app.serverKey);
     const device = await t.registerDevice({ locale: 'de-AT' }, app);
@@ -104,7 +104,7 @@ describe('export user', () => {
     expect(document.deliveries[0].timeline.map(({ type }: { type: string }) => type)).toEqual(['queued', 'attempt']);
   });
 
-  it('tells a history of any length, each thing once', async () => {
+  it('writes a history of any length, each item once', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     const device_id = await t.registerDevice({}, app);
@@ -118,7 +118,7 @@ describe('export user', () => {
     );
   });
 
-  it('of somebody whom only events named has no profile', async () => {
+  it('of a person whom only events named has no profile', async () => {
     const app = await t.newApp();
     await t.clientOf(app.serverKey).post('/v1/events', { name: 'told', external_id: '../etc "x"\u0007' });
     expect(await exportOf(app, '../etc "x"\u0007')).toMatchObject({
@@ -127,7 +127,7 @@ describe('export user', () => {
     });
   });
 
-  it('refuses, in one line, whom there is not, whom another app has, and who was erased', async () => {
+  it("refuses unknown, other apps' and erased users in one line", async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     await t.server.post('/v1/users', { external_id: 'theirs' });
@@ -138,7 +138,7 @@ describe('export user', () => {
     }
   });
 
-  it('ends quietly when its reader has seen enough', async () => {
+  it('ends quietly when its reader closes the pipe', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     const page = 'x'.repeat(8_000);
@@ -171,7 +171,7 @@ describe('export of rows', () => {
     return { app, server, web: web.id as string, android: android.id as string, subscription };
   }
 
-  it('writes devices with their tokens and the key they belong to, users with their properties, a JSON object a line', async () => {
+  it('writes devices with their tokens and VAPID keys, and users with their properties, one JSON object per line', async () => {
     const { app, web, android, subscription } = await newShop();
     const rowsOf = async (what: string) => {
       const { status, stdout, stderr } = await run('export', publicId(app), what);
@@ -196,7 +196,7 @@ describe('export of rows', () => {
     expect(users[0]).toMatchObject({ first_name: '-Ada', properties: { age: -31, vip: true } });
   });
 
-  it('writes them as CSV, with a typed column for each property; text begins no formula, and a negative number is one', async () => {
+  it('writes CSV with a typed column for each property; no text begins a formula, and negative numbers stay numbers', async () => {
     const { app, android } = await newShop();
     const { stdout } = await run('export', publicId(app), 'devices', '--format', 'csv');
     const [head = '', ...rest] = stdout.split('\r\n');
@@ -219,7 +219,7 @@ describe('export of rows', () => {
   }
 
   it.each(formatNames)(
-    'taken up again after any interruption, a file of %s is what it would have been',
+    'continued after any interruption, a file of %s is what an uninterrupted one would be',
     async (format) => {
       const { app, server } = await newShop();
       await server.post('/v1/messages', { audience: { all: true }, content: { title: 'Sale' } });
@@ -244,7 +244,7 @@ describe('export of rows', () => {
     },
   );
 
-  it('goes on with a file that was begun, and tells so', async () => {
+  it('continues a partial file, and says so', async () => {
     const { app, web } = await newShop();
     const file = join(directory, 'by-command');
     const begin = ['export', publicId(app), 'devices', '--output', file, '--json'];
@@ -256,7 +256,7 @@ describe('export of rows', () => {
     expect(JSON.parse((await run(...begin)).stdout)).toEqual({ file, rows: 1, resumed: true });
   });
 
-  it.each(formatNames)('what is written as %s, import brings into another app as it was', async (format) => {
+  it.each(formatNames)('a file written as %s can be imported into another app with the same result', async (format) => {
     const { app, web } = await newShop();
     await t
       .clientOf(app.serverKey)
@@ -284,7 +284,7 @@ describe('export of rows', () => {
     expect((await t.clientOf(other.serverKey).get('/v1/users/bob')).body.devices).not.toEqual([web]);
   });
 
-  it('writes deliveries of a message, and of all', async () => {
+  it('writes the deliveries of one message, and of all', async () => {
     const { app, server, web, android } = await newShop();
     const send = async (): Promise<string> =>
       (await server.post('/v1/messages', { audience: { all: true }, content: { title: 'Sale' } })).body.id;
@@ -300,7 +300,7 @@ describe('export of rows', () => {
     expect(rows).toEqual(['message_id device_id', ...sent]);
   });
 
-  it('refuses what it cannot go on with, and what it does not know', async () => {
+  it('refuses files that it cannot continue, and unknown options', async () => {
     const { app } = await newShop();
     const name = publicId(app);
     const file = join(directory, 'strange');
@@ -324,7 +324,7 @@ describe('export of rows', () => {
 
 // The last test, because it sets the clock forward.
 describe('export user, a day later', () => {
-  it('tells what their purchases are owed to, once that is settled', async () => {
+  it("shows the attribution of the user's purchases, once it is settled", async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     const device_id = await t.registerDevice({}, app);

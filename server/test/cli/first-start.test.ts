@@ -41,7 +41,7 @@ async function holdPort(): Promise<number> {
 const isHere = (path: string): boolean => existsSync(path);
 
 describe('a first start', () => {
-  it('whose port is taken makes nothing, and says who has the port and which one is free', async () => {
+  it("with a taken port creates nothing, and names the port's owner and a free port", async () => {
     const { dataDir, environment } = newDataDir();
     const port = await holdPort();
     const refused = await cli.runWith({ ...environment, PORT: String(port) }, 'start', '--workers', '1');
@@ -52,7 +52,7 @@ describe('a first start', () => {
     expect(isHere(dataDir)).toBe(false);
   });
 
-  it('whose port for metrics is taken, or whose host is not its own, makes nothing either', async () => {
+  it("with a taken metrics port, or a host that is not this machine's, creates nothing either", async () => {
     const { dataDir, environment } = newDataDir();
     const taken = { ...environment, PORT: '0', METRICS_PORT: String(await holdPort()) };
     expect(await cli.runWith(taken, 'start')).toMatchObject(refusal(/METRICS_PORT: nothing can listen/));
@@ -87,7 +87,7 @@ describe('a first start', () => {
     }
   });
 
-  it('that ends before it listens has told nobody: the next one shows the keys, and the one after it does not', {
+  it('that ends before it listens has shown no keys: the next start shows them, and later ones do not', {
     timeout: 120_000,
   }, async () => {
     const { dataDir, environment } = newDataDir();
@@ -119,7 +119,7 @@ describe('a first start', () => {
   });
 });
 
-describe('what a start says', () => {
+describe('the output of a start', () => {
   const noticeOf = async (variables: Record<string, string>, embedded?: EmbeddedDatabase): Promise<string> => {
     const config = loadConfig({ ...cli.environment, ...variables }, cli.directory);
     const plans = loadPlans(null, []);
@@ -134,7 +134,7 @@ describe('what a start says', () => {
     return (await firstStart(deps)).text('http://127.0.0.1:8080');
   };
 
-  it('names the plan of a new app once, with what it allows and what lifts it', async () => {
+  it('names the plan of a new app once, with its limits and how to lift them', async () => {
     const lines = (await noticeOf({})).split('\n').filter((line) => /plan/i.test(line));
     expect(lines).toEqual([
       "  Plan        new apps are on 'free': 10 requests/s, 10,000 deliveries a month; lift it: ./carillon app plan APP unlimited",
@@ -152,7 +152,7 @@ describe('what a start says', () => {
     ]);
   });
 
-  it('says nothing of a plan that limits nothing, nor of a console that is not there', async () => {
+  it('does not mention an unlimited plan, nor a console that does not exist', async () => {
     const text = await noticeOf({ DEFAULT_PLAN: 'unlimited' });
     expect(text).toContain('Carillon is up at http://127.0.0.1:8080');
     expect(text).not.toMatch(/plan|console/i);

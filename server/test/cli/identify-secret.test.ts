@@ -33,7 +33,7 @@ describe('identify-secret', () => {
     }
   });
 
-  it('rotate says it when it takes the place of one whose rotation was not finished', async () => {
+  it('rotate reports when it replaces a secret whose rotation was not finished', async () => {
     const { id, publicId } = await cli.newApp('Hasty');
     const [first] = [await cli.json('identify-secret', 'rotate', publicId)];
     await cli.json('identify-secret', 'rotate', publicId);
@@ -43,7 +43,7 @@ describe('identify-secret', () => {
     expect(await hashesOf(id)).toEqual([hashOf(first.secret), hashOf(third)]);
   });
 
-  it('require-bound refuses the simple form, and clear ends all of it', async () => {
+  it('require-bound refuses the simple form, and clear removes all secrets', async () => {
     const { id, publicId } = await cli.newApp('Strict');
     await cli.json('identify-secret', 'rotate', publicId);
     const on = await cli.json('identify-secret', 'require-bound', publicId, 'on');

@@ -86,7 +86,7 @@ async function expectInStep(appId: Uuid): Promise<void> {
 }
 
 describe('import', () => {
-  it('takes devices with their users from a CSV', async () => {
+  it('imports devices with their users from a CSV', async () => {
     const { id } = await cli.newApp('Devices');
     const file = write(
       'devices.csv',
@@ -123,7 +123,7 @@ describe('import', () => {
     await expectInStep(id);
   });
 
-  it('takes users and devices from NDJSON, each line as the API would', async () => {
+  it('imports users and devices from NDJSON, each line as the API would', async () => {
     const { id } = await cli.newApp('Lines');
     const lines = [
       { external_id: 'u-1', first_name: 'Ada', properties: { plan: 'pro', age: 31, vip: true } },
@@ -139,7 +139,7 @@ describe('import', () => {
     await expectInStep(id);
   });
 
-  it('changes what is there, as an upsert does, and brings nobody back who opted out', async () => {
+  it('changes existing rows as an upsert does, and reactivates no device that opted out', async () => {
     const { id } = await cli.newApp('Again');
     const header = 'platform,token,locale,external_id,user.properties.plan';
     const first = write('first.csv', `${header}\nios,${iosToken(1)},de,u-1,pro\nios,${iosToken(2)},de,u-2,pro\n`);
@@ -171,7 +171,7 @@ describe('import', () => {
     await expectInStep(id);
   });
 
-  it('takes browsers with the VAPID keys that they subscribed with, and no others', async () => {
+  it('imports only browsers with the VAPID keys that they subscribed with', async () => {
     const { id } = await cli.newApp('Browsers');
     const other = generateVapidKeys();
     const twoFile = write('two.json', JSON.stringify([vapid, { ...other, subject: 'mailto:ops@example.com' }]));
@@ -211,7 +211,7 @@ describe('import', () => {
     expect((await cli.sql`SELECT 1 FROM credentials WHERE app_id = ${id}`).length).toBe(2);
   });
 
-  it('lists what it rejects with line and reason, in a file that can be imported again', async () => {
+  it('lists rejected rows with line and reason, in a file that can be imported again', async () => {
     const { id } = await cli.newApp('Rejects');
     const lines = [
       'platform,token,locale,properties.topic',
@@ -238,7 +238,7 @@ describe('import', () => {
     expect(await devicesOf(id)).toHaveLength(2);
   });
 
-  it('reads text by the type that the catalog has, and leaves out what does not fit', async () => {
+  it('reads text by the type in the catalog, and leaves out values that do not fit', async () => {
     const { id } = await cli.newApp('Types');
     await cli.json('property', 'declare', 'Types', 'age', 'number');
     const header = 'external_id,properties.age,properties.zip:string,properties.vip,properties.plan';
@@ -252,7 +252,7 @@ describe('import', () => {
     ]);
   });
 
-  it('R-72 keeps to the limits of the catalog and of a user', async () => {
+  it('R-72 keeps the limits of the catalog and of a user', async () => {
     const { id } = await cli.newApp('Limits');
     const many = (from: number, count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, i) => [`key_${from + i}`, 1]));
@@ -278,7 +278,7 @@ describe('import', () => {
     expect(catalog?.keys).toBe(1000);
   });
 
-  it('is not led astray by what is in a file', async () => {
+  it('treats the contents of a file as data and never as instructions', async () => {
     const { id } = await cli.newApp('Hostile');
     const stranger = await cli.newApp('Stranger');
     const lines = [
@@ -318,7 +318,7 @@ describe('import', () => {
     expect(await usersOf(stranger.id)).toEqual([]);
   });
 
-  it('reads CSV as programs write it, and rejects lines and not files', async () => {
+  it('reads CSV as programs write it, and rejects lines instead of files', async () => {
     const { id } = await cli.newApp('Dialect');
     const big = Buffer.alloc(10_000_000, 'x');
     const file = write(
@@ -353,7 +353,7 @@ describe('import', () => {
     return { document, devices: await devicesOf(id), users: await usersOf(id) };
   }
 
-  it('knows the CSV that OneSignal exports', async () => {
+  it('understands the CSV that OneSignal exports', async () => {
     const { document, devices, users } = await importExport('OneSignal', 'onesignal.csv');
     expect(document).toMatchObject({ format: 'OneSignal CSV', lines: 6, rejected: 3 });
     expect(document.reasons.map(({ reason }: { reason: string }) => reason).sort()).toEqual([
@@ -383,7 +383,7 @@ describe('import', () => {
     ]);
   });
 
-  it('leaves out whom OneSignal is not permitted to push to, as its SDKs number that', async () => {
+  it("leaves out devices that OneSignal may not push to, by its SDKs' numbers", async () => {
     await cli.newApp('Permitted');
     const [head = '', ios = ''] = readFileSync(fixture('onesignal.csv'), 'utf8').split('\n');
     const types = ['0', '-2', '-19', '1', '31', ''];
@@ -394,7 +394,7 @@ describe('import', () => {
     expect(document.reasons).toEqual([{ reason: 'This device has opted out.', lines: 3 }]);
   });
 
-  it('takes lines of other services without tags and claims that cannot be', async () => {
+  it('imports lines of other services without the invalid tags and claims', async () => {
     const { id } = await cli.newApp('Tags');
     const [head = '', ios = ''] = readFileSync(fixture('onesignal.csv'), 'utf8').split('\n');
     const lines = ['{""plan""=>""pro""}', '{""plan""', '[1]', '{""a b"":1,""plan"":""pro""}'].map((tags, i) =>
@@ -411,7 +411,7 @@ describe('import', () => {
     ]);
   });
 
-  it('takes lines of other services without the dates that cannot be', async () => {
+  it('imports lines of other services without the invalid dates', async () => {
     const { id } = await cli.newApp('Dates');
     const [head = '', ios = ''] = readFileSync(fixture('onesignal.csv'), 'utf8').split('\n');
     const odd = ios.replaceAll(/1700000000|1756800000/g, '1901-01-01 00:00:00');
@@ -426,7 +426,7 @@ describe('import', () => {
     expect(await devicesOf(id)).toHaveLength(2);
   });
 
-  it('counts and lists a line once, however many of its devices cannot be taken, and takes the others', async () => {
+  it('counts and lists a line once, however many of its devices are rejected, and imports the other devices', async () => {
     const { id } = await cli.newApp('Parts');
     const channel = (token: string) => ({ device_type: 'ios', push_address: token, installed: true, opt_in: true });
     const channels = ['broken', 'worse', 'no token', iosToken(9)].map(channel);
@@ -442,7 +442,7 @@ describe('import', () => {
     expect(await devicesOf(id)).toMatchObject([{ token: iosToken(9), externalId: 'u-1' }]);
   });
 
-  it('knows the channels that Airship lists', async () => {
+  it('understands the channels that Airship lists', async () => {
     const { document, devices, users } = await importExport('Airship', 'airship-channels.json');
     expect(document).toMatchObject({ format: 'Airship channels', lines: 5, rejected: 2 });
     const [android, ios, web] = devices;
@@ -479,7 +479,7 @@ describe('import', () => {
   it.each([
     ['JSON', 'firebase-auth.json', { plan: 'pro' }],
     ['CSV', 'firebase-auth.csv', null],
-  ])('knows the accounts that Firebase exports as %s', async (kind, name, properties) => {
+  ])('understands the accounts that Firebase exports as %s', async (kind, name, properties) => {
     const { document, devices, users } = await importExport(`Firebase ${kind}`, name);
     expect(document).toMatchObject({ format: `Firebase Authentication ${kind}`, lines: 2, rejected: 0 });
     expect(devices).toEqual([]);
@@ -490,7 +490,7 @@ describe('import', () => {
     expect(JSON.stringify(users)).not.toMatch(/example\.com|5550100|c2VjcmV0/);
   });
 
-  it('takes no other lines along with a name whose quotes Firebase did not double', async () => {
+  it('merges no other lines into a name whose quotes Firebase did not double', async () => {
     const { id } = await cli.newApp('Quotes');
     const [ada = '', grace = ''] = readFileSync(fixture('firebase-auth.csv'), 'utf8').split('\n');
     const odd = ada.replace('MiWU', 'Odd1').replace('Ada Lovelace', '"Ada');
@@ -500,13 +500,13 @@ describe('import', () => {
     expect((await usersOf(id)).map(({ externalId }) => String(externalId).slice(0, 4))).toEqual(['MiWU', 'Zk4r']);
   });
 
-  it('refuses a file whose lines end with CR alone, of which it would import nothing', async () => {
+  it('refuses a file whose lines end with CR alone, because it would import nothing', async () => {
     await cli.newApp('Returns');
     const file = write('returns.csv', 'external_id,first_name\ru-1,Ada\ru-2,Grace\r');
     expect(await cli.run('import', 'Returns', file)).toMatchObject(refusal(/lines end with CR alone/));
   });
 
-  it('reads packed files, and standard input', async () => {
+  it('reads compressed files, and standard input', async () => {
     const { id } = await cli.newApp('Ways');
     const lines = (from: number): string =>
       `external_id\n${Array.from({ length: 3 }, (_, i) => `u-${from + i}`).join('\n')}`;
@@ -526,7 +526,7 @@ describe('import', () => {
     expect(await cli.run('import', 'Ways', broken)).toMatchObject(refusal(/cannot be read further \(Z_BUF_ERROR\)/));
   });
 
-  it('goes on after a kill -9 as if it had never been', async () => {
+  it('continues after a kill -9 with the same result', async () => {
     const { id } = await cli.newApp('Killed');
     const count = 7_000;
     const lines = Array.from({ length: count }, (_, i) =>
@@ -584,7 +584,7 @@ describe('import', () => {
     expect(await cli.run(...parameters)).toMatchObject(refusal(line));
   });
 
-  it('does not follow a link to where rejected lines would go', async () => {
+  it('does not follow a symbolic link when it writes the rejected lines', async () => {
     await cli.newApp('Link');
     const file = write('link.csv', 'platform,token\nios,broken\n');
     mkdirSync(`${file}.rejected.csv`);

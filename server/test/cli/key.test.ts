@@ -31,7 +31,7 @@ describe('key create and list', () => {
     expect(text.startsWith(listed.start) && text.endsWith(listed.last4)).toBe(true);
   });
 
-  it('R-40 prints a key once, and stores its hash alone', async () => {
+  it('R-40 prints a key once, and stores only its hash', async () => {
     const { key } = await cli.json('key', 'create', 'Keys', '--scope', 'client');
     const before = cli.printed.length;
     await Promise.all([cli.run('key', 'list', 'Keys'), cli.json('key', 'list', 'Keys'), cli.run('app', 'list')]);
@@ -40,7 +40,7 @@ describe('key create and list', () => {
     expect(JSON.stringify(rows)).not.toContain(key.slice(12, -4));
   });
 
-  it('allows 20 active keys of a scope, and as many of the other', async () => {
+  it('allows 20 active keys of each scope', async () => {
     const app = await cli.newApp('Full');
     const first = await keyOf(app.id, 'server');
     const newKey = { appId: app.id, scope: 'server', name: 'Another' } as const;
@@ -59,7 +59,7 @@ describe('key create and list', () => {
     await cli.json('key', 'create', 'Full', '--scope', 'server');
   });
 
-  it('counts racing creations of one app one after the other', async () => {
+  it('counts racing creations for one app one after another', async () => {
     const { id: appId } = await cli.newApp('Race');
     const racing = Array.from({ length: 30 }, (_, i) => createKey(cli, { appId, scope: 'client', name: `Key ${i}` }));
     const outcomes = await Promise.allSettled(racing);
@@ -78,7 +78,7 @@ describe('key rotate', () => {
     expect([await works(app.clientKey), await works(made.key)]).toEqual([true, true]);
   });
 
-  it('ends the old key at once without an overlap, and it cannot be rotated again', async () => {
+  it('ends the old key at once without an overlap, and that one cannot be rotated again', async () => {
     const app = await cli.newApp('At once');
     const { id } = await keyOf(app.id, 'server');
     const made = await cli.json('key', 'rotate', id, '--overlap', '0');
@@ -86,7 +86,7 @@ describe('key rotate', () => {
     expect(await cli.run('key', 'rotate', id)).toMatchObject(refusal(/has ended already/));
   });
 
-  it('never lengthens the life of a key that ends sooner', async () => {
+  it('never extends a key that ends sooner', async () => {
     const app = await cli.newApp('Sooner');
     const { id } = await keyOf(app.id, 'server');
     await cli.json('key', 'rotate', id, '--overlap', '1');
@@ -102,7 +102,7 @@ describe('key rotate', () => {
 });
 
 describe('key revoke', () => {
-  it('ends a key now; again is no error and keeps the first instant', async () => {
+  it('ends a key now; a second time is no error and keeps the first instant', async () => {
     const app = await cli.newApp('Ended');
     const { id } = await keyOf(app.id, 'server');
     const first = await cli.json('key', 'revoke', id);
@@ -111,7 +111,7 @@ describe('key revoke', () => {
     expect((await cli.run('key', 'list', 'Ended')).stdout).toContain(`revoked ${first.revoked_at}`);
   });
 
-  it('takes an id and never a key, which a shell would remember', async () => {
+  it("takes an id and never a key, because a shell's history would keep it", async () => {
     const { serverKey } = await cli.newApp('Named');
     const refused = await cli.run('key', 'revoke', serverKey);
     expect(refused).toMatchObject(refusal(/named by its id/));

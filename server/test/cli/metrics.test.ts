@@ -16,7 +16,7 @@ const valueIn = (text: string, name: string): number | undefined => {
 };
 
 describe('METRICS_PORT', () => {
-  it('answers for the API and its workers together, and no counter goes back when one of them dies', async () => {
+  it('answers for the API and its workers together, and no counter decreases when a process dies', async () => {
     const port = await findFreePort();
     const service = cli.start({ METRICS_PORT: String(port) });
     const { address } = await service.document();
@@ -38,7 +38,7 @@ describe('METRICS_PORT', () => {
     expect(valueIn(after, answered)).toBe(3);
   });
 
-  it('with a token asks for it, and the main port answers the same text to it', async () => {
+  it('with a token requires it, and the main port gives the same text for it', async () => {
     const port = await findFreePort();
     const service = cli.start({ METRICS_PORT: String(port), METRICS_TOKEN: 'sixteen-letters!' });
     const { address } = await service.document();

@@ -12,12 +12,12 @@ async function makeInstance(): Promise<void> {
 }
 
 describe('pause and resume', () => {
-  it('say what to do where no service has run yet', async () => {
+  it('explain what to do when no service has run yet', async () => {
     await cli.sql`DELETE FROM instance`;
     expect(await cli.run('pause')).toMatchObject(refusal(/No service has run.*START_PAUSED=1/));
   });
 
-  it('R-92 set and end the pause in the database, and say so', async () => {
+  it('R-92 set and end the pause in the database, and report it', async () => {
     await makeInstance();
     const paused = await cli.json('pause');
     expect(paused).toEqual({ paused_at: expect.stringMatching(/Z$/), pause_reason: 'operator' });
@@ -41,7 +41,7 @@ describe('pause and resume', () => {
 });
 
 describe('START_PAUSED=1', () => {
-  it('R-92 starts paused, says so loudly, and a process that is started anew does not pause again', async () => {
+  it('R-92 starts paused with a clear message, and a process that is restarted does not pause again', async () => {
     const service = cli.start({ START_PAUSED: '1' });
     const started = await service.document();
     expect(started).toMatchObject({ paused_at: expect.stringMatching(/Z$/), pause_reason: 'start' });

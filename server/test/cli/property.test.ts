@@ -16,7 +16,7 @@ describe('property', () => {
     ]);
   });
 
-  it('list says how many profiles have a value, where the key stands and whether an index serves it', async () => {
+  it("list shows how many profiles have a value, the key's slot and whether an index serves it", async () => {
     const { publicId, id } = await cli.newApp('Listing');
     await cli.run('property', 'declare', publicId, 'plan', 'string');
     await cli.run('property', 'declare', publicId, 'far', 'string');
@@ -45,7 +45,7 @@ describe('property', () => {
     expect((await cli.json('property', 'list', publicId)).properties).toEqual([]);
   });
 
-  it('names some of many segments in words, and all of them as JSON', async () => {
+  it('names a few of many segments in text, and all of them in JSON', async () => {
     const { publicId, id } = await cli.newApp('Many');
     await cli.run('property', 'declare', publicId, 'plan', 'string');
     await cli.sql`
@@ -70,7 +70,7 @@ describe('property', () => {
     expect(await cli.run('property', ...parameters)).toMatchObject(refusal(line));
   });
 
-  it('refuses to declare what is known, and to change a key to the type it has', async () => {
+  it('refuses to declare a known key, and to change a key to the type it has', async () => {
     const { publicId } = await cli.newApp('Known');
     await cli.run('property', 'declare', publicId, 'plan', 'string');
     expect(await cli.run('property', 'declare', publicId, 'plan', 'number')).toMatchObject(

@@ -9,7 +9,7 @@ const cli = await setupCommandLine();
 const hourMs = 3_600_000;
 
 describe('reports rebuild', () => {
-  it('sums up and classes anew what there is, so that reports say what is true again', async () => {
+  it('computes sums and classes again from the stored events, so that reports are right again', async () => {
     const t = await setup({ workers: false });
     const carillon = async (...parameters: string[]) => {
       const done = await cli.runWith({ ...t.environment }, ...parameters, '--json');

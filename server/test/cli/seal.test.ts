@@ -75,7 +75,7 @@ const sealedEach = 3 + 2 + 2;
 const currentKey = createSeal(current).keyId;
 
 describe('R-45 seal rotate', () => {
-  it('seals every secret with the new key, broken off or not; then the former one opens nothing and is not needed', async () => {
+  it('seals every secret with the new key, also after an interruption; then the former key opens nothing and is not needed', async () => {
     await loadInstance(cli.sql, formerSeal);
     const kept = [await keep('One'), await keep('Two')];
     const before = await Promise.all(kept.map((each) => open(each, formerSeal)));
@@ -108,7 +108,7 @@ describe('R-45 seal rotate', () => {
     });
   });
 
-  it('names what neither key opens, leaves it, and ends with 1', async () => {
+  it('names secrets that neither key opens, leaves them, and ends with 1', async () => {
     const { app } = await keep('Three');
     const stranger = createSeal(randomBytes(32));
     const place = { table: 'credentials', column: 'secret', rowId: '2', appId: app };

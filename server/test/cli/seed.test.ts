@@ -52,7 +52,7 @@ describe('seed', () => {
     for (const { share } of platforms) expect(share).toBeGreaterThan(0.1);
   });
 
-  it('leaves every audience row in step with its user and its device', async () => {
+  it('leaves every audience row consistent with its user and its device', async () => {
     const { publicId, id } = await cli.newApp('In step');
     await cli.json('seed', publicId, '--devices', '400');
     const slotted = await listSlottedAndNumbered(cli.sql, id, []);
@@ -75,7 +75,7 @@ describe('seed', () => {
     expect(rows.some((row) => Object.keys(row.own).length > 0)).toBe(true);
   });
 
-  it('adds what they did: every event counted by day, in the sums and in the catalog, and none of it outside its time', async () => {
+  it('adds events: each counted by day, in the sums and in the catalog, and none outside its time', async () => {
     const { publicId, id } = await cli.newApp('Busy');
     const seeded = await cli.json('seed', publicId, '--devices', '400');
     expect(seeded.events).toBeGreaterThan(400);
@@ -101,7 +101,7 @@ describe('seed', () => {
     ).toEqual([...['amount number', 'category string', 'coupon boolean', 'currency string', 'product string']]);
   });
 
-  it('makes the same people from the same seed, and adds only what is missing', async () => {
+  it('makes the same people from the same seed, and adds only missing ones', async () => {
     const [one, two] = [await cli.newApp('One'), await cli.newApp('Two')];
     await cli.json('seed', 'One', '--devices', '300', '--seed', 'same');
     await cli.json('seed', 'Two', '--devices', '300', '--seed', 'same');
@@ -148,7 +148,7 @@ describe('seed', () => {
 });
 
 describe('the population', () => {
-  it('uses locales and time zones that a registration takes', async () => {
+  it('uses locales and time zones that a registration accepts', async () => {
     const timeZone = timeZoneField(await loadTimeZones(cli.sql));
     for (const { locale, zones } of places) {
       expect(localeField.parse(locale)).toBe(locale);
@@ -156,7 +156,7 @@ describe('the population', () => {
     }
   });
 
-  it('has tokens that a registration takes and would store just so, none of them twice', () => {
+  it('has distinct tokens that a registration accepts and would store in the same form', () => {
     const rules = { pushHosts: [], exceptions: noExceptions, ownHosts: [] };
     const devices = Array.from({ length: 3_000 }, (_, i) => personAt('tokens', i)).flatMap((person) => person.devices);
     const hashes = devices.map((device) => {

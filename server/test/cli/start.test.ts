@@ -46,8 +46,8 @@ describe('R-19 durable settings', () => {
   });
 });
 
-describe('a start warns of doors that stand open', () => {
-  it('to a database that is reached over a network without a verified server, and never names the password', async () => {
+describe('a start warns of open access', () => {
+  it('to a database that is reached over a network without verification, and never shows the password', async () => {
     const service = cli.start({ DATABASE_URL: 'postgres://carillon:a-canary@db.invalid/carillon?sslmode=require' });
     await service.ended;
     expect(service.log).toContainEqual(
@@ -69,7 +69,7 @@ describe('a start warns of doors that stand open', () => {
 });
 
 describe('R-87 SIGTERM', () => {
-  it('says not ready first and serves on meanwhile; then all ends in order, though told twice at once', async () => {
+  it('reports not ready first and still serves; then everything ends in order, although the signal came twice', async () => {
     const { serverKey } = await cli.newApp('Stopping');
     const service = cli.start();
     const { address } = await service.document();
@@ -86,7 +86,7 @@ describe('R-87 SIGTERM', () => {
     await expect(fetch(address)).rejects.toThrow();
   });
 
-  it('R-05 a second one later ends everything at once', async () => {
+  it('R-05 a second signal later ends everything at once', async () => {
     const service = cli.start();
     const { address } = await service.document();
     const children = service.children();
@@ -103,8 +103,8 @@ describe('R-87 SIGTERM', () => {
   });
 });
 
-describe('R-87 what nobody foresaw', () => {
-  it('ends the process, which is started anew', async () => {
+describe('R-87 an unforeseen error', () => {
+  it('ends the process, which is restarted', async () => {
     const service = cli.start();
     await service.document();
     const before = service.children();

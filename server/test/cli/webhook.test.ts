@@ -43,7 +43,7 @@ describe('webhook', () => {
     expect(await cli.run('webhook', 'finish', id)).toMatchObject(refusal(/No new secret is pending/));
   });
 
-  it('test prints what the endpoint answered, and fails where it did not acknowledge', async () => {
+  it("test prints the endpoint's answer, and fails when it did not acknowledge", async () => {
     const { publicId } = await cli.newApp('Testing');
     const receiver = await startWebhookReceiver();
     const { json } = await cli.runWith(reaching, 'webhook', 'create', publicId, receiver.endpoint, '--json');
@@ -56,7 +56,7 @@ describe('webhook', () => {
     });
   });
 
-  it('replay says how many events of the time it queued, and refuses a webhook that is disabled', async () => {
+  it('replay prints how many events of the period it queued, and refuses a disabled webhook', async () => {
     const { publicId } = await cli.newApp('Replaying');
     const { id } = await cli.json('webhook', 'create', publicId, endpoint, '--event', 'message.sent');
     const times = ['--from', '2026-11-01T00:00:00Z', '--to', '2026-11-02T00:00:00+01:00'];
@@ -89,7 +89,7 @@ describe('webhook', () => {
     expect(await cli.run('webhook', ...parameters)).toMatchObject(refusal(line));
   });
 
-  it('refuses the eleventh of an app', async () => {
+  it('refuses the eleventh webhook of an app', async () => {
     const { publicId } = await cli.newApp('Many');
     await cli.sql`
       INSERT INTO webhooks (app_id, id, endpoint, secret, created_at)
