@@ -50,7 +50,7 @@ async function readOf(sql: Sql, table: string): Promise<number> {
 }
 
 describe('R-99 while three thousand webhooks of three hundred apps have nothing to do', () => {
-  it('two processes make few commits a look, and read no webhook', async () => {
+  it('two processes make few commits per look, and read no webhook', async () => {
     const t = await setup();
     await setup({ database: { url: t.databaseUrl, sql: t.sql } });
     await fillAtRest(t.sql);
@@ -64,7 +64,7 @@ describe('R-99 while three thousand webhooks of three hundred apps have nothing 
     expect((await readOf(t.sql, 'webhooks')) - readBefore).toBe(0);
   });
 
-  it('the one that has an event is found without reading the others', async () => {
+  it('the webhook with an event is found without reading the others', async () => {
     const t = await setupWebhooks();
     await fillAtRest(t.sql);
     const shop = await openShop(t);
@@ -81,8 +81,8 @@ describe('R-99 while three thousand webhooks of three hundred apps have nothing 
   });
 });
 
-describe('R-26 events that a killed process had no time to pass on', () => {
-  it('are found by the process that looks for all, and told once', async () => {
+describe('R-26 events that a killed process did not announce', () => {
+  it('are found by the elected process, and told once', async () => {
     const t = await setupWebhooks();
     const shop = await openShop(t);
     const id = mintUuid(t.clock.nowMs());
@@ -98,7 +98,7 @@ describe('R-26 events that a killed process had no time to pass on', () => {
     expect(await shop.waiting()).toBe(0);
   });
 
-  it('are found also where the webhook waits for the retry of another', async () => {
+  it('are found also when the webhook waits for the retry of another event', async () => {
     const t = await setupWebhooks();
     const shop = await openShop(t);
     shop.receiver.answer = (_request, response) => response.writeHead(500).end();
@@ -115,7 +115,7 @@ describe('R-26 events that a killed process had no time to pass on', () => {
   });
 });
 
-it('R-99 NOTIFY stands alone: with the teller, the heartbeat and the pause of an operator, and in no transaction of a send', () => {
+it("R-99 NOTIFY is sent alone: by the teller, the heartbeat and an operator's pause, and in no transaction of a send", () => {
   const src = fileURLToPath(new URL('../../src', import.meta.url));
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => /(?<!\.test)\.ts$/.test(file));
   const notifying = files.filter((file) =>

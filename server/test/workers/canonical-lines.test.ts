@@ -26,7 +26,7 @@ const t = await setup({
 });
 const saying = (msg: string): Line[] => lines.filter((line) => line.msg === msg);
 
-it('R-82 a batch, a failed delivery and a webhook attempt are one line each, with all their ids', async () => {
+it('R-82 a batch, a failed delivery and a webhook attempt are one log line each, with all of their ids', async () => {
   const receiver = await startWebhookReceiver();
   receiver.answer = (request, response) => response.writeHead(request.event === 'message.failed' ? 500 : 204).end();
   const local = { allowCidrs: ['127.0.0.0/8'], allowPorts: '1024-65535', resolve: '', ca: undefined };

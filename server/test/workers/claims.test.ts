@@ -4,7 +4,7 @@ import { claimNextBatch } from '../../src/delivery/queries.ts';
 import { mintUuid, nilUuid } from '../../src/platform/ids.ts';
 import { setup } from '../setup.ts';
 
-it('R-17 of 1,000 claims at once each batch is held once, and no claim takes more than one', async () => {
+it('R-17 with 1,000 concurrent claims each batch has one holder, and no claim gets more than one', async () => {
   const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
   const [apps, messages] = [4, 15];
   for (let i = 0; i < apps; i++) {

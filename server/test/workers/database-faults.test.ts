@@ -134,7 +134,7 @@ function withFirstBegin(sql: Sql, first: (work: (tx: never) => Promise<unknown>)
 const lostAnswer = () => Object.assign(new Error('the answer was lost'), { code: 'CONNECTION_CLOSED' });
 
 describe('a flush', () => {
-  it('R-02 R-07 counts once when its commit went through and only the answer was lost', async () => {
+  it('R-02 R-07 counts once when its commit succeeded and only the answer was lost', async () => {
     const t = await setUp();
     await queue(t);
     const batch = await claim(t);
@@ -145,7 +145,7 @@ describe('a flush', () => {
     await recordTwenty(t, batch, sql, async () => undefined);
   });
 
-  it('R-02 R-07 counts once when its answer was lost while its commit is still under way', async () => {
+  it('R-02 R-07 counts once when its answer was lost while its commit is still running', async () => {
     const t = await setUp();
     await queue(t);
     const batch = await claim(t);
@@ -169,7 +169,7 @@ describe('a flush', () => {
     });
   });
 
-  it('R-02 that cannot be committed holds further pushes: all that is pushed meanwhile may have to be repeated', async () => {
+  it('R-02 that cannot be committed stops further pushes, because all of them might have to be repeated', async () => {
     const t = await setUp();
     await queue(t, 400);
     const held: (() => void)[] = [];
@@ -217,7 +217,7 @@ describe('a flush', () => {
     expect(counted).toEqual({ ofBatch: 20, ofMessage: 20, rows: 20, errorCounts: { payload_too_large: 20 } });
   }
 
-  it('that is repeated keeps an outcome that made no new request: a waiting retry that expired', async () => {
+  it('that is repeated keeps an outcome without a new request: a waiting retry that expired', async () => {
     const t = await setUp();
     await queue(t);
     const batch = await claim(t);
@@ -242,8 +242,8 @@ describe('a flush', () => {
   });
 });
 
-describe('R-18 a batch whose outcomes the database refuses for good', () => {
-  it('is handed back with a wait, and its claim counts: its pushes are unknown', async () => {
+describe('R-18 a batch whose outcomes the database always refuses', () => {
+  it('is handed back with a wait, and its claim counts, because its pushes are unknown', async () => {
     const t = await setUp();
     await queue(t);
     // A wrong earlier count: with the whole batch it would exceed the batch's size.
@@ -256,7 +256,7 @@ describe('R-18 a batch whose outcomes the database refuses for good', () => {
     expect(await t.sql`SELECT 1 FROM deliveries`).toHaveLength(0);
   });
 
-  it('R-02 fails its deliveries after five claims when that can be written: each was pushed to, and no answer is known', async () => {
+  it('R-02 fails its deliveries after five claims if that can be written: each was pushed to, and no answer is known', async () => {
     const t = await setUp();
     const id = await queue(t);
     await t.sql`
@@ -279,7 +279,7 @@ describe('R-18 a batch whose outcomes the database refuses for good', () => {
     expect(t.push.requests).toHaveLength(60 * claimsMax);
   });
 
-  it('holds no worker and pushes to nobody any more when not even that can be written; others are sent', async () => {
+  it('occupies no worker and makes no more pushes if not even that can be written; other batches are sent', async () => {
     const t = await setUp();
     await queue(t);
     await t.sql`UPDATE batches SET sent = 10, claims = ${claimsMax}`;
@@ -302,7 +302,7 @@ describe('R-49 receipts', () => {
   const displayed = (t: Bundle, token: string) =>
     t.request('POST', '/v1/receipts', { body: { token, event: 'displayed' } });
 
-  it('two behind one flush both succeed', async () => {
+  it('two that wait for one flush both succeed', async () => {
     const t = await setUp();
     await queue(t);
     const batch = await claim(t);
@@ -327,7 +327,7 @@ describe('R-49 receipts', () => {
     expect(await t.sql`SELECT 1 FROM deliveries WHERE displayed_at IS NOT NULL`).toHaveLength(2);
   });
 
-  it('one beside the flush of a retrying delivery succeeds, and so does the flush', async () => {
+  it('one beside the flush of a retried delivery succeeds, and so does the flush', async () => {
     const t = await setUp();
     await queue(t);
     const batch = await claim(t);
@@ -352,7 +352,7 @@ describe('R-49 receipts', () => {
     ]);
   });
 
-  it('a click on a personalized url before its outcome is committed waits for it and leads to the right one', async () => {
+  it('a click on a personalized url before the commit of its outcome waits for it and redirects to the right one', async () => {
     const t = await setUp({ environment: { SEND_WAIT_MS: '10000' } });
     const answered = createGate();
     t.push.scriptAll(async (request, response, count) => {
@@ -386,8 +386,8 @@ describe('R-49 receipts', () => {
   }
 });
 
-describe('when the database goes away', () => {
-  it('while answers are given their forms, they are stored whole and no push is repeated', async () => {
+describe('when the database becomes unreachable', () => {
+  it('while answers are stored as forms, they are stored whole and no push is repeated', async () => {
     const t = await setUp();
     const id = await queue(t, 300);
     const blip = (() => Promise.reject(lostAnswer())) as unknown as Sql;
@@ -401,7 +401,7 @@ describe('when the database goes away', () => {
     expect(delivery.timeline.at(-1).provider).toMatchObject({ http_status: 201 });
   });
 
-  it('between the acceptance and the first push, the caller gets a 503 and the message is sent when it is back', async () => {
+  it('between the acceptance and the first push, the caller gets a 503 and the message is sent after the outage', async () => {
     const gate = createDatabaseGate();
     const t = await setUp({
       environment: { SEND_WAIT_MS: '10000', DEFAULT_PLAN: 'pro' },
@@ -451,7 +451,7 @@ describe('when the database goes away', () => {
 });
 
 describe('the clock', () => {
-  it('does not follow an answer that took longer than 250 ms, and follows one that did not', async () => {
+  it('ignores an answer that took longer than 250 ms, and follows a faster one', async () => {
     const { sql } = await setUp();
     let elapsedMs = 0;
     let tookMs = 0;

@@ -100,7 +100,7 @@ async function sendThrough(t: Bundle, breakIt: () => Promise<void>): Promise<voi
   while ((await t.server.post('/v1/messages', { audience: { all: true }, content })).status !== 200);
 }
 
-describe('R-06 a send goes through', () => {
+describe('R-06 a send survives', () => {
   it.each<[string, (proxy: FaultProxy, t: Bundle) => Promise<void>]>([
     [
       'a reset of every connection',
@@ -142,7 +142,7 @@ describe('R-06 a send goes through', () => {
     await sendThrough(t, () => breakIt(proxy, t));
   });
 
-  it('two seconds on the way, there and back, until it is well again', async () => {
+  it('two seconds of latency in both directions, until the network is normal again', async () => {
     const { t, proxy } = await setUp({ databaseLimits: {} });
     await sendThrough(t, async () => {
       proxy.set({ latencyMs: 2000 });
@@ -151,7 +151,7 @@ describe('R-06 a send goes through', () => {
     });
   });
 
-  it('a database server that is stopped at once, and started again', async () => {
+  it('a database server that is stopped at once and started again', async () => {
     const { database, stopAtOnce } = await startDatabaseOfItsOwn();
     const t = await setup({
       workers: false,

@@ -97,7 +97,7 @@ describe('an erased user', () => {
     expect(await t.sql`SELECT 1 FROM erasures WHERE app_id = ${app.id}`).toHaveLength(0);
   });
 
-  it('is named by nothing where many are erased at once, and whoever is not keeps their own', async () => {
+  it('is named nowhere when many are erased at once, and all others keep their data', async () => {
     const { app, server, register, track } = await newWorld();
     const devices = await Promise.all(Array.from({ length: 25 }, register));
     await Promise.all(devices.map((device_id) => track({ device_id }, 'anonymous')));
@@ -121,7 +121,7 @@ describe('an erased user', () => {
     expect(new Set(events.map(({ subjectId }) => subjectId)).size).toBe(50);
   });
 
-  it('leaves their devices a fresh start: what such a device does afterwards is its own, the same day too', async () => {
+  it('leaves their devices a new start: later events belong to the device, even on the same day', async () => {
     const { app, server, register, track, count } = await newWorld();
     const device = await register();
     await track({ device_id: device }, 'open', 'open');
@@ -143,7 +143,7 @@ describe('an erased user', () => {
     );
   });
 
-  it('and a next user of the same device, erased too, each keep a past of their own', async () => {
+  it('and the next user of the same device, erased too, have separate pasts', async () => {
     const { app, server, register, track } = await newWorld();
     const device = await register();
     for (const external_id of ['ada', 'bob']) {
@@ -163,7 +163,7 @@ describe('an erased user', () => {
     expect(await t.sql`SELECT 1 FROM erasures WHERE app_id = ${app.id}`).toHaveLength(0);
   });
 
-  it('whom only events named is erased as well', async () => {
+  it('is also erased when only events named them', async () => {
     const { app, server, track } = await newWorld();
     await track({ external_id: 'only-told' }, 'told');
     expect((await server.delete('/v1/users/only-told')).body).toMatchObject({ deleted: true, devices_removed: 0 });
@@ -172,7 +172,7 @@ describe('an erased user', () => {
     expect((await server.delete('/v1/users/only-told')).status).toBe(404);
   });
 
-  it('leaves another app what it has under the same external id', async () => {
+  it('keeps what another app has under the same external id', async () => {
     const [mine, theirs] = [await newWorld(), await newWorld()];
     for (const { track } of [mine, theirs]) await track({ external_id: 'both' }, 'told');
     await mine.server.delete('/v1/users/both');
@@ -181,7 +181,7 @@ describe('an erased user', () => {
     expect((await eventsOf(theirs.app)).map(({ externalId }) => externalId)).toEqual(['both']);
   });
 
-  it('reads null in deliveries, which keep everything else', async () => {
+  it('becomes null in deliveries, which keep everything else', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     const device_id = await t.registerDevice({}, app);
@@ -210,7 +210,7 @@ describe('an erased user', () => {
   });
 });
 
-describe('addresses and names of an erased user that wait to be told', () => {
+describe('addresses and names of an erased user in unfinished webhook events and links', () => {
   const content = { title: 'Sale', url: 'https://shop.example/?m={{external_id}}' };
 
   async function newShop() {
@@ -231,7 +231,7 @@ describe('addresses and names of an erased user that wait to be told', () => {
     return { app, shop, link, send, told, follow: (token: string) => t.request('GET', `/v1/r/${token}`) };
   }
 
-  it('are gone from deliveries: such a link leads nowhere, and another user’s leads on', async () => {
+  it('are removed from deliveries: such a link redirects nowhere, and another user’s still works', async () => {
     const { app, shop, link, send, follow } = await newShop();
     const [phone, other] = [await t.registerDevice({}, app), await t.registerDevice({}, app)];
     await link('ada', phone);
@@ -247,7 +247,7 @@ describe('addresses and names of an erased user that wait to be told', () => {
     expect(urls).toHaveLength(1);
   });
 
-  it('are gone from outboxes, also where the device was somebody else’s by then, or the name is taken again', async () => {
+  it('are removed from outboxes, even when the device had another user by then, or the name is used again', async () => {
     const { app, shop, link, send, told, follow } = await newShop();
     const [phone, tablet] = [await t.registerDevice({}, app), await t.registerDevice({}, app)];
     await link('ada', phone);
@@ -269,8 +269,8 @@ describe('addresses and names of an erased user that wait to be told', () => {
   });
 });
 
-describe('the clearing', () => {
-  it('leaves alone what was erased within the last minute: somebody may still be writing', async () => {
+describe("the clearing of erased people's data", () => {
+  it('skips erasures of the last minute, because a request may still be writing', async () => {
     const { app, server, track } = await newWorld();
     await track({ external_id: 'ada' }, 'told');
     await server.delete('/v1/users/ada');
@@ -280,7 +280,7 @@ describe('the clearing', () => {
     expect(await eventsOf(app)).toEqual([expect.objectContaining({ externalId: null })]);
   });
 
-  it('may be interrupted anywhere and begun again, and by two at once: it ends the same', async () => {
+  it('may be interrupted anywhere and repeated, even by two at once: the result is the same', async () => {
     const { app, server, register, track } = await newWorld();
     const device = await register();
     await track({ device_id: device }, 'a', 'a', 'b', 'c');
@@ -311,7 +311,7 @@ describe('the clearing', () => {
     expect(await t.sql`SELECT 1 FROM erasures WHERE app_id = ${app.id}`).toHaveLength(0);
   });
 
-  it('that was interrupted goes on where it ended, in the middle of a name too', async () => {
+  it('continues after an interruption where it stopped, even within one name', async () => {
     const { app, server, track } = await newWorld();
     const occurred_at = new Date(t.clock.nowMs() - 3 * 86_400_000).toISOString();
     await track({ external_id: 'ada' }, 'a', 'b', 'c');
@@ -334,7 +334,7 @@ describe('the clearing', () => {
     expect(await t.sql`SELECT 1 FROM erasures WHERE app_id = ${app.id}`).toHaveLength(0);
   });
 
-  it('is one process’s until it ends: who looks meanwhile does nothing and stops nobody', async () => {
+  it('belongs to one process until it ends: others that look do nothing and do not wait', async () => {
     const { app, server, track } = await newWorld();
     await track({ external_id: 'ada' }, 'a', 'b');
     await server.delete('/v1/users/ada');
@@ -353,7 +353,7 @@ describe('the clearing', () => {
     expect(await t.sql`SELECT 1 FROM erasures WHERE app_id = ${app.id}`).toHaveLength(0);
   });
 
-  it('is taken up by another process once the one that had it is silent, which then does nothing any more', async () => {
+  it('is taken over when its process has become silent, and that process then does nothing more', async () => {
     const { app, server, track } = await newWorld();
     await track({ external_id: 'ada' }, 'a', 'b');
     await server.delete('/v1/users/ada');
@@ -372,7 +372,7 @@ describe('the clearing', () => {
     expect(await t.sql`SELECT 1 FROM erasures WHERE app_id = ${app.id}`).toHaveLength(0);
   });
 
-  it('of one app that fails holds up no other', async () => {
+  it("of one app that fails does not delay another app's", async () => {
     const [sick, well] = [await newWorld(), await newWorld()];
     for (const { server, track } of [sick, well]) {
       await track({ external_id: 'ada' }, 'told');
@@ -390,7 +390,7 @@ describe('the clearing', () => {
     expect((await eventsOf(sick.app)).map(({ externalId }) => externalId)).toEqual([null]);
   });
 
-  it('loses no event that is tracked on the same day meanwhile, and miscounts none', async () => {
+  it('loses no event that is tracked on the same day meanwhile, and counts none twice', async () => {
     const { app, server, register, track } = await newWorld();
     const device = await register();
     await track({ device_id: device }, 'open');

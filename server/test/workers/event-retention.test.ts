@@ -42,7 +42,7 @@ const summed = async (t: Bundle): Promise<unknown> => {
 };
 
 describe('partitions of events', () => {
-  it('are made from three months back to two ahead, once, by whoever comes', async () => {
+  it('are created from three months back to two ahead, once, by any process', async () => {
     const t = await setUp();
     const nowMs = Date.parse('2031-05-17T12:00:00Z');
     await Promise.all(Array.from({ length: 3 }, () => ensureEventPartitions(t.sql, { nowMs })));
@@ -63,7 +63,7 @@ describe('partitions of events', () => {
     expect(made).toEqual(parents);
   });
 
-  it('are made for events of any time when these come, and for the far past by years', async () => {
+  it('are created for events of any time when these arrive, and by years for the far past', async () => {
     const t = await setUp();
     await trackAll(t);
     const old = ['2024-02-29T12:00:00Z', '2000-01-01T00:00:00+14:00', '2003-12-31T23:59:59Z'];
@@ -83,7 +83,7 @@ describe('partitions of events', () => {
     expect(await rowsIn(t, 'subject_events_2003')).toBe(2);
   });
 
-  it('are made anew where somebody has detached one to keep it', async () => {
+  it('are created again when an operator has detached one to keep it', async () => {
     const t = await setUp();
     const event = { name: 'a', external_id: 'u-1', occurred_at: '2019-05-05T12:00:00Z' };
     await t.server.post('/v1/events', event);
@@ -93,7 +93,7 @@ describe('partitions of events', () => {
     expect(await partitionsOf(t, 'events')).toContain('2019_2');
   });
 
-  it('are made while somebody reads events, and nobody waits for it', async () => {
+  it('are created while another transaction reads events, and delay nobody', async () => {
     const t = await setUp();
     await transaction(t.sql, async (reader) => {
       await reader`SELECT count(*) FROM events`;
@@ -104,7 +104,7 @@ describe('partitions of events', () => {
     });
   });
 
-  it('503 where an ALTER of the whole table does not let one be made, and nothing is stored; later it is taken', async () => {
+  it('answer 503 when an ALTER of the whole table blocks their creation, and nothing is stored; later it works', async () => {
     const t = await setUp();
     const event = { name: 'a', id: '1', occurred_at: '2019-05-05T12:00:00Z' };
     await transaction(t.sql, async (holder) => {
@@ -116,7 +116,7 @@ describe('partitions of events', () => {
     expect((await t.server.post('/v1/events', event)).body).toEqual({ accepted: 1, duplicates: 0 });
   });
 
-  it('of a DEFAULT partition that there was before are made by the migration, which moves its rows', async () => {
+  it('that a former DEFAULT partition held are created by the migration, which moves its rows', async () => {
     const t = await setUp();
     const migration = await readFile(
       new URL('../../migrations/0031_partitions_without_default.sql', import.meta.url),
@@ -144,7 +144,7 @@ describe('partitions of events', () => {
 });
 
 describe('EVENT_RETENTION_DAYS', () => {
-  it('takes the months that are old enough, with daily counts and ids; the sums stay', async () => {
+  it('deletes months that are old enough, with daily counts and ids; the sums stay', async () => {
     const t = await setUp('31');
     const events = await trackAll(t);
     const before = await summed(t);
@@ -169,7 +169,7 @@ describe('EVENT_RETENTION_DAYS', () => {
     expect(await rowsIn(t, 'event_ids')).toBe(kept.length);
   });
 
-  it('takes of a year of the far past what is old enough, and the whole of it later', async () => {
+  it('deletes from a year of the far past what is old enough, and the whole year later', async () => {
     const year = new Date().getUTCFullYear() - 5;
     const days = Math.floor((Date.now() - Date.UTC(year, 6, 1)) / dayMs);
     const t = await setUp(String(days));
@@ -187,7 +187,7 @@ describe('EVENT_RETENTION_DAYS', () => {
     expect(await rowsIn(t, 'event_ids')).toBe(0);
   });
 
-  it('keeps events for ever where it is not set', async () => {
+  it('keeps events without limit when it is not set', async () => {
     const t = await setUp();
     await trackAll(t);
     t.clock.advance(4000 * dayMs);
@@ -196,7 +196,7 @@ describe('EVENT_RETENTION_DAYS', () => {
     expect(await rowsIn(t, 'event_ids')).toBe(5);
   });
 
-  it('never keeps ingest waiting for somebody who reads, and takes the month when they are done', async () => {
+  it('never delays ingest because of a reader, and deletes the month when the reader is done', async () => {
     const t = await setUp('31');
     const events = await trackAll(t);
     let dropping: Promise<unknown> = Promise.resolve();

@@ -59,7 +59,7 @@ async function newShop() {
 const minuteMs = 60_000;
 
 describe('the sums of events', () => {
-  it('equal the events after random batches, with folds at random moments between and beside them', async () => {
+  it('equal the events after random batches, with folds at random moments during and between them', async () => {
     const event = fc.record({
       name: fc.constantFrom('purchase', 'session_start', 'a', 'é'),
       device: fc.option(fc.nat(1), { nil: null }),
@@ -101,7 +101,7 @@ describe('the sums of events', () => {
     );
   });
 
-  it('are exact in any one snapshot while they are folded', async () => {
+  it('are exact in any one snapshot during folds', async () => {
     const { app, server } = await newShop();
     const events = Array.from({ length: 50 }, (_, i) => ({
       name: 'purchase',
@@ -141,7 +141,7 @@ describe('rebuildEventTotals', () => {
     expect(await days(app)).toEqual(await directDays(app));
   };
 
-  it('makes sums, daily counts and catalog anew from the events, whatever had become of them', async () => {
+  it('computes sums, daily counts and catalog from the events again, whatever their state was', async () => {
     const { app } = await trackSome();
     await foldTotals({ sql: t.sql });
     const catalog = await listEventCatalog(t.sql, app.id, null, 50);
@@ -208,7 +208,7 @@ describe('rebuildEventTotals', () => {
     await expectExact(app);
   });
 
-  it('leaves alone what retention has taken the events of, and other apps', async () => {
+  it('keeps the sums of events that retention has deleted, and does not touch other apps', async () => {
     const { app } = await trackSome();
     const other = await trackSome();
     await foldTotals({ sql: t.sql });
@@ -227,7 +227,7 @@ describe('rebuildEventTotals', () => {
 });
 
 describe('the event catalog', () => {
-  it('names what was tracked, counts it to the last event, and shows keys, types and five samples', async () => {
+  it('lists tracked names with exact counts, keys, types and five samples', async () => {
     const { app, server } = await newShop();
     const track = (...events: object[]) => server.post('/v1/events', { events });
     await track(

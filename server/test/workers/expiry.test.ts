@@ -25,8 +25,8 @@ async function usedBy(t: Bundle): Promise<number> {
   return row?.used ?? 0;
 }
 
-describe('R-91 what is left after its send window', () => {
-  it('fails as expired, without a request; it was accepted, so it stays charged', async () => {
+describe('R-91 deliveries that are open after their send window', () => {
+  it('fail as expired without a request; they were accepted, so they stay charged', async () => {
     const t = await setUp({ DEFAULT_PLAN: 'pro' });
     const id = await queue(t, 60, { ttl: 30 });
     t.clock.advance(60_001);
@@ -40,7 +40,7 @@ describe('R-91 what is left after its send window', () => {
     expect(delivery.timeline.map((entry: { type: string }) => entry.type)).toEqual(['queued', 'expired']);
   });
 
-  it('is not even read: a whole batch ends without its content', async () => {
+  it('are not even read: a whole batch ends without its content', async () => {
     const t = await setUp();
     const id = await queue(t, 60, { ttl: 3600 });
     await t.sql`UPDATE messages SET content = '{"title": "{{ broken"}' WHERE id = ${decodeId('msg', id) ?? ''}`;
@@ -49,7 +49,7 @@ describe('R-91 what is left after its send window', () => {
     expect((await messageOf(t, id)).error_counts).toEqual({ expired: 60 });
   });
 
-  it('is what one batch left: another that is due later has its whole window', async () => {
+  it('in one batch expire alone: another batch that is due later has its whole window', async () => {
     const t = await setUp();
     const id = await queue(t, 1100, { ttl: 3600 });
     // The due times of a message in local time.
@@ -68,7 +68,7 @@ describe('R-91 what is left after its send window', () => {
     expect(new Set(t.push.requests.map(({ headers }) => headers['ttl']))).toEqual(new Set(['60']));
   });
 
-  it('is decided by the window of its own channel, within that of the batch', async () => {
+  it('expire by the window of their own channel, within that of the batch', async () => {
     const t = await setUp();
     const id = await queue(t, 60, { ttl: 86_400, webpush: { ttl: 120 } });
     t.clock.advance(120_001);
@@ -77,7 +77,7 @@ describe('R-91 what is left after its send window', () => {
     expect(t.push.requests).toHaveLength(0);
   });
 
-  it('is what waits for a retry, too: an outage that outlasts the window sends nothing late', async () => {
+  it('expire also while they wait for a retry: nothing is sent late after a long outage', async () => {
     const t = await setUp();
     const id = await queue(t, 60, { ttl: 3600 });
     t.push.scriptAll((_request, response) => {

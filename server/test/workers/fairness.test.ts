@@ -25,7 +25,7 @@ async function untilSent(t: Bundle, app: Bundle['app'], message: string): Promis
   for (;;) if ((await client.get(`/v1/messages/${message}`)).body.status === 'sent') return;
 }
 
-describe('R-62 an app whose pushes nobody answers', () => {
+describe('R-62 an app whose pushes get no answer', () => {
   it("leaves slots and turns for another app's message, in the same process", async () => {
     const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
     const open: (() => void)[] = [];
@@ -44,7 +44,7 @@ describe('R-62 an app whose pushes nobody answers', () => {
     await untilSent(t, t.app, stuck);
   });
 
-  it('is passed over by claims when it has all the turns it may have', async () => {
+  it('is skipped by claims when it has all the turns it may have', async () => {
     const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
     await queueMessage(t, 60);
     const other = await t.newApp();
@@ -57,7 +57,7 @@ describe('R-62 an app whose pushes nobody answers', () => {
 });
 
 describe('R-62 an app whose audiences take long to resolve', () => {
-  it('leaves a connection for what another app sends to everybody', async () => {
+  it("leaves a connection for another app's send to everybody", async () => {
     const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0', DEFAULT_PLAN: 'pro' } });
     const message = { audience: { all: true }, content };
     await queueMessage(t, 60);
@@ -102,7 +102,7 @@ describe('a provider that asks for a slow start', () => {
   }
   const hourMs = 3_600_000;
 
-  it('holds no slot while it waits, and a stop does not wait for it: what was not pushed is handed back', async () => {
+  it('holds no slot during its wait, and a stop does not wait for it: open deliveries are handed back', async () => {
     const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
     await queueMessage(t, 60);
     const other = await t.newApp();

@@ -59,7 +59,7 @@ describe('R-02 while a flush is held before its commit', () => {
     expect(t.push.requests).toHaveLength(devices);
   });
 
-  it('what is skipped is given back and what is new is accepted, though both are counted on one row', async () => {
+  it('skipped deliveries are refunded and new messages accepted, although one row counts both', async () => {
     const t = await setUpHeld();
     const id = await sendInTwo(t);
     const { held, letGo } = holdFirstFlush();
@@ -77,8 +77,8 @@ describe('R-02 while a flush is held before its commit', () => {
   });
 });
 
-describe('R-04 a process that is stopped while it hands over the rows of its outcomes', () => {
-  it('holds its batch no longer than its lease: another sends what is left', async () => {
+describe('R-04 a process that is stopped while it copies the rows of its outcomes', () => {
+  it('holds its batch no longer than its lease: another process sends the rest', async () => {
     const t = await setUpHeld();
     await t.registerMany(devices);
     const id = await send(t);
@@ -122,7 +122,7 @@ describe('R-04 a process that is stopped while it hands over the rows of its out
   });
 });
 
-describe('R-02 while what outcomes say of credentials cannot be written', () => {
+describe('R-02 while verdicts about credentials cannot be written', () => {
   it('all outcomes are committed, of however many batches at once', async () => {
     const t = await setUpHeld();
     const apps = [t.app, await t.newApp()];

@@ -24,7 +24,7 @@ const isIndexed = async (key: string): Promise<boolean> =>
   (await t.server.get('/v1/properties')).body.data.find((one: { key: string }) => one.key === key).indexed;
 
 describe('indexes follow use', () => {
-  it('a segment has its columns indexed, seen in the catalog, until nothing uses them', async () => {
+  it("a segment's columns are indexed, visible in the catalog, until nothing uses them", async () => {
     await t.server.post('/v1/users', { external_id: 'u-1', properties: { plan: 'pro', age: 7 } });
     const filter = {
       or: [
@@ -43,7 +43,7 @@ describe('indexes follow use', () => {
     expect(await indexes()).toEqual([]);
   });
 
-  it('previews are noted once a minute, and their columns indexed when they are repeated, for a week', async () => {
+  it('previews are noted once a minute, and their columns indexed for a week when they are repeated', async () => {
     const preview = () =>
       t.server.post('/v1/segments/preview', { filter: { field: 'properties.age', op: 'gt', value: 3 } });
     const noted = async (): Promise<number> =>
@@ -64,7 +64,7 @@ describe('indexes follow use', () => {
     expect(await indexes()).toEqual([]);
   });
 
-  it('an index whose building was broken off is made anew', async () => {
+  it('an index whose build was interrupted is built again', async () => {
     await t.sql`CREATE INDEX audience_by_country ON audience (app_id, country)`;
     await t.sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'audience_by_country'::regclass`;
     const filter = { field: 'country', op: 'eq', value: 'DE' };
@@ -79,7 +79,7 @@ describe('indexes follow use', () => {
   it.each([
     'app_id, country) INCLUDE (platform, user_block, user_bit',
     'app_id, country, user_block) INCLUDE (platform, user_bit',
-  ])('one of a former kind (%s) gives way to one that carries what counts ask for', async (former) => {
+  ])('an index of a former kind (%s) is replaced by one with the columns that counts need', async (former) => {
     await t.sql`DROP INDEX audience_by_country`;
     await t.sql.unsafe(`CREATE INDEX audience_by_country ON audience (${former}) WHERE country IS NOT NULL AND active`);
     await follow();
@@ -90,7 +90,7 @@ describe('indexes follow use', () => {
     });
   });
 
-  it('one carries what segments compare together with its column, so that their count reads no row', async () => {
+  it('an index contains the columns that segments compare together, so that their count reads no row', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     const properties = { city: 'Wien', age: 7, member: true };
@@ -145,7 +145,7 @@ describe('indexes follow use', () => {
     expect(await columnsOf('audience_by_text_01')).toBeUndefined();
   });
 
-  it('one that carries a text holds the longest texts that there are', async () => {
+  it('an index with a text column accepts the longest allowed texts', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     // Random texts that cannot be compressed.
@@ -169,7 +169,7 @@ describe('indexes follow use', () => {
     await follow();
   });
 
-  it('one for users without a number there always is, also where it was broken', async () => {
+  it('an index for users without a number always exists, and is repaired when it is broken', async () => {
     const find = async () => (await listFollowingIndexes(t.sql, 'audience_unnumbered'))[0];
     expect(await find()).toMatchObject({ isValid: true });
     await t.sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'audience_unnumbered'::regclass`;
@@ -177,7 +177,7 @@ describe('indexes follow use', () => {
     expect(await find()).toMatchObject({ isValid: true });
   });
 
-  it('one that the server still builds for a process that is gone is neither dropped nor built again', async () => {
+  it('an index that the server still builds for a dead process is neither dropped nor built again', async () => {
     const name = 'audience_by_language';
     const find = async () => (await listFollowingIndexes(t.sql, name))[0];
     await t.server.post('/v1/segments', { name: 'In German', filter: { field: 'language', op: 'eq', value: 'de' } });
@@ -196,7 +196,7 @@ describe('indexes follow use', () => {
     expect(await t.sql`SELECT ${name}::regclass::oid::int8 AS id`).toMatchObject([{ id }]);
   });
 
-  it('one that cannot be built holds up no other, and is built when it can', async () => {
+  it('an index that cannot be built delays no other, and is built when it can be', async () => {
     await t.sql`CREATE TABLE audience_by_text_01 ()`;
     const filter = {
       and: [
@@ -214,7 +214,7 @@ describe('indexes follow use', () => {
     await follow();
   });
 
-  it('an app with few devices has its filters answered without any, until it has more', async () => {
+  it('an app with few devices needs no index, until it has more', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     await server.post('/v1/segments', { name: 'Tokyo', filter: { field: 'timezone', op: 'eq', value: 'Asia/Tokyo' } });
@@ -227,7 +227,7 @@ describe('indexes follow use', () => {
     expect(await hasIndex()).toBe(true);
   });
 
-  it('there are never more than the table may have, whatever segments compare', async () => {
+  it('a table never gets more indexes than allowed, whatever segments compare', async () => {
     const fields = ['country', 'language', 'first_name', 'timezone', 'device.os', 'device.model', 'device.sdk'];
     const filter = { or: fields.map((field) => ({ field, op: 'exists' })) };
     const { body: segment } = await t.server.post('/v1/segments', { name: 'Everything', filter });
@@ -239,7 +239,7 @@ describe('indexes follow use', () => {
     await follow();
   });
 
-  it('two processes do not build the same', async () => {
+  it('two processes do not build the same index', async () => {
     const both = await Promise.all([follow(), follow()]);
     expect(both.filter((isDone) => isDone).length).toBeGreaterThanOrEqual(1);
     expect(await indexes()).toEqual(['audience_by_country', 'audience_by_language', 'audience_by_user_timezone']);

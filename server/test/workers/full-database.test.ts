@@ -29,7 +29,7 @@ async function endConnections(t: Bundle, pools: readonly string[]): Promise<void
 }
 
 describe('R-98 while the database has no connection left', () => {
-  it('a caller is told 503 after its wait, probes likewise, and both are answered once it has one again', async () => {
+  it('a caller gets 503 after its wait, probes as well, and both are answered once a connection is free', async () => {
     const { t, gate } = await setUpFull();
     const ask = () => t.server.post('/v1/devices', { platform: 'android', token: 'one' });
     expect((await ask()).status).toBe(200);
@@ -44,7 +44,7 @@ describe('R-98 while the database has no connection left', () => {
     expect((await ask()).status).toBe(200);
   });
 
-  it('leases are kept and outcomes committed on the connections that there are: each device has one push', async () => {
+  it('leases are renewed and outcomes committed on the existing connections: each device has one push', async () => {
     const { t, gate } = await setUpFull();
     await t.registerMany(devices);
     let isFull = false;
@@ -72,7 +72,7 @@ describe('R-98 while the database has no connection left', () => {
 });
 
 describe('R-98 a service at rest', () => {
-  it('holds at most six connections, each of a pool of its own and one for notifications', async () => {
+  it('holds at most six connections: one for each pool and one for notifications', async () => {
     const { t } = await setUpFull({ idleMs: 1500 });
     t.service.startWorkers();
     const listPools = async () => {

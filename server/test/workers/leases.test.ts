@@ -66,7 +66,7 @@ const untilWaitedFor = (t: Bundle, ms: number): Promise<void> =>
   });
 
 describe('R-03 a lease', () => {
-  it('is renewed by every flush that finds it two seconds old: it needs nothing else', async () => {
+  it('is renewed by every flush that finds it two seconds old, without anything else', async () => {
     const t = await setUpHeld();
     await t.registerMany(devices);
     await send(t);
@@ -81,7 +81,7 @@ describe('R-03 a lease', () => {
     expect(await claim(t)).toMatchObject({ id: batch.id, claims: 2 });
   });
 
-  it('is renewed while the row of another is held, which nobody waits for', async () => {
+  it("is renewed while another batch's row is locked, without waiting for it", async () => {
     const t = await setUpHeld();
     await t.registerMany(devices);
     await send(t);
@@ -98,7 +98,7 @@ describe('R-03 a lease', () => {
     expect(await renewed(t, held, free)).toEqual({ [free.id]: true });
   });
 
-  it('is never made shorter by a renewal that comes late', async () => {
+  it('is never shortened by a late renewal', async () => {
     const t = await setUpHeld();
     await t.registerMany(devices);
     await send(t);
@@ -109,7 +109,7 @@ describe('R-03 a lease', () => {
     expect(await claim(t)).toBeUndefined();
   });
 
-  it('that another has taken is not kept by a second batch under the same claim', async () => {
+  it('that another claim has taken is not renewed by a second batch under the same claim', async () => {
     const t = await setUpHeld();
     await t.registerMany(devices);
     await send(t);
@@ -120,7 +120,7 @@ describe('R-03 a lease', () => {
     expect(await renewed(t, lost)).toEqual({});
   });
 
-  it('of one batch is renewed while a flush of another takes as long as it will', async () => {
+  it('of one batch is renewed however long the flush of another takes', async () => {
     const t = await setUpHeld();
     await t.registerMany(devices);
     await send(t);
@@ -155,7 +155,7 @@ describe('R-03 a lease', () => {
 });
 
 describe('R-02 R-04 a process whose lease is not renewed', () => {
-  it('begins no push in the second half of it, and goes on once it is', async () => {
+  it('begins no push in the second half of it, and continues after a renewal', async () => {
     const t = await setUpHeld();
     const many = 300;
     await t.registerMany(many);
@@ -186,7 +186,7 @@ describe('R-02 R-04 a process whose lease is not renewed', () => {
     expect((await t.server.get(`/v1/messages/${id}`)).body).toMatchObject({ status: 'sent', report: { sent: many } });
   });
 
-  it('makes none of the pushes that it had under way wait for a connection until another may make them', async () => {
+  it('makes none of its prepared pushes on a late connection once another process may make them', async () => {
     const t = await setUpHeld();
     await t.registerMany(devices);
     const id = await send(t);

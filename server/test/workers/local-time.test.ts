@@ -56,7 +56,7 @@ async function registerIn(t: Bundle, zone: string | null, count: number): Promis
 }
 
 describe('a message in local time', () => {
-  it('rings each device when its own clock says so: its zone, else that of its user, else the offset that was written', async () => {
+  it("reaches each device by its own clock: its zone, else its user's zone, else the written offset", async () => {
     const { t, today, onTheWall, passTo } = await setUp();
     await t.registerDevice({ timezone: first });
     const user = { external_id: 'u-1', timezone: india };
@@ -122,7 +122,7 @@ describe('a message in local time', () => {
     });
   });
 
-  it('makes batches for each zone, however many, in the order in which they are due', async () => {
+  it('makes batches for each zone, however many, in the order of their due times', async () => {
     const { t, today, onTheWall, passTo } = await setUp();
     await registerIn(t, pacific, 1200);
     for (let offset = 1; offset <= 12; offset++) await registerIn(t, `Etc/GMT-${offset}`, 1);
@@ -138,7 +138,7 @@ describe('a message in local time', () => {
     expect((await read(t, message)).report).toEqual({ ...none, accepted: 1219, pending: 1219 });
   });
 
-  it('counts the offset that was written for a device whose zone is no longer known', async () => {
+  it('uses the written offset for a device whose zone is no longer known', async () => {
     const { t, today, onTheWall, passTo } = await setUp();
     await registerIn(t, 'Europe/Atlantis', 1);
     const message = await send(t, { send_at: onTheWall(33, '+02:00') });
@@ -148,8 +148,8 @@ describe('a message in local time', () => {
   });
 });
 
-describe('zones in which the time is past', () => {
-  it('now: are sent to with the run, and their window begins with it', async () => {
+describe('zones in which the time has passed', () => {
+  it('now: are sent to when the message runs, and their window begins then', async () => {
     const { t, today, onTheWall, passTo } = await setUp();
     await registerIn(t, first, 2);
     await registerIn(t, india, 3);
@@ -171,7 +171,7 @@ describe('zones in which the time is past', () => {
     expect(await read(t, message)).toMatchObject({ status: 'sent', report: { accepted: 9, sent: 9 } });
   });
 
-  it('skip: are skipped as local_time_past, without a push, and given back', async () => {
+  it('skip: are skipped as local_time_past without a push, and refunded', async () => {
     const { t, today, onTheWall, passTo } = await setUp();
     await registerIn(t, first, 2);
     await registerIn(t, pacific, 4);
@@ -198,7 +198,7 @@ describe('zones in which the time is past', () => {
     expect(await usedBy(t)).toBe(4);
   });
 
-  it('skip: of nothing but past zones the message is sent, with nobody rung', async () => {
+  it('skip: with only such zones the message ends as sent, without a push', async () => {
     const { t, today, onTheWall, passTo } = await setUp();
     await registerIn(t, first, 2);
     const message = await send(t, { send_at: onTheWall(13), local_time_past: 'skip' });
@@ -209,8 +209,8 @@ describe('zones in which the time is past', () => {
   });
 });
 
-describe('as a whole', () => {
-  it('a cancel between zones cancels the rest and gives it back', async () => {
+describe('as one message', () => {
+  it('a cancel between zones cancels the remaining ones and refunds them', async () => {
     const { t, today, onTheWall, passTo } = await setUp();
     await registerIn(t, first, 2);
     await registerIn(t, india, 3);
@@ -233,7 +233,7 @@ describe('as a whole', () => {
     expect(await usedBy(t)).toBe(5);
   });
 
-  it('R-68 the quota is charged for all zones when it runs, or it does not run in any', async () => {
+  it('R-68 the quota is charged for all zones when it runs, or it runs in none', async () => {
     const { t, today, onTheWall, passTo } = await setUp('free');
     await registerIn(t, first, 1);
     await registerIn(t, pacific, 1);
@@ -246,7 +246,7 @@ describe('as a whole', () => {
     expect(t.push.requests).toHaveLength(0);
   });
 
-  it('R-91 expires uncharged when the last window of those it is for has passed, whatever zones there are elsewhere', async () => {
+  it('R-91 expires uncharged after the last window of its own zones, whatever zones exist elsewhere', async () => {
     const { t, today, onTheWall, passTo } = await setUp();
     await registerIn(t, first, 2);
     const early = await send(t, { send_at: onTheWall(33), name: 'early' });
@@ -257,7 +257,7 @@ describe('as a whole', () => {
     expect(await usedBy(t)).toBe(0);
   });
 
-  it('per_second is judged zone by zone, for windows that do not overlap', async () => {
+  it('per_second is checked zone by zone, when windows do not overlap', async () => {
     const { t, onTheWall } = await setUp();
     const request = {
       audience: { all: true },

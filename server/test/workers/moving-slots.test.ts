@@ -61,7 +61,7 @@ async function slotsOf(app: TestApp): Promise<Record<string, number | null>> {
 const uses = (key: string) => ({ field: `properties.${key}`, op: 'eq', value: true });
 
 describe('slots follow use', () => {
-  it('a key that a segment uses gets the slot of one that nothing uses, and its index; upserts go on all the while', async () => {
+  it('a key that a segment uses gets the slot of an unused key, and its index, while upserts go on', async () => {
     const { app, server, flags, count } = await newShop();
     for (const key of flags.filter((one) => one !== 'flag_3')) {
       await server.post('/v1/segments', { name: key, filter: uses(key) });
@@ -97,7 +97,7 @@ describe('slots follow use', () => {
     expect({ ...left }).toEqual({ doubled: 0, held: 1 });
   });
 
-  it('a key that is used stays where it is when all slots are, and one that is not used stays where nobody needs its slot', async () => {
+  it('a used key stays without a slot when all slots are used, and an unused one keeps its slot while nobody needs it', async () => {
     const { app, server, flags } = await newShop();
     const before = await slotsOf(app);
     await moveSlots(deps);
@@ -108,7 +108,7 @@ describe('slots follow use', () => {
     expect(await slotsOf(app)).toEqual(before);
   });
 
-  it('waits for whoever read the catalog before a phase began, and for nobody who holds a row', async () => {
+  it('waits for transactions that read the catalog before a phase began, but for no locked row', async () => {
     const { app, server, count } = await newShop();
     await server.post('/v1/segments', { name: 'S', filter: uses('flag_11') });
     const phases = async () => (await movesOf(app)).map(({ key, movePhase }) => [key, movePhase]);
@@ -165,7 +165,7 @@ describe('slots follow use', () => {
     expect((await slotsOf(app))['flag_11']).not.toBeNull();
   });
 
-  it('a key that is deleted on its way leaves nothing behind, and its slot is free only then', async () => {
+  it('a key that is deleted during its move leaves nothing behind, and its slot is free only then', async () => {
     const { app, server, flags } = await newShop();
     await server.post('/v1/segments', { name: 'S', filter: uses('flag_11') });
     await moveSlots(deps);
@@ -189,7 +189,7 @@ describe('slots follow use', () => {
     expect(flags).toContain(moving);
   });
 
-  it('two processes do not move the same', async () => {
+  it('two processes do not move the same key', async () => {
     const { app, server } = await newShop();
     await server.post('/v1/segments', { name: 'S', filter: uses('flag_11') });
     await turnUntil(async () => {

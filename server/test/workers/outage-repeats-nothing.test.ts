@@ -94,37 +94,34 @@ describe('R-97 while the database is out of reach for longer than a lease', () =
       },
     ],
     ['everything that is said to it is lost', (proxy) => proxy.set({ isSilent: true })],
-  ])(
-    '%s: what was pushed is recorded afterwards by its own process, and nobody is pushed to twice',
-    async (_how, cut) => {
-      const { one, other, proxy } = await setUpTwo();
-      const answers = [one, other].map(({ push }) => holdAnswers(push));
-      const id = await send(one);
-      // After the first seconds of a process, in which it takes over nothing.
-      for (const { clock } of [one, other]) clock.advance(leaseMs);
-      const workers = [one, other].map(({ service }) => service.startWorkers());
-      const asked = () => [...one.push.requests, ...other.push.requests];
-      await until(async () => asked().length === devices);
+  ])('%s: the pushing process records its outcomes afterwards, and no device is pushed to twice', async (_how, cut) => {
+    const { one, other, proxy } = await setUpTwo();
+    const answers = [one, other].map(({ push }) => holdAnswers(push));
+    const id = await send(one);
+    // After the first seconds of a process, in which it takes over nothing.
+    for (const { clock } of [one, other]) clock.advance(leaseMs);
+    const workers = [one, other].map(({ service }) => service.startWorkers());
+    const asked = () => [...one.push.requests, ...other.push.requests];
+    await until(async () => asked().length === devices);
 
-      cut(proxy);
-      // Every process queries the database at least once a second.
-      await until(async () => [one, other].every(({ service }) => !service.run.outages.mayTakeOver()));
-      for (const { letGo } of answers) letGo();
-      for (const { clock } of [one, other]) clock.advance(outageMs);
-      proxy.set({});
-      await until(async () => (await one.sql`SELECT 1 FROM messages WHERE status = 'sent'`).length === 1);
+    cut(proxy);
+    // Every process queries the database at least once a second.
+    await until(async () => [one, other].every(({ service }) => !service.run.outages.mayTakeOver()));
+    for (const { letGo } of answers) letGo();
+    for (const { clock } of [one, other]) clock.advance(outageMs);
+    proxy.set({});
+    await until(async () => (await one.sql`SELECT 1 FROM messages WHERE status = 'sent'`).length === 1);
 
-      expect(asked()).toHaveLength(devices);
-      expect(new Set(asked().map(({ token }) => token)).size).toBe(devices);
-      expect(await one.sql`SELECT state, sent FROM batches`).toEqual([{ state: 'done', sent: devices }]);
-      for (const each of workers) await each.idle();
-      const { body } = await one.server.get(`/v1/messages/${id}`);
-      expect(body).toMatchObject({
-        report: { accepted: devices, sent: devices, failed: 0, skipped: 0 },
-        error_counts: {},
-      });
-    },
-  );
+    expect(asked()).toHaveLength(devices);
+    expect(new Set(asked().map(({ token }) => token)).size).toBe(devices);
+    expect(await one.sql`SELECT state, sent FROM batches`).toEqual([{ state: 'done', sent: devices }]);
+    for (const each of workers) await each.idle();
+    const { body } = await one.server.get(`/v1/messages/${id}`);
+    expect(body).toMatchObject({
+      report: { accepted: devices, sent: devices, failed: 0, skipped: 0 },
+      error_counts: {},
+    });
+  });
 });
 
 describe('R-97 an outcome', () => {
@@ -153,7 +150,7 @@ describe('R-97 an outcome', () => {
     return { isWritten: await recorder.close(), lease };
   }
 
-  it('is written however old its lease is, as long as nobody else has the claim', async () => {
+  it('is written however old its lease is, as long as no other process has the claim', async () => {
     const t = await setUpHeld();
     await send(t);
     const batch = await claim(t);
@@ -175,7 +172,7 @@ describe('R-97 an outcome', () => {
     expect(await t.sql`SELECT 1 FROM deliveries`).toHaveLength(0);
   });
 
-  it('has room to wait, and while there is none nothing is pushed', async () => {
+  it('has room to wait, and while there is no room nothing is pushed', async () => {
     const t = await setUpHeld();
     await send(t);
     const [max, slotsMax] = [20, 10];
@@ -216,7 +213,7 @@ describe('R-97 a batch whose lease is lost', () => {
     ],
   ];
 
-  it.each(waits)('is let go by a queue that waits for %s', async (_what, ofQueue, ofDeps) => {
+  it.each(waits)('is dropped by a queue that waits for %s', async (_what, ofQueue, ofDeps) => {
     const t = await setUpHeld();
     await send(t);
     const batch = await claim(t);
@@ -242,7 +239,7 @@ describe('R-97 a batch whose lease is lost', () => {
     await running;
   });
 
-  it('gives back the place whose turn comes later', async () => {
+  it('returns the place of its later turn', async () => {
     const t = await setUpHeld();
     await send(t);
     const slots = createFairSlots({ slotsMax: 2, perFree: 1 });
@@ -262,7 +259,7 @@ describe('R-97 a batch whose lease is lost', () => {
     expect(slots.take(t.app.id)).toBeUndefined();
   });
 
-  it('is found out by a renewal, which ends its pushes although others of the process go on', async () => {
+  it("is detected by a renewal, which ends its pushes while the process's other batches go on", async () => {
     const t = await setUpHeld();
     await send(t);
     const [lost, other] = [await claim(t), { id: mintUuid(), claimId: mintUuid() }];
@@ -283,7 +280,7 @@ describe('R-97 a batch whose lease is lost', () => {
 });
 
 describe('R-97 batches under one claim', () => {
-  it('are all kept while the first of them is worked', async () => {
+  it('all keep their leases while the first of them is worked', async () => {
     const t = await setUpHeld();
     await send(t);
     const first = await claim(t);

@@ -40,7 +40,7 @@ async function startAnother(t: Bundle): Promise<Service> {
 const messageOf = async (t: Bundle, id: string) => (await t.server.get(`/v1/messages/${id}`)).body;
 
 describe('R-92 while the service is paused', () => {
-  it('a small send is accepted, answers with pending after its wait, and is sent after the pause', async () => {
+  it('a small send is accepted, returns pending after its wait, and is sent after the pause', async () => {
     const t = await setUp({ environment: { SEND_WAIT_MS: '50' } });
     const device = await t.registerDevice();
     await pauseAll(t);
@@ -57,7 +57,7 @@ describe('R-92 while the service is paused', () => {
     expect(await messageOf(t, body.id)).toMatchObject({ status: 'sent', report: { sent: 1 } });
   });
 
-  it('a large send that runs ends what is on the wire and hands back the rest; each device is sent once', async () => {
+  it('a large send in progress finishes its pushes in flight and hands back the rest; each device is sent to once', async () => {
     const t = await setUp();
     await t.registerMany(400);
     const held: (() => void)[] = [];
@@ -84,7 +84,7 @@ describe('R-92 while the service is paused', () => {
     expect(new Set(t.push.requests.map(({ token }) => token)).size).toBe(400);
   });
 
-  it('R-91 what expires meanwhile is not sent afterwards', async () => {
+  it('R-91 deliveries that expire meanwhile are not sent afterwards', async () => {
     const t = await setUp();
     await t.registerMany(60);
     await pauseAll(t);
@@ -102,14 +102,14 @@ describe('R-92 while the service is paused', () => {
     expect(t.push.requests).toHaveLength(0);
   });
 
-  it('is ready all the same: it accepts', async () => {
+  it('the service is still ready, because it accepts', async () => {
     const t = await setUp();
     await pauseAll(t);
     t.service.startWorkers();
     expect((await t.request('GET', '/readyz')).status).toBe(200);
   });
 
-  it('every process follows, those that hear nothing too, and those that start then', async () => {
+  it('every process pauses, also those that miss the NOTIFY and those that start later', async () => {
     const t = await setUp();
     const other = await startAnother(t);
     // Written directly, without the NOTIFY that the command sends.
@@ -120,7 +120,7 @@ describe('R-92 while the service is paused', () => {
     await Promise.all([until(t.service, false), until(other, false)]);
   });
 
-  it('a second pause keeps the first one, and a resume ends both', async () => {
+  it('a second pause keeps the first one, and one resume ends both', async () => {
     const { sql } = await setUp();
     const first = await pause(sql, 'restore');
     expect(await pause(sql, 'operator')).toEqual(first);
@@ -129,7 +129,7 @@ describe('R-92 while the service is paused', () => {
     expect(await resume(sql)).toBeNull();
   });
 
-  it('the log says so, at the start and when it ends', async () => {
+  it('the log tells of it, at the start and when it ends', async () => {
     const lines: string[] = [];
     const t = await setUp({
       environment: { SEND_WAIT_MS: '0', LOG_LEVEL: 'warn' },
@@ -143,13 +143,13 @@ describe('R-92 while the service is paused', () => {
 });
 
 describe('R-92 the restore guard', () => {
-  it('a further process of the same database pauses nothing', async () => {
+  it('another process on the same database causes no pause', async () => {
     const t = await setUp();
     expect((await startAnother(t)).pause.isPaused()).toBe(false);
     expect(await findPause(t.sql)).toBeNull();
   });
 
-  it('a start that finds rows of another server pauses all, once: after a resume they belong here', async () => {
+  it('a start that finds rows of another server pauses once; after a resume they belong to this one', async () => {
     const t = await setUp();
     await t.sql`UPDATE instance SET system_identifier = '7000000000000000001'`;
     expect((await startAnother(t)).pause.isPaused()).toBe(true);

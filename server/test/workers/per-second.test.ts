@@ -41,7 +41,7 @@ describe('the places of a message', () => {
   const rateOf = (t: Bundle, perSecond: number) => ({ appId: t.app.id, messageId: mintUuid(), perSecond });
   const soonestMs = 25;
 
-  it('lie 1/per_second apart, whoever takes them', async () => {
+  it('are 1/per_second apart, whichever process takes them', async () => {
     const t = await setUp();
     const rate = rateOf(t, 1000);
     const places = { count: 10, soonestMs, aheadMs: minuteMs };
@@ -54,7 +54,7 @@ describe('the places of a message', () => {
     expect((sorted.at(-1) ?? 0) - (sorted[0] ?? 0)).toBeGreaterThanOrEqual(390);
   });
 
-  it('are not saved up: after a rest they begin anew, and none was taken far ahead', async () => {
+  it('are not saved up: after a pause they begin again, and none is taken far ahead', async () => {
     const t = await setUp();
     const rate = rateOf(t, 10);
     const take = (count: number) => reservePlaces(t.sql, t.clock, rate, { count, soonestMs, aheadMs });
@@ -66,7 +66,7 @@ describe('the places of a message', () => {
     expect(await take(1)).toBeUndefined();
   });
 
-  it('are forgotten an hour after the last', async () => {
+  it('are deleted an hour after the last one', async () => {
     const t = await setUp();
     await reservePlaces(t.sql, t.clock, rateOf(t, 10), { count: 1, soonestMs, aheadMs });
     t.clock.advance(59 * minuteMs);
@@ -103,7 +103,7 @@ describe('a message with per_second', () => {
     expect((row?.nextAt.getTime() ?? 0) - Date.parse(message.started_at)).toBeGreaterThanOrEqual(150 * 2.5 + minuteMs);
   });
 
-  it('holds no lease while it waits: at 1 a second a batch comes back after each push', async () => {
+  it('holds no lease while it waits: at 1 a second a batch is handed back after each push', async () => {
     const t = await setUp();
     await queue(t, 60, 1);
     const batch = await claim(t);
@@ -126,7 +126,7 @@ describe('a message with per_second', () => {
     expect(sizes.map(({ size }) => size)).toEqual([20, 20, 20]);
   });
 
-  it('is sent by the process that accepted it when it is small, as far as its pace goes', async () => {
+  it('is sent by the accepting process when it is small, as far as its rate allows', async () => {
     const t = await setUp();
     const devices = [await t.registerDevice(), await t.registerDevice(), await t.registerDevice()];
     const message = { audience: { device_ids: devices }, content, per_second: 1 };
@@ -141,7 +141,7 @@ describe('a message with per_second', () => {
     );
   });
 
-  it('R-91 fails as expired what is left when its window ends', async () => {
+  it('R-91 fails open deliveries as expired when its window ends', async () => {
     const t = await setUp();
     const id = await queue(t, 60, 1, { content: { title: 'Sale', ttl: 60 } });
     const workers = t.service.startWorkers();
@@ -170,7 +170,7 @@ describe('a message with per_second', () => {
 });
 
 describe('claims of paced batches', () => {
-  it('take turns between messages, and pass over one whose next place is far', async () => {
+  it('alternate between messages, and skip one whose next place is far away', async () => {
     const t = await setUp();
     const [slow, other] = [await queue(t, 60, 1), await queue(t, 60, 1)].map((id) => decodeId('msg', id) ?? '');
     const first = await claim(t);
@@ -185,7 +185,7 @@ describe('claims of paced batches', () => {
     expect((await claim(t, [other ?? '']))?.messageId).toBe(slow);
   });
 
-  it('give each of forty messages a turn at once, and a second one only then', async () => {
+  it('give each of forty messages a turn before any gets a second one', async () => {
     const t = await setUp();
     // Two batches each. While the clock stands still no place comes due, so a message that has a
     // turn keeps it.
@@ -201,7 +201,7 @@ describe('claims of paced batches', () => {
     expect(await claimed()).toEqual([]);
   });
 
-  it('of large batches end at sixteen thousand devices', async () => {
+  it('of large messages end at sixteen thousand devices', async () => {
     const t = await setUp();
     t.clock.hold(t.clock.date());
     for (let i = 0; i < 18; i++) await queue(t, i === 0 ? 1000 : 0, 100);
@@ -219,7 +219,7 @@ describe('claims of paced batches', () => {
     expect(await claimed()).toEqual([]);
   });
 
-  it('and of unpaced ones never meet', async () => {
+  it("and claims of unpaced ones never take each other's", async () => {
     const t = await setUp();
     const paced = decodeId('msg', await queue(t, 60, 100));
     expect(await claimNextBatch(t.sql, t.clock, firstApp, mintUuid())).toBeUndefined();

@@ -33,7 +33,7 @@ function start(tasks: readonly Omit<PeriodicTask, 'run'>[], { long = [] as strin
 }
 
 describe('periodic tasks', () => {
-  it('R-98 run one after another: what falls due while one runs waits until it has ended, or failed', async () => {
+  it('R-98 run one after another: a task that falls due waits until the current one has ended or failed', async () => {
     const { runs, warn, running } = start(
       [
         { what: 'long', everyMs: 10_000 },
@@ -52,7 +52,7 @@ describe('periodic tasks', () => {
     running.stop();
   });
 
-  it('have no turn for each that was missed, and keep their own pace', async () => {
+  it('do not make up for missed turns, and keep their own interval', async () => {
     const { runs, told, running } = start([{ what: 'task', everyMs: 1_000 }], { long: ['task'] });
     await vi.advanceTimersByTimeAsync(5_000);
     runs[0]?.end();
@@ -67,7 +67,7 @@ describe('periodic tasks', () => {
     [0, ['a 5000', 'b 10000', 'late 60000']],
     [0.5, ['a 7500', 'b 15000', 'late 90000']],
     [0.999, ['a 9995', 'b 19990', 'late 119940']],
-  ])('have their first turn at a moment of their own, by chance (%d)', async (random, firsts) => {
+  ])('have their first turn at a random moment (%d)', async (random, firsts) => {
     const tasks = [
       { what: 'a', everyMs: 10_000 },
       { what: 'b', everyMs: 20_000 },

@@ -17,7 +17,7 @@ async function nextAtMs(name: string): Promise<number> {
 }
 
 describe('R-62 the places of a credential', () => {
-  it('are one row for all processes: slices that many take at once lie behind each other', async () => {
+  it('are one row for all processes: concurrent slices follow each other', async () => {
     const first = await takeProviderSlice(sql, 'shop', steady);
     expect(first).toMatchObject({ count: 100, apartMs: 1 });
     expect(first.startInMs).toBeCloseTo(-1_000, 3);
@@ -27,7 +27,7 @@ describe('R-62 the places of a credential', () => {
     expect(new Set(slices.map(({ count }) => count))).toEqual(new Set([100]));
   });
 
-  it('grow from the least rate to the most within the ramp, and begin again after a rest as long', async () => {
+  it('grow from the least rate to the most within the ramp, and begin again after an equally long rest', async () => {
     const ramped: PaceOptions = { perSecondMax: 5_000, perSecondLeast: 500, rampMs: 60_000 };
     expect((await takeProviderSlice(sql, 'ramped', ramped)).count).toBe(50);
     await sql`UPDATE provider_paces SET started_at = now() - interval '30 seconds' WHERE name = 'ramped'`;
@@ -40,7 +40,7 @@ describe('R-62 the places of a credential', () => {
     expect(rested.startInMs).toBeCloseTo(-1_000, 3);
   });
 
-  it('of ten thousand pushes are asked for a hundred times', async () => {
+  it('for ten thousand pushes are requested a hundred times', async () => {
     let asked = 0;
     const take = () => {
       asked++;
@@ -57,14 +57,14 @@ describe('R-62 the places of a credential', () => {
     expect(longestMs).toBeGreaterThan(1_000);
   });
 
-  it('are forgotten when they are long past', async () => {
+  it('are deleted when they are long past', async () => {
     await sql`UPDATE provider_paces SET next_at = now() - interval '2 hours'`;
     await deletePastPaces(sql, await createClock(sql));
     expect(await sql`SELECT 1 FROM provider_paces`).toEqual([]);
   });
 });
 
-it('a 429 that names no time stops what else would go to the same host with the same credential, and costs one request', async () => {
+it('a 429 without a time stops other pushes to the same host with the same credential, after one request', async () => {
   const t = await setup({ environment: { SEND_WAIT_MS: '0' } });
   t.push.scriptAll((_request, response) => void response.writeHead(429).end());
   const first = await t.registerDevice();

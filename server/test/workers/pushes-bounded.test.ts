@@ -41,7 +41,7 @@ async function turn(isKilled: boolean): Promise<boolean> {
   return true;
 }
 
-describe('R-02 a device is pushed to five times at the most and then fails with what is known', () => {
+describe('R-02 a device is pushed to five times at most, and then fails with the last known error', () => {
   it.each([
     ['five kills', 'KKKKK', 'timeout'],
     ['five retries', 'rrrrr', 'provider_unavailable'],
@@ -65,7 +65,7 @@ describe('R-02 a device is pushed to five times at the most and then fails with 
     expect(message).toMatchObject({ status: 'failed', report: { failed: devices }, error_counts: { [code]: devices } });
   });
 
-  it('and a device that answers on the fifth push is sent', async () => {
+  it('and a device that accepts the fifth push is sent', async () => {
     t.push.scriptAll(undefined);
     const { body } = await t.server.post('/v1/messages', { audience: { all: true }, content: { title: 'Sale' } });
     for (let kill = 1; kill < claimsMax; kill++) await turn(true);

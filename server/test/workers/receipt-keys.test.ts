@@ -36,7 +36,7 @@ async function newInstance() {
 const tokenBy = (key: Buffer): string => receiptTokensOf(key, mintUuid())(7);
 
 describe('R-48 a new receipt key', () => {
-  it('signs a minute after it was made, when every process knows it, and the former one goes on verifying', async () => {
+  it('signs a minute after its creation, when every process knows it, and the former one still verifies', async () => {
     const { clock, deps, watch } = await newInstance();
     const [one, other] = [await watch(), await watch()];
     const former = one.signing;
@@ -67,7 +67,7 @@ describe('R-48 a new receipt key', () => {
     await until(async () => !receiptKeys.signing.equals(former));
   });
 
-  it('signs where a process starts that knew no other', async () => {
+  it('signs at once in a process that starts and has known no other', async () => {
     const { clock, deps, watch } = await newInstance();
     await rotateReceiptKey(deps);
     clock.advance(60_001);
@@ -91,7 +91,7 @@ describe('R-48 a new receipt key', () => {
 });
 
 describe('a former receipt key', () => {
-  it('is kept while there are deliveries of its time, and forgotten when they are gone', async () => {
+  it('is kept while deliveries of its time exist, and then deleted', async () => {
     const { sql, deps, watch, age } = await newInstance();
     await rotateReceiptKey(deps);
     await age(5);
@@ -113,14 +113,14 @@ describe('a former receipt key', () => {
     expect(row).toEqual({ forgotten: 2 });
   });
 
-  it('is never forgotten to make room: with as many as are kept a rotation is refused', async () => {
+  it('is never deleted to make room: with the maximum number of keys a rotation is refused', async () => {
     const { deps, watch } = await newInstance();
     for (let i = 1; i < receiptKeysMax; i++) await rotateReceiptKey(deps);
     expect(await rotateReceiptKey(deps)).toBe('full');
     expect((await watch()).verifying).toHaveLength(receiptKeysMax);
   });
 
-  it('two rotations at once make two keys', async () => {
+  it('two concurrent rotations make two keys', async () => {
     const { deps, watch } = await newInstance();
     await Promise.all([rotateReceiptKey(deps), rotateReceiptKey(deps)]);
     const { verifying } = await watch();

@@ -68,7 +68,7 @@ async function exists(t: Bundle, id: Uuid): Promise<boolean> {
 }
 
 describe('retention', () => {
-  it('R-14 keeps messages and deliveries for RETENTION_DAYS, and then removes them with batches and keys', async () => {
+  it('R-14 keeps messages and deliveries for RETENTION_DAYS, and then deletes them with batches and keys', async () => {
     const t = await setUp();
     const key = { 'idempotency-key': 'autumn' };
     const id = await send(t, 2, key);
@@ -95,14 +95,14 @@ describe('retention', () => {
     expect(anew.id).not.toBe(id);
   });
 
-  it('makes partitions for the time to come', async () => {
+  it('creates partitions ahead of time', async () => {
     const t = await setUp();
     later(t, 200);
     await upkeep(t);
     expect(await partitionsOf(t)).toEqual(partitionsAround(t.clock.nowMs()).map(({ name }) => name));
   });
 
-  it('a token whose delivery is removed is unknown', async () => {
+  it('makes the token of a deleted delivery unknown', async () => {
     const t = await setUp();
     const id = await send(t);
     const [row] = await t.sql<{ deviceId: Uuid }[]>`SELECT device_id FROM deliveries`;
@@ -115,7 +115,7 @@ describe('retention', () => {
     expect((await t.request('GET', `/v1/r/${token}`)).status).toBe(404);
   });
 
-  it('counts a week from its newest outcome, not from when its messages were sent', async () => {
+  it('counts a week from its newest outcome, and not from the time of its messages', async () => {
     const t = await setUp();
     await send(t, 2);
     later(t, 98);
@@ -124,7 +124,7 @@ describe('retention', () => {
     expect(await countRows(t, 'deliveries')).toBe(2);
   });
 
-  it('keeps twice the largest attribution window of any app', async () => {
+  it('keeps deliveries for twice the largest attribution window of any app', async () => {
     const t = await setUp({ environment: { RETENTION_DAYS: '30' } });
     const other = await t.newApp();
     await t.sql`UPDATE apps SET attribution_window_hours = 720 WHERE id = ${other.id}`;
@@ -138,7 +138,7 @@ describe('retention', () => {
     expect(await exists(t, decodeId('msg', id) ?? '')).toBe(false);
   });
 
-  it('removes nothing that is unfinished, and its week keeps no other', async () => {
+  it('deletes nothing that is unfinished, and such a week does not keep another', async () => {
     const t = await setUp();
     const open = await send(t);
     await t.sql`UPDATE batches SET state = 'waiting', finished_at = NULL`;
@@ -153,7 +153,7 @@ describe('retention', () => {
     expect(await countRows(t, 'deliveries')).toBe(1);
   });
 
-  it('R-14 keeps a scheduled message from its instant on, one that was canceled before too', async () => {
+  it('R-14 keeps a scheduled message from its instant on, even one that was canceled before', async () => {
     const t = await setUp();
     const inAYear = new Date(t.clock.nowMs() + 365 * dayMs);
     const canceled = await storeMessage(t, { status: 'canceled', started_at: null, run_at: inAYear });
@@ -179,7 +179,7 @@ describe('retention', () => {
     expect(await found()).toEqual([false, false, true]);
   });
 
-  it('R-18 a message that cannot be removed keeps no other, and the next time it is tried again', async () => {
+  it('R-18 is not blocked by a message that cannot be deleted, and tries that one again', async () => {
     const lines: string[] = [];
     const t = await setUp({ logTo: { write: (line) => void lines.push(line) }, environment: { LOG_LEVEL: 'error' } });
     const bad = await storeMessage(t, { name: 'bad' });
@@ -197,7 +197,7 @@ describe('retention', () => {
     expect(await exists(t, bad)).toBe(false);
   });
 
-  it('removes more messages and more batches than it takes at once', async () => {
+  it('deletes more messages and batches than one step takes', async () => {
     const t = await setUp();
     const many = await storeMessage(t, {});
     const now = t.clock.date();
@@ -213,7 +213,7 @@ describe('retention', () => {
     expect([await countRows(t, 'messages'), await countRows(t, 'batches')]).toEqual([0, 0]);
   });
 
-  it('removes nothing while paused: somebody may be looking at a restored backup', async () => {
+  it('deletes nothing while paused, because an operator may inspect a restored backup', async () => {
     const t = await setUp();
     await send(t);
     await pause(t.sql, 'restore');
@@ -223,7 +223,7 @@ describe('retention', () => {
     expect([await countRows(t, 'deliveries'), await countRows(t, 'messages')]).toEqual([1, 1]);
   });
 
-  it('is one process’s work at a time', async () => {
+  it('runs in one process at a time', async () => {
     const t = await setUp();
     let ran: boolean | undefined;
     // The lock number in upkeep.ts.
@@ -245,7 +245,7 @@ describe('while a send runs', () => {
     }
   }
 
-  it('retention waits for it, and keeps no other send waiting', async () => {
+  it('retention waits for it, and delays no other send', async () => {
     const t = await setUp();
     await send(t, 2);
     const week = partitionNow(t);

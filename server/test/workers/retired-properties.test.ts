@@ -27,7 +27,7 @@ async function newShop() {
 const isPro = { field: 'properties.plan', op: 'eq', value: 'pro' };
 
 describe('a deleted key', () => {
-  it('is unknown at once, and no former value is seen when it returns with the same type', async () => {
+  it('is unknown at once, and no former value appears when it returns with the same type', async () => {
     const { app, server, count } = await newShop();
     expect(await count(isPro)).toBe(1);
     expect((await edit(app, (deps) => retireProperty(deps, 'plan'))).removed).toEqual({ users: 1, devices: 1 });
@@ -40,7 +40,7 @@ describe('a deleted key', () => {
     expect((await server.get('/v1/users/u-1')).body.properties).toEqual({});
   });
 
-  it('leaves its slot to others only when nothing is left in it', async () => {
+  it('gives its slot to others only when no value is left in it', async () => {
     const { app, server, count } = await newShop();
     const slots = async () =>
       (await t.sql`SELECT key, slot FROM properties WHERE app_id = ${app.id} ORDER BY key`).map((row) => ({ ...row }));
@@ -68,8 +68,8 @@ describe('a deleted key', () => {
   });
 });
 
-describe('a key of another type', () => {
-  it('coerces nothing: values of the former type are no longer seen, new ones are', async () => {
+describe('a key whose type is changed', () => {
+  it('coerces nothing: values of the former type disappear, new ones are accepted', async () => {
     const { app, server, count } = await newShop();
     await edit(app, (deps) => changePropertyType(deps, 'plan', 'number'));
     expect(await count(isPro)).toBe('value_type_mismatch');

@@ -38,7 +38,7 @@ const batchesOf = (t: Bundle, message: string) => t.sql<{ dueAt: Date; expiresAt
   SELECT due_at, expires_at, size FROM batches WHERE message_id = ${decodeId('msg', message) ?? ''}`;
 
 describe('a scheduled message', () => {
-  it('runs at its instant and not before: the audience, the quota and the numbers are those of the run', async () => {
+  it('runs at its instant and not before, with the audience, the quota and the counts of that time', async () => {
     const t = await setUp();
     const gone = await t.registerDevice();
     const message = await schedule(t, minuteMs);
@@ -62,7 +62,7 @@ describe('a scheduled message', () => {
     expect(await usedBy(t)).toBe(2);
   });
 
-  it('R-91 has windows that count from its instant, not from when it was got round to', async () => {
+  it('R-91 has windows that count from its instant, even when it runs late', async () => {
     const t = await setUp();
     await t.registerMany(1);
     const message = await schedule(t, minuteMs, { content: { ...content, ttl: 3600 } });
@@ -97,7 +97,7 @@ describe('a scheduled message', () => {
     expect(await usedBy(t)).toBe(0);
   });
 
-  it('that reaches nobody is sent, with zeros', async () => {
+  it('that reaches no device is sent, with zeros', async () => {
     const t = await setUp();
     const message = await schedule(t, minuteMs, { audience: { device_ids: ['nobody'] } });
     t.clock.advance(minuteMs);
@@ -125,7 +125,7 @@ describe('a scheduled message', () => {
     expect(await usedBy(t)).toBe(0);
   });
 
-  it('R-92 waits while sends are paused, and runs when they go on', async () => {
+  it('R-92 waits while sends are paused, and runs after the resume', async () => {
     const t = await setUp();
     await t.registerMany(1);
     const message = await schedule(t, minuteMs);
@@ -141,7 +141,7 @@ describe('a scheduled message', () => {
     expect(await read(t, message)).toMatchObject({ status: 'sent', report: { sent: 1 } });
   });
 
-  it('runs as ever when its app was suspended only in between', async () => {
+  it('runs normally when its app was suspended only in between', async () => {
     const t = await setUp();
     await t.registerMany(1);
     const message = await schedule(t, minuteMs);
@@ -161,7 +161,7 @@ describe('the quota of a scheduled message', () => {
     VALUES (${t.app.id}, date_trunc('month', now()), ${used})
     ON CONFLICT (app_id, month) DO UPDATE SET used = excluded.used`;
 
-  it('R-68 is charged when it runs, whole or not at all: of several due at once those run that fit', async () => {
+  it('R-68 is charged when it runs, whole or not at all: of several due at once those that fit run', async () => {
     const t = await setUp('free');
     await t.registerMany(2);
     const messages: string[] = [];
@@ -185,7 +185,7 @@ describe('the quota of a scheduled message', () => {
     expect(t.push.requests).toHaveLength(4);
   });
 
-  it('R-68 is that of the month it runs in, and what is skipped goes back there', async () => {
+  it('R-68 is that of the month it runs in, and refunds go there', async () => {
     const t = await setUp('free');
     const [month] = await t.sql<{ nextMs: number }[]>`
       SELECT extract(epoch FROM date_trunc('month', now()) + interval '1 month')::float8 * 1000 AS next_ms`;
@@ -201,8 +201,8 @@ describe('the quota of a scheduled message', () => {
   });
 });
 
-describe('many at one instant', () => {
-  it('R-08 20 messages due at once, and three processes that wake them: each runs once', async () => {
+describe('many messages at one instant', () => {
+  it('R-08 20 messages due at once, and three processes that start them: each runs once', async () => {
     const t = await setUp();
     const other = await t.newApp();
     await t.registerMany(2);
@@ -250,7 +250,7 @@ describe('many at one instant', () => {
     expect(t.push.requests).toHaveLength(10);
   });
 
-  it("R-62 apps take turns: one app's many do not delay another app's one", async () => {
+  it("R-62 apps take turns: one app's many messages do not delay another app's single one", async () => {
     const t = await setUp();
     const apps = [t.app, await t.newApp()].sort((a, b) => (a.id < b.id ? -1 : 1));
     const [busy, quiet] = apps as [TestApp, TestApp];
@@ -271,7 +271,7 @@ describe('many at one instant', () => {
 });
 
 describe('a scheduled message that cannot be started', () => {
-  it('R-18 holds up nothing else, is tried again less and less often, and fails in the end', async () => {
+  it('R-18 delays nothing else, is tried again less and less often, and fails in the end', async () => {
     const t = await setUp();
     await t.registerMany(1);
     const broken = await schedule(t, minuteMs, { name: 'broken' });
@@ -303,7 +303,7 @@ describe('a scheduled message that cannot be started', () => {
     expect(await usedBy(t)).toBe(1);
   });
 
-  it('R-18 is counted before it is touched once it is late, so that one that ends its process ends that', async () => {
+  it('R-18 is counted before it is tried once it is late, so that one that kills its process fails in the end', async () => {
     const t = await setUp();
     await t.registerMany(1);
     await schedule(t, minuteMs);
@@ -316,7 +316,7 @@ describe('a scheduled message that cannot be started', () => {
     expect(t.push.requests).toHaveLength(0);
   });
 
-  it('because its audience takes too long is tried again, however often, until it can be', async () => {
+  it('whose audience takes too long is tried again, however often, until it succeeds', async () => {
     const t = await setUp();
     await t.registerMany(1);
     const message = await schedule(t, minuteMs);
@@ -354,7 +354,7 @@ describe('a scheduled message that cannot be started', () => {
 });
 
 describe('a stop', () => {
-  it('R-05 does not wait for an audience that takes long: nothing of that start stays, and the next process makes it', async () => {
+  it('R-05 does not wait for an audience that takes long: nothing of that start remains, and the next process starts it', async () => {
     const t = await setUp();
     await t.registerMany(1);
     const message = await schedule(t, minuteMs);

@@ -32,7 +32,7 @@ async function sendAgain(t: Bundle): Promise<string> {
 }
 
 describe('claims', () => {
-  it('R-17 of 200 concurrent claimers each batch has one holder, and no claim takes more than one', async () => {
+  it('R-17 with 200 concurrent claimers each batch has one holder, and no claim gets more than one', async () => {
     const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
     await queueMessage(t, 1100);
     const apps = await Promise.all(Array.from({ length: 8 }, () => t.newApp()));
@@ -43,7 +43,7 @@ describe('claims', () => {
     expect(new Set(held).size).toBe(10);
   });
 
-  it("R-62 go round the apps: one app's many batches do not delay another app's one", async () => {
+  it("R-62 alternate between apps: one app's many batches do not delay another app's single one", async () => {
     const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
     await queueMessage(t, 3100);
     const small = await t.newApp();
@@ -55,7 +55,7 @@ describe('claims', () => {
     expect(third?.appId).toBe(t.app.id);
   });
 
-  it('R-03 a batch whose lease ran out is taken over, a renewed one is not, one handed back is due when it says', async () => {
+  it('R-03 a batch whose lease ran out is taken over, a renewed one is not, one handed back is due at its time', async () => {
     const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
     await queueMessage(t, 60);
     const held = await claim(t);
@@ -76,7 +76,7 @@ describe('claims', () => {
     expect(await claim(t)).toMatchObject({ id: held.id, claims: 2 });
   });
 
-  it('R-18 ten thousand live leases do not hide one dead one', async () => {
+  it('R-18 ten thousand live leases do not hide one that ran out', async () => {
     const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
     await queueMessage(t, 60);
     const dead = await claim(t);
@@ -108,7 +108,7 @@ describe('claims', () => {
 });
 
 describe('the send worker', () => {
-  it('R-01 takes over after a crash and pushes to nobody who has an outcome already', async () => {
+  it('R-01 takes over after a crash and pushes to no device that has an outcome', async () => {
     const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
     const id = await queueMessage(t, 60);
     const crashed = await claim(t);
@@ -125,7 +125,7 @@ describe('the send worker', () => {
     expect(await t.sql`SELECT 1 FROM batches WHERE state <> 'done'`).toHaveLength(0);
   });
 
-  it('R-04 one that wakes after another finished its batch changes nothing, whatever answers it still gets', async () => {
+  it('R-04 a worker that wakes after another finished its batch changes nothing, whatever answers it still gets', async () => {
     const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
     const id = await queueMessage(t, 60);
     const open: (() => void)[] = [];
@@ -157,7 +157,7 @@ describe('the send worker', () => {
     expect(await read()).toEqual(before);
   });
 
-  it('R-02 R-04 one that wakes after its lease sends nothing that it had prepared before', async () => {
+  it('R-02 R-04 a worker that wakes after its lease sends nothing that it had prepared before', async () => {
     const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
     await queueMessage(t, 60);
     const batch = await claim(t);
@@ -194,7 +194,7 @@ describe('the send worker', () => {
     expect(await t.sql`SELECT 1 FROM deliveries`).toHaveLength(10);
   });
 
-  it('R-18 a batch that ends its workers again and again fails its own deliveries and holds up nothing else', async () => {
+  it('R-18 a batch that ends its workers again and again fails its own deliveries and delays nothing else', async () => {
     const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
     const poisoned = await queueMessage(t, 60);
     const healthyApp = await t.newApp();
@@ -210,7 +210,7 @@ describe('the send worker', () => {
     expect(other.body).toMatchObject({ status: 'sent', report: { sent: 60 } });
   });
 
-  it('R-18 goes on to the next batch of the same app when it meets one whose message is gone, or cannot be read', async () => {
+  it('R-18 goes on to the next batch of the same app after one whose message is missing or unreadable', async () => {
     const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
     const [gone, unreadable, healthy] = [await queueMessage(t, 60), await sendAgain(t), await sendAgain(t)];
     await t.sql`DELETE FROM messages WHERE id = ${decodeId('msg', gone) ?? ''}`;
@@ -247,7 +247,7 @@ describe('the send worker', () => {
     expect(t.push.requests).toHaveLength(0);
   });
 
-  it('R-05 a stop finishes what is on the wire, hands the rest back, and the next worker sends each of them once', async () => {
+  it('R-05 a stop finishes pushes in flight, hands the rest back, and the next worker sends each of them once', async () => {
     const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
     const id = await queueMessage(t, 900);
     const open: (() => void)[] = [];
@@ -273,7 +273,7 @@ describe('the send worker', () => {
     expect(t.push.requests).toHaveLength(900);
   });
 
-  it('a Retry-After pauses the lane: nobody else is sent to there meanwhile, and nobody is charged an attempt', async () => {
+  it('a Retry-After pauses the lane: no other device is pushed to there meanwhile, and no attempt is counted', async () => {
     const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' } });
     const id = await queueMessage(t, 300);
     t.push.scriptAll((_request, response) => {
@@ -300,7 +300,7 @@ describe('the send worker', () => {
 });
 
 describe('the breaker', () => {
-  it('a credential that never worked and is refused for three tokens is suspect, and no device is lost for it', async () => {
+  it('a credential that never worked and is refused for three tokens is suspect, and retires no device', async () => {
     const t = await setup();
     const devices = [await t.registerDevice(), await t.registerDevice(), await t.registerDevice()];
     t.push.scriptAll((_request, response) => {
@@ -321,7 +321,7 @@ describe('the breaker', () => {
     expect(healed).toMatchObject({ state: 'ok' });
   });
 
-  it('one device that mismatches three messages in a row, while others succeed, is retired', async () => {
+  it('one device that mismatches in three messages in a row, while others succeed, is retired', async () => {
     const t = await setup();
     const stale = await t.registerDevice({ token: t.pushSubscription('stale') });
     await t.registerDevice({ token: t.pushSubscription('fresh') });

@@ -116,7 +116,7 @@ function runWith(t: Bundle, sql: Sql): RunDeps {
 }
 
 describe('R-96 a batch whose reads the database does not answer in time', () => {
-  it('ten times in a row is handed back each time, and sent once when it does', async () => {
+  it('ten times in a row is handed back each time, and sent once when the database answers', async () => {
     const t = await setUp();
     const id = await send(t);
     const [taken, way] = [createGate(), createGate()];
@@ -173,7 +173,7 @@ describe('R-96 whichever statement of a batch is refused', () => {
   );
 
   it.each(['57014', '55P03', '53300', '40P01', 'CONNECTION_CLOSED'])(
-    'with %s, a batch that is handed back at a stop is handed back all the same',
+    'with %s, a batch that is handed back at a stop is still handed back',
     async (code) => {
       const t = await setUp();
       const id = await send(t);
@@ -219,14 +219,14 @@ describe('R-96 whichever statement of a batch is refused', () => {
   });
 });
 
-describe('R-18 a fault that is not the database’s state', () => {
+describe('R-18 a fault that is not caused by the database’s state', () => {
   const failWith = async (t: Bundle, code: string): Promise<void> => {
     const { sql } = refusing(t.service.run.sql, (asked) => (asked === 1 ? code : undefined));
     expect(await turn(t, runWith(t, sql))).toMatchObject({ kind: 'waiting' });
     t.clock.advance(longestWaitMs);
   };
 
-  it('fails the batch when it is the same five times, with a slow database in between', async () => {
+  it('fails the batch when it occurs five times, even with a slow database in between', async () => {
     const t = await setUp();
     const id = await send(t);
     for (let time = 1; time <= claimsMax; time++) {
@@ -242,7 +242,7 @@ describe('R-18 a fault that is not the database’s state', () => {
     expect(t.push.requests).toHaveLength(0);
   });
 
-  it('does not fail it when it is another each time', async () => {
+  it('does not fail it when each fault is a different one', async () => {
     const t = await setUp();
     const id = await send(t);
     for (let time = 1; time <= 2 * claimsMax; time++) await failWith(t, time % 2 === 0 ? '42703' : '22P02');
@@ -268,7 +268,7 @@ describe('R-96 a claim whose answer was lost', () => {
     expect(batch).toMatchObject({ claims: 1 });
   });
 
-  it('is given back also when the server comes to it only after the next one', async () => {
+  it('is given back also when the server runs it only after the next one', async () => {
     const t = await setUp();
     await send(t);
     const claims = createClaims({ ...t.service.run, sql: t.sql });
@@ -287,8 +287,8 @@ describe('R-96 a claim whose answer was lost', () => {
   });
 });
 
-describe('R-97 a claim that the server comes to when its process may be gone', () => {
-  it('takes what waits and no expired lease', async () => {
+describe('R-97 a claim that the server runs when its process may be gone', () => {
+  it('takes waiting batches and none with an expired lease', async () => {
     const t = await setUp();
     t.push.scriptAll((request, response, count) => accept(request, response, count));
     await send(t);

@@ -75,14 +75,14 @@ describe('a made-up device on a host without an address', () => {
     expect((await send(t, { all: true })).report).toEqual({ accepted: 1, sent: 1, failed: 0, skipped: 0 });
   });
 
-  it('is retired whoever registered it, and tried as often as any where it was a server', async () => {
+  it('is retired whoever registered it, but retried normally if a server key did', async () => {
     const t = await setup({ environment: { ...environment, SEND_WAIT_MS: '0' } });
     const fake = await register(t, invented(t), t.server);
     await send(t, { device_ids: [fake] });
     expect(await firstOutcome(t)).toMatchObject({ status: 0, attempts: 1 });
   });
 
-  it('that was reached once is tried again, and stays', async () => {
+  it('that was reached once is retried, and stays', async () => {
     const t = await setup({ environment: { ...environment, SEND_WAIT_MS: '0' } });
     const id = await register(t, invented(t));
     await t.sql`UPDATE devices SET is_reached = true`;
@@ -90,7 +90,7 @@ describe('a made-up device on a host without an address', () => {
     expect(await firstOutcome(t)).toMatchObject({ status: 0 });
   });
 
-  it('counts anew when it registers another token', async () => {
+  it('counts from zero when it registers another token', async () => {
     const t = await setup({ environment });
     const token = invented(t);
     const id = await register(t, token);
@@ -103,8 +103,8 @@ describe('a made-up device on a host without an address', () => {
   });
 });
 
-describe('a device is reached', () => {
-  it('by its first push that is taken, by whatever key it came, and not by one that is refused', async () => {
+describe('a device counts as reached', () => {
+  it('by its first accepted push, under any key, and not by a refused one', async () => {
     const t = await setup();
     t.push.script('bad', (_request, response) => response.writeHead(400).end());
     const [good, bad] = [await register(t, t.pushSubscription()), await register(t, t.pushSubscription('bad'))];
@@ -115,7 +115,7 @@ describe('a device is reached', () => {
     expect(await Promise.all(all.map((id) => isReached(t, id)))).toEqual([true, false, true]);
   });
 
-  it('by a receipt, where the push service had refused', async () => {
+  it('by a receipt, even when the push service had refused', async () => {
     const t = await setup();
     t.push.script('late', (_request, response) => response.writeHead(400).end());
     const id = await register(t, t.pushSubscription('late'));
@@ -126,7 +126,7 @@ describe('a device is reached', () => {
     expect(await isReached(t, id)).toBe(true);
   });
 
-  it('once: a second push writes nothing on its row', async () => {
+  it('once: a second push writes nothing to its row', async () => {
     const t = await setup();
     const id = await register(t, t.pushSubscription());
     await send(t, { device_ids: [id] });
@@ -137,14 +137,14 @@ describe('a device is reached', () => {
   });
 });
 
-describe('what a push service says of a credential', () => {
+describe("a push service's answer about a credential", () => {
   const refuse = (t: Bundle, token: string, status: number) =>
     t.push.script(token, (_request, response) => response.writeHead(status).end());
   const state = async (t: Bundle) =>
     (await t.sql`SELECT state, last_error FROM credentials WHERE app_id = ${t.app.id}`)[0];
 
   it.each([401, 403])(
-    'with %i to devices that strangers made up says nothing once the credential has worked',
+    "with %i for strangers' made-up devices has no effect once the credential has worked",
     async (status) => {
       const t = await setup();
       await send(t, { device_ids: [await register(t, t.pushSubscription())] });
@@ -159,7 +159,7 @@ describe('what a push service says of a credential', () => {
     },
   );
 
-  it('says it of a device that was reached, and of one that a server registered', async () => {
+  it('has an effect for a device that was reached, and for one that a server registered', async () => {
     for (const by of ['client', 'server'] as const) {
       const t = await setup();
       refuse(t, 'own', 401);
@@ -171,7 +171,7 @@ describe('what a push service says of a credential', () => {
     }
   });
 
-  it('says it of anything while the credential has never worked', async () => {
+  it('has an effect for any device while the credential has never worked', async () => {
     const t = await setup();
     refuse(t, 'first', 401);
     await send(t, { device_ids: [await register(t, t.pushSubscription('first'))] });
@@ -179,8 +179,8 @@ describe('what a push service says of a credential', () => {
   });
 });
 
-describe('R-66 a stranger makes at most as many devices a minute as the limit of an address says', () => {
-  it('3,000 by default: the 3,001st is refused, warned of once, and counted', async () => {
+describe('R-66 a stranger makes at most as many devices a minute as an address may', () => {
+  it('3,000 by default: number 3,001 is refused, warned of once, and counted', async () => {
     const lines: string[] = [];
     const t = await setup({
       environment: { LOG_LEVEL: 'warn' },
@@ -207,7 +207,7 @@ describe('R-66 a stranger makes at most as many devices a minute as the limit of
     expect(valueIn('carillon_devices_never_reached')).toBe(3_000);
   }, 120_000);
 
-  it('none where the operator set 0', async () => {
+  it('without limit when the operator set 0', async () => {
     const t = await setup({ environment: { NEW_DEVICES_PER_MINUTE: '0' }, workers: false });
     expect(t.config.newDevicesPerMinute).toBeNull();
   });
@@ -217,7 +217,7 @@ describe('device purge', () => {
   const purge = (t: Bundle, olderThanDays: number, isDryRun = false) =>
     purgeDevices(t, { appId: t.app.id, olderThanDays, isDryRun });
 
-  it('deletes what client keys registered and nothing reached, whole, and nothing else', async () => {
+  it('deletes completely what client keys registered and nothing reached, and nothing else', async () => {
     const t = await setup();
     const reached = await register(t, t.pushSubscription());
     const byServer = await register(t, t.pushSubscription(), t.server);
@@ -258,7 +258,7 @@ describe('device purge', () => {
     expect(await purge(t, 9, true)).toEqual({ found: 0, deleted: 0 });
   });
 
-  it('in the middle of a send ends the deliveries to what it deleted as skipped, and the message with them', async () => {
+  it('during a send ends the deliveries to deleted devices as skipped, and the message with them', async () => {
     const t = await setup({ workers: false });
     const fakes = [];
     for (let i = 0; i < 60; i++) fakes.push(await register(t, t.pushSubscription()));
@@ -277,7 +277,7 @@ describe('device purge', () => {
     expect(data[0]).toMatchObject({ status: 'skipped', platform: 'web', channel: 'webpush' });
   });
 
-  it('leaves a device that a push reaches meanwhile', async () => {
+  it('keeps a device that a push reaches meanwhile', async () => {
     const t = await setup();
     const id = await register(t, t.pushSubscription());
     const uuid = decodeId('dev', id) ?? '';
@@ -294,7 +294,7 @@ describe('device purge', () => {
     expect(await listed(t, id)).toMatchObject({ status: 'active' });
   });
 
-  it('is written in the audit log with its number, and a dry run is not', async () => {
+  it('is in the audit log with its number, and a dry run is not', async () => {
     const t = await setup({ workers: false });
     await register(t, t.pushSubscription());
     await purge(t, 0, true);

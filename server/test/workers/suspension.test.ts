@@ -65,7 +65,7 @@ async function readMessage(t: Bundle, message: string) {
 }
 
 describe('a message that is being sent when its app is suspended', () => {
-  it('ends now and not when its retries would be due, although its batch was claimed at that moment', async () => {
+  it('ends now and not when its retries would be due, even if its batch is being claimed', async () => {
     const { t, send } = await setUp();
     const message = await send(60);
     const held: (() => void)[] = [];
@@ -82,7 +82,7 @@ describe('a message that is being sent when its app is suspended', () => {
     expect(t.push.requests).toHaveLength(60);
   });
 
-  it('gives back the one unit of a plan that counts messages, when nothing of it was tried', async () => {
+  it('refunds the one unit of a plan that counts messages, when no delivery was tried', async () => {
     const plans = await mkdtemp(join(tmpdir(), 'carillon-plans-'));
     whenDone(() => rm(plans, { recursive: true }));
     const file = join(plans, 'plans.json');
@@ -98,7 +98,7 @@ describe('a message that is being sent when its app is suspended', () => {
     expect(await usedBy(t, t.app)).toBe(0);
   });
 
-  it('ends canceled before anything was begun: nothing is pushed and everything is refunded', async () => {
+  it('ends canceled before anything has begun: nothing is pushed and everything is refunded', async () => {
     const { t, send } = await setUp();
     const message = await send(60);
     expect(await usedBy(t, t.app)).toBe(60);
@@ -114,7 +114,7 @@ describe('a message that is being sent when its app is suspended', () => {
     });
   });
 
-  it('records the requests on the wire, and skips and refunds the rest', async () => {
+  it('records the pushes in flight, and skips and refunds the rest', async () => {
     const { t, send } = await setUp();
     const open: (() => void)[] = [];
     t.push.scriptAll((request, response, count) => void open.push(() => accept(request, response, count)));
@@ -137,7 +137,7 @@ describe('a message that is being sent when its app is suspended', () => {
     expect(await t.sql`SELECT 1 FROM batches WHERE state <> 'done'`).toHaveLength(0);
   });
 
-  it('ends the deliveries that wait for a retry at once, not when the retry would be due, and refunds them', async () => {
+  it('ends deliveries that wait for a retry at once, not when the retry would be due, and refunds them', async () => {
     const { t, send } = await setUp();
     t.push.scriptAll(comeBackLater);
     const message = await send(60);
@@ -163,7 +163,7 @@ describe('a message that is being sent when its app is suspended', () => {
     );
   });
 
-  it('stays canceled when the app is resumed, and what is sent from then on goes through', async () => {
+  it('stays canceled when the app is resumed, and later messages are sent', async () => {
     const { t, send } = await setUp();
     const message = await send(60);
     await suspend(t);
@@ -182,7 +182,7 @@ describe('a message that is being sent when its app is suspended', () => {
     expect(t.push.requests).toHaveLength(60);
   });
 
-  it("leaves other apps' messages and its own that had ended as they are", async () => {
+  it("does not affect other apps' messages and its own finished ones", async () => {
     const { t, send } = await setUp();
     const workers = t.service.startWorkers();
     const ended = await send(60);

@@ -59,7 +59,7 @@ async function numberAnew(app: TestApp): Promise<void> {
 }
 
 describe('numbers of users', () => {
-  it('are given to everybody with a device, one behind the other, and change no count', async () => {
+  it('are given to every user with a device, in sequence, and change no count', async () => {
     const app = await t.newApp();
     const other = await t.newApp();
     await addDevice(other, 'u-00');
@@ -84,7 +84,7 @@ describe('numbers of users', () => {
     expect(await t.sql`SELECT 1 FROM audience WHERE app_id = ${app.id} AND user_bit = 0`).toHaveLength(0);
   });
 
-  it('are counted beside users who have none yet', async () => {
+  it('are counted together with users who have none yet', async () => {
     const app = await t.newApp();
     for (const name of ['ann', 'ann', 'bob']) await addDevice(app, name);
     await forgetNumbers(app);
@@ -114,7 +114,7 @@ describe('numbers of users', () => {
     expect(await numbersOf(app)).toEqual(before);
   });
 
-  it('are never given twice: an erased person who comes again is another', async () => {
+  it('are never given twice: an erased person who returns is a new user', async () => {
     const app = await t.newApp();
     for (const name of ['ann', 'bob']) await addDevice(app, name);
     await numberUsers({ sql: t.sql });
@@ -128,7 +128,7 @@ describe('numbers of users', () => {
     expect(await countUsers(app)).toBe(2);
   });
 
-  it('reach a device whose row is written by somebody who has read the profile before', async () => {
+  it('reach a device whose row is written by a transaction that had read the profile before', async () => {
     const app = await t.newApp();
     const [first] = [await addDevice(app, 'ann'), await addDevice(app, 'ann')];
     const deviceId = decodeId('dev', first) as Uuid;
@@ -155,7 +155,7 @@ describe('numbers of users', () => {
     expect(await countUsers(app)).toBe(1);
   });
 
-  it('are given by one process at a time, and nobody whose number cannot be given keeps it from the others', async () => {
+  it('are given by one process at a time, and a user whose number cannot be given does not block others', async () => {
     const app = await t.newApp();
     const names = ['a', 'b', 'c', 'd', 'e'];
     for (const name of names) await addDevice(app, name);
@@ -170,7 +170,7 @@ describe('numbers of users', () => {
     expect(await countUsers(app)).toBe(5);
   });
 
-  it('at hand belong to one process, however many take some at once', async () => {
+  it('in stock belong to one process, however many take some at once', async () => {
     const app = await t.newApp();
     const processes = Array.from({ length: 3 }, () => createNumbersAtHand({ sql: t.sql }));
     const taken: number[] = [];
@@ -192,7 +192,7 @@ describe('numbers of users', () => {
     expect(Math.min(...all)).toBeGreaterThan(0);
   });
 
-  it('that are wrong the doctor finds, and given anew as it says they count everybody once', async () => {
+  it('that are wrong are found by the doctor, and after its instructions count everybody once', async () => {
     const app = await t.newApp();
     for (const name of ['u-1', 'u-1', 'u-2', 'u-3', 'u-4', null]) await addDevice(app, name);
     await numberUsers({ sql: t.sql });

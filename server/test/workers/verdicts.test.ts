@@ -41,7 +41,7 @@ async function hold(t: Bundle, lock: (tx: Bundle['sql']) => Promise<unknown>): P
   };
 }
 
-describe('R-62 while a device that is to be retired is held', () => {
+describe('R-62 while a device that is to be retired is locked', () => {
   it('its message ends, and the device is retired when it is free, however often that was tried', async () => {
     const t = await setUpBusy();
     const [dead, alive] = [await registerDead(t, 'dead'), await t.registerDevice()];
@@ -70,7 +70,7 @@ describe('R-62 while a device that is to be retired is held', () => {
     expect(await t.sql`SELECT status FROM devices`).toEqual([{ status: 'invalid' }]);
   });
 
-  it('other credentials are judged', async () => {
+  it('verdicts about other credentials are written', async () => {
     const t = await setUpBusy();
     const other = await t.newApp();
     t.push.script('theirs', (_request, response) => void response.writeHead(410).end());
@@ -88,7 +88,7 @@ describe('R-62 while a device that is to be retired is held', () => {
 });
 
 describe('R-62 the row of a credential', () => {
-  it('is locked by nobody who retires devices, while the credential works', async () => {
+  it('is not locked for retiring devices while the credential works', async () => {
     const t = await setUpBusy();
     const alive = await t.registerDevice();
     const dead = await Promise.all(['one', 'two', 'three'].map((token) => registerDead(t, token)));
@@ -104,7 +104,7 @@ describe('R-62 the row of a credential', () => {
     expect(credential).toEqual({ code: 'unregistered' });
   });
 
-  it('is held where the credential may be at fault, so that nobody retires a device meanwhile', async () => {
+  it('is locked when the credential may be at fault, so that no device is retired meanwhile', async () => {
     const t = await setUpBusy();
     const devices = await Promise.all(
       ['one', 'two', 'three'].map((token) => t.registerDevice({ token: t.pushSubscription(token) })),

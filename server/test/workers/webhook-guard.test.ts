@@ -47,7 +47,7 @@ function watchConnects(): { readonly hosts: () => readonly unknown[] } {
   return { hosts: outbound };
 }
 
-describe('R-30 an endpoint that leads nowhere public', () => {
+describe('R-30 an endpoint at an address that is not public', () => {
   it.each([...refusedUrls, own])('%j is refused when it is saved', async (endpoint) => {
     const saved = createWebhook(deps, rules, { appId: t.app.id, endpoint, events: [] });
     const error = await saved.then(
@@ -62,7 +62,7 @@ describe('R-30 an endpoint that leads nowhere public', () => {
     expect((await newWebhook('https://hooks.shop.example:8443/push')).id).toEqual(expect.any(String));
   });
 
-  it('is not connected to, not even tried, when it was put directly into the table', async () => {
+  it('is not connected to, nor even tried, when it was written directly into the table', async () => {
     const { hosts } = watchConnects();
     const hooks: { id: Uuid; appId: Uuid; endpoint: string }[] = [];
     for (const endpoint of [...refusedUrls, own]) {
@@ -91,7 +91,7 @@ describe('R-30 an endpoint that leads nowhere public', () => {
     expect(hosts()).toEqual([]);
   });
 
-  it('would have been seen: one that the operator exempts is connected to', async () => {
+  it('would be detected: an address that the operator exempts is connected to', async () => {
     const { hosts } = watchConnects();
     const receiver = await startWebhookReceiver();
     const exempt = await setup({ environment: { OUTBOUND_ALLOW_PORTS: String(receiver.port) } });

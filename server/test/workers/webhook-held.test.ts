@@ -77,7 +77,7 @@ async function tellSome(app: TestApp): Promise<void> {
 }
 
 describe('R-27 hundreds of thousands of held events', () => {
-  it('are read by nothing that sends, tells or tidies up', async () => {
+  it('are not read by sends, tellers or cleanups', async () => {
     const t = await setupWebhooks({ database });
     const first = await openShop(t);
     const disabled = [first, await openShop(t)];
@@ -97,7 +97,7 @@ describe('R-27 hundreds of thousands of held events', () => {
     for (const one of held) expect(await one.waiting()).toBeGreaterThanOrEqual(heldMany);
   });
 
-  it('are not read by a claim that takes a few of them, before anybody has counted them and after', async () => {
+  it('are not read by a claim of a few of them, before the table has statistics and after', async () => {
     const t = await setupWebhooks({ database });
     const shop = await openShop(t);
     await sql`UPDATE apps SET suspended_at = now() WHERE id = ${shop.app.id}`;
@@ -114,7 +114,7 @@ describe('R-27 hundreds of thousands of held events', () => {
     expect(await readBy(() => apart(claim))).toBeLessThan(1000);
   });
 
-  it('are not read either when their webhook is enabled again: only those that wait for a later time are', async () => {
+  it('are not read when their webhook is enabled again, except those that wait for a later time', async () => {
     const t = await setupWebhooks({ database });
     const shop = await openShop(t);
     await sql`UPDATE apps SET suspended_at = now() WHERE id = ${shop.app.id}`;

@@ -20,7 +20,7 @@ async function fill(shop: Shop, many: number, agoMs: number): Promise<void> {
 }
 
 describe('a webhook that is deleted', () => {
-  it("takes its many events along, some thousand a statement, and nobody else's", async () => {
+  it('loses its many events, some thousand per statement, and no other webhook does', async () => {
     const [shop, other] = [await openShop(t), await openShop(t)];
     await fill(shop, 12_000, 0);
     await fill(other, 10, 0);
@@ -28,7 +28,7 @@ describe('a webhook that is deleted', () => {
     expect([await shop.waiting(), await other.waiting()]).toEqual([0, 10]);
   });
 
-  it('waits for no send that is about to tell it something, and what that leaves is cleared afterwards', async () => {
+  it('does not wait for a send that adds events to it, and these are deleted afterwards', async () => {
     const [shop, other] = [await openShop(t), await openShop(t)];
     await fill(other, 10, 0);
     await transaction(t.sql, async (tx) => {
@@ -44,7 +44,7 @@ describe('a webhook that is deleted', () => {
     expect([await shop.waiting(), await other.waiting()]).toEqual([0, 10]);
   });
 
-  it('of which a crash left events is cleared by any process, also by two at once', async () => {
+  it('of which a crash left events is cleaned up by any process, even by two at once', async () => {
     const shop = await openShop(t);
     await fill(shop, 6_000, 0);
     await t.sql`DELETE FROM webhooks WHERE id = ${shop.id}`;
@@ -55,7 +55,7 @@ describe('a webhook that is deleted', () => {
 });
 
 describe('events that are held', () => {
-  it('for longer than 72 hours are dropped, and no younger ones, of webhooks that are disabled', async () => {
+  it('for longer than 72 hours are dropped, and no younger ones, of disabled webhooks', async () => {
     const [held, healthy] = [await openShop(t), await openShop(t)];
     for (const shop of [held, healthy]) {
       await fill(shop, 5_100, 72 * hourMs + 60_000);
@@ -66,7 +66,7 @@ describe('events that are held', () => {
     expect([await held.waiting(), await healthy.waiting()]).toEqual([20, 5_120]);
   });
 
-  it('of a suspended app go after as long', async () => {
+  it('of a suspended app are dropped after the same time', async () => {
     const shop = await openShop(t);
     await fill(shop, 3, 73 * hourMs);
     await t.sql`UPDATE apps SET suspended_at = now() WHERE id = ${shop.app.id}`;

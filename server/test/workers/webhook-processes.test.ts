@@ -61,8 +61,8 @@ async function newHook(at = t): Promise<Hook> {
   };
 }
 
-describe('R-24 several sets of loops, as several processes have them', () => {
-  it('give a dead endpoint exactly 15 requests between them', async () => {
+describe('R-24 several sets of loops, as in several processes,', () => {
+  it('give a dead endpoint exactly 15 requests in total', async () => {
     const hook = await newHook();
     hook.receiver.answer = (_request, response) => response.writeHead(500).end();
     const all = [t.workers, ...Array.from({ length: 3 }, () => t.startWorkers())];
@@ -76,7 +76,7 @@ describe('R-24 several sets of loops, as several processes have them', () => {
     for (const workers of all.slice(1)) await workers.stop();
   });
 
-  it('tell a healthy one of everything, and keep R-28 exactly the last 50 attempts', async () => {
+  it('tell a healthy endpoint everything, and keep R-28 exactly the last 50 attempts', async () => {
     const hook = await newHook();
     const more = t.startWorkers();
     await hook.happen(1000);
@@ -91,7 +91,7 @@ describe('R-24 several sets of loops, as several processes have them', () => {
     await more.stop();
   });
 
-  it('give one that dies at its full window no more than 15 requests beside those under way, in all', async () => {
+  it('give an endpoint that dies at its full window at most 15 requests in addition to those in flight', async () => {
     const hook = await newHook();
     const all = [t.workers, ...Array.from({ length: 3 }, () => t.startWorkers())];
     // No request is answered until the window is full; then each of them fails.
@@ -115,7 +115,7 @@ describe('R-24 several sets of loops, as several processes have them', () => {
     for (const workers of all.slice(1)) await workers.stop();
   });
 
-  it('claim no more than the window, whatever one of them saw before it held the row', async () => {
+  it('claim no more than the window, whatever they read before they locked the row', async () => {
     const hook = await newHook();
     await disableWebhook(deps, hook);
     await hook.happen(30);
@@ -133,7 +133,7 @@ describe('R-24 several sets of loops, as several processes have them', () => {
 });
 
 describe('R-28 the attempt log', () => {
-  it('is in the order of completion, and of more the last 50 are kept', async () => {
+  it('is in the order of completion, and keeps the last 50', async () => {
     const hook = await newHook();
     const open: { readonly event: string; readonly response: ServerResponse }[] = [];
     hook.receiver.answer = ({ headers }, response) => open.push({ event: String(headers['service-id']), response });
@@ -159,7 +159,7 @@ describe('R-28 the attempt log', () => {
 });
 
 describe('R-24 a webhook that has failed', () => {
-  it('rests, longer with each failure in a row, while another one is told; a 2xx ends it', async () => {
+  it('pauses, longer with each failure in a row, while another webhook is told; a 2xx ends it', async () => {
     const resting = await setup({ environment: { OUTBOUND_ALLOW_PORTS: '1024-65535' } });
     const failing = await newHook(resting);
     const healthy = await newHook(resting);
@@ -226,7 +226,7 @@ describe('R-26 a process that ends between an answer and its commit', () => {
     },
   );
 
-  it('a database that is away as an attempt is written costs nothing: it is written when it is back', async () => {
+  it('with an unreachable database loses nothing: the attempt is written after the outage', async () => {
     const hook = await newHook();
     hook.receiver.answer = (_request, response) => response.writeHead(500).end();
     let passed = 0;
@@ -248,7 +248,7 @@ describe('R-26 a process that ends between an answer and its commit', () => {
 });
 
 describe('R-24 a webhook that is enabled again', () => {
-  it('by the first probe that fails has one more tried, alone, until a 2xx or the 15th failure', async () => {
+  it('by a failing first probe gets one more request at a time, until a 2xx or the 15th failure', async () => {
     const hook = await newHook();
     hook.receiver.answer = (_request, response) => response.writeHead(500).end();
     await hook.happen(40);

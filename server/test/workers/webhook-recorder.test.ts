@@ -55,7 +55,7 @@ async function openHook(events: number) {
   };
 }
 
-it('R-27 an attempt whose lookup was never begun is no failure: the event waits, and the webhook stays as it was', async () => {
+it('R-27 an attempt whose lookup never began is no failure: the event waits, and the webhook is unchanged', async () => {
   const noted: unknown[] = [];
   const recorder = openRecorder((result) => noted.push(result));
   const { shop, before, claimDue, log } = await openHook(1);
@@ -75,7 +75,7 @@ it('R-27 an attempt whose lookup was never begun is no failure: the event waits,
   expect(await log()).toMatchObject([{ attempt: 1, error: 'dns_error' }]);
 });
 
-it('R-28 attempts of two processes that complete in one millisecond are in the order in which they were written', async () => {
+it('R-28 attempts of two processes that complete in one millisecond are in the order of their writing', async () => {
   const recorders = [openRecorder(), openRecorder(), openRecorder()];
   const { before, claimDue, log } = await openHook(30);
   const at = t.clock.date();
@@ -104,7 +104,7 @@ describe('R-22 an attempt that the endpoint answered', () => {
     );
   };
 
-  it("is recorded once the database allows it, whatever the database's state was: 57014, 55P03, 53300, 40P01, 08006", async () => {
+  it('is recorded once the database allows it, whatever state it was in: 57014, 55P03, 53300, 40P01, 08006', async () => {
     refuseCommits(['57014', '55P03', '53300', '40P01', '08006']);
     const { shop, before, claimDue, log } = await openHook(1);
     for (const one of await claimDue())
@@ -113,7 +113,7 @@ describe('R-22 an attempt that the endpoint answered', () => {
     expect(await log()).toMatchObject([{ attempt: 1, error: 'http_status' }]);
   });
 
-  it('is counted once where the commit went through and its answer was lost', async () => {
+  it('is counted once when the commit succeeded and its answer was lost', async () => {
     const lost = loseAnswerOfFirstCommit();
     const { shop, before, claimDue, log } = await openHook(2);
     const noted: unknown[] = [];
@@ -126,7 +126,7 @@ describe('R-22 an attempt that the endpoint answered', () => {
     expect(noted).toHaveLength(2);
   });
 
-  it('is recorded also when another process has claimed its event meanwhile, and leaves that claim alone', async () => {
+  it('is recorded even when another process has claimed its event meanwhile, and does not change that claim', async () => {
     const { shop, before, claimDue, log } = await openHook(1);
     const [first] = await claimDue();
     if (!first) throw new Error('nothing is due');
@@ -142,7 +142,7 @@ describe('R-22 an attempt that the endpoint answered', () => {
   });
 });
 
-it('R-28 attempts that complete in one millisecond and are written one after the other are in the order of completion', async () => {
+it('R-28 attempts that complete in one millisecond and are written one after another are in the order of completion', async () => {
   const recorder = openRecorder();
   const { before, claimDue, log } = await openHook(10);
   const at = t.clock.date();

@@ -88,7 +88,7 @@ describe('R-26 a replay', () => {
     expect(await shop.waiting()).toBe(0);
   });
 
-  it('is what the command line asks for: it says how many, and a service that runs tells them', async () => {
+  it('can be requested by the command line, which prints the number, and a running service tells the events', async () => {
     const shop = await openShop(t);
     await shop.send(3);
     await shop.receiver.count(3);
@@ -103,7 +103,7 @@ describe('R-26 a replay', () => {
     expect(shop.receiver.received.slice(3).map(({ headers }) => headers['service-replay'])).toEqual(['1', '1', '1']);
   });
 
-  it('takes what happened from the first moment on and before the last', async () => {
+  it('includes the first instant of its period and excludes the last', async () => {
     const shop = await openShop(t);
     const messages: string[] = [];
     for (let i = 0; i < 3; i++) {
@@ -127,7 +127,7 @@ describe('R-26 a replay', () => {
     await t.workers.idle();
   });
 
-  it('tells a click in the time of the click, however long after the message', async () => {
+  it('tells a click by the time of the click, however long after the message', async () => {
     const shop = await openShop(t, ['message.clicked']);
     const message = await shop.send(1);
     const device = (await shop.server.get(`/v1/messages/${message}/deliveries`)).body.data[0].device_id;
@@ -143,7 +143,7 @@ describe('R-26 a replay', () => {
     expect(shop.receiver.received.map(textOf)[1]).toBe(shop.receiver.received.map(textOf)[0]);
   });
 
-  it('is of the kinds that were asked for and subscribed to, also for a webhook made later, and of no other app', async () => {
+  it('has the requested and subscribed kinds, also for a webhook made later, and of no other app', async () => {
     const shop = await openShop(t);
     await shop.send(2);
     await openShop(t);
@@ -175,7 +175,7 @@ describe('R-26 a replay', () => {
     expect(await shop.waiting()).toBe(0);
   });
 
-  it('of many events stops where the webhook is deleted in the middle', async () => {
+  it('of many events stops when the webhook is deleted midway', async () => {
     const shop = await openShop(t);
     await t.registerMany(1200, shop.app);
     await shop.server.post('/v1/messages', { audience: { all: true }, content: { title: 'Sale' } });
@@ -193,7 +193,7 @@ describe('R-26 a replay', () => {
   });
 });
 
-describe('R-26 a replay that is broken off', () => {
+describe('R-26 a replay that is interrupted', () => {
   /** A shop with three batches of two, all told. */
   async function told(): Promise<Shop> {
     const shop = await openShop(t);
@@ -242,7 +242,7 @@ describe('R-26 a replay that is broken off', () => {
     ['replay.before_commit', 2],
     ['replay.after_commit', 4],
   ])(
-    'at %s goes on behind the last batch that is queued, and what is begun after its end tells all',
+    'at %s continues after the last queued batch, and one that begins after its end tells everything',
     async (place, before) => {
       const shop = await told();
       const disarm = failAt(place, 2);
@@ -261,7 +261,7 @@ describe('R-26 a replay that is broken off', () => {
     },
   );
 
-  it('is another one where it is of other kinds or of another time', async () => {
+  it('is a separate one when its kinds or its period differ', async () => {
     const shop = await told();
     const disarm = failAt('replay.after_commit', 1);
     onTestFinished(disarm);
@@ -275,7 +275,7 @@ describe('R-26 a replay that is broken off', () => {
     await t.workers.idle();
   });
 
-  it('and taken up by another process while it stands still is ended by that one alone', async () => {
+  it('and taken over by another process while it stands still is finished by that one alone', async () => {
     const shop = await told();
     const { goOn } = await standing(shop);
     const second = await replayEvents(deps, await shop.hook(), all);
@@ -286,7 +286,7 @@ describe('R-26 a replay that is broken off', () => {
     expect(shop.receiver.received).toHaveLength(12);
   });
 
-  it('as its webhook was disabled goes on when that is enabled, and ends when it is deleted', async () => {
+  it('because its webhook was disabled continues when that is enabled, and ends when it is deleted', async () => {
     const shop = await told();
     const first = await standing(shop);
     await disableWebhook(deps, await shop.hook());
@@ -302,7 +302,7 @@ describe('R-26 a replay that is broken off', () => {
     expect(await t.sql`SELECT 1 FROM webhook_replays WHERE webhook_id = ${shop.id}`).toEqual([]);
   });
 
-  it('more than 72 hours ago is begun anew', async () => {
+  it('more than 72 hours ago starts from the beginning', async () => {
     const shop = await told();
     const disarm = failAt('replay.after_commit', 1);
     onTestFinished(disarm);
@@ -317,8 +317,8 @@ describe('R-26 a replay that is broken off', () => {
   });
 });
 
-describe('R-27 events that are told again', () => {
-  it('have half of the window, so that what happens meanwhile is told at once', async () => {
+describe('R-27 replayed events', () => {
+  it('have half of the window, so that new events are told at once', async () => {
     const shop = await openShop(t);
     await t.registerMany(60, shop.app);
     await shop.server.post('/v1/messages', { audience: { all: true }, content: { title: 'Sale' } });
@@ -352,7 +352,7 @@ describe('R-27 events that are told again', () => {
     await t.workers.idle();
   });
 
-  it('follow those that have just happened, whatever both are due', async () => {
+  it('follow new events when both are due', async () => {
     const shop = await openShop(t);
     await t.registerMany(40, shop.app);
     await shop.server.post('/v1/messages', { audience: { all: true }, content: { title: 'Sale' } });

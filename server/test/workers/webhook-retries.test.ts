@@ -8,7 +8,7 @@ const t = await setupWebhooks();
 // Between the test's own steps no time passes, however long the test takes.
 t.clock.hold(t.clock.date());
 
-it('R-25 first attempts of other events are not held back by the retries of one, which come when they are due', async () => {
+it("R-25 first attempts of other events are not delayed by one event's retries, which come when they are due", async () => {
   const shop = await openShop(t, ['message.sent']);
   const attemptsOf = (id: unknown): unknown[] =>
     shop.receiver.received
@@ -40,7 +40,7 @@ it('R-25 first attempts of other events are not held back by the retries of one,
   expect(attemptsOf(failing)).toEqual(['1', '2']);
 });
 
-it('R-25 an endpoint is believed that says when to come again, up to twice the wait and no sooner than it', async () => {
+it("R-25 an endpoint's Retry-After is followed, up to twice the scheduled wait and no sooner than it", async () => {
   for (const [seconds, tooSoonMs, dueMs] of [
     ['1', 3_900, 2_200],
     ['8', 7_900, 200],
@@ -62,7 +62,7 @@ it('R-25 an endpoint is believed that says when to come again, up to twice the w
   }
 });
 
-it('R-25 events of a webhook that is disabled are held, and told when it is enabled again', async () => {
+it('R-25 events of a disabled webhook are held, and told when it is enabled again', async () => {
   const shop = await openShop(t, ['message.sent']);
   shop.receiver.answer = (_request, response) => response.writeHead(500).end();
   await shop.send(15);

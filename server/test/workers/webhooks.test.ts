@@ -70,13 +70,13 @@ async function newShop(events: readonly string[] = []): Promise<Shop> {
 const outboxOf = async ({ id }: Shop): Promise<number> =>
   (await t.sql`SELECT count(*) AS count FROM webhook_events WHERE webhook_id = ${id}`)[0]?.['count'];
 
-describe('what a webhook is told', () => {
+describe('the events of a webhook', () => {
   let shop: Shop;
   beforeEach(async () => {
     shop = await newShop();
   });
 
-  it('R-26 every outcome once, with the fields of its kind, byte for byte as documented', async () => {
+  it('R-26 are every outcome once, with the fields of its kind, byte for byte as documented', async () => {
     t.push.script('gone', (_request, response) => {
       response.writeHead(410, { 'content-type': 'text/plain' });
       response.end('Gone');
@@ -128,7 +128,7 @@ describe('what a webhook is told', () => {
     expect(await outboxOf(shop)).toBe(0);
   });
 
-  it('R-20 with a signature that an independent verifier accepts, and that a re-serialized body fails', async () => {
+  it('R-20 have a signature that an independent verifier accepts, and that fails for a body serialized again', async () => {
     const { receiver, secret } = shop;
     await shop.send(1, { metadata: { name: 'Größe 日本 🔔' } });
     await receiver.count(1);
@@ -144,7 +144,7 @@ describe('what a webhook is told', () => {
     });
   });
 
-  it('a click, once, with where it leads and whose it was, also when it comes again', async () => {
+  it('include a click once, with its target and its user, even when it is reported again', async () => {
     const { receiver, server, app } = shop;
     const device = await t.registerDevice({}, app);
     await server.post('/v1/users', { external_id: 'u-7', device_id: device });
@@ -165,7 +165,7 @@ describe('what a webhook is told', () => {
 });
 
 describe('R-29 subscription', () => {
-  it('no attempt and no row for an event that nobody subscribed to', async () => {
+  it('an event without a subscriber causes no attempt and no row', async () => {
     const shop = await newShop(['message.failed']);
     await shop.send(2);
     await t.workers.idle();
@@ -174,7 +174,7 @@ describe('R-29 subscription', () => {
     expect(await listAttempts(t.sql, shop.app.id, shop.id)).toEqual([]);
   });
 
-  it('a webhook made later is not told of what happened before, and an app of another is told nothing', async () => {
+  it("a later webhook is not told of earlier events, and another app's webhook is told nothing", async () => {
     const shop = await newShop();
     const other = await newShop();
     await shop.send(1);
@@ -185,7 +185,7 @@ describe('R-29 subscription', () => {
 });
 
 describe('R-24 an endpoint that fails', () => {
-  it('from the start receives exactly 15 requests, is disabled, and its events are held', async () => {
+  it('from the start gets exactly 15 requests, is disabled, and its events are held', async () => {
     const shop = await newShop();
     shop.receiver.answer = (_request, response) => response.writeHead(500).end();
     await shop.send(40);
@@ -200,7 +200,7 @@ describe('R-24 an endpoint that fails', () => {
     expect(await outboxOf(shop)).toBe(41);
   });
 
-  it('is probed once when it is enabled again, and the rest follows the 2xx, each with its attempt number', async () => {
+  it('is probed once when it is enabled again, and after a 2xx gets the rest, each with its attempt number', async () => {
     const shop = await newShop();
     shop.receiver.answer = (_request, response) => response.writeHead(503).end();
     await shop.send(20);
@@ -224,7 +224,7 @@ describe('R-24 an endpoint that fails', () => {
     expect(attempts.filter((attempt) => attempt === '1')).toHaveLength(5);
   });
 
-  it('14 times, then once not, then 14 times again, is still enabled', async () => {
+  it('14 times, then succeeds, then fails 14 times again, stays enabled', async () => {
     const shop = await newShop();
     let seen = 0;
     shop.receiver.answer = (_request, response) => response.writeHead(seen++ === 14 ? 200 : 500).end();
@@ -237,7 +237,7 @@ describe('R-24 an endpoint that fails', () => {
     expect(await shop.hook()).toMatchObject({ state: 'enabled', failures: 14 });
   });
 
-  it('is retried after the schedule with the same bytes and a fresh signature, and given up after the last', async () => {
+  it('is retried by the schedule with the same bytes and a fresh signature, and given up after the last', async () => {
     const shop = await newShop();
     shop.receiver.answer = (_request, response) => response.writeHead(429, { 'retry-after': '6' }).end();
     await shop.send(1);
@@ -275,7 +275,7 @@ describe('R-24 an endpoint that fails', () => {
 });
 
 describe('a healthy endpoint', () => {
-  it('has no more than its window under way, which grows, and R-28 the last 50 attempts in its log', async () => {
+  it('has at most its window in flight, which grows, and R-28 the last 50 attempts in its log', async () => {
     const shop = await newShop();
     await t.registerMany(120, shop.app);
     const { body } = await shop.server.post('/v1/messages', { audience: { all: true }, content: { title: 'Sale' } });
@@ -327,7 +327,7 @@ describe('the webhooks of an app', () => {
     return ends.filter(({ status }) => status === 'fulfilled').length;
   };
 
-  it('are ten at the most, however many are made at the same time, and those of another app do not count', async () => {
+  it("are at most ten, however many are made at once, and another app's do not count", async () => {
     const [app, other] = [await t.newApp(), await t.newApp()];
     expect(await Promise.all([race(app.id, 30), race(other.id, 4)])).toEqual([10, 4]);
     const made = await listWebhooks(t.sql, app.id);
@@ -339,7 +339,7 @@ describe('the webhooks of an app', () => {
     expect(await listWebhooks(t.sql, app.id)).toHaveLength(10);
   });
 
-  it('are gone whatever is done to them as they are deleted, and nothing of them comes back', async () => {
+  it('stay deleted, whatever is done to them at the same time, and nothing of them returns', async () => {
     const shop = await newShop();
     const hook = await shop.hook();
     const rotation = { finishAt: null, isDual: true };
@@ -359,7 +359,7 @@ describe('the webhooks of an app', () => {
     expect(await findWebhook(t.sql, shop.id)).toBeUndefined();
   });
 
-  it('end enabled or disabled, with one secret pending at the most, whatever many do to one at the same time', async () => {
+  it('end enabled or disabled, with at most one pending secret, whatever many requests do at once', async () => {
     const shop = await newShop();
     const hook = await shop.hook();
     const made = await Promise.all(
@@ -394,7 +394,7 @@ describe('a rotation of the secret', () => {
     return secrets.map((secret) => shop.receiver.verifies(request, [secret], t.clock.nowMs()));
   };
 
-  it('R-20 the old secret alone signs until it is finished, then the new one alone', async () => {
+  it('R-20 signs with the old secret alone until it is finished, and then with the new one alone', async () => {
     const shop = await newShop();
     const fresh = await rotateSecret(deps, await shop.hook(), { finishAt: null, isDual: false });
     expect(await signed(shop, [shop.secret, fresh])).toEqual([true, false]);
@@ -403,7 +403,7 @@ describe('a rotation of the secret', () => {
     expect(await finishRotation(deps, await shop.hook())).toBe(false);
   });
 
-  it('with both in between where that was asked for, and finishes by itself', async () => {
+  it('signs with both in between when requested, and finishes by itself', async () => {
     const shop = await newShop();
     const finishAt = new Date(t.clock.nowMs() + 3_600_000);
     const fresh = await rotateSecret(deps, await shop.hook(), { finishAt, isDual: true });
@@ -415,7 +415,7 @@ describe('a rotation of the secret', () => {
     expect(await signed(shop, [shop.secret, fresh])).toEqual([false, true]);
   });
 
-  it('R-20 made anew after the end of the one before leaves the secret that signs, and the old one does not come back', async () => {
+  it('R-20 after the end of the former rotation keeps the signing secret, and the old one does not return', async () => {
     const shop = await newShop();
     const finishAt = new Date(t.clock.nowMs() + 3_600_000);
     const second = await rotateSecret(deps, await shop.hook(), { finishAt, isDual: false });
@@ -426,7 +426,7 @@ describe('a rotation of the secret', () => {
     expect(await signed(shop, [shop.secret, second, third])).toEqual([false, false, true]);
   });
 
-  it('R-20 made anew while the one before is being finished is not finished with it', async () => {
+  it('R-20 that starts while the former one is finishing is not finished with it', async () => {
     const shop = await newShop();
     const finishAt = new Date(t.clock.nowMs() + 3_600_000);
     const second = await rotateSecret(deps, await shop.hook(), { finishAt, isDual: false });
@@ -448,8 +448,8 @@ describe('a rotation of the secret', () => {
   });
 });
 
-describe('a test', () => {
-  it('is one signed request, answered inline, in no log and no count', async () => {
+describe('a test event', () => {
+  it('is one signed request, answered inline, outside the log and the counts', async () => {
     const shop = await newShop(['message.clicked']);
     const { http } = t.service.webhooks;
     const result = await testWebhook({ ...deps, http, rules }, await shop.hook());
