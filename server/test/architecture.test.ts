@@ -94,7 +94,7 @@ function goesOut(source: string): boolean {
   );
 }
 
-describe('the house', () => {
+describe('the layout', () => {
   it('has a row for every room', () => {
     expect([...new Set(sources.map(roomOf))].filter((room) => !rowOf.has(room))).toEqual([]);
   });
@@ -112,7 +112,7 @@ describe('the house', () => {
     expect(upward.map(({ from, to }) => `${relative(src, from)} → ${relative(src, to)}`)).toEqual([]);
   });
 
-  it('keeps server and sandbox strangers to each other, and the SDKs to both', () => {
+  it('keeps server and sandbox independent of each other, and the SDKs of both', () => {
     const packages = {
       server: src,
       sandbox: join(root, 'sandbox/src'),
@@ -135,7 +135,7 @@ describe('the house', () => {
     expect(strangers).toEqual([]);
   });
 
-  it('R-39 sends nothing out but through the platform', () => {
+  it('R-39 only the platform connects to other hosts', () => {
     const outside = sources.filter((path) => roomOf(path) !== 'platform' && goesOut(text.get(path) ?? ''));
     // A command that calls the sandbox at an address which the operator gives.
     expect(outside.map((path) => relative(src, path))).toEqual(['cli/sandbox-devices.ts']);
@@ -155,16 +155,16 @@ describe('the house', () => {
     'new WebSocket(endpoint);',
     "import { request } from 'undici';",
     "import { Worker } from 'node:worker_threads';\nnew Worker(code, { eval: true });",
-  ])('R-39 would see %j in a room', (line) => {
+  ])('R-39 the test would detect %j in a room', (line) => {
     expect(goesOut(line)).toBe(true);
   });
 
-  it('R-39 starts other programs only where a process, a database or a sandbox is started', () => {
+  it('R-39 other programs are started only where a process, a database or a sandbox is started', () => {
     const starting = sources.filter((path) => /node:child_process/.test(text.get(path) ?? '')).map(roomOf);
     expect([...new Set(starting)].sort()).toEqual(['cli', 'platform', 'processes']);
   });
 
-  it('holds no SQL statement outside queries.ts, migrations and the platform', () => {
+  it('has no SQL statement outside queries.ts, migrations and the platform', () => {
     const statement = /`\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b/;
     const loose = sources.filter(
       (path) =>
@@ -175,7 +175,7 @@ describe('the house', () => {
     expect(sources.filter((path) => path.endsWith('queries.ts')).length).toBeGreaterThan(5);
   });
 
-  it('reads the environment in config.ts alone', () => {
+  it('reads the environment only in config.ts', () => {
     const readers = sources.filter((path) => /process\.env/.test((text.get(path) ?? '').replace(/^\s*\/\/.*$/gm, '')));
     expect(readers.map((path) => relative(src, path))).toEqual(['config.ts']);
   });

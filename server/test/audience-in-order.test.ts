@@ -35,7 +35,7 @@ const rows = () => sql`SELECT to_jsonb(a) - 'platform_unit' AS row FROM audience
 const nobodys = { user_id: null, external_id: null, user_created_at: null, first_name: null, country: null };
 
 describe.each(['audience_in_order', 'platform_units'])(
-  'an audience whose columns come into another order (%s)',
+  'an audience whose columns are put into another order (%s)',
   (migration) => {
     const rewriting = migrations.find(({ name }) => name.endsWith(`_${migration}.sql`));
 
@@ -61,7 +61,7 @@ describe.each(['audience_in_order', 'platform_units'])(
       await insertRow(4, { ...nobodys, language: null, user_timezone: null, user_block: null, user_bit: 0 });
     });
 
-    it('R-93 keeps every value of every row, who may read it, and how it is stored', async () => {
+    it('R-93 keeps every value of every row, its grants, and its storage options', async () => {
       await sql`GRANT SELECT ON audience TO PUBLIC`;
       await sql`ALTER TABLE audience SET (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.05)`;
       const before = await rows();
@@ -84,7 +84,7 @@ describe.each(['audience_in_order', 'platform_units'])(
       });
     });
 
-    it('R-93 is left as it is, and in words, where it has columns or readers that would be lost', async () => {
+    it('R-93 is left unchanged with a message when it has columns or grants that would be lost', async () => {
       const before = await rows();
       await sql`ALTER TABLE audience ADD COLUMN "Their own" text`;
       await expect(migrate(sql)).rejects.toThrow(/columns that are not Carillon's, and would lose them: "Their own"/);

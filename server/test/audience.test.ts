@@ -39,7 +39,7 @@ async function propertiesOn(
 const android = (token: string, fields: object = {}) => ({ platform: 'android', token, ...fields });
 
 describe('the audience row of a device', () => {
-  it('holds its facts, and of its user the profile', async () => {
+  it("holds the device's facts and its user's profile", async () => {
     const { body } = await t.server.post(
       '/v1/devices',
       android('facts', { locale: 'de-AT', timezone: 'Europe/Vienna', os: 'A' }),
@@ -62,7 +62,7 @@ describe('the audience row of a device', () => {
     expect(await rowOf(body.id)).toMatchObject({ firstName: null, country: 'DE', language: 'de' });
   });
 
-  it("shows the user's value where both have a property, and the device's own once the user's is gone", async () => {
+  it("shows the user's value when both have a property, and the device's own when the user's is gone", async () => {
     const keys = ['both', 'own', 'users'];
     const { body } = await t.server.post('/v1/devices', android('beneath', { properties: { both: 'device', own: 1 } }));
     await t.server.post('/v1/users', {
@@ -82,7 +82,7 @@ describe('the audience row of a device', () => {
     expect(await read()).toEqual({});
   });
 
-  it('keeps keys past the slots readable beside those that have one', async () => {
+  it('keeps keys without a slot readable beside those with one', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     const values: Record<string, PropertyValue> = Object.fromEntries([
@@ -100,7 +100,7 @@ describe('the audience row of a device', () => {
     expect(Object.fromEntries(read)).toEqual({ number_31: 9, bool_11: false });
   });
 
-  it('reaches every device of a user, each above its own properties', async () => {
+  it("reaches every device of a user, each with its own properties below the user's", async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     const devices: string[] = [];
@@ -118,7 +118,7 @@ describe('the audience row of a device', () => {
     }
   });
 
-  it('is in step when a key gets its slot while a profile waits for the devices', async () => {
+  it('is correct when a key gets its slot while a profile waits for the devices', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     const devices: string[] = [];
@@ -145,7 +145,7 @@ describe('the audience row of a device', () => {
     await expectInStep(app);
   });
 
-  it('is in step after any mixture of racing requests, and users are counted exactly at every moment', async () => {
+  it('is correct after any mixture of racing requests, and users are counted exactly at every moment', async () => {
     const keys = ['a', 'b', 'c'];
     const value = fc.constantFrom<PropertyValue | null>('x', 'y', 1, 2, true, null);
     const properties = fc.dictionary(fc.constantFrom(...keys), value, { maxKeys: 3 });
@@ -285,7 +285,7 @@ describe('an audience', () => {
     return { app, server, ios, first, second, web, gone, select };
   }
 
-  it('of all is every active device of the app, and of no other', async () => {
+  it('of all contains every active device of the app, and no other', async () => {
     const { app, select, ios, first, second, web } = await populate();
     await populate();
     expect((await select(all)).toSorted()).toEqual([ios, first, second, web].toSorted());
@@ -293,7 +293,7 @@ describe('an audience', () => {
     expect(await countUnmatched(contextOf(app.id), resolved(all), 4)).toBe(0);
   });
 
-  it('of listed devices leaves out who is unknown, malformed, foreign or inactive, and counts them', async () => {
+  it('of listed devices leaves out unknown, malformed, foreign and inactive ids, and counts them', async () => {
     const { app, select, first, web, gone } = await populate();
     const foreign = await t.registerDevice();
     const nothing = [unknownId('dev'), 'dev_', '', foreign, gone, first.replace('dev_', 'usr_'), `' OR true --`];
@@ -308,7 +308,7 @@ describe('an audience', () => {
     expect(await countUnmatched(contextOf(app.id), resolved(audience), 2)).toBe(nothing.length);
   });
 
-  it('of external ids is all active devices of those users, and counts who has none', async () => {
+  it('of external ids contains all active devices of those users, and counts the users without any', async () => {
     const { app, select, ios, first } = await populate();
     const audience: Audience = { external_ids: ['ann', 'ann', 'cat', 'ANN', 'nobody', `'; --`] };
     expect((await select(audience)).toSorted()).toEqual([ios, first].toSorted());
@@ -327,7 +327,7 @@ describe('an audience', () => {
     expect(await select({ external_ids: ['only-theirs'] })).toEqual([]);
   });
 
-  it('holds 10,000 ids', async () => {
+  it('accepts 10,000 ids', async () => {
     const { app, first } = await populate();
     const device_ids = [
       first,

@@ -134,7 +134,7 @@ const made = await (async () => {
 })();
 
 describe('R-90 a backup', () => {
-  it('is one file that nobody else can read, made while the service went on', async () => {
+  it('is one file that only its owner can read, made while the service runs', async () => {
     expect(made.json).toMatchObject({
       file,
       postgres_major: '18',
@@ -146,14 +146,14 @@ describe('R-90 a backup', () => {
     expect((await readdir(home)).filter((name) => name.startsWith('carillon'))).toEqual(['carillon.tgz']);
   });
 
-  it('holds no master key, and no file of the running server', async () => {
+  it('contains no master key, and no runtime file of the server', async () => {
     const text = gunzipSync(readFileSync(file)).toString('latin1');
     for (const name of ['master.key', 'first-run.txt', 'postmaster.pid']) expect(text).not.toContain(`${name}\0`);
     expect(text).toContain('global/pg_control\0');
     expect(text).toContain('backup_label\0');
   });
 
-  it('replaces no file that is there, and needs the embedded database', async () => {
+  it('overwrites no existing file, and needs the embedded database', async () => {
     expect(await runIn(dataDir, 'backup', file)).toMatchObject(refusal(/is there already/));
     const none = join(home, 'none');
     expect(await runIn(none, 'backup', join(home, 'none.tgz'))).toMatchObject(refusal(/There is no database in/));
@@ -170,7 +170,7 @@ describe('R-90 restored in another place', async () => {
   const restored = await openDatabase(place);
   const atBackup = await agreementOf(restored, devices);
 
-  it('its counts agree, of the instant when the backup ended', async () => {
+  it('has counts that agree, as of the end of the backup', async () => {
     expect(await countsOf(restored)).toEqual(made.counts);
     expect(atBackup).toEqual({
       accepted: devices,
@@ -182,7 +182,7 @@ describe('R-90 restored in another place', async () => {
     expect(atBackup?.rows).toBeLessThan(devices);
   });
 
-  it('what was written while it was made is there whole, or not at all', async () => {
+  it('contains each transaction that ran meanwhile completely, or not at all', async () => {
     const [row] = await restored.sql<{ rows: number; torn: number; rounds: number }[]>`
       SELECT count(*) AS rows, max(a.half) AS rounds, count(*) FILTER (WHERE a.half <> b.half) AS torn
       FROM pair a JOIN pair b ON b.id = CASE WHEN a.id % 50 < 25 THEN a.id + 25 ELSE a.id - 25 END`;
@@ -190,17 +190,17 @@ describe('R-90 restored in another place', async () => {
     expect(row?.rounds).toBeGreaterThan(0);
   });
 
-  it('R-92 it is paused, until somebody has looked', async () => {
+  it('R-92 is paused until an operator has confirmed', async () => {
     expect(json).toMatchObject({ data_dir: place, pause_reason: 'restore', paused_at: expect.stringMatching(/Z$/) });
     expect(await findPause(restored.sql)).toMatchObject({ reason: 'restore' });
   });
 
-  it('its audit log goes on with the restore', async () => {
+  it('continues the audit log with the restore', async () => {
     const rows = await restored.sql`SELECT action, actor_kind, after FROM audit_entries ORDER BY id DESC LIMIT 1`;
     expect(rows).toEqual([{ action: 'service.restore', actorKind: 'cli', after: { made_at: json.made_at } }]);
   });
 
-  it('its secrets open with the master key, and without it say which key is missing', async () => {
+  it('opens its secrets with the master key, and without it names the missing key', async () => {
     expect(withoutKey).toMatchObject(refusal(/master\.key is missing.*put it back, or set MASTER_KEY/));
     expect(await filesIn(place)).not.toContain('master.key');
     const start = (key: Buffer) =>
@@ -217,7 +217,7 @@ describe('R-90 restored in another place', async () => {
     expect([...(await service.run.credentials.open(app?.id ?? '')).values()]).toHaveLength(1);
   });
 
-  it('R-91 R-92 what expired meanwhile is sent to nobody after the resume', async () => {
+  it('R-91 R-92 sends nothing that expired meanwhile after the resume', async () => {
     const t = await setup({ workers: false, environment: { SEND_WAIT_MS: '0' }, database: restored });
     const workers = t.service.startWorkers();
     await workers.idle();
@@ -247,7 +247,7 @@ const rewrite = (name: string, from: string, to: string): string => {
   return path;
 };
 
-describe('R-90 restore refuses, before it touches anything,', () => {
+describe('R-90 restore refuses, before it writes anything,', () => {
   const cut = (): string => {
     const path = join(home, 'cut.tgz');
     const bytes = readFileSync(file);
@@ -288,7 +288,7 @@ describe('R-90 restore refuses, before it touches anything,', () => {
     await expect(stat(place)).rejects.toThrow();
   });
 
-  it('a data directory that is not empty; a master key may be there', async () => {
+  it('a data directory that is not empty, except for a master key', async () => {
     expect(await restoreIn(dataDir, file)).toMatchObject(refusal(/is not empty \(.*database/));
     const place = join(home, 'mine');
     await mkdir(place);
@@ -297,7 +297,7 @@ describe('R-90 restore refuses, before it touches anything,', () => {
     expect(await filesIn(place)).toEqual(['notes.txt']);
   });
 
-  it('a file without a signature, until the operator accepts that', async () => {
+  it('a file without a signature, unless the operator accepts it', async () => {
     const place = join(home, 'unsigned');
     expect(await restoreIn(place, rewrite('unsigned.tgz', 'PGDATA', 'PGDATA'))).toMatchObject(
       refusal(/has no signature.*--accept-unsigned/),
@@ -305,7 +305,7 @@ describe('R-90 restore refuses, before it touches anything,', () => {
     await expect(stat(place)).rejects.toThrow();
   });
 
-  it('a file whose signature cannot be checked with the key that is there', async () => {
+  it('a file whose signature cannot be checked with the present key', async () => {
     const place = join(home, 'keyless');
     expect(await runIn(place, 'restore', file)).toMatchObject(
       refusal(/was signed with master key [0-9a-f]{8}, which checks that nobody altered it/),
@@ -317,7 +317,7 @@ describe('R-90 restore refuses, before it touches anything,', () => {
     await expect(stat(place)).rejects.toThrow();
   });
 
-  it('and leaves nothing of a backup that ends too soon', async () => {
+  it('and leaves nothing of a truncated backup', async () => {
     const place = join(home, 'half');
     expect(await restoreIn(place, cut(), '--accept-unsigned')).toMatchObject(
       refusal(/cannot be restored: (unexpected end|it ends)/),
@@ -326,8 +326,8 @@ describe('R-90 restore refuses, before it touches anything,', () => {
   });
 });
 
-describe('R-90 a restore of a file that was altered', () => {
-  it('runs no program that its settings name, even where the operator accepts the file', async () => {
+describe('R-90 a restore of an altered file', () => {
+  it('runs no program that its settings name, even when the operator accepts the file', async () => {
     const trace = join(home, 'ran');
     const marker = '# Do not edit this file manually!\n# It will be overwritten by the ALTER SYSTEM command.\n';
     const setting = `archive_mode=on\narchive_command='touch ${trace}'\n`;
@@ -342,7 +342,7 @@ describe('R-90 a restore of a file that was altered', () => {
 });
 
 describe('R-90 an encrypted backup', () => {
-  it('opens with the identity of its recipient alone, and is signed too', async () => {
+  it('opens only with the identity of its recipient, and is signed as well', async () => {
     const identity = await generateIdentity();
     const identityFile = join(home, 'identity.txt');
     writeFileSync(identityFile, `# made for this test\n${identity}\n`);
@@ -362,7 +362,7 @@ describe('R-90 an encrypted backup', () => {
     await rm(json.data, { recursive: true });
   });
 
-  it('is refused where the recipient is none', async () => {
+  it('is refused for an invalid recipient', async () => {
     const target = join(home, 'nobody.tgz');
     expect(await runIn(dataDir, 'backup', target, '--recipient', 'age1nobody')).toMatchObject(
       refusal(/age1nobody is no age recipient/),
@@ -386,7 +386,7 @@ describe('a backup that cannot be written', () => {
     expect((await readdir(home)).filter((name) => name.includes('unfinished'))).toEqual([]);
   });
 
-  it('on a disk that is full ends with the reason of the system', async () => {
+  it("on a full disk ends with the system's error", async () => {
     const full = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
     const target = new Writable({ write: (_chunk, _encoding, done) => done(full) });
     const options = {
@@ -403,7 +403,7 @@ describe('a backup that cannot be written', () => {
 });
 
 describe('a backup while the service is stopped', () => {
-  it('that is ended by SIGTERM leaves no database server and no half file', async () => {
+  it('that is ended by SIGTERM leaves no database server and no partial file', async () => {
     const place = join(home, 'stopped');
     const { json } = await restoreIn(place, file, '--json');
     const target = join(home, 'broken-off.tgz');

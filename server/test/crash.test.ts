@@ -135,7 +135,7 @@ describe('R-01 R-02 R-03 a worker that is killed', () => {
     ['lease.before_renew', 1],
   ];
 
-  it.each(places)('at %s loses nobody, and repeats only what was not committed', async (name, hit) => {
+  it.each(places)('at %s loses no delivery, and repeats only uncommitted pushes', async (name, hit) => {
     const t = await setUp();
     // When it happens, half of the pushes are answered and committed, and the rest are in flight.
     const isLater = /^(outcomes|lease)/.test(name);
@@ -160,7 +160,7 @@ describe('R-01 R-02 R-03 a worker that is killed', () => {
   });
 });
 
-describe('R-01 R-02 a seed says where workers die of one send, again and again', () => {
+describe('R-01 R-02 workers die again and again in one send, at places chosen by a seed', () => {
   /**
    * The failpoints that a worker passes, and how often at most during a send to all of these
    * devices.
@@ -178,7 +178,7 @@ describe('R-01 R-02 a seed says where workers die of one send, again and again',
 
   // Each kill starts a new process, which takes seconds on a busy machine.
   it.each(seeds)(
-    'seed %i: nobody is lost, and whoever was committed is not pushed to again',
+    'seed %i: no delivery is lost, and no committed one is pushed again',
     async (seed) => {
       const random = createRandom(seed);
       const rules = Array.from({ length: killsMost }, (): FailpointRule => {
@@ -256,7 +256,7 @@ describe('R-07 R-13 an API process that is killed', () => {
 });
 
 describe('R-08 a worker that is killed while it starts a scheduled message', () => {
-  it('has started nothing; another starts it, once', async () => {
+  it('has started nothing; another worker starts it, once', async () => {
     const t = await setUp();
     const { node, fired } = await startBeside(t, 'worker', [{ name: 'schedule.after_wake', hit: 1, action: 'kill' }]);
     // Accepted by a process whose clock is behind; for the worker it is already due.
@@ -342,7 +342,7 @@ describe('R-26 a replay that is killed', () => {
   it.each<[Failpoint, number]>([
     ['replay.before_commit', 2],
     ['replay.after_commit', 4],
-  ])('at %s is gone on with by the next one, which queues each of the others once', async (name, before) => {
+  ])('at %s is continued by the next one, which queues each remaining event once', async (name, before) => {
     const t = await setup({ environment: { OUTBOUND_ALLOW_PORTS: '1024-65535' } });
     const shop = await openShop(t);
     for (let i = 0; i < 3; i++) await shop.send(2);

@@ -44,7 +44,7 @@ const stored = (batchId: Uuid) => t.sql`
     provider_ref, urls::text, timeline::text, displayed_at, clicked_at, dismissed_at, variant, action
   FROM deliveries WHERE batch_id = ${batchId} ORDER BY device_id`;
 
-it('outcomes that are copied are stored as those that are inserted, whatever is in them', async () => {
+it('copied outcomes are stored like inserted ones, whatever they contain', async () => {
   await fc.assert(
     fc.asyncProperty(rows, async (some) => {
       const [copied, inserted] = [mintUuid(), mintUuid()];
@@ -58,7 +58,7 @@ it('outcomes that are copied are stored as those that are inserted, whatever is 
   );
 });
 
-it('a row that is there already refuses all that are copied, and the transaction with them', async () => {
+it('an existing row refuses all rows of a copy, and its transaction', async () => {
   const batchId = mintUuid();
   const [one, other] = [...fc.sample(rows, 1).flat().slice(0, 1), ...fc.sample(rows, 1).flat()];
   if (!one || !other) throw new Error('no rows');

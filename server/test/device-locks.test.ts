@@ -57,7 +57,7 @@ const statusesOf = async (uuids: readonly Uuid[]): Promise<unknown[]> => {
 };
 
 describe('verdicts', () => {
-  it('hold every device they may change before they change the first, whatever the reasons are', async () => {
+  it('lock all devices that they may change before they change the first, whatever the reasons are', async () => {
     const { uuids } = await twoDevicesOf('two-reasons');
     const [first, second] = uuids;
     let judged: Promise<void> | undefined;
@@ -80,7 +80,7 @@ describe('verdicts', () => {
     expect(await statusesOf(uuids)).toEqual(['invalid', 'invalid']);
   });
 
-  it('end mismatches in a row by a success, without writing a device that has none', async () => {
+  it('reset the count of mismatches after a success, without writing to a device that has none', async () => {
     const { uuids } = await twoDevicesOf('mismatched');
     const [first, second] = uuids;
     await transaction(t.sql, (tx) => countMismatches(tx, t.app.id, [first], 3));
@@ -94,7 +94,7 @@ describe('verdicts', () => {
   });
 });
 
-describe('a request that the database ends to resolve a deadlock', () => {
+describe('a request that the database ends as a deadlock', () => {
   it.each([
     ['an upsert', (id: string) => t.server.post('/v1/users', { external_id: id, country: 'DE' })],
     ['a registration', (id: string) => t.server.post('/v1/devices', { platform: 'android', token: id, model: 'M' })],

@@ -43,7 +43,7 @@ describe('R-65 five times the rate for a minute', () => {
     ['pro', 'server', 300],
     ['pro', 'client', 1500],
   ] as const)(
-    'on plan %s, %s: one process and four admit what %i a second come to, and a burst',
+    'on plan %s, %s: one process and four admit the requests of %i a second and one burst',
     async (plan, scope, rate) => {
       for (const count of [1, 4]) {
         const [one, another] = [caller(plan, scope), caller(plan, scope)];
@@ -60,7 +60,7 @@ describe('R-65 five times the rate for a minute', () => {
     },
   );
 
-  it('leases of a fast plan are at most 2 % of it, and are given up after a second', async () => {
+  it('leases of a fast plan are at most 2 % of it, and are returned after a second', async () => {
     const of = caller('pro', 'server');
     const processes = Array.from({ length: 4 }, process);
     for (const one of processes) await one(of);

@@ -11,7 +11,7 @@ it('schema.sql is the result of the migrations', async () => {
   expect(await describeSchema(sql)).toBe(written);
 });
 
-it('R-61 every table of an app has the app in its primary key, but those reached through a batch', async () => {
+it('R-61 every table of an app has the app in its primary key, except tables reached through a batch', async () => {
   const rows = await sql<{ name: string; columns: string[] }[]>`
     SELECT c.relname AS name, array_agg(a.attname::text ORDER BY a.attnum) AS columns
     FROM pg_class c JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
@@ -47,7 +47,7 @@ it('R-93 a migration that was changed after it was applied is refused', async ()
   await expect(migrate(sql, changed)).rejects.toThrow(/was changed after it was applied/);
 });
 
-it('R-93 a migration that fails leaves nothing of itself behind, and runs again when it is mended', async () => {
+it('R-93 a migration that fails leaves nothing behind, and runs again when it is repaired', async () => {
   const migrations = await listMigrations();
   const draft = { number: 9001, name: '9001_draft.sql', checksum: 'x', inTransaction: true };
   const broken = { ...draft, text: 'CREATE TABLE half_done (id int); SELECT 1 / 0;' };
@@ -59,7 +59,7 @@ it('R-93 a migration that fails leaves nothing of itself behind, and runs again 
   ]);
 });
 
-it('R-93 a migration outside a transaction is noted when it is done, and is repeated when it did not come to that', async () => {
+it('R-93 a migration outside a transaction is recorded when it is done, and repeated when it was not recorded', async () => {
   const migrations = await listMigrations();
   const draft = { number: 9002, name: '9002_draft.sql', checksum: 'x', inTransaction: false };
   const statement = 'INDEX CONCURRENTLY IF NOT EXISTS apps_by_draft ON apps';

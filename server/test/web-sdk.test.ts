@@ -48,7 +48,7 @@ async function provenApp(): Promise<{ app: TestApp; secret: string }> {
 }
 
 describe('identify of the browser SDK', () => {
-  it('links the browser, moves it, and logs it out', async () => {
+  it('links the browser, changes its user, and logs it out', async () => {
     const app = await t.newApp();
     const carillon = clientOf(app);
     expect(await carillon.config()).toMatchObject({ isIdentifyHashRequired: false, isBoundHashRequired: false });
@@ -64,7 +64,7 @@ describe('identify of the browser SDK', () => {
     expect(errors).toEqual([]);
   });
 
-  it('tells with the subscription who was named before it', async () => {
+  it('tells with the subscription the user that was named before it', async () => {
     const { app, secret } = await provenApp();
     const carillon = clientOf(app);
     expect(await carillon.identify('ada', hex(secret, 'ada'))).toBe(false);
@@ -73,7 +73,7 @@ describe('identify of the browser SDK', () => {
     expect(errors).toEqual([]);
   });
 
-  it('throws what the service refuses, tells a refresh’s refusal to onError, and is put right by a good hash', async () => {
+  it('throws a refusal, reports a refresh’s refusal to onError, and is repaired by a good hash', async () => {
     const { app, secret } = await provenApp();
     const carillon = clientOf(app);
     expect(await carillon.config()).toMatchObject({ isIdentifyHashRequired: true, isBoundHashRequired: false });
@@ -90,7 +90,7 @@ describe('identify of the browser SDK', () => {
     expect(await ownersOf(app)).toEqual({ [id]: null });
   });
 
-  it('goes by a hash that is bound to the device it names', async () => {
+  it('accepts a hash that is bound to the device it names', async () => {
     const { app, secret } = await provenApp();
     await requireBoundIdentify(t, app.id, true);
     const carillon = clientOf(app);
@@ -103,7 +103,7 @@ describe('identify of the browser SDK', () => {
     expect(await ownersOf(app)).toEqual({ [id]: 'ada' });
   });
 
-  it('finds its way after the person was erased: opted out until they subscribe again, then nobody’s', async () => {
+  it('recovers after an erasure: opted out until the person subscribes again, then without a user', async () => {
     const app = await t.newApp();
     const server = t.clientOf(app.serverKey);
     const carillon = clientOf(app);
@@ -131,7 +131,7 @@ describe('track of the browser SDK', () => {
       { name: string; externalId: string | null; at: Date; amount: string | null; properties: object }[]
     >`SELECT name, external_id, at, amount::text, properties FROM events WHERE app_id = ${app.id} ORDER BY at, name`;
 
-  it('is stored with its time and properties, as the device’s and then as its user’s', async () => {
+  it('is stored with its time and properties, for the device and then for its user', async () => {
     const app = await t.newApp();
     const carillon = clientOf(app);
     const occurredAt = new Date(t.clock.nowMs() - 3_600_000);
@@ -152,7 +152,7 @@ describe('track of the browser SDK', () => {
     expect(errors).toEqual([]);
   });
 
-  it('counts an event once whose answer was lost, and whatever is tracked again under its id', async () => {
+  it('counts an event once when its answer was lost or when it is tracked again with the same id', async () => {
     const app = await t.newApp();
     const carillon = clientOf(app);
     await carillon.subscribe();
@@ -176,7 +176,7 @@ describe('track of the browser SDK', () => {
     expect(await eventsOf(app)).toHaveLength(1);
   });
 
-  it('loses of many events just those that the service refuses, and tells of each', async () => {
+  it('drops only the events that the service refuses, and reports each', async () => {
     const app = await t.newApp();
     const carillon = clientOf(app);
     await carillon.subscribe();
@@ -200,7 +200,7 @@ describe('track of the browser SDK', () => {
     expect(errors.length).toBeGreaterThan(0);
   });
 
-  it('takes up to the limits what the service takes, and refuses at once what it would refuse', async () => {
+  it("accepts everything within the service's limits, and refuses the rest at once", async () => {
     const app = await t.newApp();
     const carillon = clientOf(app);
     await carillon.subscribe();
@@ -212,7 +212,7 @@ describe('track of the browser SDK', () => {
     expect([await eventsOf(app), errors]).toEqual([expect.objectContaining({ length: 2 }), []]);
   });
 
-  it('is the event of who did it, offline and on a browser that somebody else logged in to meanwhile', async () => {
+  it('counts for the person who did it, offline and on a browser that another person logged in to meanwhile', async () => {
     const app = await t.newApp();
     const carillon = clientOf(app);
     await carillon.subscribe();
@@ -240,7 +240,7 @@ describe('track of the browser SDK', () => {
     expect(errors).toEqual([]);
   });
 
-  it('goes on after an opt-out and a new subscription under the same device', async () => {
+  it('continues after an opt-out and a new subscription with the same device', async () => {
     const app = await t.newApp();
     const carillon = clientOf(app);
     await carillon.subscribe();

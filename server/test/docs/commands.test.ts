@@ -27,7 +27,7 @@ it('no document and no page tells people to fetch a `carillon` from a registry',
   expect(telling).toEqual([]);
 });
 
-it('./carillon runs the command line, from any folder and by a link', async () => {
+it('./carillon runs the command line, from any folder and through a link', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'carillon-launcher-'));
   whenDone(async () => rmSync(folder, { recursive: true, force: true }));
   symlinkSync(join(root, 'carillon'), join(folder, 'chimes'));

@@ -31,7 +31,7 @@ describe('deploy/Dockerfile', () => {
     expect(faults).toEqual([]);
   });
 
-  it('sets variables that the service reads, and exposes the port that the service listens on', () => {
+  it('sets variables that the service reads, and exposes its port', () => {
     const [, environment = ''] = /^ENV (.*)$/m.exec(dockerfile) ?? [];
     const settings = Object.fromEntries(environment.split(' ').map((pair) => pair.split('=', 2)));
     expect(Object.keys(settings).filter((name) => !isKnown(name))).toEqual([]);
@@ -40,7 +40,7 @@ describe('deploy/Dockerfile', () => {
     expect(/^VOLUME (.*)$/m.exec(dockerfile)?.[1]).toBe(dataDir);
   });
 
-  it('starts files that are shipped, as an ordinary user, by number', () => {
+  it('starts shipped files as an ordinary user, given by number', () => {
     const started = [...dockerfile.matchAll(/"([\w/]+\.mjs)"/g)].map(([, path = '']) => path);
     expect(started).toEqual(['deploy/healthcheck.mjs', 'server/bin/carillon.mjs']);
     expect(started.filter((path) => !existsSync(join(root, path)))).toEqual([]);
@@ -60,14 +60,14 @@ describe('deploy/compose.yaml', () => {
     expect(files.map((file) => file.replace('/run/secrets/', '')).sort()).toEqual([...secrets].sort());
   });
 
-  it('sets variables that the service reads, and sends visitors to its port', () => {
+  it('sets variables that the service reads, and forwards visitors to its port', () => {
     const { carillon, proxy } = compose.services;
     expect(Object.keys(carillon.environment).filter((name) => !isKnown(name))).toEqual([]);
     expect(proxy.command.at(-1)).toBe(`carillon:${loadConfig({}, '/nonexistent').port}`);
     expect(carillon.environment.TRUSTED_PROXIES).toBe(compose.networks.outside.ipam.config[0].subnet);
   });
 
-  it('runs the service on a read-only root, without rights, and waits for its stop', () => {
+  it('runs the service on a read-only root, without privileges, and waits for its stop', () => {
     expect(compose.services.carillon).toMatchObject({ read_only: true, cap_drop: ['ALL'], stop_grace_period: '30s' });
   });
 });
@@ -75,7 +75,7 @@ describe('deploy/compose.yaml', () => {
 describe.each(readdirSync(join(root, 'deploy/systemd')))('deploy/systemd/%s', (name) => {
   const unit = read(`deploy/systemd/${name}`);
 
-  it('names files that the release has, and variables that the service reads', () => {
+  it('refers to files of the release, and to variables that the service reads', () => {
     const paths = [...unit.matchAll(/\/opt\/carillon\/([\w./-]+)/g)].map(([, path = '']) => path);
     expect(paths.filter((path) => !isShipped(path))).toEqual([]);
     const set = [...unit.matchAll(/^Environment=(\w+)=/gm)].map(([, variable = '']) => variable);

@@ -78,7 +78,7 @@ test('the page has a recipe in each of these languages, and every published vect
 });
 
 test.each(languages.filter(({ command }) => isHere(command)))(
-  'the recipe in $info gives the vectors',
+  'the recipe in $info produces the vectors',
   ({ info, command, opening = '', questions }) => {
     const recipe = blocks.find((block) => block.info === info)?.text ?? '';
     const [program = '', ...parameters] = command;

@@ -97,7 +97,7 @@ async function play(blocks: readonly FencedBlock[]): Promise<string[]> {
 const devices = 'POST /v1/devices';
 const receipts = 'POST /v1/receipts';
 
-test.each([['ios.md'], ['android.md']])('every request and answer of %s is as it is shown', async (page) => {
+test.each([['ios.md'], ['android.md']])('every request and answer of %s is as shown', async (page) => {
   expect(await play(readBlocks(page))).toEqual([
     devices,
     'POST /v1/users',
@@ -118,7 +118,7 @@ const written = {
 };
 
 test.each(Object.entries(written))(
-  'the code of %s sends only what the API knows',
+  'the code of %s sends only fields that the API knows',
   async (page, { language, member }) => {
     const code = readBlocks(page)
       .filter(({ info }) => info === language)

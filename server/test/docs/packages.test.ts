@@ -18,7 +18,7 @@ async function filesOf(workspace: string): Promise<string[]> {
 describe.each(['node', 'web', 'sandbox'])('the package %s', (name) => {
   const page = readFileSync(join(root, name, 'README.md'), 'utf8');
 
-  it('holds the licence and its page, and no link of the page leads out of the package', async () => {
+  it('contains the licence and its README, and no link of the README leaves the package', async () => {
     const files = await filesOf(name);
     expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json']));
     expect(readFileSync(join(root, name, 'LICENSE'), 'utf8')).toBe(readFileSync(join(root, 'LICENSE'), 'utf8'));
@@ -27,7 +27,7 @@ describe.each(['node', 'web', 'sandbox'])('the package %s', (name) => {
     expect(local.filter((link) => !files.includes(normalize(link)))).toEqual([]);
   });
 
-  it('says how it is had today', () => {
+  it('says how to install it today', () => {
     expect(page).toMatch(new RegExp(`npm pack --workspace ${name}\\b`));
     expect(page).toMatch(/npm install (?:--save-dev )?\S*carillon-\S*\.tgz/);
   });

@@ -79,7 +79,7 @@ function valuesIn(audience: ResolvedAudience): (readonly unknown[] | undefined)[
   return [audience.exclude, 'filter' in audience ? audience.filter : null].flatMap((one) => (one ? visit(one) : []));
 }
 
-describe('a part of a text that is looked for among the values', () => {
+describe("a part of a text that is searched among the column's values", () => {
   it.each([
     [leaf('contains', 'burg'), ['Freiburg', 'Hamburg', 'hamburg', '😀 burg']],
     [leaf('not_contains', 'burg'), ['Freiburg', 'Hamburg', 'hamburg', '😀 burg']],
@@ -91,7 +91,7 @@ describe('a part of a text that is looked for among the values', () => {
     [leaf('contains', '京'), ['東京']],
     [leaf('contains', 'Salz'), []],
     [leaf('contains', 'Lüne'), []],
-  ])('%j is exactly %j', async (filter, values) => {
+  ])('%j selects exactly %j', async (filter, values) => {
     await inSnapshot(async (tx) => {
       const audience = await resolve(tx, filter);
       const whole = await rewrite(tx, audience);
@@ -100,7 +100,7 @@ describe('a part of a text that is looked for among the values', () => {
     });
   });
 
-  it('counts the same wherever it stands in a filter, and in what is left out', async () => {
+  it('counts the same at any place of a filter, and in an exclusion', async () => {
     await inSnapshot(async (tx) => {
       const part = leaf('contains', 'burg');
       const filter = {
@@ -117,7 +117,7 @@ describe('a part of a text that is looked for among the values', () => {
     });
   });
 
-  it('stays a part where there are many values, few devices, or no index that has them in order', async () => {
+  it('is searched on each device when there are many values, few devices, or no ordered index', async () => {
     const valuesWith = (limits: Partial<FewValuesLimits>) =>
       inSnapshot(async (tx) => {
         const audience = await resolve(tx, leaf('contains', 'burg'));
@@ -137,7 +137,7 @@ describe('a part of a text that is looked for among the values', () => {
     ).rejects.toBe(undone);
   });
 
-  it('is counted in the snapshot that its values are of', async () => {
+  it('is counted in the same snapshot as its values', async () => {
     await inSnapshot(async (tx) => {
       const audience = await resolve(tx, leaf('contains', 'burg'));
       const before = await count(tx, audience);

@@ -11,7 +11,7 @@ const timeoutMs = 60_000 + runs * 50;
 
 describe('R-73 a filter', () => {
   it(
-    `selects just the devices that an evaluator in memory selects (${runs} filters, seed ${seed})`,
+    `selects exactly the devices that an evaluator in memory selects (${runs} filters, seed ${seed})`,
     async () => {
       const app = await t.newApp();
       const place = { sql: t.sql, appId: app.id, now: new Date('2026-06-15T13:37:00.123Z') };

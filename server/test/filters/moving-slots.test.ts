@@ -90,7 +90,7 @@ async function rewrite(
 }
 
 describe('R-73 while slots follow use', () => {
-  it(`a filter selects just the devices it selected before, whoever writes and wherever it is broken off (seed ${seed})`, async () => {
+  it(`a filter selects exactly the same devices as before, whoever writes and wherever a move is interrupted (seed ${seed})`, async () => {
     const app = await t.newApp();
     const random = randomOf(seed);
     const place = { sql: t.sql, appId: app.id, now: new Date('2026-06-15T13:37:00.123Z') };

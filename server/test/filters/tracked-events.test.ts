@@ -19,7 +19,7 @@ const minutesAgo = (minutes: number): string => new Date(t.clock.nowMs() - minut
 const day = 1440;
 
 describe('filters find events that were tracked', () => {
-  it('at once, by device, by the user of the device and by a user whom the event names', async () => {
+  it("at once, by device, by the device's user and by a user whom the event names", async () => {
     const { register, track, count, logIn } = await newShop();
     const [anonymous, owned, other] = [await register(), await register(), await register()];
     await logIn('u-1', owned);
@@ -78,7 +78,7 @@ describe('filters find events that were tracked', () => {
     expect(await count({ event: 'a', last: { op: 'after', value: minutesAgo(5) } })).toBe(0);
   });
 
-  it('counts an event that was sent twice once', async () => {
+  it('once when an event was sent twice', async () => {
     const { register, track, count } = await newShop();
     const event = { name: 'a', id: 'once', device_id: await register() };
     await track(event, event);
@@ -86,7 +86,7 @@ describe('filters find events that were tracked', () => {
     expect(await count({ event: 'a', count: { op: 'eq', value: 1 } })).toBe(1);
   });
 
-  it('of another app never', async () => {
+  it('never for another app', async () => {
     const [one, two] = [await newShop(), await newShop()];
     await one.track({ name: 'a', device_id: await one.register(), external_id: 'u-1' });
     await two.logIn('u-1', await two.register());

@@ -76,7 +76,7 @@ async function tellAll(app: TestApp) {
 }
 
 describe('an import', () => {
-  it.each([1, 2, 3])('leaves what the same requests leave, seed %i', async (seed) => {
+  it.each([1, 2, 3])('leaves the same state as the same requests, seed %i', async (seed) => {
     const { below } = createRandom(seed);
     const random = (): number => below(1000) / 1000;
     const pick = <Item>(...items: Item[]): Item => items[below(items.length)] as Item;
@@ -214,7 +214,7 @@ describe('an import', () => {
     expect(stored).toEqual({ devices: count, tokens: count, rows: count, owned: count, people: 50 });
   });
 
-  it('lets a provider that says "gone" be right about a device that the file gives no date', async () => {
+  it("accepts a provider's “gone” for a device that has no date in the file", async () => {
     const app = await t.newApp();
     await importInto(app, [
       { platform: 'ios', token: iosToken(1) },

@@ -15,7 +15,7 @@ import { setup } from '../setup.ts';
 
 const t = await setup({ workers: false });
 
-it('rows that the database refuses are rejected with a sentence, and the others of the lot are stored', async () => {
+it('rows that the database refuses are rejected with a reason, and the other rows of the batch are stored', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'carillon-rejects-'));
   onTestFinished(() => rm(directory, { recursive: true }));
   const lines = Array.from({ length: 200 }, (_, i) => JSON.stringify({ platform: 'android', token: `token-${i}` }));

@@ -6,7 +6,7 @@ import { openPool } from '../../src/platform/db.ts';
 import { isTypesQuestion } from '../../src/platform/driver-repairs.ts';
 import { createTestDatabase } from '../database.ts';
 
-it('R-06 once one pool has learned the array types no other asks: the answer that is lost with its connection ends the process', async () => {
+it('R-06 after one pool has learned the array types, no other pool asks: a lost answer to that question would end the process', async () => {
   const settings = { connectionsMax: 1, name: 'carillon', statementTimeoutMs: 10_000 };
   const asks = (sql: { readonly options: object }) => (sql.options as { fetch_types: boolean }).fetch_types;
   const { url, sql } = await createTestDatabase();
@@ -18,7 +18,7 @@ it('R-06 once one pool has learned the array types no other asks: the answer tha
   ]);
 });
 
-it('R-06 the question of the driver as it is installed is known by its words, and no other is taken for it', () => {
+it("R-06 the driver's question is recognised by its text, and no other statement is taken for it", () => {
   const driver = readFileSync(new URL('../../../node_modules/postgres/src/connection.js', import.meta.url), 'utf8');
   const [, query] = /fetchArrayTypes\(\)[\s\S]*?new Query\(\[`([\s\S]*?)`\]/.exec(driver) ?? [];
   expect(isTypesQuestion(Object.assign(new Error('read ECONNRESET'), { query }))).toBe(true);

@@ -46,7 +46,7 @@ describe('rows that the database refuses', () => {
   it.each<[string, string, CopyValue]>([
     ['a CHECK', '23514', 1_000_000],
     ['a type', '22P02', 'twelve'],
-  ])('by %s are told of, few or many, the first or the last, and the pool goes on', async (_by, code, bad) => {
+  ])('by %s are reported, few or many, the first or the last, and the pool goes on', async (_by, code, bad) => {
     const { sql } = await setUp();
     for (const count of [1, 20_000]) {
       for (const at of [0, count]) {
@@ -57,14 +57,14 @@ describe('rows that the database refuses', () => {
     await expectGoesOn(sql);
   });
 
-  it('with the whole statement are told of too', async () => {
+  it('with the whole statement are reported, too', async () => {
     const { sql } = await setUp();
     const refused = transaction(sql, (tx) => copyRows(tx`COPY missing (x) FROM STDIN`, [[1]]));
     await expect(refused).rejects.toMatchObject({ code: '42P01' });
     await expectGoesOn(sql);
   });
 
-  it('in a part of a transaction undo that part alone', async () => {
+  it('in a part of a transaction undo only that part', async () => {
     const { sql } = await setUp();
     const code = await transaction(sql, async (tx) => {
       await copyRows(tx`COPY copied (x, note) FROM STDIN`, [[1, 'kept']]);
@@ -80,13 +80,13 @@ describe('rows that the database refuses', () => {
     expect([...(await sql`SELECT note FROM copied`)]).toEqual([{ note: 'kept' }]);
   });
 
-  it('since they take longer than a statement may are told of', async () => {
+  it('because they exceed the statement timeout are reported', async () => {
     const { sql } = await setUp({ statementTimeoutMs: 300 });
     await expect(copySlowly(sql)).rejects.toMatchObject({ code: '57014' });
     await expectGoesOn(sql);
   });
 
-  it('are not sent when one has no text', async () => {
+  it('are not sent when one has no text form', async () => {
     const { sql } = await setUp();
     await expect(copy(sql, [...rowsOf(20_000), [1, new Date(Number.NaN)]])).rejects.toThrow(RangeError);
     await expectGoesOn(sql);
@@ -97,7 +97,7 @@ describe('R-06 a connection that is lost while it takes rows', () => {
   it.each<[string, (admin: Sql, pid: number, reset: () => void) => unknown]>([
     ['the server ends it', (admin, pid) => admin`SELECT pg_terminate_backend(${pid})`.execute()],
     ['it is reset', (_admin, _pid, reset) => reset()],
-  ])('is told of when %s', async (_how, lose) => {
+  ])('is reported when %s', async (_how, lose) => {
     const { admin, proxy, sql } = await setUp();
     const [row] = await sql<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
     const pid = row?.pid ?? 0;
@@ -111,7 +111,7 @@ describe('R-06 a connection that is lost while it takes rows', () => {
     await expectGoesOn(sql);
   });
 
-  it('is told of when it is silently dead', async () => {
+  it('is reported when it is silently dead', async () => {
     const answers = { graceMs: 200, promptMs: 5_000, silentMs: 5_000 };
     const { admin, proxy, sql } = await setUp({ statementTimeoutMs: 2_000, answers });
     const lost = copySlowly(sql).then(
@@ -146,7 +146,7 @@ async function startServer(answer: (socket: Socket) => void): Promise<string> {
   return `postgres://carillon@127.0.0.1:${(server.address() as AddressInfo).port}/carillon`;
 }
 
-describe('a server that takes rows', () => {
+describe('a server that accepts rows', () => {
   const takesRows = Buffer.from([0x47, 0, 0, 0, 7, 0, 0, 0]);
   const fields = Buffer.from('SERROR\0VERROR\0C57014\0Mtoo late\0\0');
   const refusal = Buffer.concat([Buffer.from([0x45, 0, 0, 0, fields.length + 4]), fields]);
@@ -158,14 +158,14 @@ describe('a server that takes rows', () => {
     return pool(await startServer(answer));
   }
 
-  it('and refuses them in the same breath is heard, as often as it does so', async () => {
+  it('and refuses them in the same packet is understood, every time', async () => {
     const sql = await reach((socket) => socket.write(Buffer.concat([takesRows, refusal, readyForQuery])));
     for (let round = 0; round < 3; round++) {
       await expect(copyRows(sql`COPY copied FROM STDIN`, [[round]])).rejects.toMatchObject({ code: '57014' });
     }
   });
 
-  it('and hangs up without a word is taken for lost, as often as it does so', async () => {
+  it('and hangs up without an error counts as lost, every time', async () => {
     const sql = await reach((socket) => {
       socket.write(takesRows);
       socket.end();

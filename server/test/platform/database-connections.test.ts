@@ -34,7 +34,7 @@ function ask(sql: Sql, times: number): Promise<unknown[]> {
 }
 
 describe('a pool without a deadline', () => {
-  it('has none either where the database has one of its own', async () => {
+  it('overrides a deadline that the database sets', async () => {
     const { url, sql: admin } = await createTestDatabase();
     await admin.unsafe(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET statement_timeout = '1min'`);
     expect(await pool(url, { statementTimeoutMs: 0 })`SHOW statement_timeout`).toMatchObject([
@@ -44,7 +44,7 @@ describe('a pool without a deadline', () => {
 });
 
 describe('R-06 R-81 a database that refuses', () => {
-  it('says so to everybody who asks, however often, and is used again when it stops', async () => {
+  it('is reported to every caller, and used again when it stops refusing', async () => {
     const { url } = await createTestDatabase();
     const name = new URL(url).pathname.slice(1);
     const admin = openPool({ url: inject('serverUrl'), ...settings, name: 'tests' });
@@ -61,7 +61,7 @@ describe('R-06 R-81 a database that refuses', () => {
     while ((await ask(sql, 4)).includes('down'));
   });
 
-  it('is one that hangs up without a word, as a proxy does that has nothing behind it', async () => {
+  it('also means hanging up without an error, as a proxy without a server does', async () => {
     let connections = 0;
     const proxy = createServer((socket) => {
       connections++;
@@ -78,12 +78,12 @@ describe('R-06 R-81 a database that refuses', () => {
     }
   });
 
-  it('is one that nobody listens for', async () => {
+  it('also means that no server listens', async () => {
     const sql = pool('postgres://carillon@127.0.0.1:9/carillon');
     expect(await ask(sql, 4)).toEqual(['down', 'down', 'down', 'down']);
   });
 
-  it('may be the first of several hosts: they are tried in turn', async () => {
+  it('may be the first of several hosts, which are tried in turn', async () => {
     const gate = createDatabaseGate();
     const { username, password, port, pathname } = new URL(await gate.reach((await createTestDatabase()).url));
     const sql = pool(`postgres://${username}:${password}@127.0.0.1:9,127.0.0.1:${port}${pathname}`);
@@ -127,7 +127,7 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 const down = { asymmetricMatch: isDatabaseDown };
 
 describe('R-06 a connection that is silently dead', () => {
-  it('is found by the first who uses it, together with all who used it since', async () => {
+  it('is found by its next user, for all that used it since', async () => {
     const { proxy, sql } = await setUp({ ...impatient, connectionsMax: 1 });
     expect(await ask(sql, 1)).toEqual([1]);
     proxy.halfOpen();
@@ -135,7 +135,7 @@ describe('R-06 a connection that is silently dead', () => {
     expect(await ask(sql, 20)).toEqual(Array(20).fill(1));
   });
 
-  it('is found for all that have heard nothing since, of whichever pool: they need not find out one after the other', async () => {
+  it('is found for every connection that has received nothing since, of any pool, at once', async () => {
     const { proxy, sql, url, directUrl } = await setUp({ ...impatient, connectionsMax: 1 });
     const another = pool(url, { ...impatient, connectionsMax: 3 });
     const elsewhere = pool(directUrl, { ...impatient, connectionsMax: 1 });
@@ -148,7 +148,7 @@ describe('R-06 a connection that is silently dead', () => {
     expect(await elsewhere`SELECT pg_backend_pid() AS pid`).toEqual([before]);
   });
 
-  it('is found in the middle of a statement, when the way to the database swallows everything', async () => {
+  it('is found in the middle of a statement, when the network swallows everything', async () => {
     const { proxy, sql } = await setUp(impatient);
     expect(new Set(await ask(sql, 4))).toEqual(new Set([1]));
     proxy.set({ isSilent: true });
@@ -182,7 +182,7 @@ describe('R-06 a connection that is silently dead', () => {
     expect(await ask(sql, 5)).toEqual(Array(5).fill(1));
   });
 
-  it('is not one that gives its signs of life, in pieces and in the middle of a transaction', async () => {
+  it('is not assumed of one that sends signs of life, in pieces and in the middle of a transaction', async () => {
     const { proxy, sql } = await setUp({ connectionsMax: 1, answers: { graceMs: 2000, promptMs: 5000, silentMs: 0 } });
     for (const sliceBytes of [1, 2, 5, 1000]) {
       proxy.set({ sliceBytes });
@@ -203,7 +203,7 @@ describe('R-06 a connection that is silently dead', () => {
     }
   });
 
-  it('is not one whose statement takes its time, within its limit or without one', async () => {
+  it('is not assumed of one whose statement takes long, within its limit or without one', async () => {
     const answers = { graceMs: 100, promptMs: 100, silentMs: 0 };
     for (const statementTimeoutMs of [60_000, 0]) {
       const { sql } = await setUp({ statementTimeoutMs, answers });
@@ -212,7 +212,7 @@ describe('R-06 a connection that is silently dead', () => {
     }
   });
 
-  it('is not one whose answers come in pieces, whatever they say', async () => {
+  it('is not assumed of one whose answers arrive in pieces, whatever they contain', async () => {
     const { proxy, sql } = await setUp();
     proxy.set({ sliceBytes: 3 });
     for (let round = 0; round < 5; round++) {
@@ -226,7 +226,7 @@ describe('R-06 a connection that is silently dead', () => {
 });
 
 describe('R-06 after a lost connection', () => {
-  it('its last word is told to those it was for, and to nobody who comes after', async () => {
+  it('its last message goes to the statements in progress, and to no later one', async () => {
     const { admin, sql } = await setUp({ connectionsMax: 1 });
     for (let round = 0; round < 5; round++) {
       const [row] = await sql<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
@@ -240,7 +240,7 @@ describe('R-06 after a lost connection', () => {
     }
   });
 
-  it('a transaction that is ended in the breath in which it begins rejects, and the next one has the place', async () => {
+  it('a transaction that is ended as it begins rejects, and the next one gets the connection', async () => {
     const { url: directUrl } = await createTestDatabase();
     // ReadyForQuery inside a transaction, and the reason of the server's hang-up, in the same
     // bytes.
@@ -270,7 +270,7 @@ describe('R-06 after a lost connection', () => {
     expect(await transaction(sql, async () => 'well')).toBe('well');
   });
 
-  it('its pool can be ended at once, though the driver waits for an answer', async () => {
+  it('its pool can be ended at once, although the driver waits for an answer', async () => {
     const { proxy, sql } = await setUp();
     const sleeping = Promise.allSettled([1, 2, 3].map(() => sql`SELECT pg_sleep(20)`));
     while (proxy.connections < 3) await turn();
@@ -284,7 +284,7 @@ describe('R-06 after a lost connection', () => {
   it.each([
     ['at the moment of a write', 1],
     ['with many statements under way', 300],
-  ])('its place is taken by another, also when it was lost %s', async (_when, statements) => {
+  ])('another one takes its place, also when it was lost %s', async (_when, statements) => {
     const { url } = await setUp();
     const sockets: Socket[] = [];
     const note = (message: unknown): void => void sockets.push((message as { socket: Socket }).socket);
@@ -304,7 +304,7 @@ describe('R-06 after a lost connection', () => {
 });
 
 describe('a connection that is reserved', () => {
-  it('is had from a pool that has none yet, whatever its process has learned before', async () => {
+  it('is available from a pool that has none yet, whatever its process has learned before', async () => {
     const { url, directUrl } = await setUp();
     expect(await ask(pool(directUrl), 1)).toEqual([1]);
     const connection = await pool(url).reserve();
@@ -312,7 +312,7 @@ describe('a connection that is reserved', () => {
     connection.release();
   });
 
-  it('R-06 refuses, and ends nothing, when it is lost', async () => {
+  it('R-06 rejects and does not end the process when it is lost', async () => {
     const { proxy, sql } = await setUp();
     const connection = await sql.reserve();
     const asked = connection`SELECT pg_sleep(20)`.execute();
@@ -365,7 +365,7 @@ describe('R-85 a statement that waits for a connection', () => {
     ['a statement', (sql) => sql`INSERT INTO probe VALUES (1)`],
     ['a transaction', (sql) => transaction(sql, async (tx) => void (await tx`INSERT INTO probe VALUES (2)`))],
   ])(
-    'is %s also while the connection is being made, and the next one uses it when it is there',
+    'is %s also while the connection is being made, and the next one uses it when it is ready',
     async (_what, give) => {
       const { admin, proxy, sql } = await setUp({ connectionsMax: 1, waitMs });
       await admin`CREATE TABLE probe (x int)`;
@@ -402,7 +402,7 @@ describe('TLS to the database', () => {
 
   const withMode = (url: string, mode: string): string => `${url}?sslmode=${mode}`;
 
-  it('encrypts where the address asks for it, and is watched like any other connection', async () => {
+  it('encrypts when the address asks for it, and is watched like any other connection', async () => {
     const { url } = await createTestDatabase();
     const { proxy, url: way } = await startDatabaseProxy(await startTlsFront(url, 'S'));
     onTestFinished(() => proxy.close());
@@ -413,20 +413,20 @@ describe('TLS to the database', () => {
     expect(await ask(sql, 5)).toEqual([1, 1, 1, 1, 1]);
   });
 
-  it('refuses a certificate that nobody vouches for, where the address asks to verify', async () => {
+  it('refuses an unverifiable certificate when the address asks to verify', async () => {
     const { url } = await createTestDatabase();
     const sql = pool(withMode(await startTlsFront(url, 'S'), 'verify-full'));
     await expect(sql`SELECT 1`).rejects.toMatchObject({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
   });
 
-  it('does without only where that is allowed', async () => {
+  it('is optional only where that is allowed', async () => {
     const { url } = await createTestDatabase();
     const front = await startTlsFront(url, 'N');
     await expect(pool(withMode(front, 'require'))`SELECT 1`).rejects.toThrow(/has no TLS/);
     expect(await ask(pool(withMode(front, 'prefer')), 2)).toEqual([1, 1]);
   });
 
-  it('believes nothing that was said before it', async () => {
+  it('ignores everything that was sent before it', async () => {
     const { url } = await createTestDatabase();
     const sql = pool(withMode(await startTlsFront(url, 'S and more'), 'require'));
     await expect(sql`SELECT 1`).rejects.toThrow(/more than it was asked/);

@@ -206,7 +206,7 @@ async function copyCheckout(to: string): Promise<string> {
 }
 
 describe('a first start', () => {
-  it('makes a private cluster with the database, and leaves nothing running when it stops', async () => {
+  it('creates a private cluster with the database, and leaves nothing running when it stops', async () => {
     const service = run();
     const { url, loopbackUrl, clusterDir, isNew } = await service.ready();
     expect({ clusterDir, isNew, loopbackUrl }).toEqual({ clusterDir: join(folder, 'data/postgres'), isNew: true });
@@ -248,7 +248,7 @@ describe('a first start', () => {
     expect((await fs.readdir(join(folder, 'tmp'))).filter((name) => name.startsWith('carillon-'))).toEqual([]);
   });
 
-  it('that is killed while the cluster is made leaves nothing in the way of the next', async () => {
+  it('that is killed while the cluster is created does not hinder the next start', async () => {
     await fs.mkdir(join(folder, 'data'));
     const watcher = fs.watch(join(folder, 'data'));
     const killed = run();
@@ -274,7 +274,7 @@ describe('a first start', () => {
     expect(serverPids(folder)).toEqual([]);
   });
 
-  it('listens on loopback where that is asked for, and lets nobody in without the password', async () => {
+  it('listens on loopback when requested, and requires the password there', async () => {
     await prepare();
     const first = run({ listenPort: 54_917 });
     const { url, loopbackUrl = '' } = await first.ready();
@@ -292,7 +292,7 @@ describe('R-98 the server', () => {
   const most = async ({ url }: Ready): Promise<number> =>
     Number((await query(url, 'SHOW max_connections'))[0]?.['max_connections']);
 
-  it('allows as many connections as its service may need, also where a killed one left it with fewer', async () => {
+  it('allows as many connections as its service may need, also when a killed service left it with fewer', async () => {
     await prepare();
     const small = run({ connections: 120 });
     expect(await most(await small.ready())).toBe(120);
@@ -302,7 +302,7 @@ describe('R-98 the server', () => {
     await large.stop();
   });
 
-  it('keeps what an operator wrote into its configuration, where that is more', async () => {
+  it('keeps a higher value that an operator wrote into its configuration', async () => {
     await prepare();
     await fs.appendFile(join(folder, 'data/postgres/postgresql.conf'), 'max_connections = 200\n');
     const service = run({ connections: 120 });
@@ -310,7 +310,7 @@ describe('R-98 the server', () => {
     await service.stop();
   });
 
-  it('is not taken from a command that uses it: the service says what is missing, and goes on with what there is', async () => {
+  it('is not restarted while a command uses it: the service reports the missing connections and goes on', async () => {
     await prepare();
     const command = run({ purpose: 'command' });
     expect(await most(await command.ready())).toBe(100);
@@ -325,7 +325,7 @@ describe('R-98 the server', () => {
 });
 
 describe('R-94 the next start', () => {
-  it('keeps what was written, also when the directory was moved', async () => {
+  it('keeps the data, also when the directory was moved', async () => {
     await prepare();
     const first = run();
     await query((await first.ready()).url, 'CREATE TABLE kept AS SELECT 7 AS value');
@@ -336,7 +336,7 @@ describe('R-94 the next start', () => {
     expect(await query(url, 'SELECT * FROM kept')).toEqual([{ value: 7 }]);
   });
 
-  it('takes over the server of a service that was killed, group and all, with what it acknowledged', async () => {
+  it('takes over the server of a killed service, with everything it acknowledged, even if the whole group was killed', async () => {
     await prepare();
     const killed = run();
     const before = await killed.ready();
@@ -352,7 +352,7 @@ describe('R-94 the next start', () => {
     expect(serverPids(folder)).toEqual([]);
   });
 
-  it('recovers what was acknowledged when service and server were killed', async () => {
+  it('recovers acknowledged writes when service and server were killed', async () => {
     await prepare();
     const killed = run();
     const { url, clusterDir } = await killed.ready();
@@ -362,7 +362,7 @@ describe('R-94 the next start', () => {
     expect(await query((await run().ready()).url, 'SELECT * FROM kept')).toEqual([{ value: 7 }]);
   });
 
-  it('does not wait for a stranger whose process has the number of the dead server', async () => {
+  it("does not wait for a foreign process that has the dead server's pid", async () => {
     await prepare();
     const killed = run();
     const { url, clusterDir } = await killed.ready();
@@ -380,7 +380,7 @@ describe('R-94 the next start', () => {
     expect(stranger.exitCode ?? stranger.signalCode).toBeNull();
   });
 
-  it('makes a new cluster where the directory was removed, and is not led astray by the server left of it', async () => {
+  it('makes a new cluster when the directory was deleted, and ignores the former server', async () => {
     await prepare();
     const killed = run();
     const before = await killed.ready();
@@ -393,7 +393,7 @@ describe('R-94 the next start', () => {
     expect(await query(after.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  it('refuses the cluster of another major version in words, and touches nothing', async () => {
+  it('refuses the cluster of another major version with a message, and changes nothing', async () => {
     await fs.mkdir(join(folder, 'data/postgres'), { recursive: true });
     await fs.writeFile(join(folder, 'data/postgres/PG_VERSION'), '17\n');
     if (isRoot) await fs.chown(join(folder, 'data/postgres'), NOBODY.uid, NOBODY.gid);
@@ -403,7 +403,7 @@ describe('R-94 the next start', () => {
     expect(await fs.readdir(join(folder, 'data'), { recursive: true })).toEqual(['postgres', 'postgres/PG_VERSION']);
   });
 
-  it('refuses to begin anew where the recorded cluster is not there', async () => {
+  it('refuses to make a new cluster when the recorded one is missing', async () => {
     await fs.mkdir(join(folder, 'data'));
     await fs.writeFile(join(folder, 'data/database'), '/nowhere/at/all\n');
     expect(await run().refusal()).toMatch(/names \/nowhere\/at\/all, where there is no database/);
@@ -411,8 +411,8 @@ describe('R-94 the next start', () => {
   });
 });
 
-describe('R-94 of several that use one directory', () => {
-  it('the second service refuses with a sentence, and the first does not notice', async () => {
+describe('R-94 several processes that use one directory:', () => {
+  it('the second service refuses with a message, and the first is not affected', async () => {
     await prepare();
     const first = run();
     const { url } = await first.ready();
@@ -422,7 +422,7 @@ describe('R-94 of several that use one directory', () => {
     expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  it('a command joins the service, and the last to leave stops the server', async () => {
+  it("a command uses the service's server, and the last to leave stops the server", async () => {
     await prepare();
     const service = run();
     const { url } = await service.ready();
@@ -436,7 +436,7 @@ describe('R-94 of several that use one directory', () => {
     expect(await findEmbeddedPostgres(join(folder, 'data'))).toBeUndefined();
   });
 
-  it('a command is there without a service, and a service that comes keeps the server', async () => {
+  it('a command that starts first keeps its server when a service starts', async () => {
     await prepare();
     const command = run({ purpose: 'command' });
     const { url } = await command.ready();
@@ -448,7 +448,7 @@ describe('R-94 of several that use one directory', () => {
     expect(serverPids(folder)).toEqual([]);
   });
 
-  it('a service whose server was killed starts it again at the same address, and still keeps others out', async () => {
+  it('a service whose server was killed starts it again at the same address, and still excludes others', async () => {
     await prepare();
     const service = run();
     const { url, clusterDir } = await service.ready();
@@ -460,16 +460,16 @@ describe('R-94 of several that use one directory', () => {
     expect(serverPids(folder)).toEqual([]);
   });
 
-  it('nobody is found where nothing was ever started', async () => {
+  it('nothing is found where nothing was ever started', async () => {
     expect(await findEmbeddedPostgres(join(folder, 'data'))).toBeUndefined();
   });
 });
 
-describe('R-94 wherever the directory lies', () => {
+describe('R-94 wherever the directory is', () => {
   it.each([
     ['of few bytes', 'data'],
     ['of more than 107 bytes', `${'long'.repeat(40)}/data`],
-  ])('it starts with a path %s, and is found where its temporary folder cannot be seen', async (_, path) => {
+  ])('it starts with a path %s, and is found from where its temporary folder is not visible', async (_, path) => {
     const dataDir = await prepare(join(folder, path));
     const tmp = join(folder, 'private-tmp');
     await fs.mkdir(tmp);
@@ -499,7 +499,7 @@ describe('R-94 wherever the directory lies', () => {
     expect(await fs.readdir(taken)).toEqual([]);
   });
 
-  it.runIf(isRoot)('a process of another user is refused, even where it reaches the socket', async () => {
+  it.runIf(isRoot)('a process of another user is refused, even when it reaches the socket', async () => {
     await prepare();
     const { url } = await run().ready();
     const socket = join(socketDirectory(url), `.s.PGSQL.${new URL(url).port}`);
@@ -516,7 +516,7 @@ describe('R-94 wherever the directory lies', () => {
     expect(execFileSync(process.execPath, ['-e', hello, socket], asStranger)).toMatch(/Peer authentication failed/);
   });
 
-  it.runIf(isRoot)('files that root brought back are given to the user that the server runs as', async () => {
+  it.runIf(isRoot)("files that root restored are given to the server's user", async () => {
     await prepare();
     const first = run();
     const { url, clusterDir } = await first.ready();
@@ -526,7 +526,7 @@ describe('R-94 wherever the directory lies', () => {
     expect(await query((await run().ready()).url, 'SELECT * FROM kept')).toEqual([{ value: 7 }]);
   });
 
-  it.runIf(isRoot)('an ordinary user has everything in the directory, from a checkout that is not theirs', async () => {
+  it.runIf(isRoot)('an ordinary user keeps all in the directory, even with a foreign checkout', async () => {
     const checkout = await copyCheckout(join(folder, 'checkout'));
     await fs.mkdir(join(folder, 'data'));
     await fs.chown(join(folder, 'data'), NOBODY.uid, NOBODY.gid);
@@ -542,7 +542,7 @@ describe('R-94 wherever the directory lies', () => {
     expect((await fs.stat(socketDirectory((await asRoot.ready()).url))).uid).toBe(NOBODY.uid);
   });
 
-  it.runIf(isRoot)('another user is told whose the database is', async () => {
+  it.runIf(isRoot)('another user is told who owns the database', async () => {
     await prepare();
     const service = run();
     const { uid } = await fs.stat((await service.ready()).clusterDir);
@@ -554,7 +554,7 @@ describe('R-94 wherever the directory lies', () => {
   });
 
   it.runIf(isRoot)(
-    'root in a private home gets a cluster of the system, one for each directory, and keeps its mode',
+    'root in a private home gets a cluster outside of it, one for each directory, and its mode is kept',
     async () => {
       const system = '/var/lib/carillon';
       const existing = await fs.readdir(system).catch(() => undefined);

@@ -52,7 +52,7 @@ async function ask(socket: Socket, words: string): Promise<string> {
 }
 
 describe('the fault proxy', () => {
-  it('passes everything on, ends included, when nothing is wrong', async () => {
+  it('passes everything on without faults, ends included', async () => {
     const { dial, proxy } = await setUp();
     const socket = await dial();
     const words = 'hello '.repeat(100_000);
@@ -69,7 +69,7 @@ describe('the fault proxy', () => {
     expect(await ask(await dial(), words)).toBe(words.toUpperCase());
   });
 
-  it('holds back what is said into a black hole, and passes it on when that ends', async () => {
+  it('holds what is sent into a black hole, and passes it on when that ends', async () => {
     const { dial, proxy, targets } = await setUp();
     const socket = await dial();
     expect(await ask(socket, 'before')).toBe('BEFORE');
@@ -81,7 +81,7 @@ describe('the fault proxy', () => {
     expect(await Promise.all(answers)).toEqual(['INTO THE HOLE', 'AND AGAIN']);
   });
 
-  it('resets what is open, and what connects while it refuses', async () => {
+  it('resets open connections, and new ones while it refuses', async () => {
     const { dial, proxy } = await setUp();
     const open = await dial();
     await ask(open, 'open');
@@ -95,7 +95,7 @@ describe('the fault proxy', () => {
     expect(await ask(await dial(), 'well again')).toBe('WELL AGAIN');
   });
 
-  it('leaves a half-open connection to its client, silently dead, and connects others', async () => {
+  it('leaves a half-open connection to its client, silently dead, and accepts others', async () => {
     const { dial, proxy, targets } = await setUp();
     const dead = await dial();
     await ask(dead, 'alive');
@@ -107,7 +107,7 @@ describe('the fault proxy', () => {
     expect([dead.destroyed, dead.readableEnded, dead.bytesRead]).toEqual([false, false, 'alive'.length]);
   });
 
-  it('resets a connection after so many bytes of the target', async () => {
+  it('resets a connection after a number of bytes from the target', async () => {
     const { dial, proxy } = await setUp();
     proxy.set({ limitBytes: 10 });
     const socket = await dial();
@@ -118,7 +118,7 @@ describe('the fault proxy', () => {
   });
 });
 
-describe('the proxy before a database', () => {
+describe('the proxy in front of a database', () => {
   async function setUpDatabase() {
     const database = await createTestDatabase();
     const { url, proxy, cutNextCommit } = await startDatabaseProxy(database.url);
@@ -138,7 +138,7 @@ describe('the proxy before a database', () => {
   it.each([
     ['unheard', [1, 2, 3]],
     ['lost', [1, 3]],
-  ] as const)('cuts at a COMMIT that is %s, as often as it is asked to', async (cut, left) => {
+  ] as const)('cuts at a COMMIT that is %s, every time it is asked to', async (cut, left) => {
     const { keep, kept, cutNextCommit } = await setUpDatabase();
     await keep(1);
     const done = cutNextCommit(cut, 'the one');
@@ -148,7 +148,7 @@ describe('the proxy before a database', () => {
     expect(await kept()).toEqual(left);
   });
 
-  it('cuts nobody else', async () => {
+  it('cuts no other connection', async () => {
     const { keep, kept, cutNextCommit } = await setUpDatabase();
     void cutNextCommit('lost', 'another');
     await keep(1);

@@ -43,7 +43,7 @@ async function hold(sql: Sql, many: number) {
 }
 
 describe('R-98 a pool', () => {
-  it('has one connection for statements that can wait for each other, however many are asked at once', async () => {
+  it('uses one connection for statements that can wait for each other, however many there are', async () => {
     const database = await createTestDatabase();
     const sql = open(database, { growAfterMs: never });
     for (let round = 0; round < 5; round++) {
@@ -58,7 +58,7 @@ describe('R-98 a pool', () => {
     expect(await countOpen(database)).toBe(1);
   });
 
-  it('opens another where those that are open stay in use, up to its most; then statements wait for a turn', async () => {
+  it('opens another one when the open ones stay in use, up to its maximum; then statements wait for a turn', async () => {
     const database = await createTestDatabase();
     const sql = open(database);
     const held = await hold(sql, 4);
@@ -69,7 +69,7 @@ describe('R-98 a pool', () => {
     expect(await countOpen(database)).toBe(4);
   });
 
-  it('closes those that it has not needed for a while, though it is asked again and again', async () => {
+  it('closes connections that it has not needed for a while, although statements keep coming', async () => {
     const database = await createTestDatabase();
     const sql = open(database, { idleMs: 500 });
     await (await hold(sql, 4)).letGo();
@@ -89,7 +89,7 @@ describe('R-98 a server that has no connection left (53300)', () => {
     return { database, url };
   }
 
-  it('is waited for: what is asked meanwhile is had on the connections that the pool has', async () => {
+  it("is waited for: statements meanwhile use the pool's existing connections", async () => {
     const { url } = await setUpFull();
     const sql = open({ url });
     const held = await hold(sql, 1);
@@ -102,7 +102,7 @@ describe('R-98 a server that has no connection left (53300)', () => {
     expect(await waiting).toEqual([[{ n: 1 }], [{ n: 2 }], [{ n: 3 }]]);
   });
 
-  it('is waited for, and used once another pool has given its connection back', async () => {
+  it('is waited for, and used once another pool has closed a connection', async () => {
     const { url } = await setUpFull();
     const others = await hold(open({ url }, { idleMs: 200 }), 1);
     const sql = open({ url }, { fullMs: never });
@@ -111,7 +111,7 @@ describe('R-98 a server that has no connection left (53300)', () => {
     expect(await waiting).toEqual([[{ n: 1 }], [{ n: 2 }]]);
   });
 
-  it('is told to those who cannot wait so long, and what they asked is never run', async () => {
+  it('is reported to statements that cannot wait so long, and these are never run', async () => {
     const { database, url } = await setUpFull();
     await database.sql`CREATE TABLE probe (x int)`;
     const others = await hold(open({ url }), 1);

@@ -51,8 +51,8 @@ async function startCopy(): Promise<OpenCopy> {
   return { admin, ended, ...(await opened) };
 }
 
-describe('R-04 rows that are handed over', () => {
-  it('are let come, however slowly, as long as some come between two looks', async () => {
+describe('R-04 rows that are being copied', () => {
+  it('may come slowly, as long as some come between two looks', async () => {
     const { admin, writeRow, end, ended } = await startCopy();
     // A connection that looks the same twice has stood still for too long.
     const watch = createStallWatch({ sql: admin, afterMs: 0 });
@@ -64,7 +64,7 @@ describe('R-04 rows that are handed over', () => {
     expect(await ended).toBe(5);
   });
 
-  it('and of which no more come are undone', async () => {
+  it('are rolled back when no more come', async () => {
     const { admin, writeRow, ended } = await startCopy();
     const watch = createStallWatch({ sql: admin, afterMs: 0 });
     await writeRow();
@@ -74,7 +74,7 @@ describe('R-04 rows that are handed over', () => {
     expect(await admin`SELECT x FROM copied`).toHaveLength(0);
   });
 
-  it('are given their time', async () => {
+  it('get time between two looks', async () => {
     const { admin, writeRow, end, ended } = await startCopy();
     const watch = createStallWatch({ sql: admin, afterMs: 600_000 });
     await writeRow();

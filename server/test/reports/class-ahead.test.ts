@@ -56,9 +56,9 @@ async function addDevice(t: Bundle): Promise<Device> {
   return { id: await t.registerDevice({ token }), token };
 }
 
-describe('what is classed ahead of its settling', () => {
+describe('classes that are computed ahead of settling', () => {
   it.each([1, 2])(
-    'is what reports would find out themselves, whatever changes after it, seed %i',
+    'equal the classes that a report computes itself, whatever changes after them, seed %i',
     async (seed) => {
       const t = await setup({ workers: false });
       const s = stage(t);
@@ -123,7 +123,7 @@ describe('what is classed ahead of its settling', () => {
     180_000,
   );
 
-  it('is a month worked out by hand, a worker running all the while', async () => {
+  it('are right for a month computed by hand, with a worker running all the time', async () => {
     const t = await setup({ workers: false });
     const plain = stage(t);
     const s: Stage = {
@@ -144,7 +144,7 @@ describe('what is classed ahead of its settling', () => {
     expect(body).toMatchObject({ revenue: ledger.revenue, messages: ledger.byMessage, events: ledger.events });
   });
 
-  it('is begun anew when the window of the app is another one, and after a rebuild', async () => {
+  it('are computed again after a new window of the app, and after a rebuild', async () => {
     const t = await setup({ workers: false });
     const s = stage(t);
     await s.at('2027-03-01T08:00:00Z');
@@ -175,7 +175,7 @@ describe('what is classed ahead of its settling', () => {
     expect(await countRows(t)).toMatchObject({ credits: 1 });
   });
 
-  it('is found out anew when an outcome, and the click that came before it, are stored late', async () => {
+  it('are computed again when an outcome, and the click before it, are stored late', async () => {
     const t = await setup({ workers: false });
     const s = stage(t);
     await s.at('2027-03-01T08:00:00Z');
@@ -216,7 +216,7 @@ describe('what is classed ahead of its settling', () => {
     expect(await classes()).toEqual(['7', '0']);
   });
 
-  it('goes with an erasure, as far as that has come', async () => {
+  it('are deleted with an erasure, as far as it has come', async () => {
     const t = await setup({ workers: false });
     const s = stage(t);
     await s.at('2027-03-01T08:00:00Z');
@@ -254,7 +254,7 @@ describe('what is classed ahead of its settling', () => {
     expect(await countRows(t)).toEqual({ credits: 0, changes: 0 });
   });
 
-  it('stands while others settle at the same time', async () => {
+  it('stay right while another process settles', async () => {
     const t = await setup({ workers: false });
     const s = stage(t);
     await s.at('2027-03-01T08:00:00Z');

@@ -43,8 +43,8 @@ async function expectLedger(t: Bundle, ledger: Ledger): Promise<void> {
   ]);
 }
 
-describe('a month worked out by hand', () => {
-  it('is what reports say: at once, settled, rebuilt, and when its deliveries are gone', async () => {
+describe('a month computed by hand', () => {
+  it('equals the reports: at once, settled, rebuilt, and after its deliveries are deleted', async () => {
     const t = await setUp();
     // Nothing was read and nothing settled meanwhile, so earlier events must count.
     const ledger = await playMarch(stage(t));
@@ -70,7 +70,7 @@ describe('a month worked out by hand', () => {
     await expectLedger(t, ledger);
   });
 
-  it('is the same with any window, computed from what is kept, where that is the window', async () => {
+  it('gives the same with any requested window that equals the stored one', async () => {
     const t = await setUp();
     const ledger = await playMarch(stage(t));
     await settle(t);
@@ -94,8 +94,8 @@ describe('a month worked out by hand', () => {
   });
 });
 
-describe('more purchases than are classed at once', () => {
-  it('are settled once each, by however many processes at the same time', async () => {
+describe('more purchases than are classed in one step', () => {
+  it('are settled once each, by however many concurrent processes', async () => {
     const t = await setUp();
     const s = stage(t);
     await s.at('2027-03-02T10:00:00Z');

@@ -132,8 +132,8 @@ function counted(classes: readonly string[]): Record<string, number> {
   return counts;
 }
 
-describe('purchases while devices pass on', () => {
-  it.each([1, 2, 3])('are in the class of the contract, read, settled and rebuilt, seed %i', async (seed) => {
+describe('purchases while devices change users', () => {
+  it.each([1, 2, 3])('have the class of the contract, when read, settled and rebuilt, seed %i', async (seed) => {
     const t = await setup({ workers: false });
     const s = stage(t);
     const random = createRandom(seed);
@@ -226,13 +226,13 @@ describe('purchases while devices pass on', () => {
   });
 });
 
-describe('whose a device was', () => {
+describe('the former users of a device', () => {
   it.each<[string, (t: Bundle, device: Device) => Promise<unknown>]>([
     ['it logs out', (t, device) => stage(t).logout(device.id)],
     ['it opts out', optOutAndIn],
     ['another logs in', (t, device) => stage(t).login('hugo', device.id)],
     ['a file gives it to another', (t, device) => importLink(t, device, 'hugo')],
-  ])('is known when %s: what is bought on it as nobody’s is owed to what was sent to it', async (_how, part) => {
+  ])('are known when %s: purchases on it without a user are attributed to messages sent to it', async (_how, part) => {
     const t = await setup({ workers: false });
     const s = stage(t);
     await s.at('2027-03-01T08:00:00Z');
@@ -246,7 +246,7 @@ describe('whose a device was', () => {
     expect(Object.values(await reported(t))).toEqual([0, 0, 1]);
   });
 
-  it('is forgotten with the user: what was sent to an erased person counts for nobody after them', async () => {
+  it('are forgotten when erased: messages sent to an erased person count for nobody afterwards', async () => {
     const t = await setup({ workers: false });
     const s = stage(t);
     await s.at('2027-03-01T08:00:00Z');
@@ -268,7 +268,7 @@ describe('whose a device was', () => {
     expect(row).toMatchObject({ purchases: 1, unattributed: { purchases: 1 } });
   });
 
-  it('is kept as long as deliveries of the time are', async () => {
+  it('are kept as long as deliveries of that time', async () => {
     const t = await setup({ workers: false });
     const s = stage(t);
     await s.at('2027-03-01T08:00:00Z');

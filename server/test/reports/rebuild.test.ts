@@ -28,7 +28,7 @@ async function lateClick(s: Stage) {
 }
 
 describe('carillon reports rebuild', () => {
-  it('leaves what is settled of somebody who was erased since', async () => {
+  it('keeps the settled classes of a person who was erased since', async () => {
     const t = await setup({ workers: false });
     const s = stage(t);
     await lateClick(s);
@@ -43,7 +43,7 @@ describe('carillon reports rebuild', () => {
     expect([after.revenue, after.messages]).toEqual([before.revenue, before.messages]);
   });
 
-  it('leaves what is credited to a message whose deliveries are gone, and credits nothing twice', async () => {
+  it('keeps the attribution to a message whose deliveries are deleted, and attributes nothing twice', async () => {
     const t = await setup({ workers: false });
     const s = stage(t);
     const { early } = await lateClick(s);

@@ -46,7 +46,7 @@ async function loseAnswers(many: number): Promise<string> {
 }
 
 describe('the client', () => {
-  it('does everything that a server does, with the types that the answers have', async () => {
+  it('has every method of the API, with the types of the real answers', async () => {
     const token = JSON.stringify(t.pushSubscription());
     const device = await carillon.devices.register({ platform: 'web', token, locale: 'de-DE' });
     expect(device).toMatchObject({ channel: 'webpush', status: 'active', created: true });
@@ -110,7 +110,7 @@ describe('the client', () => {
     expect((await carillon.channels()).channels).toHaveLength(3);
   });
 
-  it('says what the service refuses', async () => {
+  it("throws the service's refusals", async () => {
     await expect(carillon.messages.get('msg_0000000000000000000000')).rejects.toMatchObject({
       ...{ name: 'ApiError', status: 404, error: 'not_found', requestId: expect.stringMatching(/^req_/) },
     });
@@ -121,7 +121,7 @@ describe('the client', () => {
     await expect(stranger.devices.list()).rejects.toMatchObject({ status: 403, error: 'wrong_key_scope' });
   });
 
-  it('walks a list of any length, each item once', async () => {
+  it('walks a list of any length, with each item once', async () => {
     const app = await t.newApp();
     await t.registerMany(450, app);
     const walker = new Carillon({ baseUrl: t.url, apiKey: app.serverKey });
@@ -144,7 +144,7 @@ describe('the client', () => {
     expect(await unlucky.events.track({ name: 'install' })).toEqual({ accepted: 0, duplicates: 1 });
   });
 
-  it('R-66 under a rate limit waits as it is told, until all is done', async () => {
+  it('R-66 waits under a rate limit as the service says, until everything is done', async () => {
     const app = await t.newApp({ plan: 'free' });
     await t.registerDevice({}, app);
     const hasty = new Carillon({ baseUrl: t.url, apiKey: app.serverKey, maxRetries: 20 });

@@ -25,7 +25,7 @@ async function tellOne(shop: Shop): Promise<Received> {
 }
 
 describe('R-20 verifyWebhook of the SDK', () => {
-  it('takes what a service sends, as it was sent, and refuses it parsed and written again', async () => {
+  it('accepts a request of the service as it was sent, and refuses the body parsed and serialized again', async () => {
     const shop = await openShop(t);
     t.push.script('gone', (_request, response) => response.writeHead(410).end());
     const gone = await t.registerDevice({ token: t.pushSubscription('gone') }, shop.app);
@@ -53,7 +53,7 @@ describe('R-20 verifyWebhook of the SDK', () => {
     }
   });
 
-  it("agrees with Stripe's own verifier: both take it as it was sent, and refuse it parsed and written again", async () => {
+  it("agrees with Stripe's own verifier: both accept the request as it was sent, and refuse it serialized again", async () => {
     const shop = await openShop(t);
     const { raw, headers, body } = await tellOne(shop);
     const { webhooks } = new Stripe('sk_test_0');
@@ -63,7 +63,7 @@ describe('R-20 verifyWebhook of the SDK', () => {
     expect(() => byStripe(Buffer.from(JSON.stringify(body, null, 1)))).toThrow(/No signatures found/);
   });
 
-  it('takes a test', async () => {
+  it('accepts a test event', async () => {
     const shop = await openShop(t);
     const { http, rules } = t.service.webhooks;
     await testWebhook({ ...deps, http, rules }, await shop.hook());
@@ -71,7 +71,7 @@ describe('R-20 verifyWebhook of the SDK', () => {
     expect(request && verify(request, shop.secret).event).toBe('webhook.test');
   });
 
-  it('with both secrets takes every request of a rotation, and with either where both sign', async () => {
+  it('with both secrets accepts every request of a rotation, and with either one when both sign', async () => {
     const shop = await openShop(t);
     const second = await rotateSecret(deps, await shop.hook(), { finishAt: null, isDual: false });
     const before = await tellOne(shop);
