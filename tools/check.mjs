@@ -1,5 +1,5 @@
-// Checks that every change must pass before it lands: types, format and lint, regular expressions,
-// secrets, dead code, engines that Node 20 satisfies, the width of Markdown.
+// The checks that every change must pass before it lands: types, format and lint, regular
+// expressions, secrets, dead code, engines that Node 20 satisfies, and the width of Markdown.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -60,11 +60,11 @@ function checkLock() {
 
 /**
  * Prose in Markdown wraps at 100 columns, so that a terminal and a diff show it whole. Tables, code
- * and the addresses of links may be wider, because Markdown cannot break them.
+ * and link addresses may be wider, because Markdown cannot break them.
  */
 function checkMarkdown() {
   const columnsMax = 100;
-  // These pages are older than this check; each leaves the list when it is wrapped.
+  // Pages that are older than this check. Each is removed from this list when it is wrapped.
   const notYetWrapped = ['CHANGELOG.md', 'README.md', 'docs/webhooks.md'];
   const { stdout } = spawnSync('git', ['ls-files', '-z', '*.md'], { cwd: root, encoding: 'utf8' });
   const files = stdout.split('\0').filter((file) => file !== '' && !notYetWrapped.includes(file));

@@ -86,7 +86,8 @@ const DOCUMENT_ITEMS_MAX = 10_000;
 export async function listenForControl(options: ControlOptions): Promise<Control> {
   const feed = new Feed(options.log, options.inbox, options.faults);
   const routes = makeRoutes(options, feed);
-  // Longer than programs that watch pause between two requests: one that comes as its connection closes is lost.
+  // Longer than the pause of polling programs between two requests, because a request that arrives
+  // while its connection closes is lost.
   const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
     void answer(request, response, routes, options.names);
   });

@@ -1,5 +1,7 @@
-// Builds what is not built, for tests that run the program. One PostgreSQL and one migrated template per run; each test file gets a database of its own from it. Uses DATABASE_URL
-// where it is set (its user must be allowed to create databases), else the embedded server.
+// Builds the program when its sources are newer, for tests that run it. It provides one PostgreSQL
+// server and one migrated template for the run; each test file gets a database copied from it.
+// DATABASE_URL selects an external server, whose user must be able to create databases. Otherwise
+// the embedded server is used.
 import { execFileSync } from 'node:child_process';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

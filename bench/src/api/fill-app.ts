@@ -11,7 +11,7 @@ interface AppKeys {
 }
 
 export interface FilledApp extends AppKeys {
-  /** Each is the token of a device and the `external_id` of a user. */
+  /** Each name is the beginning of a device's token and the `external_id` of a user. */
   readonly names: readonly string[];
   readonly messages: readonly string[];
 }
@@ -53,7 +53,10 @@ export async function makeKeys(service: Service, { id }: FilledApp, count: numbe
   return keys;
 }
 
-/** Requests of a kind: registrations use the app's client key, as apps do, and all others its server key. */
+/**
+ * The requests of one kind to an app. Registrations use its client key, as real apps do; all other
+ * kinds use its server key.
+ */
 export function askingOf(kind: RequestKind, app: FilledApp, keys?: readonly string[]): Asking {
   const usual = kind === 'new devices' || kind === 'known devices' ? app.client_key : app.server_key;
   return { kind, keys: keys ?? [usual], ids: kind === 'message' ? app.messages : app.names };

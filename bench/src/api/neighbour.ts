@@ -1,5 +1,5 @@
-// One app asks little while another floods: measures the calm app alone, beside 400 connections with the flooding app's own client
-// key, and beside 400 connections with random keys.
+// Measures what a quiet app notices of an app that floods the service. It runs alone, beside 400
+// connections with the flooding app's own client key, and beside 400 connections with random keys.
 import { setTimeout as pause } from 'node:timers/promises';
 import { rounded } from '../measure.ts';
 import type { BesideFlood, NeighbourFigures } from '../results.ts';

@@ -19,7 +19,7 @@ const recoversWithinMs = 60_000;
 export interface OverloadPlan {
   readonly service: Service;
   readonly app: FilledApp;
-  /** Registrations a second, as measured before. */
+  /** Registrations a second that the service could take, as measured before. */
   readonly capacityPerSecond: number;
   readonly seconds: number;
   readonly apiPids: readonly number[];

@@ -3,11 +3,11 @@
 // process's memory.
 import { randomBytes } from 'node:crypto';
 
-/** The request that one connection repeats. `keys` are used in turn. */
+/** What one connection requests again and again. Its `keys` are used in turn. */
 export interface Asking {
   readonly kind: RequestKind;
   readonly keys: readonly string[];
-  /** Ids of devices, messages and users that exist. */
+  /** Ids of devices, messages or users that exist. */
   readonly ids: readonly string[];
 }
 

@@ -89,8 +89,9 @@ async function judge(stage: Stage, title: string): Promise<string[]> {
 }
 
 /**
- * No worker is there yet, so every batch has its first read after the lock. One is started, and no second before the next scene is over:
- * two would read all batches of a message at once, and none would be left to wait.
+ * No worker runs yet, so that the first read of every batch comes after the lock. One worker is
+ * started, and a second one only for the next scene: two would read all batches of a message at
+ * once, so that none would have to wait.
  */
 async function readsTimeOut(stage: Stage, api: Api, times: number, report: Report): Promise<void> {
   const title = 'reads time out';

@@ -83,8 +83,8 @@ export async function makeDeadlock({ sql }: RunDatabase): Promise<void> {
 }
 
 /**
- * 53300: takes every connection that the server has for so long, those of the nodes too: these are ended until none is left for them.
- * Pools wait out five seconds of it.
+ * 53300: takes every connection of the server for `forMs`. The nodes' connections are ended until
+ * none is left for them. Pools wait through five seconds of this.
  */
 export async function takeConnections(database: RunDatabase, forMs: number): Promise<void> {
   const [row] = await database.sql<{ most: number }[]>`SELECT current_setting('max_connections')::int AS most`;

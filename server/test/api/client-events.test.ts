@@ -1,4 +1,5 @@
-// Strangers hold client keys: the limits of events by client key, and how an app undoes such events (contract 10).
+// Client keys are public, so strangers have them: the limits of events by client key, and how an
+// app removes such events (contract 10).
 import { describe, expect, it } from 'vitest';
 import { clientEventsDefault } from '../../src/apps/caller.ts';
 import { changeClientEvents } from '../../src/apps/manage-app.ts';
@@ -35,8 +36,8 @@ const namesOf = async (app: TestApp): Promise<string[]> => {
 const partitions = async (): Promise<number> =>
   (await t.sql`SELECT 1 FROM pg_inherits WHERE inhparent = 'events'::regclass`).length;
 
-describe('time, by client key', () => {
-  it('of a purchase in 2001 is 400 with the limit, makes no partition and counts nowhere; a server key may say it', async () => {
+describe('the time of an event by client key', () => {
+  it('in 2001 is 400 with the limit, makes no partition and counts nowhere; a server key may send it', async () => {
     const { app, client, server } = await newShop();
     const before = await partitions();
     for (let month = 1; month <= 12; month++) {
@@ -53,7 +54,7 @@ describe('time, by client key', () => {
     expect((await server.post('/v1/events', purchase({ occurred_at: '2001-01-15T00:00:00Z' }))).status).toBe(200);
   });
 
-  it('reaches back thirty days, and the answer names each item that lies before', async () => {
+  it('reaches back thirty days, and the answer names each earlier item', async () => {
     const { client } = await newShop();
     t.clock.hold(t.clock.date());
     expect((await client.post('/v1/events', { name: 'a', occurred_at: at(30, 1000) })).status).toBe(200);
@@ -86,12 +87,12 @@ describe('names, by client key', () => {
     });
     expect(await namesOf(app)).toHaveLength(500);
     expect((await server.post('/v1/events', { name: 'checkout' })).status).toBe(200);
-    // A name that the app has is the clients' to use.
+    // Client keys may use any name that the app already has.
     expect((await client.post('/v1/events', { events: [{ name: 'checkout' }, { name: 'junk 1' }] })).status).toBe(200);
     expect((await server.post('/v1/events', { events: [{ name: 'junk 600' }] })).status).toBe(200);
   });
 
-  it('are at most 500 also when requests for them race', async () => {
+  it('are at most 500 also in racing requests', async () => {
     const { app, client } = await newShop();
     for (let from = 0; from < 450; from += 50) await ask(client, from, 50);
     const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => ask(client, 1_000 + i * 5, 5)));
@@ -101,7 +102,7 @@ describe('names, by client key', () => {
 });
 
 describe('keys of a name, by client key', () => {
-  it('are at most 100, the answer names each that is too many, and a server key brings further ones', async () => {
+  it('are at most 100, the answer names each that is too many, and a server key adds others', async () => {
     const { app, client, server } = await newShop();
     const properties = (from: number, count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, i) => [`key ${from + i}`, 1]));
@@ -182,7 +183,7 @@ describe('samples of values', () => {
     expect(await samplesOf(app, 'age')).toEqual([31]);
   });
 
-  it('that came from a person are deleted with the person, tracked by name or by device, and those of other people stay', async () => {
+  it('are deleted with their person, tracked by name or by device, and those of other people stay', async () => {
     const { app, deviceId, server } = await newShop();
     const track = (email: string, by: object) =>
       server.post('/v1/events', { name: 'signed_up', properties: { email, half: 1.5, 'ключ"\\': email }, ...by });
@@ -203,7 +204,7 @@ describe('samples of values', () => {
     expect(left).toBe(0);
   });
 
-  it('whose person is unknown are deleted with the first erasure of the app', async () => {
+  it('from an unknown person are deleted with the first erasure of the app', async () => {
     const { app, server } = await newShop();
     await server.post('/v1/events', { name: 'a', external_id: 'ada', properties: { email: 'x@example.com' } });
     await t.sql`UPDATE event_properties SET sample_subjects = '{}' WHERE app_id = ${app.id}`;
@@ -213,7 +214,7 @@ describe('samples of values', () => {
   });
 });
 
-describe('what an app takes from client keys', () => {
+describe('what an app accepts from client keys', () => {
   const within2s = () => t.clock.advance(2_000);
 
   it('is everything by default', async () => {
@@ -221,7 +222,7 @@ describe('what an app takes from client keys', () => {
     expect((await client.post('/v1/events', { events: [{ name: 'anything' }, purchase()] })).status).toBe(200);
   });
 
-  it('answers a new name with 403 and the item’s path, and takes names that the app or reports know', async () => {
+  it('answers a new name with 403 and the item’s path, and accepts names that the app or reports know', async () => {
     const { app, client, server } = await newShop();
     await server.post('/v1/events', { name: 'checkout' });
     await client.post('/v1/events', { name: 'known before' });
@@ -239,7 +240,7 @@ describe('what an app takes from client keys', () => {
     expect((await client.post('/v1/events', { name: 'made up' })).status).toBe(200);
   });
 
-  it('answers a purchase with 403 and the item’s path, and takes it from server keys', async () => {
+  it('answers a purchase with 403 and the item’s path, and accepts it from server keys', async () => {
     const { app, client, server } = await newShop();
     await changeClientEvents(t, app.id, { purchases: false });
     within2s();
@@ -319,7 +320,7 @@ describe('event delete', () => {
     await deleteName(app, 'junk 7');
     t.clock.advance(2_000);
     expect((await client.post('/v1/events', { name: 'own' })).status).toBe(200);
-    // Its place is taken: the old name would be one too many again.
+    // Its place is taken, so the old name would now exceed the limit.
     expect((await client.post('/v1/events', { name: 'junk 7' })).status).toBe(400);
   });
 
@@ -338,7 +339,7 @@ describe('event delete', () => {
     expect(await rowsOf(app, 'junk')).toEqual({});
   });
 
-  it('of purchases deletes revenue and credits', async () => {
+  it('of purchases deletes their revenue and attribution', async () => {
     const { app, client, server } = await newShop();
     await client.post('/v1/events', purchase());
     await t.sql`

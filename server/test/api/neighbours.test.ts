@@ -30,7 +30,7 @@ function post(agent: Agent, path: string, key: string, body: object): Promise<nu
 
 const device = () => ({ platform: 'web', token: t.pushSubscription() });
 
-/** Keeps every connection of a flood busy with registrations by these keys until the test is over. */
+/** Keeps every connection of a flood busy with registrations by these keys until the test ends. */
 function flood(nextKey: () => string): { readonly statuses: Record<number, number> } {
   const agent = new Agent({ keepAlive: true, maxSockets: floodConnections });
   const statuses: Record<number, number> = {};
@@ -51,7 +51,7 @@ function flood(nextKey: () => string): { readonly statuses: Record<number, numbe
 }
 
 it.each<[string, () => string, readonly number[]]>([
-  // The flood is one: part of it is served, and part of it is turned away.
+  // It is a real flood: part of it is served and part refused.
   ['on the client key of one app', () => flooding.clientKey, [200, 503]],
   ['with random keys of a good checksum', () => mintKey('client').text, [401]],
 ])(

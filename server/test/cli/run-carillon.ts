@@ -15,7 +15,9 @@ import { encodeId } from '../../src/platform/ids.ts';
 import { createTestDatabase, whenDone } from '../database.ts';
 import { tester } from '../tester.ts';
 
-/** The program as it is built, which starts four times as fast as its sources. The global set-up builds it. */
+/**
+ * The built program, which starts four times as fast as its sources. The global set-up builds it.
+ */
 const mainProgram = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
 export interface Run {

@@ -1,5 +1,6 @@
-// `sandbox -- COMMAND`: what runs beside the sandbox, and what a stop leaves behind. A stopped program is known by its
-// connection: a dead process keeps its number until somebody asks for its status, but no socket.
+// `sandbox -- COMMAND`: the command beside the sandbox, and what remains after a stop. A test sees
+// the end of a program by its connection: a dead process keeps its pid until its parent asks for
+// its status, but it keeps no socket.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -11,16 +12,19 @@ import { programArguments, setupCommandLine } from './run-carillon.ts';
 
 const cli = await setupCommandLine();
 
-/** A service as npm runs it: behind a shell that stays and hands no signal on. */
+/** A service as npm runs it: behind a shell that stays and passes no signal on. */
 const behindShell = (script: string): string[] => ['sh', '-c', `"${process.execPath}" -e "${script}"; exit 0`];
 
-/** Listens, prints its port, and does something at a stop: `atStop` is JavaScript without double quotes. */
+/**
+ * A program that listens, prints its port, and runs `atStop` when it is stopped. `atStop` is
+ * JavaScript without double quotes.
+ */
 const listening = (atStop: string): string => `
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => { ${atStop} });
   const server = require('net').createServer(() => {});
   server.listen(0, '127.0.0.1', () => console.log(server.address().port));`;
 
-/** Runs a program that is killed with the test. */
+/** Runs a program that is killed when the test ends. */
 function launch(program: string, parameters: string[], { detached }: { detached: boolean }) {
   const child = spawn(program, parameters, {
     detached,
@@ -45,14 +49,14 @@ async function refusalOf(port: number): Promise<string> {
 }
 
 describe('sandbox -- COMMAND', () => {
-  it('runs a command beside the sandbox, told how to reach it, and ends as the command did', async () => {
+  it("runs a command with the sandbox's environment, and ends with the command's status", async () => {
     const script = 'console.log(process.env.PUSH_HOSTS, process.env.OUTBOUND_CA_FILE)';
     const done = await cli.run('sandbox', '--port', '0', '--', process.execPath, '-e', script);
     expect(done.status).toBe(0);
     expect(done.stdout).toMatch(/^localhost \S+sandbox-certificate\.pem/);
     const [, inbox = ''] = /inbox of simulated devices is on (http:\S+);/.exec(done.stderr) ?? [];
     expect(inbox).toMatch(/^http:/);
-    // It has ended with the command.
+    // The sandbox has ended with the command.
     await expect(fetch(inbox)).rejects.toThrow();
     expect((await cli.run('sandbox', '--port', '0', '--', process.execPath, '-e', 'process.exit(3)')).status).toBe(1);
     expect(await cli.run('sandbox', '--port', '0', '--', 'no-such-program')).toMatchObject({
@@ -62,9 +66,9 @@ describe('sandbox -- COMMAND', () => {
   });
 
   it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
-    'told to stop by %s, stops a service behind a shell, and keeps the push services until that has ended',
+    'stopped by %s, it stops a service behind a shell, and keeps the push services until that has ended',
     async (signal) => {
-      // What the service has begun to send still reaches a push service.
+      // A push that the service has begun still reaches a push service.
       const atStop = `
         const { hostname, port } = new URL(process.env.FCM_URL);
         require('net').connect(port, hostname, () => { console.log('reached'); process.exit(); })
@@ -76,7 +80,8 @@ describe('sandbox -- COMMAND', () => {
       );
       const { port } = await connectTo(lines);
       const last = once(lines, 'line');
-      // A supervisor tells this one process, which is the hardest case: a terminal tells all of them.
+      // A supervisor signals this one process, which is the hardest case: a terminal signals all of
+      // them.
       child.kill(signal);
       expect(await last).toEqual(['reached']);
       await ended;
@@ -86,10 +91,10 @@ describe('sandbox -- COMMAND', () => {
 });
 
 describe('endGroup', () => {
-  it('kills what ignores the word, and returns at once where only dead processes are left', async () => {
+  it('kills a group that ignores SIGTERM, and returns at once when only dead processes are left', async () => {
     const { child, lines } = launch('sh', behindShell(listening('')).slice(1), { detached: true });
     const { socket } = await connectTo(lines);
-    // A killed program's connection may end in an error.
+    // The connection of a killed program may end in an error.
     const closed = new Promise((resolve) =>
       socket
         .on('error', () => undefined)
@@ -100,7 +105,7 @@ describe('endGroup', () => {
     process.kill(-group, 'SIGTERM');
     await endGroup(group, 0);
     await closed;
-    // A second call would wait for ever for a dead process that nobody asks for its status.
+    // Otherwise a second call would wait forever for a dead process whose status nobody reads.
     await endGroup(group, Number.POSITIVE_INFINITY);
   });
 });

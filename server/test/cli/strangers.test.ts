@@ -1,4 +1,5 @@
-// The commands that bound and undo what strangers do with a client key: `device purge`, `app events` and `event delete`.
+// The commands that limit and undo what strangers do with a client key: `device purge`, `app
+// events` and `event delete`.
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { clientEventsDefault } from '../../src/apps/caller.ts';
@@ -17,7 +18,7 @@ const shownEvents = (newNames: boolean, purchases: boolean) => ({
 const options = { timeout: 120_000 };
 
 describe('device purge', options, () => {
-  /** Registered so many days ago. Only what decides about a purge differs. */
+  /** A device registered this many days ago. Only the fields that decide about a purge differ. */
   const addDevice = async (
     app: MadeApp,
     { daysAgo = 0, byClient = true, isReached = false }: { daysAgo?: number; byClient?: boolean; isReached?: boolean },
@@ -63,7 +64,7 @@ describe('device purge', options, () => {
 });
 
 describe('app events', options, () => {
-  it('tells what client keys may track, changes what is said, and keeps the rest', async () => {
+  it('shows what client keys may track, changes the given options, and keeps the others', async () => {
     const { publicId: id } = await cli.newApp('Strict');
     expect(await cli.json('app', 'events', id)).toMatchObject({ id, ...shownEvents(true, true) });
     expect(await cli.json('app', 'events', id, '--new-names', 'off')).toMatchObject(shownEvents(false, true));
@@ -94,7 +95,7 @@ describe('event delete', options, () => {
       })),
     });
 
-  it('says how many events there are before it deletes them, and how many it deleted', async () => {
+  it('prints the number of events before it deletes them, and the number deleted', async () => {
     const app = await cli.newApp('Tracked');
     await trackMany(app.id, 'junk', 3);
     await trackMany(app.id, 'kept', 2);

@@ -21,8 +21,8 @@ const filtersEachTime = 12;
 afterEach(() => armFailpoints(() => undefined)());
 
 /**
- * Stores a catalog whose slots are all taken. Nothing uses `plan`, `age` and `trial`, and the fewest
- * users have them, so their slots are the first to be given away.
+ * Stores a catalog whose slots are all taken. Nothing uses `plan`, `age` and `trial`, and the
+ * fewest users have them, so their slots are the first to be given away.
  */
 async function storeCatalog(appId: Uuid, { catalog }: World): Promise<void> {
   const kept = [...catalog.values()];

@@ -163,12 +163,13 @@ describe('an import', () => {
     };
     const numbers = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
     await Promise.all([bring(asked, numbers(1, 98)), bring(imported, numbers(1, 98))]);
-    // Nothing was reached: the oldest devices make room.
+    // No device was reached, so the oldest devices make room.
     await ask([101, 102, 103, 104]);
     await bring(imported, [101, 102, 103, 104]);
     expect(await linkedIn(imported)).toEqual([...numbers(3, 98), 101, 102, 103, 104]);
     expect(await linkedIn(asked)).toEqual(await linkedIn(imported));
-    // All were reached: the device seen longest ago makes room for the first, and each new one for the next.
+    // All devices were reached: the one seen longest ago makes room for the first new one, and each
+    // new one for the next.
     const apps = [asked.id, imported.id];
     await t.sql`UPDATE devices SET is_reached = true WHERE app_id = ANY(${apps}::uuid[])`;
     await ask([201, 202, 203]);

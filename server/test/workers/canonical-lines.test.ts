@@ -92,7 +92,7 @@ it('R-82 a batch, a failed delivery and a webhook attempt are one log line each,
     expect(line).toHaveProperty('error', line['status_code'] === 204 ? null : 'http_status');
   }
 
-  // Other lines name no device: docs/self-hosting.md lists those that do.
+  // Other lines name no device; docs/self-hosting.md lists those that do.
   const named = devices.flatMap((id) => [id, decodeId('dev', id) ?? id]);
   const naming = lines.filter((line) => named.some((id) => JSON.stringify(line).includes(id)));
   expect([...new Set(naming.map(({ msg }) => msg))].sort()).toEqual([

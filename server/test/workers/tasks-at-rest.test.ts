@@ -1,4 +1,4 @@
-// What the periodic tasks of a worker take of its database where no app has anything for them to do.
+// What a worker's periodic tasks cost its database when no app has work for them.
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openDatabases } from '../../src/databases.ts';
 import { createClock } from '../../src/platform/clock.ts';
@@ -12,7 +12,10 @@ import { until } from './held.ts';
 
 const silent = createLog('silent', 'test');
 
-/** Apps that sent a message and gave a device to another user just now: nothing of theirs is old yet. */
+/**
+ * Makes apps that just sent a message and gave a device to another user, so that nothing of theirs
+ * is old yet.
+ */
 async function fillApps(sql: Sql, apps: number): Promise<void> {
   const id = mintUuid();
   await sql`
@@ -24,7 +27,7 @@ async function fillApps(sql: Sql, apps: number): Promise<void> {
     INSERT INTO former_links (app_id, device_id, user_id, until) SELECT id, ${id}::uuid, ${id}::uuid, now() FROM apps`;
 }
 
-/** The pools of a worker, and each of its tasks once, one after another. */
+/** Opens the pools of a worker and runs each of its tasks once, one after another. */
 async function runTasks({ url }: TestDatabase) {
   const databases = openDatabases(url, 'worker', { idleMs: 600_000 });
   onTestFinished(() => databases.close());
@@ -46,11 +49,11 @@ const commitsOf = async ({ sql }: TestDatabase): Promise<number> => {
   return row?.commits ?? Number.NaN;
 };
 
-/** Commits of all tasks. What a connection counts is known for certain once it has ended. */
+/** Commits of all tasks. A connection's counts are complete once it has ended. */
 async function countCommits(apps: number): Promise<number> {
   const database = await createTestDatabase();
   await fillApps(database.sql, apps);
-  // The first time partitions and indexes are made.
+  // The first run creates partitions and indexes.
   await (await runTasks(database)).close();
   await until(async () => (await connectionsOf(database, 'carillon %')) === 0);
   const before = await commitsOf(database);
@@ -64,14 +67,15 @@ describe('tasks that find nothing to do', () => {
     const database = await createTestDatabase();
     await fillApps(database.sql, 3);
     await runTasks(database);
-    // None of them has closed since: a pool opens one where all that are open stay in use.
+    // No connection has been closed since. A pool opens another one only when all open ones stay in
+    // use.
     expect(await connectionsOf(database, 'carillon long')).toBe(2);
   });
 
   it('R-99 commit as often for three hundred apps as for three', async () => {
     const [few, many] = [await countCommits(3), await countCommits(300)];
     expect(few).toBeGreaterThan(20);
-    // The tests' own connections report what they counted late.
+    // The tests' own connections report their counts late.
     expect(many - few).toBeLessThan(30);
   });
 });
