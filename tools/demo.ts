@@ -123,7 +123,7 @@ async function registerBrowsers(stage: Stage, keys: Keys): Promise<Actor[]> {
   for (const member of cast) {
     const subscription = made.get(member.vendor)?.shift();
     if (!subscription) throw new Error('the sandbox made too few browsers');
-    // As the SDK does: with the client key. The app's own server says who is logged in.
+    // The request of the SDK: with the client key. The app's own server says who is logged in.
     const device = await stage.api(keys.client, 'POST', '/v1/devices', {
       platform: 'web',
       token: subscription,

@@ -7,7 +7,7 @@ import { startChild } from './child.ts';
 import type { Counts, Ports, ToReceiver } from './receiver/messages.ts';
 import { BenchError, progress, type Workbench } from './workbench.ts';
 
-/** What peers need to reach the receiver. */
+/** The addresses that peers need to reach the receiver. */
 export interface ReceiverAddress {
   /** The origin of each push service, as a URL begins. */
   readonly origins: Readonly<Record<ChannelId | 'token', string>>;

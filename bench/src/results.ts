@@ -186,7 +186,7 @@ export interface OverloadFigures {
   readonly recovery_seconds: number;
 }
 
-/** What an app got while another app flooded. */
+/** The answers that an app got while another app flooded. */
 export interface BesideFlood {
   readonly answers: number;
   readonly ms_p99: number;
@@ -357,8 +357,8 @@ export interface ImportMeasured {
 }
 
 /**
- * What a work returns. The database's version is the only fact about the machine that the work must
- * supply.
+ * The result of a work. The database's version is the only fact about the machine that the work
+ * must supply.
  */
 export type AnyMeasured =
   | ApiMeasured

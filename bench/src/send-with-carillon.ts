@@ -55,7 +55,7 @@ export interface OurRun {
    */
   readonly withoutRefusals: { readonly perSecond: number; readonly refused: number } | undefined;
   readonly postgres: string;
-  /** Where the worker's time goes; empty unless a profile was requested. */
+  /** The parts of the worker's time; empty unless a profile was requested. */
   readonly workerParts: readonly Part[];
 }
 

@@ -62,8 +62,8 @@ interface Registration {
 }
 
 /**
- * This host is built into Debian's Chromium. The sender's connection is redirected here without
- * changing the URL.
+ * The endpoint's host is built into Debian's Chromium. The sender's connection is redirected here
+ * without changing the URL.
  */
 export const ENDPOINT_HOST = 'jmt17.google.com';
 const ENDPOINT_ORIGIN = `https://${ENDPOINT_HOST}`;

@@ -1,6 +1,6 @@
 // One request on the wire and all ways to treat it, with the same interface for HTTP/2 and
-// HTTP/1.1. It knows nothing of push. What HTTP/1.1 cannot do is replaced by the nearest possible
-// effect.
+// HTTP/1.1. It knows nothing of push. Actions that HTTP/1.1 cannot do are replaced by the nearest
+// possible effect.
 import type { ServerResponse } from 'node:http';
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';

@@ -1,6 +1,6 @@
-// What a person would see of a payload. It understands the declarative shape (`web_push: 8030`),
-// shapes that are common in service workers, and plain text. Strings stay as they are; escaping is
-// the drawing code's task.
+// Reads the notification that a person would see from a payload. It understands the declarative
+// shape (`web_push: 8030`), shapes that are common in service workers, and plain text. Strings stay
+// as they are; escaping is the drawing code's task.
 
 export interface NotificationAction {
   readonly action: string;

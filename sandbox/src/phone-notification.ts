@@ -1,5 +1,6 @@
-// What a person would see on a phone: reads an APNs payload as iOS does, and an FCM message as
-// Android's library does. Null when nothing is shown and only the app is woken.
+// Reads the notification that a person would see on a phone: an APNs payload as iOS reads it, and
+// an FCM message as Android's library reads it. Null when nothing is shown and only the app is
+// woken.
 import type { ShownNotification } from './notification.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -223,7 +223,7 @@ describe('R-01 R-02 workers die again and again in one send, at places chosen by
 describe('R-07 R-13 an API process that is killed', () => {
   const places: readonly (readonly [Failpoint, readonly boolean[]])[] = [
     ['message.before_commit', [false]],
-    // It may be committed or not; from outside nobody can know.
+    // The message may be committed or not; from outside nobody can know.
     ['message.after_commit_sent', [true, false]],
     ['message.before_reply', [true]],
   ];

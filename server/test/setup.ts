@@ -1,6 +1,6 @@
-// The bundle of a test: a running service on a database of its own, an app with both keys, a client
-// for each key, a clock that can be set, and a push service that speaks the real protocol over TLS.
-// Test files share none of it.
+// The bundle of a test: a running service on a database of its own, with an app, both keys and a
+// client for each key. It also has a clock that can be set, and a push service that speaks the real
+// protocol over TLS. Test files share none of it.
 import { createECDH, randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { createApp } from '../src/apps/create-app.ts';

@@ -38,7 +38,7 @@ export interface CarillonOptions {
   /** A client key, `ck_live_…`. A server key is refused, because it must never reach a browser. */
   readonly clientKey: string;
   /**
-   * Where your site serves `carillon-sw.js`, or your own worker that imports it. Default:
+   * The URL where your site serves `carillon-sw.js`, or your own worker that imports it. Default:
    * `/carillon-sw.js`.
    */
   readonly serviceWorkerUrl?: string;

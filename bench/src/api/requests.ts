@@ -3,7 +3,7 @@
 // process's memory.
 import { randomBytes } from 'node:crypto';
 
-/** What one connection requests again and again. Its `keys` are used in turn. */
+/** The requests of one connection, sent again and again. Its `keys` are used in turn. */
 export interface Asking {
   readonly kind: RequestKind;
   readonly keys: readonly string[];

@@ -55,7 +55,7 @@ servePeer(async ({ way, address, credentials }) => {
 });
 
 const post = { ':method': 'POST' } as const;
-/** As long as a signed token of Apple or Google usually is; nobody verifies it here. */
+/** A bearer token of the usual length of Apple's and Google's; nobody verifies it here. */
 const bearer = 'x'.repeat(200);
 
 /**

@@ -1,5 +1,5 @@
-// What an application would combine for all three channels: `web-push`, `@parse/node-apn` and
-// `firebase-admin` in one process, each with its fastest calls.
+// The combination that an application would build for all three channels: `web-push`,
+// `@parse/node-apn` and `firebase-admin` in one process, each with its fastest calls.
 import { firebaseSender, messagesPerCall } from './firebase-sender.ts';
 import { nodeApnSender } from './node-apn-sender.ts';
 import { servePeer, subscriptionOf } from './peer.ts';

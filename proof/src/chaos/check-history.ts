@@ -52,8 +52,7 @@ export interface Verdict {
   readonly violations: readonly string[];
   readonly violations_in_all: number;
   /**
-   * What the database's connections waited for while outcomes were late without another
-   * explanation.
+   * The waits of the database's connections while outcomes were late without another explanation.
    */
   readonly waits: readonly string[];
 }

@@ -29,7 +29,7 @@ export interface AudienceLine {
   readonly devices: readonly string[];
 }
 
-/** What the API says of a message when all is quiet. */
+/** The API's view of a message when all is quiet. */
 export interface MessageLine {
   readonly id: string;
   readonly title: string;

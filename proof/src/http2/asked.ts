@@ -75,6 +75,6 @@ export function endingOf(asked: Asked, result: PoolResult, mood: Mood, server: F
   const whole = server.answerTo(asked);
   const kept = whole.slice(0, answerBodyLimits.keepMax);
   if ((body ?? '') === kept && truncated === whole.length > kept.length) return 'answered';
-  // The answer broke off. What did arrive must still belong to this request.
+  // The answer broke off. The part that did arrive must still belong to this request.
   return truncated && mood.may === 'fail' && kept.startsWith(body ?? '') ? 'answered' : 'foreign';
 }

@@ -8,7 +8,7 @@ import { type RunningService, startRunningService } from '../rig/running-service
 interface Trouble {
   readonly name: string;
   /**
-   * What the sandbox does with the large app's pushes. Null: it answers after a while, like a
+   * The sandbox's action on the large app's pushes. Null: it answers after a while, like a
    * provider.
    */
   readonly action: object | null;

@@ -19,7 +19,7 @@ const readySecondsMax = 10;
 const writesBetweenKills = 20;
 
 /**
- * What is killed: the supervisor alone, the supervisor with its processes, or these and the
+ * The killed processes: the supervisor alone, the supervisor with its processes, or these and the
  * database.
  */
 const victims = ['supervisor', 'service', 'service and database'] as const;

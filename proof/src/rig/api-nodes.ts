@@ -67,7 +67,8 @@ export interface ApiAnswer<Json> {
   readonly json: Json;
 }
 
-// As many connections as a backend has. Thousands at once would measure how connections are opened.
+// A backend has about this many connections. Thousands at once would measure how connections are
+// opened.
 const agent = new Agent({ keepAlive: true, maxSockets: 128 });
 const answerWithinMs = 60_000;
 

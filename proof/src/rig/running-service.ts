@@ -1,5 +1,5 @@
 // A complete service: a database, the sandbox, an API and workers as separate processes, and a
-// caller's requests to them. What the providers saw is read from the sandbox's history after the
+// caller's requests to them. Tests read the providers' view from the sandbox's history after the
 // sandbox has ended.
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';

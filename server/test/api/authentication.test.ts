@@ -302,7 +302,7 @@ describe('R-40 what is stored and asked', () => {
     for (const key of malformed) expect(says(await listMessages(key))).toBe('401 invalid_key');
     expect(says(await t.request('GET', '/v1/messages'))).toBe('401 missing_key');
     expect(gate.bytesSent).toBe(sent);
-    // This proves that the database was out of reach: a key that could exist must be looked up.
+    // The 503 proves that the database was out of reach: a key that could exist must be looked up.
     expect(says(await listMessages(unknownKey))).toBe('503 unavailable');
     await gate.open();
   });

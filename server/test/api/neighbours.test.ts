@@ -51,7 +51,7 @@ function flood(nextKey: () => string): { readonly statuses: Record<number, numbe
 }
 
 it.each<[string, () => string, readonly number[]]>([
-  // It is a real flood: part of it is served and part refused.
+  // The flood is real: part of it is served and part refused.
   ['on the client key of one app', () => flooding.clientKey, [200, 503]],
   ['with random keys of a good checksum', () => mintKey('client').text, [401]],
 ])(

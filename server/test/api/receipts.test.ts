@@ -140,7 +140,7 @@ describe('one click per message and device', () => {
   it('whether the service worker, the redirect or an app reports it, and however often (R-49)', async () => {
     const { message, device, token } = await send();
     const ways = [
-      // As the service worker sends it, without a preflight.
+      // The request of a service worker, without a preflight.
       () =>
         t.request('POST', '/v1/receipts', {
           raw: JSON.stringify({ token, event: 'clicked' }),

@@ -14,8 +14,8 @@ import type { World } from './world.ts';
 type Catalog = ReadonlyMap<string, Property>;
 
 /**
- * Where filters are evaluated, and the instant that durations count from, in whole milliseconds
- * like every instant of a caller.
+ * The place where filters are evaluated, and the instant that durations count from, in whole
+ * milliseconds like every instant of a caller.
  */
 export interface FilterPlace {
   readonly sql: Sql;

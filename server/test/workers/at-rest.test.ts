@@ -1,5 +1,5 @@
-// What an idle service costs its database, and how few rows it reads to find the single thing that
-// is due.
+// The cost of an idle service for its database, and how few rows it reads to find the single thing
+// that is due.
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';

@@ -207,7 +207,7 @@ async function startDatabaseOfItsOwn() {
   const database: TestDatabase = { url: embedded.url, sql };
   return {
     database,
-    /** As `pg_ctl stop -m immediate` does; resolves when another server answers. */
+    /** Stops the server like `pg_ctl stop -m immediate`. Resolves when another server answers. */
     async stopAtOnce() {
       const pid = async (): Promise<number> =>
         Number.parseInt(await readFile(join(embedded.clusterDir, 'postmaster.pid'), 'utf8').catch(() => ''), 10);

@@ -307,7 +307,7 @@ describe('a scheduled message that cannot be started', () => {
     const t = await setUp();
     await t.registerMany(1);
     await schedule(t, minuteMs);
-    // As left by a process that the message killed again and again.
+    // The state after a process that the message killed again and again.
     await t.sql`UPDATE messages SET starts = 8`;
     t.clock.advance(minuteMs);
     await t.service.startWorkers().idle();

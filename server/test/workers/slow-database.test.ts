@@ -128,7 +128,7 @@ describe('R-96 a batch whose reads the database does not answer in time', () => 
     await taken.opened;
     for (let time = 1; time <= 10; time++) {
       const running = turn(t);
-      // As a statement timeout does.
+      // Cancels the statement, like a statement timeout.
       await until(
         async () =>
           (

@@ -1,5 +1,5 @@
-// What a stranger can do with a client key and made-up subscriptions, and what happens to these
-// (contract 8).
+// A stranger's possibilities with a client key and made-up subscriptions, and what happens to these
+// devices (contract 8).
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { purgeDevices } from '../../src/devices/purge-devices.ts';

@@ -29,7 +29,7 @@ async function setUp() {
   return { t, send };
 }
 
-// As `carillon app suspend` and `app resume` do.
+// Does the same as `carillon app suspend`; the next function does the same as `app resume`.
 async function suspend(t: Bundle): Promise<void> {
   await updateAppSuspension(t.sql, t.clock, t.app.id, true);
   await cancelSuspended({ ...t, teller: t.service.run.teller }, t.app.id);

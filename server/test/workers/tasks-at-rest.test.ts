@@ -1,4 +1,4 @@
-// What a worker's periodic tasks cost its database when no app has work for them.
+// The cost of a worker's periodic tasks for its database when no app has work for them.
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openDatabases } from '../../src/databases.ts';
 import { createClock } from '../../src/platform/clock.ts';

@@ -332,7 +332,7 @@ describe('the webhooks of an app', () => {
     expect(await Promise.all([race(app.id, 30), race(other.id, 4)])).toEqual([10, 4]);
     const made = await listWebhooks(t.sql, app.id);
     expect(made).toHaveLength(10);
-    // As many webhooks can be made again as were deleted, in whatever order.
+    // The app can make exactly as many new webhooks as were deleted, in whatever order.
     const [deleted] = await Promise.all(made.slice(0, 3).map((webhook) => removeWebhook(deps, webhook)));
     expect(deleted).toBeUndefined();
     expect(await race(app.id, 30)).toBe(3);
