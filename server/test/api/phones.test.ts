@@ -307,7 +307,7 @@ describe('a refused token', () => {
   });
 });
 
-test('an iPhone that Apple is asked about too often waits alone: the next one is reached at once', async () => {
+test('an iPhone that Apple throttles waits alone: the next one is reached at once', async () => {
   const app = await newApp();
   const [busy, other] = [await newPhone(app, 'ios'), await newPhone(app, 'ios')];
   scripts.set(busy.token, reason(429, 'TooManyRequests'));

@@ -584,7 +584,7 @@ describe('the event names of an app', () => {
   const issuesOf = ({ body }: { body: { issues?: { path: unknown; code: string }[] } }) =>
     body.issues?.map(({ path, code }) => [path, code]);
 
-  it('are at most 1,000 in all where a client key brings one; known ones, reserved ones and a server’s are taken all the same', async () => {
+  it('are at most 1,000 in all for a new one by client key; known, reserved and servers’ names are still accepted', async () => {
     const { app, client, server } = await newShop();
     await fill(app, 998);
     const batch = (...names: string[]) => ({ events: names.map((name) => ({ name })) });
