@@ -33,7 +33,7 @@ export interface HealthRouteDeps {
   readonly isReady: () => Promise<boolean>;
 }
 
-const route = routesWith<HealthRouteDeps, unknown>();
+const route = routesWith<HealthRouteDeps, unknown>('Service');
 
 export const healthRoutes = [
   route({
@@ -42,7 +42,6 @@ export const healthRoutes = [
     path: '/healthz',
     access: 'public',
     ignoresUnknownQuery: true,
-    tag: 'Service',
     summary: 'Does the process run?',
     answers: { 200: { description: 'It does.', schema: health, example: { status: 'ok' } } },
   }).handle(async () => ({ status: 'ok' })),
@@ -52,7 +51,6 @@ export const healthRoutes = [
     path: '/readyz',
     access: 'public',
     ignoresUnknownQuery: true,
-    tag: 'Service',
     summary: 'May it have callers?',
     answers: {
       200: {

@@ -18,7 +18,7 @@ const appConfig = component(
   }),
 );
 
-const route = routesWith<{ readonly sql: Sql }, Caller>();
+const route = routesWith<{ readonly sql: Sql }, Caller>('Service');
 
 export const configRoutes = [
   route({
@@ -26,7 +26,6 @@ export const configRoutes = [
     method: 'GET',
     path: '/v1/config',
     access: 'client-or-server',
-    tag: 'Service',
     summary: 'What an app needs to know before it registers a device',
     answers: {
       200: {

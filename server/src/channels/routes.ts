@@ -30,7 +30,7 @@ const listed = {
   channels: channels.map(({ payloadBytesMax: max_payload_bytes, ...named }) => ({ ...named, max_payload_bytes })),
 };
 
-const route = routesWith<ChannelRouteDeps, unknown>();
+const route = routesWith<ChannelRouteDeps, unknown>('Service');
 
 export const channelRoutes = [
   route({
@@ -38,7 +38,6 @@ export const channelRoutes = [
     method: 'GET',
     path: '/v1/channels',
     access: 'public',
-    tag: 'Service',
     summary: 'The channels there are',
     answers: { 200: { description: 'All of them; not a paged list.', schema: channelList, example: listed } },
     refusals: ['rate_limited', 'unavailable'],

@@ -7,7 +7,7 @@ import { namingMissing, noSuch } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import { encodeId } from '../platform/ids.ts';
-import { type Cursors, limitField, toPage } from '../platform/page.ts';
+import { type Cursors, pageQuery, toPage } from '../platform/page.ts';
 import { routesWith } from '../platform/route.ts';
 import { component, deviceId, instant, pageFields } from '../platform/schemas.ts';
 import { anyTimeZones } from '../platform/time-zones.ts';
@@ -101,7 +101,7 @@ const exampleDevice = {
   properties: { topic: 'sport' },
 };
 
-const route = routesWith<DeviceRouteDeps, Caller>();
+const route = routesWith<DeviceRouteDeps, Caller>('Devices');
 
 export const deviceRoutes = [
   route({
@@ -109,7 +109,6 @@ export const deviceRoutes = [
     method: 'POST',
     path: '/v1/devices',
     access: 'client-or-server',
-    tag: 'Devices',
     summary: 'Register a device, or find it again',
     description:
       'The same token is the same device. A field that is absent is kept, null clears it. `environment` is for iOS only. ' +
@@ -177,11 +176,9 @@ export const deviceRoutes = [
     method: 'GET',
     path: '/v1/devices',
     access: 'server',
-    tag: 'Devices',
     summary: 'List devices, newest first',
     query: z.strictObject({
-      limit: limitField(200),
-      cursor: z.string().optional(),
+      ...pageQuery(200),
       platform: z.enum(platforms).optional(),
       status: z.enum(deviceStatuses).optional(),
       external_id: z.string().optional(),
@@ -212,7 +209,6 @@ export const deviceRoutes = [
     method: 'DELETE',
     path: '/v1/devices/:id',
     access: 'client-or-server',
-    tag: 'Devices',
     summary: 'Opt a device out',
     description: 'Nothing is sent to it, it belongs to nobody, its token is erased. Repeating it changes nothing.',
     params: { id: { description: 'The id of a device.', example: id } },

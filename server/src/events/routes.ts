@@ -70,7 +70,7 @@ const trackedEvents = component(
 const trackRequest = component('TrackRequest', z.union([trackedEvent, trackedEvents]));
 const tracked = component('Tracked', z.strictObject({ accepted: count, duplicates: count }));
 
-const route = routesWith<EventRouteDeps, Caller>();
+const route = routesWith<EventRouteDeps, Caller>('Events');
 
 export const eventRoutes = [
   route({
@@ -79,7 +79,6 @@ export const eventRoutes = [
     path: '/v1/events',
     access: 'client-or-server',
     bodyBytesMax: 1024 * 1024,
-    tag: 'Events',
     summary: 'Track what people did: one event, or up to 50',
     description:
       'All are stored or none. An event is its `external_id`’s, else the user’s whose device it is; what a device did before somebody ' +

@@ -13,7 +13,7 @@ import {
 } from '../delivery/list-timeline.ts';
 import { noSuch } from '../platform/api-error.ts';
 import { decodeId, encodeId, nilUuid } from '../platform/ids.ts';
-import { type Cursors, limitField, toPage } from '../platform/page.ts';
+import { type Cursors, pageQuery, toPage } from '../platform/page.ts';
 import { routesWith } from '../platform/route.ts';
 import { component, count, deviceId, instant, messageId, pageFields } from '../platform/schemas.ts';
 import { messageStatus, report, reportOf } from './message.ts';
@@ -54,7 +54,7 @@ const location = 'https://updates.push.services.mozilla.com/m/gAAAAABpIEc2';
 
 const nothing: TimelinePart = { placed: [], stoppedBefore: null };
 
-const route = routesWith<DeliveryRouteDeps, Caller>();
+const route = routesWith<DeliveryRouteDeps, Caller>('Messages');
 
 export const deliveryRoutes = [
   route({
@@ -62,13 +62,11 @@ export const deliveryRoutes = [
     method: 'GET',
     path: '/v1/messages/:id/deliveries',
     access: 'server',
-    tag: 'Messages',
     summary: 'Why did this person get nothing?',
     description: 'One record per device, with every attempt and the raw answer of the push service.',
     params: { id: { description: 'The id of a message.', example: exampleId } },
     query: z.strictObject({
-      limit: limitField(500),
-      cursor: z.string().optional(),
+      ...pageQuery(500),
       status: z.enum(deliveryStatuses).optional(),
       channel: z.enum(channelIds).optional(),
       device_id: z.string().optional(),

@@ -4,7 +4,7 @@ import type { Caller } from '../apps/caller.ts';
 import { noSuch } from '../platform/api-error.ts';
 import type { Sql } from '../platform/db.ts';
 import { decodeId, type Uuid } from '../platform/ids.ts';
-import { type Cursors, limitField, toPage } from '../platform/page.ts';
+import { type Cursors, pageQuery, toPage } from '../platform/page.ts';
 import { routesWith } from '../platform/route.ts';
 import { component, pageFields } from '../platform/schemas.ts';
 import { type CancelDeps, cancelMessage } from './cancel-message.ts';
@@ -27,7 +27,7 @@ const none = { accepted: 0, sent: 0, failed: 0, skipped: 0 };
 const { audience: _audience, content: _content, ...exampleListed } = exampleMessage;
 const params = { id: { description: 'The id of a message.', example: exampleMessage.id } };
 
-const route = routesWith<MessageRouteDeps, Caller>();
+const route = routesWith<MessageRouteDeps, Caller>('Messages');
 
 export const messageRoutes = [
   ...sendRoutes,
@@ -36,11 +36,9 @@ export const messageRoutes = [
     method: 'GET',
     path: '/v1/messages',
     access: 'server',
-    tag: 'Messages',
     summary: 'List messages, newest first',
     query: z.strictObject({
-      limit: limitField(200),
-      cursor: z.string().optional(),
+      ...pageQuery(200),
       status: z.enum(messageStatuses).optional(),
     }),
     answers: {
@@ -70,7 +68,6 @@ export const messageRoutes = [
     method: 'GET',
     path: '/v1/messages/:id',
     access: 'server',
-    tag: 'Messages',
     summary: 'Read a message with its numbers of the moment',
     params,
     answers: { 200: { description: 'The message.', schema: message, example: exampleMessage } },
@@ -83,7 +80,6 @@ export const messageRoutes = [
     method: 'POST',
     path: '/v1/messages/:id/cancel',
     access: 'server',
-    tag: 'Messages',
     summary: 'Cancel a message that is scheduled or being sent',
     description:
       'Takes no body. A scheduled message will not run. Of one that is being sent, what is not begun or waits for a retry is skipped as `canceled` and refunded; what is on the wire ends and is recorded. Canceling again changes nothing. A message that was sent or has failed is 400 `not_cancelable`.',

@@ -64,7 +64,7 @@ const messageAnswer = component('MessageAnswer', z.union([acceptedMessage, sched
 /** Taken literally: quotes and case are part of it (contract 16). */
 const idempotencyKeyPattern = /^[\x21-\x7e]{1,255}$/;
 
-const route = routesWith<SendRouteDeps, Caller>();
+const route = routesWith<SendRouteDeps, Caller>('Messages');
 
 export const sendRoutes = [
   route({
@@ -73,7 +73,6 @@ export const sendRoutes = [
     path: '/v1/messages',
     access: 'server',
     bodyBytesMax: 1024 * 1024,
-    tag: 'Messages',
     summary: 'Send a message now, or schedule it',
     description:
       'Without `send_at`, waits up to SEND_WAIT_MS (20 s) for all outcomes, then answers with the numbers so far. With it, answers at once: audience, quota and profiles are those of the run. The body may have 1 MiB.',

@@ -8,7 +8,7 @@ import { type Refusal, refusalsOf, requestIdHeader } from './refusals.ts';
 
 export type DescribedRoute = Omit<Route<never, never>, 'answer'>;
 
-/** What an access means in an API. */
+/** An access, as an API means it. */
 interface AccessForm {
   readonly security: readonly object[];
   /** Errors that any request with this access may get, beside those of any request at all. */

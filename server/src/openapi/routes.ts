@@ -9,7 +9,7 @@ export interface OpenapiRouteDeps {
   readonly describe: () => Buffer;
 }
 
-const route = routesWith<OpenapiRouteDeps, unknown>();
+const route = routesWith<OpenapiRouteDeps, unknown>('Service');
 
 export const openapiRoutes = [
   route({
@@ -17,7 +17,6 @@ export const openapiRoutes = [
     method: 'GET',
     path: '/openapi.json',
     access: 'public',
-    tag: 'Service',
     summary: 'This description',
     answers: {
       200: {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ApiError } from './api-error.ts';
-import { createCursors, limitField, toPage } from './page.ts';
+import { createCursors, pageQuery, toPage } from './page.ts';
 import { validate } from './validate.ts';
 
 const cursors = createCursors(Buffer.alloc(32, 7));
@@ -68,8 +68,8 @@ describe('cursors', () => {
   });
 });
 
-describe('limitField', () => {
-  const query = z.strictObject({ limit: limitField(200) });
+describe('the limit of a page', () => {
+  const query = z.strictObject(pageQuery(200));
   const limitOf = (limit?: string) => {
     try {
       return validate(query, limit === undefined ? {} : { limit }).limit;

@@ -20,13 +20,18 @@ export interface Page<Item> {
 }
 
 /** The query parameter `limit`: 1 to `most` in its one spelling, without leading zeros; default 50. */
-export function limitField(most: number) {
+function limitField(most: number) {
   return z
     .string()
     .regex(/^(?:0|[1-9]\d{0,8})$/)
     .transform(Number)
     .pipe(z.int().min(1).max(most))
     .default(50);
+}
+
+/** The query parameters of a page. */
+export function pageQuery(most: number) {
+  return { limit: limitField(most), cursor: z.string().optional() };
 }
 
 const invalidCursor: Issue = {

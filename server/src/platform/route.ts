@@ -1,5 +1,5 @@
-// A route: one endpoint, described once. The same value validates requests, types the handler by them and by the answers, and
-// is what a description of the API is written from. Knows no API: paths, tags and callers are those of the room that defines it.
+// A route: one endpoint, described once. The same value validates requests, gives the handler its types and is written into the
+// API's description. Knows no API: paths, tags and callers are those of the room that defines it.
 import { z } from 'zod';
 import type { ApiErrorCode } from './api-error.ts';
 import type { Answer, ApiRequest, BoundRoute } from './http-server.ts';
@@ -26,7 +26,6 @@ type AnswerForms = Readonly<Record<number, AnswerForm>>;
 interface RouteFields extends Omit<BoundRoute<never>, 'handle'> {
   /** The operation's name in the description. */
   readonly id: string;
-  readonly tag: string;
   readonly summary: string;
   readonly description?: string;
   /** Headers beside the usual ones; a handler reads them with `header`. */
@@ -37,6 +36,7 @@ interface RouteFields extends Omit<BoundRoute<never>, 'handle'> {
 
 /** A route of any query, body and answer, still without what it works with: `bind` adds that. */
 export interface Route<Deps, Caller> extends RouteFields {
+  readonly tag: string;
   readonly params: Readonly<Record<string, ParamForm>>;
   readonly query: z.ZodObject;
   readonly body: { readonly schema: z.ZodType; readonly example: unknown } | null;
@@ -100,8 +100,11 @@ const noQuery = z.strictObject({});
 const noBody = z.strictObject({}).optional();
 const bodyMethods = ['POST', 'PUT', 'PATCH'];
 
-/** Begins the routes of a room, which work with `Deps` and serve `Caller`: `route({ … }).handle(async (deps, request) => …)`. */
-export function routesWith<Deps, Caller>() {
+/**
+ * Defines the routes of a room, which work with `Deps`, serve `Caller` and stand under `tag` in the description:
+ * `route({ … }).handle(async (deps, request) => …)`.
+ */
+export function routesWith<Deps, Caller>(tag: string) {
   return <
     const Path extends string,
     Answers extends AnswerForms,
@@ -120,7 +123,8 @@ export function routesWith<Deps, Caller>() {
       const { params = {}, query = noQuery, readQuery, body = null, readBody, within, ...fields } = own;
       const queryOf = (given: RawQuery, deps: Deps): unknown => {
         if (readQuery) return readQuery(given, deps);
-        return form.ignoresUnknownQuery ? {} : validate(query, given);
+        // A route that ignores unknown parameters and describes none takes any query.
+        return own.query || !form.ignoresUnknownQuery ? validate(query, given) : {};
       };
       const bodyOf = (given: unknown, deps: Deps, caller: Caller): unknown => {
         if (readBody) return readBody(given, deps, caller);
@@ -130,6 +134,7 @@ export function routesWith<Deps, Caller>() {
       };
       return {
         ...fields,
+        tag,
         params,
         query,
         body,

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import type { IdPrefix } from './ids.ts';
 
-/** Every schema that has a name, for whoever writes a description. */
+/** Every schema that has a name. A description is written from them. */
 export const namedSchemas = z.registry<{ id: string }>();
 
 /** Gives a schema a name. Wherever the schema stands, a description refers to it by that name. */

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
 import type { Sql } from '../platform/db.ts';
-import { type Cursors, limitField, toPage } from '../platform/page.ts';
+import { type Cursors, pageQuery, toPage } from '../platform/page.ts';
 import { routesWith } from '../platform/route.ts';
 import { component, count, instant, pageEnd } from '../platform/schemas.ts';
 import { builtinFields, operatorsOfType } from './fields.ts';
@@ -49,7 +49,7 @@ const builtins = Object.entries(builtinFields).map(([field, type]) => ({
   operators: operatorsOfType[type],
 }));
 
-const route = routesWith<PropertyRouteDeps, Caller>();
+const route = routesWith<PropertyRouteDeps, Caller>('Properties');
 
 export const propertyRoutes = [
   route({
@@ -57,9 +57,8 @@ export const propertyRoutes = [
     method: 'GET',
     path: '/v1/properties',
     access: 'server',
-    tag: 'Properties',
     summary: 'List the catalog of properties by key',
-    query: z.strictObject({ limit: limitField(200), cursor: z.string().optional() }),
+    query: z.strictObject(pageQuery(200)),
     answers: {
       200: {
         description: 'A page of keys; `builtins`, the fields that are always there, is on every page.',

@@ -1,6 +1,7 @@
 // POST /v1/receipts and GET /v1/r/{token}: the device answers. Public: the signed token is the credential, and it authorises
 // marks on one delivery and nothing else.
 import { z } from 'zod';
+import type { Mark } from '../delivery/delivery.ts';
 import type { MessageLedger } from '../delivery/message-ledger.ts';
 import type { ReceiptKeys } from '../delivery/receipt-keys.ts';
 import { openReceiptToken, type ReceiptSubject } from '../delivery/receipt-token.ts';
@@ -49,7 +50,7 @@ const recordedReceipt = component(
 
 const token = 'AgARIjNEVWZ3iJmqu8zd7v8B9I1KSRQLGRqsz7lIF2Ii8kw';
 
-const route = routesWith<ReceiptRouteDeps, unknown>();
+const route = routesWith<ReceiptRouteDeps, unknown>('Receipts');
 
 export const receiptRoutes = [
   route({
@@ -59,7 +60,6 @@ export const receiptRoutes = [
     access: 'public',
     // A service worker sends text/plain, which needs no preflight.
     alsoJson: ['text/plain'],
-    tag: 'Receipts',
     summary: 'Say that a notification was displayed, clicked or dismissed',
     description: 'Each mark is set once. `action` goes with `clicked` only.',
     body: { schema: receiptRequest, example: { token, event: 'clicked', action: 'open' } },
@@ -76,7 +76,6 @@ export const receiptRoutes = [
     path: '/v1/r/:token',
     access: 'public',
     ignoresUnknownQuery: true,
-    tag: 'Receipts',
     summary: 'Count a click and go where it leads',
     description: 'The target was stored with the delivery. Other query parameters are ignored. HEAD counts nothing.',
     params: { token: { description: 'The token of a delivery.', example: token } },
@@ -92,7 +91,7 @@ export const receiptRoutes = [
     refusals: ['not_found', 'rate_limited', 'unavailable'],
   }).handle(async (deps, { params, query: { action }, method, address }) => {
     const subject = readToken(deps, params.token, address);
-    const target = await findTarget({ ...deps, sql: deps.txSql }, subject, action);
+    const target = await findTarget({ sql: deps.txSql, ledger: deps.ledger }, subject, action);
     if (target === undefined) throw unknownToken();
     // HEAD asks where a click would lead; only GET is one.
     if (method === 'GET') await record(deps, subject, 'clicked', action);
@@ -106,17 +105,18 @@ export const receiptRoutes = [
 
 /** Whether the mark is new. Throws the 404 where the delivery is gone. */
 async function record(
-  deps: ReceiptRouteDeps,
+  { txSql: sql, clock, ledger, outbox }: ReceiptRouteDeps,
   subject: ReceiptSubject,
-  ...mark: [event: 'displayed' | 'clicked' | 'dismissed', action: string | null]
+  mark: Mark,
+  action: string | null,
 ): Promise<boolean> {
-  const recorded = await recordReceipt({ ...deps, sql: deps.txSql }, subject, ...mark);
+  const recorded = await recordReceipt({ sql, clock, ledger, outbox }, subject, mark, action);
   if (recorded === undefined) throw unknownToken();
   return recorded;
 }
 
-// A token that does not verify counts against its sender's address. One that does counts against itself: whoever sends it, the
-// database sees so many requests of it and no more.
+// A token that does not verify counts against its sender's address. A token that verifies counts against itself: from however
+// many senders, the database sees only so many requests of it.
 function readToken({ receiptKeys, addressLimits }: ReceiptRouteDeps, token: string, address: string): ReceiptSubject {
   const subject = openReceiptToken(receiptKeys.verifying, token);
   if (!subject) {

@@ -53,7 +53,7 @@ const engagementReport = component(
   }),
 );
 
-const route = routesWith<EngagementRouteDeps, Caller>();
+const route = routesWith<EngagementRouteDeps, Caller>('Reports');
 
 export const engagementRoutes = [
   route({
@@ -61,7 +61,6 @@ export const engagementRoutes = [
     method: 'GET',
     path: '/v1/reports/engagement',
     access: 'server',
-    tag: 'Reports',
     summary: 'What became of the messages that began in a range',
     description: `Purchases are those credited to a message, whenever they were made. ${asCsv}; a further page's cursor is in \`x-next-cursor\`.`,
     ...reportQuery(engagementQuery),

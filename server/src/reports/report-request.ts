@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Issue, invalid } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import { instantField } from '../platform/instant.ts';
-import { limitField } from '../platform/page.ts';
+import { pageQuery } from '../platform/page.ts';
 import { type TimeZones, timeZoneField } from '../platform/time-zones.ts';
 import { validate } from '../platform/validate.ts';
 import { type Group, groups, type Range } from './periods.ts';
@@ -21,7 +21,6 @@ const rangeFields = {
   tz: z.string().default('UTC'),
   group: z.enum(groups).optional(),
 };
-const pageFields = { limit: limitField(200), cursor: z.string().optional() };
 const windowField = z
   .string()
   .regex(/^(?:0|[1-9]\d{0,8})$/)
@@ -30,10 +29,10 @@ const windowField = z
 
 /** What `devices` and `events` are asked. */
 export const rangeQuery = z.strictObject(rangeFields);
-export const engagementQuery = z.strictObject({ ...rangeFields, ...pageFields });
+export const engagementQuery = z.strictObject({ ...rangeFields, ...pageQuery(200) });
 export const revenueQuery = z.strictObject({
   ...rangeFields,
-  ...pageFields,
+  ...pageQuery(200),
   window_hours: windowField.optional(),
   message_id: z.string().optional(),
   segment_id: z.string().optional(),

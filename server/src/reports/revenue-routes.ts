@@ -73,7 +73,7 @@ const revenueReport = component(
   }),
 );
 
-const route = routesWith<RevenueRouteDeps, Caller>();
+const route = routesWith<RevenueRouteDeps, Caller>('Reports');
 
 export const revenueRoutes = [
   route({
@@ -81,7 +81,6 @@ export const revenueRoutes = [
     method: 'GET',
     path: '/v1/reports/revenue',
     access: 'server',
-    tag: 'Reports',
     summary: 'What purchases came to, and which messages they are credited to',
     description:
       'Direct: a push was clicked within the window before it. Influenced: a push was sent within the window and not clicked. ' +

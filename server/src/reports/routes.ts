@@ -43,7 +43,7 @@ const eventReport = component(
   }),
 );
 
-const route = routesWith<ReportDeps, Caller>();
+const route = routesWith<ReportDeps, Caller>('Reports');
 
 export const reportRoutes = [
   ...revenueRoutes,
@@ -53,7 +53,6 @@ export const reportRoutes = [
     method: 'GET',
     path: '/v1/reports/devices',
     access: 'server',
-    tag: 'Reports',
     summary: 'How many devices registered, were active, died and opted out, by channel',
     description: `${asCsv}.`,
     ...reportQuery(rangeQuery),
@@ -81,7 +80,6 @@ export const reportRoutes = [
     method: 'GET',
     path: '/v1/reports/events',
     access: 'server',
-    tag: 'Reports',
     summary: 'How many events of each name there were',
     description: `Of more than ${reportedNamesMax} names, those with the most events in the range. ${asCsv}.`,
     ...reportQuery(rangeQuery),

@@ -51,7 +51,7 @@ const previewAnswer = component(
   }),
 );
 
-const route = routesWith<PreviewRouteDeps, Caller>();
+const route = routesWith<PreviewRouteDeps, Caller>('Segments');
 
 export const previewRoutes = [
   route({
@@ -60,7 +60,6 @@ export const previewRoutes = [
     path: '/v1/segments/preview',
     access: 'server',
     bodyBytesMax: 1024 * 1024,
-    tag: 'Segments',
     summary: 'Count exactly whom a filter, a segment or any audience reaches now',
     description: 'A count that takes more than two seconds is 503; `path` says where its slowest leaf stands.',
     body: { schema: previewRequest, example: { filter: { field: 'country', op: 'eq', value: 'DE' } } },

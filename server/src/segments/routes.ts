@@ -7,7 +7,7 @@ import { namingMissing, noSuch } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import { decodeId, encodeId, type Uuid } from '../platform/ids.ts';
-import { type Cursors, limitField, toPage } from '../platform/page.ts';
+import { type Cursors, pageQuery, toPage } from '../platform/page.ts';
 import { routesWith } from '../platform/route.ts';
 import { component, instant, pageFields, segmentId } from '../platform/schemas.ts';
 import { operatorsOfType } from '../properties/fields.ts';
@@ -96,10 +96,9 @@ const example = {
 const body = { schema: segmentRequestSchema, example: { name: 'Pro users in DE', filter } };
 const params = { id: { description: 'A segment.', example: example.id } };
 const answers = { 200: { description: 'The segment.', schema: segment, example } };
-const tag = 'Segments';
 const bodyBytesMax = 1024 * 1024;
 
-const route = routesWith<SegmentRouteDeps, Caller>();
+const route = routesWith<SegmentRouteDeps, Caller>('Segments');
 
 export const segmentRoutes = [
   route({
@@ -108,7 +107,6 @@ export const segmentRoutes = [
     path: '/v1/segments',
     access: 'server',
     bodyBytesMax,
-    tag,
     summary: 'Give a filter a name',
     description: 'The filter is kept and evaluated anew at each use.',
     body,
@@ -123,9 +121,8 @@ export const segmentRoutes = [
     method: 'GET',
     path: '/v1/segments',
     access: 'server',
-    tag,
     summary: 'List the segments, newest first',
-    query: z.strictObject({ limit: limitField(200), cursor: z.string().optional() }),
+    query: z.strictObject(pageQuery(200)),
     answers: {
       200: {
         description: 'A page of segments.',
@@ -151,7 +148,6 @@ export const segmentRoutes = [
     method: 'GET',
     path: '/v1/segments/:id',
     access: 'server',
-    tag,
     summary: 'Read a segment',
     params,
     answers,
@@ -167,7 +163,6 @@ export const segmentRoutes = [
     path: '/v1/segments/:id',
     access: 'server',
     bodyBytesMax,
-    tag,
     summary: 'Replace name, description and filter of a segment',
     params,
     body,
@@ -184,7 +179,6 @@ export const segmentRoutes = [
     method: 'DELETE',
     path: '/v1/segments/:id',
     access: 'server',
-    tag,
     summary: 'Delete a segment',
     description: 'One that a scheduled message uses is kept: 400 `in_use` names the messages.',
     params,

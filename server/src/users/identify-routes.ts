@@ -40,7 +40,7 @@ const identifiedDevice = component(
 
 const exampleDevice = 'dev_4r4tgBwaHmRyQNukgzmqsi';
 
-const route = routesWith<IdentifyRouteDeps, Caller>();
+const route = routesWith<IdentifyRouteDeps, Caller>('Users');
 
 export const identifyRoutes = [
   route({
@@ -48,7 +48,6 @@ export const identifyRoutes = [
     method: 'POST',
     path: '/v1/identify',
     access: 'client-or-server',
-    tag: 'Users',
     summary: "Say whose a device is, or that it is nobody's any more",
     description:
       'The last to say so wins. An `external_id` that is not known yet gets an empty profile; null is a log-out. Where `/v1/config` says `identify_required`, `user_hash` must prove it, for a server key too, unless `external_id` is null.',

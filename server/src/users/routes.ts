@@ -67,7 +67,7 @@ const exampleUser = {
 };
 const params = { external_id: { description: 'Percent-encoded UTF-8.', example: 'u-42' } };
 
-const route = routesWith<UserRouteDeps, Caller>();
+const route = routesWith<UserRouteDeps, Caller>('Users');
 
 export const userRoutes = [
   route({
@@ -75,7 +75,6 @@ export const userRoutes = [
     method: 'POST',
     path: '/v1/users',
     access: 'server',
-    tag: 'Users',
     summary: 'Create a user, or update the one with this external_id',
     description: 'A field that is absent is kept, null clears it. `device_id` gives the user that device.',
     body: {
@@ -131,7 +130,6 @@ export const userRoutes = [
     method: 'GET',
     path: '/v1/users/:external_id',
     access: 'server',
-    tag: 'Users',
     summary: 'Read a user',
     params,
     answers: { 200: { description: 'The user.', schema: user, example: exampleUser } },
@@ -147,7 +145,6 @@ export const userRoutes = [
     method: 'DELETE',
     path: '/v1/users/:external_id',
     access: 'server',
-    tag: 'Users',
     summary: 'Erase a user and opt out its devices',
     params,
     answers: {
