@@ -10,6 +10,7 @@ import { webhooksMax } from '../../src/webhooks/webhook.ts';
 import { refusedUrls } from '../fixtures/refused-urls.ts';
 import { setup, type TestApp } from '../setup.ts';
 import { startWebhookReceiver } from '../webhook-receiver.ts';
+import { until } from './held.ts';
 
 // A service with default settings: no address range is exempt.
 const t = await setup({ environment: { OUTBOUND_ALLOW_CIDRS: '', OUTBOUND_RESOLVE: '' } });
@@ -71,8 +72,12 @@ describe('R-30 an endpoint at an address that is not public', () => {
       hooks.push({ id, appId, endpoint });
     }
     for (const { appId, id } of hooks) await happen(appId, id);
-    t.workers.wakeWebhooks();
-    await t.workers.idle();
+    await until(async () => {
+      t.workers.wakeWebhooks();
+      await t.workers.idle();
+      const tried = await Promise.all(hooks.map(({ appId, id }) => listAttempts(t.sql, appId, id)));
+      return tried.every((attempts) => attempts.length > 0);
+    });
     for (const { appId, id, endpoint } of hooks) {
       const attempts = await listAttempts(t.sql, appId, id);
       expect({ endpoint, attempts }).toMatchObject({ attempts: [{ error: 'blocked_address', statusCode: null }] });
