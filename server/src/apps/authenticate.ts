@@ -1,5 +1,6 @@
-// Authorization header → Caller, or 401, or 403 (contract 3). Runs before a byte of the body is read. A key is remembered
-// for one second, so that revocation and suspension hold on every process within two (R-41); a miss is never remembered.
+// Turns the Authorization header into a Caller, or answers 401 or 403 (contract 3). Runs before a
+// byte of the body is read. A known key is cached for one second, so that revocation and suspension
+// take effect on every process within two seconds (R-41). An unknown key is never cached.
 import { ApiError } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
@@ -9,9 +10,12 @@ import { hashKey, scopeOfKey } from './key.ts';
 import type { KeyLookups } from './key-lookups.ts';
 import { findKeyByHash, type KeyWithApp, updateKeyLastUsed } from './queries.ts';
 
-/** What a key was is believed for so long after it was asked. */
+/** Milliseconds for which a key's answer is used after it was asked. */
 const freshMs = 1000;
-/** A key in constant use is asked for again before that is over, so that no request waits for the answer. */
+/**
+ * Milliseconds after which a key in constant use is asked for again, so that no request waits for
+ * the answer.
+ */
 const askedAgainAfterMs = 750;
 const rememberedMax = 10_000;
 const lastUsedEveryMs = 60_000;
@@ -26,7 +30,7 @@ export interface AuthenticateDeps {
   readonly sql: Sql;
   readonly clock: Clock;
   readonly log: Log;
-  /** For keys that are not remembered: anybody can make those up. */
+  /** Limits look-ups of keys that are not cached, because anybody can invent such keys. */
   readonly lookups: KeyLookups;
 }
 
@@ -42,7 +46,8 @@ interface Flight {
 }
 
 export function createAuthenticate({ sql, clock, log, lookups }: AuthenticateDeps): Authenticate {
-  // Keys that were good, the one asked for longest ago first. A stale one is asked for again before it is believed.
+  // Known keys, the one asked for longest ago first. An expired entry is asked for again before it
+  // is used.
   const remembered = new Map<string, Remembered>();
   const flights = new Map<string, Flight>();
   const lastUsedNotedAt = new Map<string, number>();
@@ -57,7 +62,10 @@ export function createAuthenticate({ sql, clock, log, lookups }: AuthenticateDep
     return key;
   };
 
-  /** A key that is being asked for: whoever wants it then shares the answer, unless the database is long about it. */
+  /**
+   * Returns a running look-up of the key, so that all requests share its answer, unless the
+   * database has taken too long.
+   */
   const flightOf = (id: string): Promise<KeyWithApp | undefined> | undefined => {
     const flight = flights.get(id);
     return flight && clock.steadyMs() - flight.askedAtMs < freshMs ? flight.answer : undefined;
@@ -81,7 +89,8 @@ export function createAuthenticate({ sql, clock, log, lookups }: AuthenticateDep
     const hash = hashKey(text);
     const id = hash.toString('latin1');
     const known = remembered.get(id);
-    // Nobody waits in line for what is being asked already, or was answered while they stood there.
+    // A request does not wait in line for an answer that is on its way, or that arrived while the
+    // request waited.
     if (!known) return flightOf(id) ?? lookups.run(address(), async () => freshKeyOf(id) ?? askOnce(id, hash));
     const ageMs = clock.steadyMs() - known.askedAtMs;
     const believed = ageMs < freshMs ? unexpired(known.key) : undefined;
@@ -105,7 +114,8 @@ export function createAuthenticate({ sql, clock, log, lookups }: AuthenticateDep
     if (nowMs - (lastUsedNotedAt.get(key.id) ?? 0) < lastUsedEveryMs) return;
     if (lastUsedNotedAt.size >= rememberedMax) lastUsedNotedAt.clear();
     lastUsedNotedAt.set(key.id, nowMs);
-    // Nobody waits for it and nothing depends on it: a lost note is made up for by the next request.
+    // No request waits for this write and nothing depends on it. The next request makes up for a
+    // lost one.
     updateKeyLastUsed(sql, clock, key.appId, key.id).catch((error: unknown) =>
       log.warn({ err: error }, 'key use not noted'),
     );
@@ -125,7 +135,7 @@ export function createAuthenticate({ sql, clock, log, lookups }: AuthenticateDep
   };
 }
 
-// `Bearer`, in any case, one space, the key; exactly one header.
+// The form is `Bearer` in any case, one space and the key, in exactly one header.
 function readBearer(authorization: readonly string[]): string {
   const [header, ...more] = authorization;
   const match = more.length === 0 && header !== undefined ? /^bearer (\S+)$/i.exec(header) : null;

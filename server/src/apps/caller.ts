@@ -1,4 +1,5 @@
-// Who is calling: the app and the scope of its key. What every keyed route gets to know, and all of it.
+// The caller: the app and the scope of its key. Routes with a key know nothing else about the
+// caller.
 import type { Actor } from '../audit/actor.ts';
 import { encodeId, type Uuid } from '../platform/ids.ts';
 
@@ -6,10 +7,13 @@ export type KeyScope = 'server' | 'client';
 
 /** The app's rules for events by client key, and how many names of events it has deleted. */
 export interface ClientEvents {
-  /** Client keys may bring names that the app does not have yet. */
+  /** Whether client keys may add names that the app does not have yet. */
   readonly newNames: boolean;
   readonly purchases: boolean;
-  /** Grows with each deleted name: a process that remembers a smaller number forgets the app's names. */
+  /**
+   * Grows with each deleted name. A process that remembers a smaller number forgets the app's
+   * names.
+   */
   readonly deletedNames: number;
 }
 
@@ -18,7 +22,7 @@ export interface Caller {
   readonly keyId: Uuid;
   readonly keyName: string;
   readonly scope: KeyScope;
-  /** The app's plan by name. */
+  /** The name of the app's plan. */
   readonly plan: string;
   readonly clientEvents: ClientEvents;
 }
@@ -26,12 +30,12 @@ export interface Caller {
 /** The rules of a new app. */
 export const clientEventsDefault: ClientEvents = Object.freeze({ newNames: true, purchases: true, deletedNames: 0 });
 
-/** The key of a request as the maker of a change. `address` is the client's. */
+/** The request's key as the author of a change. `address` is the client's. */
 export function actorOf({ keyId, keyName }: Caller, address: string): Actor {
   return { kind: 'key', id: encodeId('key', keyId), name: keyName, address };
 }
 
-/** The caller of public routes: no app, no key. Its ids match nothing. */
+/** The caller of public routes: no app and no key. Its ids match nothing. */
 export const nobody: Caller = Object.freeze({
   appId: '',
   keyId: '',

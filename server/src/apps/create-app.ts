@@ -1,5 +1,5 @@
-// Makes an app with one key of each scope, in one transaction: there is never an app that nobody can call. The texts of its
-// keys are returned once and stored nowhere.
+// Creates an app with one key of each scope in one transaction, so that no app exists that nobody
+// can call. The texts of the keys are returned once and stored nowhere.
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import { type Issue, invalid } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -10,14 +10,17 @@ import { insertApp } from './queries.ts';
 
 export interface NewApp {
   readonly id: Uuid;
-  /** The whole keys: shown once. */
+  /** The complete keys, shown once. */
   readonly serverKey: string;
   readonly clientKey: string;
 }
 
 const nameLengthMax = 128;
 
-/** Throws the 400 for a name that cannot be one. That the plan exists is the caller's to check: plans are a file, not a table. */
+/**
+ * Creates an app. Throws the 400 for an invalid name. The caller checks that the plan exists,
+ * because plans are a file and not a table.
+ */
 export async function createApp(
   { sql, clock, by }: Audited & { sql: Sql; clock: Clock },
   { name, plan }: { name: string; plan: string },
@@ -35,13 +38,14 @@ export async function createApp(
   });
 }
 
-/** What is wrong with the name of an app or a key. Names are for people; they need not be unique. */
+/** Returns the issue of an app's or key's name. Names are for people and need not be unique. */
 export function findNameIssue(name: string): Issue | undefined {
   if (name.trim() === '') return { path: ['name'], code: 'too_small', message: 'A name has at least one character.' };
   if (name.length > nameLengthMax) {
     return { path: ['name'], code: 'too_big', message: `A name has at most ${nameLengthMax} characters.` };
   }
-  // Names are printed on terminals: nothing in them may move a cursor or break a line (R-81).
+  // Names are printed on terminals, so no character in them may move the cursor or break a line
+  // (R-81).
   if (!name.isWellFormed() || /\p{Cc}/u.test(name)) {
     return { path: ['name'], code: 'invalid_format', message: 'A name is one line of text.' };
   }

@@ -1,6 +1,6 @@
-// Sealed provider credentials, opened for the senders. An opened secret is remembered under its sealed text, so a batch
-// costs one query and no decryption; a replaced credential is seen by the next batch. Logs nothing it opens; the audit log has
-// the public part.
+// Opens sealed provider credentials for senders. An opened secret is cached under its sealed text,
+// so a batch costs one query and no decryption, and the next batch sees a replaced credential. No
+// opened secret is logged; the audit log gets the public part.
 import type { AuditFields } from '../audit/entry.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -22,15 +22,18 @@ export interface OpenCredential {
   readonly id: number;
   readonly channel: string;
   readonly public: Readonly<Record<string, unknown>>;
-  /** The opened secret; null when it cannot be read, which its sender answers as `not_configured`. */
+  /** The opened secret; null when it cannot be opened, which senders treat as `not_configured`. */
   readonly secret: string | null;
   readonly isCurrent: boolean;
-  /** Suspect: no device is invalidated for its refusals until it succeeds. */
+  /** True when the credential is suspect: until it succeeds, its refusals invalidate no device. */
   readonly isSuspect: boolean;
 }
 
 export interface Credentials {
-  /** Every credential of an app by its number, former ones too: a device stays bound to the key it registered with. */
+  /**
+   * Opens every credential of an app, by its number. Former ones are included, because a device
+   * stays bound to the credential with which it registered.
+   */
   open(appId: Uuid): Promise<ReadonlyMap<number, OpenCredential>>;
 }
 
@@ -69,7 +72,7 @@ interface SaveDeps extends Audited {
   readonly seal: Seal;
 }
 
-/** The public part in the names of documents: `publicKey` is `public_key`. */
+/** The public part with the names that documents use: `publicKey` becomes `public_key`. */
 function auditFieldsOf(publicPart: Readonly<Record<string, unknown>>): AuditFields {
   return Object.fromEntries(
     Object.entries(publicPart).map(([name, value]) => [
@@ -79,7 +82,10 @@ function auditFieldsOf(publicPart: Readonly<Record<string, unknown>>): AuditFiel
   );
 }
 
-/** Makes a credential the current one of its channel; the former one stays readable for devices bound to it. */
+/**
+ * Makes a credential the current one of its channel. The former one stays readable for the devices
+ * bound to it.
+ */
 export async function saveCredential(
   deps: SaveDeps,
   credential: { appId: Uuid; channel: string; public: Record<string, unknown>; secret: string },
@@ -104,8 +110,9 @@ export async function saveCredential(
 }
 
 /**
- * Adds a credential that was current elsewhere, for devices that are bound to it: never the current one of its channel here. One
- * that the app has, by `isSame`, is not added again. Returns its number.
+ * Adds a credential that was current elsewhere, for devices bound to it; here it is never the
+ * current one of its channel. A credential that the app has already, by `isSame`, is not added
+ * again. Returns the credential's number.
  */
 export async function addFormerCredential(
   deps: SaveDeps,
@@ -116,7 +123,7 @@ export async function addFormerCredential(
   const { appId, channel } = credential;
   const find = async (tx: Tx): Promise<number | undefined> =>
     (await listCredentials(tx, appId)).find((each) => each.channel === channel && isSame(each.public))?.id;
-  // Asked first without the number, of which an app has not so many.
+  // Looked up first without taking a number, because an app has few of them.
   const known = await find(sql);
   if (known !== undefined) return known;
   return transaction(sql, async (tx: Tx) => {

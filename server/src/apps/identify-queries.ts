@@ -1,12 +1,12 @@
-// SQL: what an app demands of those who say whose a device is.
+// SQL: the proof that an app demands for linking a device to a user.
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
-/** As it is stored: sealed. */
+/** The secrets in their sealed form. */
 export interface IdentifyRecord {
-  /** During a rotation the former one; null: nothing is demanded. */
+  /** During a rotation the former secret; null: no proof is demanded. */
   readonly secret: string | null;
-  /** Valid too, until the rotation is finished. */
+  /** Also valid until the rotation is finished. */
   readonly nextSecret: string | null;
   readonly isBoundRequired: boolean;
 }
@@ -18,7 +18,7 @@ export async function getIdentifyRecord(sql: Sql, appId: Uuid): Promise<Identify
   return found(record);
 }
 
-/** The same, and nobody changes it until the transaction ends. */
+/** Reads the same and locks it until the transaction ends. */
 export async function lockIdentifyRecord(tx: Tx, appId: Uuid): Promise<IdentifyRecord> {
   const [record] = await tx<IdentifyRecord[]>`
     SELECT identify_secret AS secret, identify_secret_next AS next_secret, identify_bound_required AS is_bound_required
@@ -34,7 +34,7 @@ export async function updateIdentifyRecord(tx: Tx, appId: Uuid, record: Identify
     WHERE id = ${appId}`;
 }
 
-// Whoever asks has a key of the app or was told its id.
+// A caller has a key of the app or was told its id, so the app exists.
 function found(record: IdentifyRecord | undefined): IdentifyRecord {
   if (!record) throw new Error('the app does not exist');
   return record;

@@ -1,5 +1,6 @@
-// The secrets by which an app's own server proves whose a device is: sealed in the app's row, at most two during a rotation, each
-// shown once, by the operation that makes it. Logs nothing it opens.
+// The secrets with which an app's own server proves a device's user. They are sealed in the app's
+// row, at most two during a rotation. Each is shown once, by the operation that creates it. No
+// opened secret is logged.
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { AuditAction, AuditFields } from '../audit/entry.ts';
@@ -19,15 +20,18 @@ import { listSealedIdentify, replaceIdentifySecrets, type SealedIdentify } from 
 
 const resealedAtOnce = 100;
 
-/** What an app demands of an identify. */
+/** The proof that an app demands for an identify. */
 export interface IdentifyRules {
-  /** Any of them proves; none: nothing is demanded. */
+  /** Each of them proves a claim; when there is none, no proof is demanded. */
   readonly secrets: readonly string[];
-  /** Only a proof for this device and this hour will do. */
+  /** True when only a bound proof is accepted, which names the device and an instant. */
   readonly isBoundRequired: boolean;
 }
 
-/** Throws where the master key does not fit: who cannot check lets nobody in. */
+/**
+ * Loads the rules. Throws when the master key does not match, because without a check nobody may
+ * identify.
+ */
 export async function loadIdentifyRules({ sql, seal }: { sql: Sql; seal: Seal }, appId: Uuid): Promise<IdentifyRules> {
   const { secret, nextSecret, isBoundRequired } = await getIdentifyRecord(sql, appId);
   const sealed = [secret, nextSecret].filter((record) => record !== null);
@@ -37,13 +41,16 @@ export async function loadIdentifyRules({ sql, seal }: { sql: Sql; seal: Seal },
 export interface MadeIdentifySecret {
   /** Shown now and never again. */
   readonly secret: string;
-  /** True: the former one is valid beside it until the rotation is finished. */
+  /** True when the former secret stays valid until the rotation is finished. */
   readonly isRotation: boolean;
-  /** True: it took the place of one whose rotation was not finished, and which proves nothing any more. */
+  /**
+   * True when the new secret replaced the next secret of an unfinished rotation, which proves
+   * nothing any more.
+   */
   readonly hasReplacedNext: boolean;
 }
 
-/** A new secret, valid from now on: the only one, or the next one beside the former. */
+/** Creates a secret that is valid from now on: as the only one, or beside the former one. */
 export async function rotateIdentifySecret(
   deps: IdentifyDeps & { readonly seal: Seal },
   appId: Uuid,
@@ -64,21 +71,26 @@ export async function rotateIdentifySecret(
   });
 }
 
-/** The next secret alone proves from now on, and the former one is erased. False: no rotation was under way. */
+/**
+ * Finishes a rotation: only the next secret is valid, and the former one is deleted. Returns false
+ * when there was no rotation.
+ */
 export async function finishIdentifyRotation(deps: IdentifyDeps, appId: Uuid): Promise<boolean> {
   return change(deps, appId, 'identify_secret.finish', (former) =>
     former.nextSecret === null ? undefined : { ...former, secret: former.nextSecret, nextSecret: null },
   );
 }
 
-/** Nothing is demanded any more, and the secrets are erased. False: there was none. */
+/**
+ * Deletes the secrets, after which no proof is demanded. Returns false when there was no secret.
+ */
 export async function clearIdentifySecrets(deps: IdentifyDeps, appId: Uuid): Promise<boolean> {
   return change(deps, appId, 'identify_secret.clear', ({ secret }) =>
     secret === null ? undefined : { secret: null, nextSecret: null, isBoundRequired: false },
   );
 }
 
-/** Says whether the simple form of a proof will do. False: there is no secret that either form could be made with. */
+/** Sets whether only bound proofs are accepted. Returns false when the app has no secret. */
 export async function requireBoundIdentify(
   deps: IdentifyDeps,
   appId: Uuid,
@@ -131,7 +143,9 @@ async function change(
 
 const aboutSecretOf = (appId: Uuid) => ({ appId, target: encodeId('app', appId) });
 
-/** Bound to the app, whether it is the former one or the next: finishing a rotation moves the record as it is. */
+/**
+ * Bound to the app and not to the column, because finishing a rotation moves the record unchanged.
+ */
 function placeOf(appId: Uuid): SealPlace {
   return { table: 'apps', column: 'identify_secret', rowId: appId, appId };
 }

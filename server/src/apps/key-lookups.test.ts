@@ -57,7 +57,7 @@ it('who waits too long is answered 503, and so is who finds a thousand in line',
   const full = setup();
   for (let i = 0; i < 1020; i++) void full.ask('stranger');
   await expect(full.ask('stranger')).rejects.toMatchObject({ code: 'unavailable' });
-  // The line of strangers is full, and that of all others is not.
+  // The line of addresses above the limit is full; the line of all others is not.
   const other = full.ask('somebody');
   await full.endOne();
   expect(full.began.at(-1)).toBe('somebody');

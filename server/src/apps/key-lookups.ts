@@ -1,21 +1,25 @@
-// Look-ups of keys that this process has not seen of late, which anybody can make up: few at once, and while more are wanted, an
-// address that had too many 401s waits for all others (contract 4). Known keys never come here.
+// Limits look-ups of keys that this process does not have cached, because anybody can invent keys.
+// Few run at once. When more wait, an address with too many 401s waits until all others are served
+// (contract 4). Cached keys need no look-up.
 import { ApiError } from '../platform/api-error.ts';
 
 export interface KeyLookups {
-  /** Looks up when it is this address's turn. Rejects with the 503 where that takes longer than a request may wait. */
+  /**
+   * Runs the look-up when it is this address's turn. Rejects with the 503 when the wait is longer
+   * than `waitMs`.
+   */
   run<Result>(address: string, lookUp: () => Promise<Result>): Promise<Result>;
 }
 
 export interface KeyLookupOptions {
-  /** Whether the address is over its limit of 401 answers. */
+  /** Returns whether the address is above its limit of 401 answers. */
   isOverLimit(address: string): boolean;
   readonly waitMs: number;
 }
 
-/** Look-ups under way in one process (contract 4). */
+/** Look-ups that run at once in one process (contract 4). */
 const atOnceMax = 20;
-/** Requests in each line; whoever comes beyond is refused at once. */
+/** Requests that wait in each line; any further request is refused at once. */
 const waitingMax = 1000;
 const retryAfterMs = 1000;
 

@@ -1,5 +1,6 @@
-// API keys: minting, reading and hashing (contract 3, R-40). Pure. A key is text a scanner can recognise offline; what is
-// stored of it is its SHA-256, its first 12 and its last 4 characters.
+// API keys: minting, reading and hashing (contract 3, R-40). Pure. A key is a text that a secret
+// scanner can recognise offline. Only its SHA-256, its first 12 and its last 4 characters are
+// stored.
 import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { base62Encode } from '../platform/ids.ts';
@@ -12,21 +13,24 @@ const checksumLength = 6;
 const keyLength = 8 + bodyLength + checksumLength;
 
 export interface MintedKey {
-  /** The whole key: shown once, stored nowhere. */
+  /** The complete key, shown once and stored nowhere. */
   readonly text: string;
   readonly hash: Buffer;
   readonly start: string;
   readonly last4: string;
 }
 
-/** Mints a key of 256 random bits. `bytes` is for test vectors. */
+/** Mints a key of 256 random bits. Only test vectors pass `bytes`. */
 export function mintKey(scope: KeyScope, bytes: Buffer = randomBytes(32)): MintedKey {
   const head = keyPrefixes[scope] + base62Encode(bytes, bodyLength);
   const text = head + checksumOf(head);
   return { text, hash: hashKey(text), start: text.slice(0, 12), last4: text.slice(-4) };
 }
 
-/** The scope that a well-formed key claims; undefined for anything that cannot be a key, which costs no query. */
+/**
+ * Returns the scope that a well-formed key claims; undefined for a text that cannot be a key, which
+ * then costs no query.
+ */
 export function scopeOfKey(text: string): KeyScope | undefined {
   if (text.length !== keyLength || !/^[0-9A-Za-z_]+$/.test(text)) return undefined;
   const scope = (['server', 'client'] as const).find((candidate) => text.startsWith(keyPrefixes[candidate]));

@@ -1,4 +1,5 @@
-// What an operator changes of an app: its plan, its attribution window, its suspension. Each change stands in the audit log.
+// An operator's changes of an app: its plan, its attribution window, its suspension and its rules
+// for events. The audit log records each change.
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, type Tx, transaction } from '../platform/db.ts';
@@ -19,7 +20,10 @@ export interface ManageAppDeps extends Audited {
   readonly clock: Clock;
 }
 
-/** That the plan exists is the caller's to check: plans are a file, not a table. */
+/**
+ * Changes an app's plan. The caller checks that the plan exists, because plans are a file and not a
+ * table.
+ */
 export async function changePlan(deps: ManageAppDeps, appId: Uuid, plan: string): Promise<void> {
   await change(deps, appId, async (tx, app) => {
     if (app.plan === plan) return;
@@ -32,7 +36,10 @@ export async function changePlan(deps: ManageAppDeps, appId: Uuid, plan: string)
   });
 }
 
-/** How many hours before a purchase a message may be credited with it, 1 to 720 (CHECK of the table). */
+/**
+ * Changes the hours before a purchase within which a message may be credited: 1 to 720 (CHECK of
+ * the table).
+ */
 export async function changeAttributionWindow(deps: ManageAppDeps, appId: Uuid, hours: number): Promise<void> {
   await change(deps, appId, async (tx, app) => {
     if (app.attributionWindowHours === hours) return;
@@ -43,7 +50,10 @@ export async function changeAttributionWindow(deps: ManageAppDeps, appId: Uuid, 
   });
 }
 
-/** Suspends or resumes. Suspending twice keeps the first instant. What is being sent is the caller's to cancel. */
+/**
+ * Suspends or resumes an app. A second suspension keeps the first instant. The caller cancels
+ * messages that are being sent.
+ */
 export async function changeSuspension(deps: ManageAppDeps, appId: Uuid, isSuspended: boolean): Promise<void> {
   await change(deps, appId, async (tx, app) => {
     if ((app.suspendedAt !== null) === isSuspended) return;
@@ -53,7 +63,10 @@ export async function changeSuspension(deps: ManageAppDeps, appId: Uuid, isSuspe
   });
 }
 
-/** Changes the rules for events by client key, within two seconds on every process. Undefined keeps a rule. */
+/**
+ * Changes the rules for events by client key; every process follows within two seconds. Undefined
+ * keeps a rule.
+ */
 export async function changeClientEvents(
   deps: ManageAppDeps,
   appId: Uuid,
@@ -76,7 +89,7 @@ export async function changeClientEvents(
 
 async function change({ sql }: ManageAppDeps, appId: Uuid, work: (tx: Tx, app: App) => Promise<void>): Promise<void> {
   await transaction(sql, async (tx) => {
-    // Of two changes at once the second sees what the first made.
+    // The second of two concurrent changes sees the result of the first.
     await lockApp(tx, appId);
     const app = await findApp(tx, appId);
     if (app) await work(tx, app);

@@ -1,6 +1,7 @@
-// Makes, rotates and revokes API keys (contract 3). The text of a new key is returned once and stored nowhere; revocation and
-// expiry hold on every process within two seconds, because no process remembers a key for longer than one. The audit log names
-// every key that was made, rotated or revoked (R-43).
+// Creates, rotates and revokes API keys (contract 3). The text of a new key is returned once and
+// stored nowhere. Revocation and expiry take effect on every process within two seconds, because a
+// process caches a key for one second. The audit log names every key that was created, rotated or
+// revoked (R-43).
 import { describeActor } from '../audit/actor.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import { invalid, noSuch } from '../platform/api-error.ts';
@@ -19,15 +20,15 @@ import {
   lockApp,
 } from './queries.ts';
 
-/** Keys of one scope that work at the same time. */
+/** Active keys of one scope at most. */
 export const activeKeysMax = 20;
-/** How long a rotated key may go on. */
+/** Hours that a rotated key may stay valid. */
 export const overlapHoursMax = 72;
 export const overlapHoursDefault = 24;
 
 export interface NewKey {
   readonly id: Uuid;
-  /** The whole key: shown once. */
+  /** The complete key, shown once. */
   readonly text: string;
 }
 
@@ -42,12 +43,12 @@ interface KeyToMake {
   readonly name: string;
 }
 
-/** Throws the 400 when the app has as many keys of the scope as it may have. */
+/** Creates a key. Throws the 400 when the app has the maximum of active keys of the scope. */
 export async function createKey(deps: KeyDeps, key: KeyToMake): Promise<NewKey> {
   return transaction(deps.sql, (tx) => addKey({ ...deps, tx }, key));
 }
 
-/** `createKey` inside a transaction of the caller's. */
+/** Does the same as `createKey` in the caller's transaction. */
 export async function addKey(deps: KeyTransaction, key: KeyToMake): Promise<NewKey> {
   const { made, minted } = await makeKey(deps, key);
   const { appId, scope, name } = key;
@@ -65,7 +66,7 @@ async function makeKey(
   { tx, clock, by }: KeyTransaction,
   key: KeyToMake,
 ): Promise<{ readonly made: NewKey; readonly minted: MintedKey }> {
-  // Racing requests count each other.
+  // Under the lock, so that racing requests count each other's keys.
   await lockApp(tx, key.appId);
   if ((await countActiveKeys(tx, clock, key.appId, key.scope)) >= activeKeysMax) {
     const message = `An app has at most ${activeKeysMax} active ${key.scope} keys: revoke one first.`;
@@ -78,8 +79,9 @@ async function makeKey(
 }
 
 /**
- * A new key of the same app, scope and name; the old one ends after `overlapHours`, or sooner if it would have ended sooner.
- * Throws the 404 for an unknown key and the 400 for one that has ended already.
+ * Creates a key of the same app, scope and name. The old key ends after `overlapHours`, or earlier
+ * if it would have ended earlier. Throws the 404 for an unknown key and the 400 for one that has
+ * ended.
  */
 export async function rotateKey(
   deps: KeyDeps,
@@ -96,7 +98,7 @@ export async function rotateKey(
       const message = 'This key has ended already: create a new one.';
       throw invalid([{ path: ['id'], code: 'invalid_value', message }]);
     }
-    // The old key first: with an overlap of 0 it no longer counts among the active ones.
+    // The old key expires first: with an overlap of 0 it no longer counts as active.
     await expireKey(tx, clock, found.appId, id, overlapHours);
     const { appId, scope, name } = found;
     const { made: key, minted } = await makeKey({ ...deps, tx }, { appId, scope, name });
@@ -111,12 +113,15 @@ export async function rotateKey(
   });
 }
 
-/** Ends a key now; again is no error and keeps the first instant. Throws the 404 for an unknown key. */
+/**
+ * Revokes a key now. A second call is no error and keeps the first instant. Throws the 404 for an
+ * unknown key.
+ */
 export async function revokeKey(deps: KeyDeps, id: Uuid): Promise<KeyRecord> {
   const { sql, clock } = deps;
   return transaction(sql, async (tx) => {
     const { appId } = await getKey(tx, id);
-    // Of two at once the second finds it revoked.
+    // The second of two concurrent calls finds the key revoked.
     await lockApp(tx, appId);
     const found = await getKey(tx, id);
     if (found.revokedAt !== null) return found;
@@ -126,7 +131,7 @@ export async function revokeKey(deps: KeyDeps, id: Uuid): Promise<KeyRecord> {
   });
 }
 
-/** Whether a key no longer works, by the clock given. */
+/** Returns whether a key no longer works, by the given clock. */
 export function isEnded(key: KeyRecord, clock: Clock): boolean {
   return key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt.getTime() <= clock.nowMs());
 }

@@ -1,7 +1,8 @@
-// The warning about an app without an identify secret, in one line: operators read it where they get a client key and in `doctor`.
+// The one-line warning about an app without an identify secret. Operators read it where they get a
+// client key, and in `doctor`.
 import { programName } from '../platform/program-name.ts';
 
-/** Says what a missing identify secret means. Stands in `doctor` too. */
+/** The risk of a missing identify secret. `doctor` shows this text too. */
 export const openIdentityRisk =
   "any visitor who guesses an external_id can link a browser to it and receive that user's pushes";
 

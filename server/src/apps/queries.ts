@@ -11,32 +11,30 @@ export interface App {
   readonly name: string;
   readonly plan: string;
   readonly defaultUrl: string | null;
-  /** How far back a purchase may be credited. */
+  /** Hours before a purchase within which a message may be credited. */
   readonly attributionWindowHours: number;
   readonly suspendedAt: Date | null;
   readonly createdAt: Date;
 }
 
-/** Makes an app. */
 export async function insertApp(tx: Tx, app: { id: Uuid; name: string; plan: string }): Promise<void> {
   await tx`INSERT INTO apps (id, name, plan) VALUES (${app.id}, ${app.name}, ${app.plan})`;
 }
 
-/** All apps, oldest first: a list for the operator's command line. */
+/** Lists all apps, oldest first, for the operator's command line. */
 export async function listApps(tx: Tx): Promise<App[]> {
   return tx<
     App[]
   >`SELECT id, name, plan, default_url, attribution_window_hours, suspended_at, created_at FROM apps ORDER BY created_at, id`;
 }
 
-/** One app by its id. */
 export async function findApp(tx: Tx, id: Uuid): Promise<App | undefined> {
   const [app] = await tx<App[]>`
     SELECT id, name, plan, default_url, attribution_window_hours, suspended_at, created_at FROM apps WHERE id = ${id}`;
   return app;
 }
 
-/** Every app that bears a name. */
+/** Finds every app with this name. */
 export async function findAppsByName(tx: Tx, name: string): Promise<App[]> {
   return tx<App[]>`
     SELECT id, name, plan, default_url, attribution_window_hours, suspended_at, created_at FROM apps WHERE name = ${name} ORDER BY created_at`;
@@ -46,13 +44,13 @@ export async function updateAppPlan(tx: Tx, id: Uuid, plan: string): Promise<voi
   await tx`UPDATE apps SET plan = ${plan} WHERE id = ${id}`;
 }
 
-/** Suspends or resumes; suspending twice keeps the first instant. */
+/** Suspends or resumes an app. A second suspension keeps the first instant. */
 export async function updateAppSuspension(tx: Tx, clock: Clock, id: Uuid, isSuspended: boolean): Promise<void> {
   await tx`
     UPDATE apps SET suspended_at = ${isSuspended ? tx`coalesce(suspended_at, ${clock.now})` : tx`NULL`} WHERE id = ${id}`;
 }
 
-/** Which events does an app take from its client keys? */
+/** Finds the app's rules for events by client key. */
 export async function findClientEvents(tx: Tx, id: Uuid): Promise<ClientEvents | undefined> {
   const [row] = await tx<ClientEvents[]>`
     SELECT client_new_names AS new_names, client_purchases AS purchases, deleted_names FROM apps WHERE id = ${id}`;
@@ -67,12 +65,15 @@ export async function updateClientEvents(
   await tx`UPDATE apps SET client_new_names = ${newNames}, client_purchases = ${purchases} WHERE id = ${id}`;
 }
 
-/** Records that a name was deleted: every process forgets the app's names within two seconds. */
+/**
+ * Records that a name was deleted, so that every process forgets the app's names within two
+ * seconds.
+ */
 export async function countDeletedName(tx: Tx, id: Uuid): Promise<void> {
   await tx`UPDATE apps SET deleted_names = deleted_names + 1 WHERE id = ${id}`;
 }
 
-/** Which plans are in use: the start refuses a plans file that lacks one. */
+/** Lists the plans in use. The start refuses a plans file that lacks one of them. */
 export async function listPlansInUse(tx: Tx): Promise<string[]> {
   const rows = await tx<{ plan: string }[]>`SELECT DISTINCT plan FROM apps ORDER BY plan`;
   return rows.map((row) => row.plan);
@@ -112,7 +113,7 @@ export async function insertKey(
     VALUES (${appId}, ${id}, ${scope}, ${name}, ${minted.hash}, ${minted.start}, ${minted.last4}, ${createdBy})`;
 }
 
-/** Whose key is this? Revoked and expired ones are not found. */
+/** Finds an active key by its hash. Revoked and expired keys are not found. */
 export async function findKeyByHash(sql: Sql, clock: Clock, hash: Buffer): Promise<KeyWithApp | undefined> {
   const [key] = await sql<KeyWithApp[]>`
     SELECT k.app_id, k.id, k.name, k.scope, a.plan, a.suspended_at IS NOT NULL AS is_suspended, k.expires_at,
@@ -122,7 +123,7 @@ export async function findKeyByHash(sql: Sql, clock: Clock, hash: Buffer): Promi
   return key;
 }
 
-/** One key by its id, whoever's it is: for the command line. */
+/** Finds one key by its id in any app, for the command line. */
 export async function findKey(tx: Tx, id: Uuid): Promise<KeyRecord | undefined> {
   const [key] = await tx<KeyRecord[]>`
     SELECT app_id, id, scope, name, start, last4, created_at, created_by, last_used_at, expires_at, revoked_at
@@ -130,19 +131,25 @@ export async function findKey(tx: Tx, id: Uuid): Promise<KeyRecord | undefined> 
   return key;
 }
 
-/** The keys of an app, oldest first. */
+/** Lists the keys of an app, oldest first. */
 export async function listKeys(tx: Tx, appId: Uuid): Promise<KeyRecord[]> {
   return tx<KeyRecord[]>`
     SELECT app_id, id, scope, name, start, last4, created_at, created_by, last_used_at, expires_at, revoked_at
     FROM keys WHERE app_id = ${appId} ORDER BY created_at, id`;
 }
 
-/** Holds an app's row until the transaction ends: what it may have so many of is made by one after the other. */
+/**
+ * Locks an app's row until the transaction ends, so that concurrent transactions cannot exceed a
+ * maximum number together.
+ */
 export async function lockApp(tx: Tx, appId: Uuid): Promise<void> {
   await tx`SELECT 1 FROM apps WHERE id = ${appId} FOR UPDATE`;
 }
 
-/** How many keys of a scope work now. Where the caller holds the app's row, racing creations count each other. */
+/**
+ * Counts the active keys of a scope. When the caller holds the lock on the app's row, racing
+ * creations count each other.
+ */
 export async function countActiveKeys(tx: Tx, clock: Clock, appId: Uuid, scope: KeyScope): Promise<number> {
   const [row] = await tx<{ count: number }[]>`
     SELECT count(*) AS count FROM keys
@@ -151,27 +158,27 @@ export async function countActiveKeys(tx: Tx, clock: Clock, appId: Uuid, scope: 
   return row?.count ?? 0;
 }
 
-/** Ends a key now. A second call keeps the first instant. */
+/** Revokes a key now. A second call keeps the first instant. */
 export async function revokeKey(tx: Tx, clock: Clock, appId: Uuid, id: Uuid): Promise<void> {
   await tx`
     UPDATE keys SET revoked_at = coalesce(revoked_at, ${clock.now}) WHERE app_id = ${appId} AND id = ${id}`;
 }
 
-/** Lets a key end after some hours, unless it ends sooner already. */
+/** Makes a key expire after some hours, unless it ends earlier already. */
 export async function expireKey(tx: Tx, clock: Clock, appId: Uuid, id: Uuid, hours: number): Promise<void> {
   await tx`
     UPDATE keys SET expires_at = least(expires_at, ${clock.now} + ${hours} * interval '1 hour')
     WHERE app_id = ${appId} AND id = ${id}`;
 }
 
-/** Notes that a key was used; callers do so at most once a minute. */
+/** Records that a key was used; callers do so at most once a minute. */
 export async function updateKeyLastUsed(sql: Sql, clock: Clock, appId: Uuid, id: Uuid): Promise<void> {
   await sql`UPDATE keys SET last_used_at = ${clock.now} WHERE app_id = ${appId} AND id = ${id}`;
 }
 
 export interface CredentialRecord {
   readonly id: number;
-  /** A channel's id; this room knows no channel by name. */
+  /** The id of a channel. The code of this room names no channel. */
   readonly channel: string;
   readonly public: Record<string, unknown>;
   readonly secret: string;
@@ -184,7 +191,10 @@ export interface CredentialRecord {
   readonly replacedAt: Date | null;
 }
 
-/** Takes the next credential number of an app; the app's row stays locked until the transaction ends. */
+/**
+ * Takes the next credential number of an app. The app's row stays locked until the transaction
+ * ends.
+ */
 export async function takeCredentialId(tx: Tx, appId: Uuid): Promise<number> {
   const [row] = await tx<{ id: number }[]>`
     UPDATE apps SET next_credential_id = next_credential_id + 1 WHERE id = ${appId}
@@ -193,7 +203,10 @@ export async function takeCredentialId(tx: Tx, appId: Uuid): Promise<number> {
   return row.id;
 }
 
-/** Retires the current credential of a channel, if there is one. Devices registered with it keep its number. */
+/**
+ * Replaces the current credential of a channel, if there is one. Devices that registered with it
+ * keep its number.
+ */
 export async function replaceCurrentCredential(tx: Tx, clock: Clock, appId: Uuid, channel: string): Promise<void> {
   await tx`
     UPDATE credentials SET replaced_at = ${clock.now}
@@ -210,7 +223,7 @@ export async function insertCredential(
     VALUES (${appId}, ${id}, ${channel}, ${tx.json(credential.public as never)}, ${secret})`;
 }
 
-/** Adds a credential that is no longer current, so that only devices bound to it are sent to with it. */
+/** Adds a credential that is not current, so that it is used only for devices bound to it. */
 export async function insertFormerCredential(
   tx: Tx,
   clock: Clock,
@@ -222,21 +235,26 @@ export async function insertFormerCredential(
     VALUES (${appId}, ${id}, ${channel}, ${tx.json(credential.public as never)}, ${secret}, ${clock.now})`;
 }
 
-/** Every credential an app ever had, newest first: senders need former VAPID keys too. */
+/**
+ * Lists every credential that an app ever had, newest first; senders need former VAPID keys too.
+ */
 export async function listCredentials(tx: Tx, appId: Uuid): Promise<CredentialRecord[]> {
   return tx<CredentialRecord[]>`
     SELECT id, channel, public, secret, state, suspect_since, last_success_at, last_error, last_error_at, created_at, replaced_at
     FROM credentials WHERE app_id = ${appId} ORDER BY id DESC`;
 }
 
-/** The number of the credential that new devices of a channel belong to; null where the channel is not configured. */
+/**
+ * Finds the credential to which new devices of a channel are bound; null when the channel is not
+ * configured.
+ */
 export async function findCurrentCredentialId(tx: Tx, appId: Uuid, channel: string): Promise<number | null> {
   const [row] = await tx<{ id: number }[]>`
     SELECT id FROM credentials WHERE app_id = ${appId} AND channel = ${channel} AND replaced_at IS NULL`;
   return row?.id ?? null;
 }
 
-/** What an app's current credentials show of themselves, in the order the contract lists channels. */
+/** Lists the public parts of an app's current credentials, in the contract's order of channels. */
 export async function listCurrentCredentials(
   tx: Tx,
   appId: Uuid,
@@ -246,7 +264,7 @@ export async function listCurrentCredentials(
     ORDER BY array_position(ARRAY['webpush', 'apns', 'fcm'], channel::text)`;
 }
 
-/** The channels that an app has a current credential for. */
+/** Lists the channels for which an app has a current credential. */
 export async function findConfiguredChannels(tx: Tx, appId: Uuid): Promise<Set<string>> {
   const rows = await tx<{ channel: string }[]>`
     SELECT channel FROM credentials WHERE app_id = ${appId} AND replaced_at IS NULL`;
@@ -262,8 +280,9 @@ export interface CredentialHour {
 }
 
 /**
- * Adds refusals to the credential's minute and answers its last hour, with them. Locks no credential: `isWell` says that nobody can
- * find it suspect for some minutes, because it succeeded within the last 55.
+ * Adds refusals to the credential's minute and returns the last hour, including them. Locks no
+ * credential. `isWell` means that the credential cannot become suspect for some minutes, because it
+ * succeeded within the last 55 minutes.
  */
 export async function addCredentialRefusals(
   sql: Sql,
@@ -289,36 +308,39 @@ export async function addCredentialRefusals(
   return hour ?? { suspicious, isWell: false };
 }
 
-/** Removes what no breaker looks at any more. */
+/** Deletes counts that are older than any breaker reads. */
 export async function deleteOldCredentialMinutes(sql: Sql, clock: Clock): Promise<void> {
   await sql`DELETE FROM credential_minutes WHERE minute < ${clock.now} - interval '1 day'`;
 }
 
-/** How far back a purchase may be credited, at most, in any app; 0 where there is none. */
+/** The largest attribution window of any app, in hours; 0 when there is no app. */
 export async function findLargestAttributionWindowHours(sql: Sql): Promise<number> {
   const [row] = await sql<{ hours: number }[]>`SELECT coalesce(max(attribution_window_hours), 0) AS hours FROM apps`;
   return row?.hours ?? 0;
 }
 
-/** How far back a purchase may be credited, in every app. */
+/** Lists the attribution window of every app, in hours. */
 export async function listAttributionWindows(sql: Sql): Promise<{ id: Uuid; windowHours: number }[]> {
   return sql<{ id: Uuid; windowHours: number }[]>`
     SELECT id, attribution_window_hours AS window_hours FROM apps ORDER BY id`;
 }
 
-/** How far back a purchase of this app may be credited. */
+/** The attribution window of this app, in hours. */
 export async function getAttributionWindowHours(tx: Tx, appId: Uuid): Promise<number> {
   const [row] = await tx<{ hours: number }[]>`SELECT attribution_window_hours AS hours FROM apps WHERE id = ${appId}`;
   if (!row) throw new Error('the app does not exist');
   return row.hours;
 }
 
-/** From now on purchases that are not settled yet are credited so far back: 1 to 720 hours. */
+/** Changes the attribution window for purchases that are not settled yet: 1 to 720 hours. */
 export async function updateAttributionWindow(tx: Tx, appId: Uuid, hours: number): Promise<void> {
   await tx`UPDATE apps SET attribution_window_hours = ${hours} WHERE id = ${appId}`;
 }
 
-/** How did a credential do within the last hour? Its row is locked, so that two processes never judge it at once. */
+/**
+ * Reads a credential's results of the last hour. Locks its row, so that two processes never judge
+ * it at once.
+ */
 export async function getCredentialHour(
   tx: Tx,
   clock: Clock,
@@ -342,8 +364,9 @@ export async function getCredentialHour(
 }
 
 /**
- * A success ends every suspicion. Written at most once a minute per credential, unless it changes the state. Answers the state
- * that it ended; undefined: the credential was well before.
+ * Records a success, which ends every suspicion. Written at most once a minute for a credential,
+ * unless it changes the state. Returns the state that it ended; undefined when the credential was
+ * `ok` before.
  */
 export async function markCredentialOk(
   tx: Tx,
@@ -364,14 +387,14 @@ export async function markCredentialOk(
   return row === undefined || row.former === 'ok' ? undefined : row.former;
 }
 
-/** Has the credential had a success, however long ago? */
+/** Returns whether the credential has ever had a success. */
 export async function hasEverSucceeded(sql: Sql, appId: Uuid, credentialId: number): Promise<boolean> {
   const rows = await sql`
     SELECT 1 FROM credentials WHERE app_id = ${appId} AND id = ${credentialId} AND last_success_at IS NOT NULL`;
   return rows.length === 1;
 }
 
-/** True: it was not suspect before. */
+/** Marks a credential as suspect. Returns true when it was not suspect before. */
 export async function markCredentialSuspect(tx: Tx, clock: Clock, appId: Uuid, credentialId: number): Promise<boolean> {
   const result = await tx`
     UPDATE credentials SET state = 'suspect', suspect_since = ${clock.now}
@@ -380,8 +403,9 @@ export async function markCredentialSuspect(tx: Tx, clock: Clock, appId: Uuid, c
 }
 
 /**
- * Keeps the last refusal of a credential, for the operator; the same refusal is written again after ten seconds, since the row is the
- * same for all who send. `auth_failed` also marks the credential failing: true where it was well before.
+ * Stores the last refusal of a credential, for the operator. The same refusal is written again only
+ * after ten seconds, because all senders write the same row. `auth_failed` also marks the
+ * credential as failing; the result is true when it was `ok` before.
  */
 export async function updateCredentialError(
   tx: Tx,

@@ -1,5 +1,5 @@
-// SQL: secrets of apps that are not sealed with the current master key, for a rotation of that key. `prefix`: how records begin
-// that are.
+// SQL: secrets of apps that are not sealed with the current master key, for a rotation of that key.
+// `prefix`: the beginning of records that are.
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
@@ -9,7 +9,7 @@ export interface SealedCredential {
   readonly secret: string;
 }
 
-/** The next of them behind one, former credentials too. */
+/** Lists the next such credentials after one, former credentials too. */
 export async function listSealedCredentials(
   sql: Sql,
   prefix: string,
@@ -22,7 +22,7 @@ export async function listSealedCredentials(
     ORDER BY app_id, id LIMIT ${limit}`;
 }
 
-/** False: it is no longer as it was read. */
+/** Replaces a secret. Returns false when it changed after it was read. */
 export async function replaceCredentialSecret(
   sql: Sql,
   { appId, id, secret }: SealedCredential,
@@ -39,7 +39,7 @@ export interface SealedIdentify {
   readonly nextSecret: string | null;
 }
 
-/** The next apps behind one with such an identify secret. */
+/** Lists the next apps after one that have such an identify secret. */
 export async function listSealedIdentify(
   sql: Sql,
   prefix: string,
@@ -52,7 +52,7 @@ export async function listSealedIdentify(
     ORDER BY id LIMIT ${limit}`;
 }
 
-/** False: they are no longer as they were read. */
+/** Replaces secrets. Returns false when they changed after they were read. */
 export async function replaceIdentifySecrets(
   sql: Sql,
   former: SealedIdentify,

@@ -1,10 +1,13 @@
-// Whom a message is for: exactly one selector (contract 5.1). Pure; what it selects is asked in `queries.ts`.
+// The audience of a message: a request names it by exactly one selector (contract 5.1). Pure;
+// `queries.ts` asks the database which devices it selects.
 import { z } from 'zod';
 import { component } from '../platform/schemas.ts';
 import { issueOf } from '../platform/validate.ts';
 import { parseFilter } from './filter.ts';
 
-/** Spelled as the caller wrote it, since this is stored and shown as the caller's document. */
+/**
+ * The selector in the caller's own spelling, because an answer shows it as the caller's document.
+ */
 export type Audience =
   | { readonly all: true }
   | { readonly device_ids: readonly string[] }
@@ -16,8 +19,8 @@ const selectors = ['all', 'device_ids', 'external_ids', 'segment_id', 'filter'] 
 const idsMax = 10_000;
 
 /**
- * A filter in a request: its form is judged here, and kept as it was written. Whether it fits the catalog is a question to
- * stored data, which comes later (contract 1).
+ * A filter in a request. Only its form is checked here, and the filter is kept as it was written.
+ * Whether the filter fits the catalog depends on stored data and is checked later (contract 1).
  */
 export const filterField = z
   .unknown()
@@ -36,8 +39,9 @@ export const filterField = z
   });
 
 /**
- * Duplicates and ids that match nothing are accepted: they add nothing to the audience. Without this check for exactly one, a
- * caller who names both would reach more people than either says.
+ * Accepts duplicate ids and ids that match nothing: neither adds a device to the audience. Exactly
+ * one selector is allowed, because the union of two would reach more people than either selector
+ * alone.
  */
 export const audienceSchema = component(
   'Audience',

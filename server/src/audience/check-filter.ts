@@ -1,5 +1,6 @@
-// A filter against the catalog (contract 6): which column each comparison reads, whether its type has that operator, and the
-// value in the form it is compared in; else issues that say what would do. Pure.
+// Checks a filter against the catalog (contract 6). For each comparison the check finds the column,
+// tests whether the column's type has that operator, and converts the value to the form that the
+// database compares. Otherwise it returns issues that name the accepted values. Pure.
 import { canonicalLanguage, canonicalLocale } from '../content/locales.ts';
 import type { Issue, IssueCode } from '../platform/api-error.ts';
 import { instantForm, parseInstant } from '../platform/instant.ts';
@@ -22,10 +23,10 @@ import {
   textLengthMax,
 } from './filter.ts';
 
-/** Whose value a comparison reads. */
+/** The field or property that a comparison reads. */
 export type Operand = { readonly builtin: BuiltinField } | { readonly property: Property };
 
-/** What is compared, positive; whatever is negative is the exact negation of one of these. */
+/** A positive test. Each negative operator is the exact negation of one of these tests. */
 export type Test =
   | { readonly kind: 'exists' }
   | { readonly kind: 'is'; readonly values: readonly (string | number | boolean)[] }
@@ -43,11 +44,14 @@ export interface CheckedLeaf {
   readonly isNegated: boolean;
 }
 
-/** Of an event's property: it has no catalog, so its type is that of the value. */
+/**
+ * A comparison of an event's property. Events have no catalog, so the type is that of the given
+ * value.
+ */
 export interface CheckedCondition {
   readonly path: Comparison['path'];
   readonly key: string;
-  /** Null for `exists`, which any value fulfils. */
+  /** Null for `exists`, which a value of any type fulfils. */
   readonly type: 'string' | 'number' | 'boolean' | null;
   readonly test: Test;
   readonly isNegated: boolean;
@@ -59,7 +63,7 @@ export type Checked = { readonly filter: CheckedFilter } | { readonly issues: re
 
 const propertyPrefix = 'properties.';
 
-/** The keys whose catalog entries a check needs. */
+/** The property keys of a filter, whose catalog entries `checkFilter` needs. */
 export function propertyKeysOf(filter: Filter): string[] {
   const keys = new Set<string>();
   for (const field of fieldsOf(filter))
@@ -67,7 +71,10 @@ export function propertyKeysOf(filter: Filter): string[] {
   return [...keys];
 }
 
-/** The fields that a filter compares, each once, in the order in which they stand. Those of events are not among them. */
+/**
+ * The fields that a filter compares, each once, in the order of the filter. Properties of events
+ * are not included.
+ */
 export function fieldsOf(filter: Filter): string[] {
   const fields = new Set<string>();
   const walk = (node: Filter): void => {
@@ -79,7 +86,10 @@ export function fieldsOf(filter: Filter): string[] {
   return [...fields];
 }
 
-/** `catalog`: at least the entries of `propertyKeysOf(filter)` that exist, by key. */
+/**
+ * Returns the checked filter, or every issue. `catalog` maps keys to entries; it needs at least the
+ * existing entries of `propertyKeysOf(filter)`.
+ */
 export function checkFilter(filter: Filter, catalog: ReadonlyMap<string, Property>): Checked {
   const issues: Issue[] = [];
   const check = (node: Filter): CheckedFilter[] => {
@@ -151,7 +161,8 @@ function checkCondition(condition: Comparison, issues: Issue[]): CheckedConditio
     issues.push({ path: [...path, 'value'], code: 'value_type_mismatch', message });
     return [];
   }
-  // Without a value every operator is allowed that there is; all but two then lack one.
+  // Without a value any operator is accepted here; all except `exists` and `not_exists` are then
+  // refused because they need a value.
   const operators = type === null ? operatorsOfEvents : operatorsOfType[type];
   const what = type === null ? 'a property of an event' : `${type} value`;
   const checked = checkComparison(condition, operators, what, (value) => readConditionValue(value, type));
@@ -172,7 +183,10 @@ function readConditionValue(value: unknown, type: CheckedCondition['type']): Rea
   return typeof value === 'number' ? finite(value) : { value: value as string | boolean };
 }
 
-/** Null: there is no value to have one. Undefined: it is of no type that an event's property is compared by. */
+/**
+ * Returns null when the condition has no value, and undefined when the value's type cannot be
+ * compared with an event's property.
+ */
 function typeOfCondition({ value }: Comparison): CheckedCondition['type'] | undefined {
   const one: unknown = Array.isArray(value) ? value[0] : value;
   if (value === undefined) return null;
@@ -183,7 +197,7 @@ function typeOfCondition({ value }: Comparison): CheckedCondition['type'] | unde
 
 type Problem = { readonly code: IssueCode; readonly message: string; readonly allowed?: readonly unknown[] };
 type ReadValue = { readonly value: string | number | boolean } | Problem;
-/** `isWhole`: it is compared as a whole, and not as a part of a text. */
+/** `isWhole`: the value is compared as a whole and not as a part of a text. */
 type Reader = (value: unknown, isWhole: boolean) => ReadValue;
 
 const tooLong: Problem = { code: 'too_big', message: `A value has at most ${textLengthMax} characters.` };
@@ -279,7 +293,10 @@ function testOf(op: Operator, value: string | number | boolean): Test | Problem 
   }
 }
 
-/** `builtin`: the field, where its values have a canonical form; a part of a text has none. */
+/**
+ * `builtin` is the field when its values have a canonical form; null for a property and for a part
+ * of a text, which have none.
+ */
 function readFieldValue(value: unknown, type: FieldType, builtin: BuiltinField | null): ReadValue {
   if (typeof value === 'number' && type === 'number') return finite(value);
   if (typeof value === 'boolean' && type === 'boolean') return { value };
@@ -290,7 +307,10 @@ function readFieldValue(value: unknown, type: FieldType, builtin: BuiltinField |
 
 const platforms = ['web', 'ios', 'android'];
 
-/** Stored values are in canonical form, so those they are compared with are brought to it. */
+/**
+ * Stored values are in canonical form, so the value they are compared with is converted to that
+ * form too.
+ */
 function builtinValue(field: BuiltinField, value: string): ReadValue {
   switch (field) {
     case 'country':
@@ -307,7 +327,7 @@ function builtinValue(field: BuiltinField, value: string): ReadValue {
   }
 }
 
-/** JSON that names a number beyond all doubles is read as infinite, and would be stored as null. */
+/** JSON.parse reads a number beyond all doubles as infinity, which would be stored as null. */
 function finite(value: number): ReadValue {
   if (!Number.isFinite(value)) return { code: 'invalid_value', message: 'A number must be finite.' };
   return { value: value === 0 ? 0 : value };

@@ -1,5 +1,6 @@
-// Which columns of `audience` filters compare, of which apps, and how many devices these have: what indexes are planned by. Sizes are
-// remembered for a while, since a plan is made every minute.
+// Lists the columns of `audience` that filters compare, the apps that compare them, and the apps'
+// numbers of devices. Indexes are planned from this list. App sizes are cached, because a plan is
+// made every minute.
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -10,29 +11,32 @@ import { countDevicesUpTo, listFieldsInUse, listFieldsTogether, listSlotsOfKeys 
 import type { ColumnsTogether } from './plan-carried.ts';
 import type { ColumnUse } from './plan-indexes.ts';
 
-/** Previews of a field, a minute apart, that are worth an index and a slot. */
+/** Noted previews, at most one a minute, from which on a field deserves an index and a slot. */
 export const previewsMin = 3;
 
 const propertyPrefix = 'properties.';
-/** These have indexes of their own, from the first migration on. */
+/** Columns that have an index from the first migration on. */
 const alwaysIndexed: readonly BuiltinField[] = ['external_id', 'device.created_at'];
 
-/** Of fields those that are properties, by their keys. */
+/** Selects the fields that are properties and returns their keys. */
 export function keysAmong(fields: readonly { appId: Uuid; field: string }[]): { appId: Uuid; key: string }[] {
   return fields.flatMap(({ appId, field }) =>
     field.startsWith(propertyPrefix) ? [{ appId, key: field.slice(propertyPrefix.length) }] : [],
   );
 }
 
-/** How many devices an app has. */
+/** The number of devices of each app, cached. */
 export interface AppSizes {
-  /** Counted up to a great number, by which all great apps are alike. */
+  /** Counts at most `countedMax` devices: all larger apps are treated alike. */
   devicesOf(appId: Uuid): Promise<number>;
 }
 
-/** An app with more is among the greatest. */
+/** Devices that are counted at most; an app with more counts as one with this many. */
 const countedMax = 200_000;
-/** An app with fewer grows fast, and is counted fast. */
+/**
+ * An app with fewer devices grows fast and is quick to count, so its cached count is kept for a
+ * shorter time.
+ */
 const smallMax = 10_000;
 const keptMs = { small: 300_000, great: 3_600_000 };
 
@@ -50,7 +54,10 @@ export function createAppSizes({ sql, clock }: { sql: Sql; clock: Pick<Clock, 's
   };
 }
 
-/** What segments compare, and previews again and again. Properties without a slot are not among it. */
+/**
+ * Lists the columns that segments compare and that previews compare repeatedly. Properties without
+ * a slot are omitted, because they have no column.
+ */
 export async function listColumnUses(sql: Sql, sizes: AppSizes): Promise<ColumnUse[]> {
   const fields = await listFieldsInUse(sql, previewsMin);
   const columnOf = await findColumns(sql, fields);
@@ -63,7 +70,10 @@ export async function listColumnUses(sql: Sql, sizes: AppSizes): Promise<ColumnU
   return uses;
 }
 
-/** What segments of apps with so many devices or more compare under one `and`, where each of it has a column. */
+/**
+ * Lists the columns that segments compare together under one `and`, for apps with at least
+ * `devicesMin` devices. A list in which one field has no column is omitted.
+ */
 export async function listColumnsTogether(sql: Sql, sizes: AppSizes, devicesMin: number): Promise<ColumnsTogether[]> {
   const lists = await listFieldsTogether(sql);
   const columnOf = await findColumns(
@@ -74,7 +84,7 @@ export async function listColumnsTogether(sql: Sql, sizes: AppSizes, devicesMin:
   for (const { appId, fields } of lists) {
     const columns = new Set<string>();
     for (const field of fields) columns.add(columnOf(appId, field) ?? '');
-    // Every index has it.
+    // Every index includes the platform.
     columns.delete(builtinColumns['device.platform']);
     if (columns.has('') || columns.size < 2) continue;
     const devices = await sizes.devicesOf(appId);
@@ -83,7 +93,10 @@ export async function listColumnsTogether(sql: Sql, sizes: AppSizes, devicesMin:
   return together;
 }
 
-/** The columns in which fields of apps stand; undefined: it has none. */
+/**
+ * Finds the column of each field of an app. The returned function answers undefined for a field
+ * without a column.
+ */
 async function findColumns(
   sql: Sql,
   fields: readonly { readonly appId: Uuid; readonly field: string }[],

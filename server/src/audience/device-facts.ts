@@ -1,9 +1,10 @@
-// Facts about a device, as it reports them: they stand in its audience row alone, where filters read them.
+// Facts that a device reports about itself. They are stored only in its audience row, where filters
+// read them.
 
 export const factNames = ['locale', 'timezone', 'appVersion', 'sdk', 'os', 'osVersion', 'model'] as const;
 export type FactName = (typeof factNames)[number];
 export type DeviceFacts = Readonly<Record<FactName, string | null>>;
-/** An absent fact keeps what is stored, null clears it. */
+/** An absent fact keeps the stored value; null clears it. */
 export type FactsGiven = Readonly<Partial<Record<FactName, string | null | undefined>>>;
 
 const noFacts: DeviceFacts = {

@@ -1,6 +1,8 @@
-// An event leaf as a condition over the person of an audience row (contract 6, rule 5). It has one form, which a distributed
-// database takes too: an uncorrelated, grouped sub-select over people (design 3). The person is `coalesce(user_id, device_id)`
-// and so never null, which makes a negation exact. Events without a user count for whom their device belongs to now.
+// Translates an event leaf into a condition over the person of an audience row (contract 6, rule
+// 5). The only form is an uncorrelated, grouped sub-select over people, which a distributed
+// database accepts too (design 3). The person is `coalesce(user_id, device_id)`, which is never
+// null, so a negation is exact. An event without a user counts for the user who owns the device
+// now.
 import type { Fragment, Tx } from '../platform/db.ts';
 import type { CheckedCondition } from './check-filter.ts';
 import type { EventLeaf, Last } from './filter.ts';
@@ -16,7 +18,7 @@ export function eventToSql(context: SqlContext, leaf: EventLeaf<CheckedCondition
   return tx`(${counted} AND ${people(context, source, lastToSql(context, leaf.last))})`;
 }
 
-/** Everything is said with "at least" and its negation, and 0 is everybody's. */
+/** Every operator is expressed by "at least" and its negation. Everybody has at least 0 events. */
 function countToSql(context: SqlContext, leaf: EventLeaf<CheckedCondition>): Fragment {
   const { tx } = context;
   const { op, value } = leaf.count;
@@ -46,7 +48,7 @@ function lastToSql({ tx, now }: SqlContext, last: Last): Fragment {
   return last.op === 'before' ? tx`${latest} < ${at}` : tx`${latest} > ${at}`;
 }
 
-/** Is the row's person among those whose events, as `source` gives them, fulfil `having`? */
+/** Tests whether the row's person is among the people whose events in `source` fulfil `having`. */
 function people({ tx, appId }: SqlContext, source: Fragment, having: Fragment): Fragment {
   return tx`coalesce(a.user_id, a.device_id) IN (
     SELECT coalesce(d.user_id, e.subject_id) FROM (${source}) e
@@ -54,7 +56,7 @@ function people({ tx, appId }: SqlContext, source: Fragment, having: Fragment): 
     GROUP BY 1 HAVING ${having})`;
 }
 
-/** Rows of (subject_id, count, last_at) that add up to what the leaf counts. */
+/** Rows of (subject_id, count, last_at), whose sum is the count that the leaf asks for. */
 function sourceOf(context: SqlContext, leaf: EventLeaf<CheckedCondition>): Fragment {
   const { withinMs, where } = leaf;
   if (where.length > 0 || (withinMs !== null && withinMs < dayMs)) return eventsSince(context, leaf, withinMs);
@@ -65,11 +67,14 @@ function daysOfAllTime({ tx, appId }: SqlContext, { event }: EventLeaf<CheckedCo
   return tx`SELECT subject_id, count, last_at FROM subject_events WHERE app_id = ${appId} AND name = ${event}`;
 }
 
-/** Whole days from the daily counts; the part of the first day, event by event, so that a window is exact. */
+/**
+ * Reads whole days from the daily counts, and the rest of the first day event by event, so that the
+ * window is exact.
+ */
 function daysSince(context: SqlContext, { event }: EventLeaf<CheckedCondition>, withinMs: number): Fragment {
   const { tx, appId } = context;
   const since = sinceOf(context, withinMs);
-  // The day that follows the window's first moment, in UTC as the days are.
+  // The day after the window's first moment. Days are in UTC.
   const firstWholeDay = tx`((${since} AT TIME ZONE 'UTC')::date + 1)`;
   return tx`
     SELECT subject_id, count, last_at FROM subject_events
@@ -92,7 +97,7 @@ function sinceOf({ tx, now }: SqlContext, withinMs: number): Fragment {
   return tx`(${now} - ${withinMs}::float8 * interval '1 millisecond')`;
 }
 
-// A value of another type than the one compared with is none, and so is JSON's null.
+// A value of another type than the compared one counts as missing, and so does JSON's null.
 function conditionToSql(tx: Tx, now: Fragment, { key, type, test, isNegated }: CheckedCondition): Fragment {
   const value = tx`properties -> ${key}::text`;
   const column =

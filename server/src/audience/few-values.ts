@@ -1,6 +1,7 @@
-// A text of which an app's devices have few different values is looked through value by value, and not device by device: a part of it is then
-// one of some whole values, which an index finds. Only where an index has the values in their order, and only with the values of the
-// same snapshot that is counted: else a value that comes meanwhile would be missed.
+// Speeds up counts by a part of a text in a column that has few different values. The text is
+// looked for in each value and not on each device; the condition then names whole values, which an
+// index finds. The column needs an index in the order of its values. The values must come from the
+// snapshot that is counted, because a value that is added in between would be missed.
 import { slotColumn } from '../properties/slots.ts';
 import type { CheckedFilter, CheckedLeaf } from './check-filter.ts';
 import { builtinColumns } from './filter-to-sql.ts';
@@ -8,17 +9,25 @@ import type { AudienceContext, ResolvedAudience } from './queries.ts';
 import { type ExpectedValues, estimateValues, findNextValue, type NextValue, type TextPart } from './value-queries.ts';
 
 export interface FewValuesLimits {
-  /** With fewer devices to look at, all of them are sooner looked at than the values are gone through. */
+  /** Below this number of devices, reading every device is faster than reading the values. */
   readonly devicesMin: number;
-  /** Values that are gone through for one audience, a round trip each: some milliseconds, where a look at each device takes fifty. */
+  /**
+   * Values read for one audience. Each takes a round trip; 40 of them take some milliseconds,
+   * reading every device about fifty.
+   */
   readonly valuesMax: number;
-  /** By then nothing more is gone through: the count is yet to come. */
+  /**
+   * Milliseconds after which no further value is read, because the count itself is still to come.
+   */
   readonly msMax: number;
 }
 
 export const fewValuesLimits: FewValuesLimits = { devicesMin: 100_000, valuesMax: 40, msMax: 200 };
 
-/** Does an audience ask for a part of a text, which could be looked for among its values? */
+/**
+ * Returns whether an audience asks for a part of a text, which could be looked for among the
+ * column's values.
+ */
 export function asksForParts(audience: ResolvedAudience): boolean {
   const filters = [audience.exclude, 'filter' in audience ? audience.filter : null];
   return filters.some((filter) => filter !== null && hasPart(filter));
@@ -31,8 +40,8 @@ function hasPart(filter: CheckedFilter): boolean {
 }
 
 /**
- * The same audience, with whole values in place of parts of texts where that is of use. Must be asked in the transaction and the snapshot
- * that the audience is counted in (`readOneSnapshot`).
+ * Returns the same audience with whole values in place of parts of texts where that is faster. Call
+ * it in the transaction and snapshot in which the audience is counted (`readOneSnapshot`).
  */
 export async function compareWholeValues(
   context: AudienceContext,
@@ -78,9 +87,12 @@ export async function compareWholeValues(
   return 'filter' in audience ? { filter: await rewrite(audience.filter), exclude } : { ...audience, exclude };
 }
 
-/** Where a part of a text is looked for, if it can be found among values that an index holds in order. */
+/**
+ * Returns the column and the part that is looked for, if an index can hold the column's values in
+ * order.
+ */
 function partOf({ operand, type, test }: CheckedLeaf): TextPart | undefined {
-  // A beginning is found by the index as it is.
+  // The index finds a prefix as it is.
   if (type !== 'string' || test.kind !== 'text' || test.op === 'starts_with') return undefined;
   if ('builtin' in operand) {
     const hasNoIndexOfItsText = operand.builtin === 'device.identified' || operand.builtin === 'device.platform';

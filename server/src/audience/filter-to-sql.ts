@@ -1,6 +1,7 @@
-// A checked filter as one parameterised predicate over `audience` under the alias `a` (design 3). Every value is a parameter
-// and every column one of ours; no part of a filter is ever SQL text. Two-valued: a missing value matches no positive
-// comparison, and a negation is exact, so `IS NOT TRUE` stands wherever something is negated.
+// Translates a checked filter into one parameterised predicate over `audience` under the alias `a`
+// (design 3). Every value is a parameter and every column name is one of ours; no part of a filter
+// becomes SQL text. The logic is two-valued: a missing value fulfils no positive comparison, and a
+// negation is exact. Therefore every negation is written `IS NOT TRUE`.
 import type { Fragment, Tx } from '../platform/db.ts';
 import type { BuiltinField } from '../properties/fields.ts';
 import type { Property } from '../properties/property.ts';
@@ -10,7 +11,10 @@ import { eventToSql } from './event-to-sql.ts';
 import { platformUnits } from './platform-units.ts';
 import { type SqlContext, testToSql } from './test-to-sql.ts';
 
-/** True or null for the rows that match and false or null for the others: for a WHERE, or behind `IS TRUE`. */
+/**
+ * The result is true or null for matching rows, and false or null for all other rows. Use it in a
+ * WHERE, or before `IS TRUE`.
+ */
 export function filterToSql(context: SqlContext, filter: CheckedFilter): Fragment {
   const { tx } = context;
   switch (filter.kind) {
@@ -31,7 +35,7 @@ export function filterToSql(context: SqlContext, filter: CheckedFilter): Fragmen
 
 function leafToSql(context: SqlContext, leaf: CheckedLeaf): Fragment {
   const { tx } = context;
-  // It has no column of its own and is never missing.
+  // `device.identified` has no column of its own and is never missing.
   if ('builtin' in leaf.operand && leaf.operand.builtin === 'device.identified') {
     const wanted = leaf.test.kind === 'is' ? leaf.test.values[0] === true : null;
     if (wanted === null) return leaf.isNegated ? tx`false` : tx`true`;
@@ -44,7 +48,7 @@ function leafToSql(context: SqlContext, leaf: CheckedLeaf): Fragment {
   return leaf.isNegated ? tx`(${positive}) IS NOT TRUE` : positive;
 }
 
-/** Whole platforms are told apart by their units, which every index has. */
+/** Whole platforms are compared by their units, which every index includes. */
 function platformToSql(tx: Tx, names: readonly unknown[]): Fragment {
   const units = Object.entries(platformUnits).flatMap(([name, unit]) => (names.includes(name) ? [unit] : []));
   const [unit] = units;
@@ -52,7 +56,7 @@ function platformToSql(tx: Tx, names: readonly unknown[]): Fragment {
   return tx`(a.platform_unit IS NOT NULL AND a.platform_unit = ANY(${units}::int[]))`;
 }
 
-/** The column of each field that has one, and by which its index stands. */
+/** The column of each built-in field that has one. Indexes are named after these columns. */
 export const builtinColumns: Readonly<Record<Exclude<BuiltinField, 'device.identified'>, string>> = {
   external_id: 'external_id',
   first_name: 'first_name',
@@ -78,7 +82,7 @@ function operandColumn(tx: Tx, operand: Operand): Fragment {
 
 function builtinColumn(tx: Tx, field: BuiltinField): Fragment {
   if (field === 'device.identified') throw new Error('device.identified is no column');
-  // A part of a platform's name is looked for in the name.
+  // A part of a platform's name is compared with the name itself.
   return field === 'device.platform' ? tx`a.platform` : tx`a.${tx(builtinColumns[field])}`;
 }
 
@@ -87,7 +91,10 @@ function propertyColumn(tx: Tx, property: Property): Fragment {
   return slot === null ? overflowColumn(tx, property) : tx`a.${tx(slotColumn(type, slot))}`;
 }
 
-/** A property's value as it stands in `overflow`. It keeps its JSON type there; one of another type than the catalog's is none. */
+/**
+ * A property's value in `overflow`. The value keeps its JSON type there; a value of another type
+ * than the catalog's counts as missing.
+ */
 export function overflowColumn(tx: Tx, { id, type }: Pick<Property, 'id' | 'type'>): Fragment {
   const value = tx`a.overflow -> ${String(id)}::text`;
   if (type === 'string') {

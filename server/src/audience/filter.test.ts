@@ -14,7 +14,7 @@ const catalog = new Map<string, Property>(
   ).map((property) => [property.key, property]),
 );
 
-/** Each issue as `code at path`, the path under `audience.filter` as a request would have it. */
+/** Formats each issue as `code at path`, with the path as in a request, under `audience.filter`. */
 function issuesOf(json: unknown): string[] {
   const parsed = parseFilter(json, ['filter']);
   const issues = 'issues' in parsed ? parsed.issues : null;
@@ -226,7 +226,7 @@ describe('a filter is refused', () => {
   it('without reading on when it has far too many nodes', () => {
     const wide = { and: Array.from({ length: 100_000 }, () => ({ and: [] })) };
     const parsed = parseFilter(wide);
-    // First, since an answer lists fifty at most.
+    // This issue comes first, because an answer lists at most fifty.
     expect('issues' in parsed && parsed.issues[0]?.code).toBe('too_many_nodes');
     expect('issues' in parsed && parsed.issues.length).toBeLessThanOrEqual(201);
   });

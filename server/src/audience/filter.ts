@@ -1,17 +1,18 @@
-// The filter grammar (contract 6): from unknown JSON to a tree, with every issue at its path. Knows no catalog: whether a
-// property exists and which operators it has is asked by `check-filter.ts`. Pure.
+// The filter grammar (contract 6): reads unknown JSON into a tree, and reports every issue at its
+// path. Pure. The catalog is unknown here; `check-filter.ts` checks whether a property exists and
+// which operators it has.
 import type { Issue, IssueCode } from '../platform/api-error.ts';
 import { instantForm, parseInstant } from '../platform/instant.ts';
 
 export type Path = readonly (string | number)[];
 
-/** A comparison as it was written, not yet held against the catalog. */
+/** A comparison as it was written, not yet checked against the catalog. */
 export interface Comparison {
-  /** Where it stands in the request. */
+  /** The comparison's path in the request. */
   readonly path: Path;
   readonly field: string;
   readonly op: string;
-  /** Undefined: there was none. */
+  /** Undefined when the comparison has no value. */
   readonly value: unknown;
 }
 
@@ -27,13 +28,13 @@ export interface EventLeaf<Condition = Comparison> {
   readonly path: Path;
   readonly event: string;
   readonly count: { readonly op: CountOperator; readonly value: number };
-  /** Null: of all time. */
+  /** Null: events of all time count. */
   readonly withinMs: number | null;
   readonly last: Last | null;
   readonly where: readonly Condition[];
 }
 
-/** A filter; what its comparisons are depends on how far it has been read. */
+/** A node of a filter. The types of its comparisons depend on how far the filter has been read. */
 export type Node<Leaf, Condition> =
   | { readonly kind: 'and' | 'or'; readonly nodes: readonly Node<Leaf, Condition>[] }
   | { readonly kind: 'not'; readonly node: Node<Leaf, Condition> }
@@ -54,7 +55,10 @@ const dayMs = 86_400_000;
 
 type Read = { readonly filter: Filter } | { readonly issues: readonly Issue[] };
 
-/** Reads a filter that stands at `path` of the request. Never throws, and does no more work than the limits allow. */
+/**
+ * Reads a filter that stands at `path` of the request. Never throws, and stops reading at the
+ * limits of nodes and depth.
+ */
 export function parseFilter(input: unknown, path: Path = []): Read {
   const reader = new FilterReader(path);
   const filter = reader.node(input, path, 1);
@@ -80,7 +84,7 @@ class FilterReader {
     this.#root = root;
   }
 
-  /** Undefined where an issue says why; past the limit of nodes nothing more is read. */
+  /** Returns undefined when an issue says why, and for every node past the limit. */
   node(input: unknown, path: Path, depth: number): Filter | undefined {
     if (!this.#countNode()) return undefined;
     if (depth > depthMax) return this.#refuse(path, 'too_deep', `A filter is at most ${depthMax} levels deep.`);
@@ -115,14 +119,14 @@ class FilterReader {
   #countNode(): boolean {
     this.#nodes++;
     if (this.#nodes === nodesMax + 1) {
-      // Before all others, of which not every one is listed.
+      // This issue is put first, because an answer does not list every issue.
       const message = `A filter has at most ${nodesMax} nodes.`;
       this.issues.unshift({ path: this.#root, code: 'too_many_nodes', message });
     }
     return this.#nodes <= nodesMax;
   }
 
-  /** A node has exactly the keys of one form. */
+  /** A node has the keys of exactly one form. */
   #formOf(input: Readonly<Record<string, unknown>>, path: Path): Form | undefined {
     const keys = Object.keys(input);
     if (keys.length === 0) return this.#refuse(path, 'empty_group', 'An empty object is no filter.');
@@ -225,7 +229,7 @@ class FilterReader {
     return this.#refuse([...path, 'op'], 'operator_not_allowed', 'The latest event has these operators.', allowed);
   }
 
-  /** `{op, value}`, with nothing else in it. */
+  /** Reads `{op, value}`; any other key is an issue. */
   #pair(input: unknown, path: Path): { op: unknown; value: unknown } | undefined {
     if (!isRecord(input)) return this.#refuse(path, 'invalid_type', 'It must be an object with op and value.');
     const allowed = ['op', 'value'];
@@ -263,14 +267,16 @@ export const durationForm = 'A duration is 1 to 9999 followed by m, h or d, such
 
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: dayMs };
 
-/** Milliseconds; undefined when the text is no duration. Whether it is too long is for the caller to say. */
+/**
+ * Returns milliseconds, or undefined when the text is no duration. The caller checks the maximum.
+ */
 export function parseDuration(text: string): number | undefined {
   const [, digits = '', unit = ''] = /^([1-9]\d{0,3})([mhd])$/.exec(text) ?? [];
   const each = unitMs[unit];
   return each === undefined ? undefined : Number(digits) * each;
 }
 
-/** The longest duration that a filter may name. */
+/** The longest duration that a filter accepts, in milliseconds. */
 export const durationMsMax = daysMax * dayMs;
 
 function given(value: unknown): boolean {

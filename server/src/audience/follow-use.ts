@@ -1,6 +1,8 @@
-// Indexes follow use: a column of `audience` has one while saved segments or repeated previews of apps with many devices compare it,
-// up to a number of them, since each makes every write dearer (design 3, `plan-indexes`). One more there always is, for the users
-// without a number. Built and dropped in the background, one at a time, while everybody reads and writes on.
+// Indexes follow use: a column of `audience` has an index while saved segments or repeated previews
+// of apps with many devices compare it. The number of indexes is limited, because each makes every
+// write slower (design 3, `plan-indexes`). One further index always exists, for users without a
+// number. Indexes are built and dropped in the background, one at a time, without blocking readers
+// or writers.
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -20,19 +22,25 @@ import {
 import { planCarried } from './plan-carried.ts';
 import { type IndexLimits, type IndexPlan, indexLimits, planIndexes } from './plan-indexes.ts';
 
-/** Previews longer ago say nothing about now. */
+/** Days after which a preview is forgotten and no longer counts as use. */
 const rememberedDays = 7;
 const notedEveryMs = 60_000;
 
-/** Not in a migration, since it is built beside those who write, and built anew when that was broken off. */
+/**
+ * This index is not part of a migration, because it is built concurrently with writes and built
+ * again when its build was broken off.
+ */
 const unnumberedIndex = 'audience_unnumbered';
 
 export interface FieldUses {
-  /** A preview compared these fields. Never rejects and holds nobody up. */
+  /** Notes that a preview compared these fields. Never rejects and delays nobody. */
   note(appId: Uuid, fields: readonly string[]): void;
 }
 
-/** Each process notes a field of an app at most once a minute: this is a hint, and not a count of requests. */
+/**
+ * Each process notes a field of an app at most once a minute, because the number is a hint and not
+ * a count of requests.
+ */
 export function createFieldUses({ sql, clock, log }: { sql: Sql; clock: Clock; log: Log }): FieldUses {
   const noted = new Map<string, number>();
   return {
@@ -49,12 +57,15 @@ export function createFieldUses({ sql, clock, log }: { sql: Sql; clock: Clock; l
   };
 }
 
-/** Any number that nothing else in this database locks. */
+/** An arbitrary number that no other advisory lock in this database uses. */
 const indexLock = 4_271_960_133;
 
 export interface FollowUseDeps {
   readonly sql: Sql;
-  /** Builds and drops: without a deadline for statements and their answers, since no table's size is known here. */
+  /**
+   * The connection that builds and drops indexes. It has no deadline for statements or answers,
+   * because a table's size is unknown here.
+   */
   readonly indexSql: Sql;
   readonly sizes: AppSizes;
   readonly clock: Clock;
@@ -62,14 +73,15 @@ export interface FollowUseDeps {
 }
 
 interface Wanted {
-  /** What it carries beside its own column. */
+  /** Columns that the index carries beside its own. */
   readonly carried: readonly string[];
   readonly build: () => Promise<void>;
 }
 
 /**
- * Builds what is worth an index and lacks it, and before that drops what is worth none any more. False: another process is at it. An
- * index that fails holds up no other; throws the first failure when all were tried.
+ * Drops every index that is not worth its writes any more, then builds every missing one that is.
+ * Returns false when another process is already doing so. A failed index does not stop the others;
+ * after all were tried, the first failure is thrown.
  */
 export async function followUse(
   { sql, indexSql, sizes, clock, log }: FollowUseDeps,
@@ -100,7 +112,8 @@ export async function followUse(
         failures.push(error);
       }
     };
-    // One that the server still builds for a process that is gone will be valid: it is waited for, and not built beside.
+    // The server may still build an index for a process that is gone. That index will become valid,
+    // so this run waits for it and does not build it again.
     const kept = existing.filter((index) => {
       const asWanted = wanted.get(index.name);
       const carriesAll = asWanted?.carried.every((column) => index.columns.includes(column));
@@ -129,7 +142,7 @@ export async function followUse(
   });
 }
 
-/** Which columns are worth an index now, and what filters compare besides. */
+/** Returns the columns that deserve an index now, and the compared columns that get none. */
 export async function readIndexPlan(
   { sql, sizes }: Pick<FollowUseDeps, 'sql' | 'sizes'>,
   limits: IndexLimits = indexLimits,
@@ -139,7 +152,10 @@ export async function readIndexPlan(
   return planIndexes(uses, new Set(built.filter(isOfUse).map(({ name }) => name.slice(indexPrefix.length))), limits);
 }
 
-/** It is whole, and its entries hold what counts ask for, in their order: those of a former version may not. */
+/**
+ * Returns whether an index is valid and its entries hold what counts read, in their order. Indexes
+ * of a former version may not.
+ */
 function isOfUse({ name, isValid, columns }: FollowingIndex): boolean {
   const isAsCounted = columns[2] === 'user_block' && columns.includes('platform_unit');
   return isValid && (name === unnumberedIndex || isAsCounted);

@@ -1,12 +1,12 @@
-// SQL: which fields filters ask for, and the indexes on `audience` that follow them.
+// SQL: the fields that filters compare, and the indexes on `audience` that follow them.
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
-/** The index of a column that follows use, by the beginning of its name; behind it stands the column. */
+/** The prefix in the name of an index that follows use; the column's name follows it. */
 export const indexPrefix = 'audience_by_';
 
-/** Notes that a preview compared these fields. */
+/** Records that a preview compared these fields. */
 export async function upsertFieldUses(sql: Sql, clock: Clock, appId: Uuid, fields: readonly string[]): Promise<void> {
   await sql`
     INSERT INTO field_uses AS u (app_id, field, previews, last_preview_at)
@@ -14,7 +14,7 @@ export async function upsertFieldUses(sql: Sql, clock: Clock, appId: Uuid, field
     ON CONFLICT (app_id, field) DO UPDATE SET previews = u.previews + 1, last_preview_at = ${clock.now}`;
 }
 
-/** Forgets previews older than these days. */
+/** Deletes the notes of fields whose last preview is older than `days`. */
 export async function deleteOldFieldUses(sql: Sql, clock: Clock, days: number): Promise<void> {
   await sql`DELETE FROM field_uses WHERE last_preview_at < ${clock.now} - ${days}::float8 * interval '1 day'`;
 }
@@ -22,11 +22,14 @@ export async function deleteOldFieldUses(sql: Sql, clock: Clock, days: number): 
 export interface FieldInUse {
   readonly appId: Uuid;
   readonly field: string;
-  /** Previews that were noted; a segment counts as many as make previews count. */
+  /** The number of noted previews. A segment counts as `previewsMin` previews. */
   readonly uses: number;
 }
 
-/** Which fields do segments compare, or previews again and again? Over all apps, since they share the table. */
+/**
+ * Lists the fields that segments compare, and those that at least `previewsMin` previews compared.
+ * Covers all apps, because they share the table.
+ */
 export async function listFieldsInUse(sql: Sql, previewsMin: number): Promise<FieldInUse[]> {
   return sql<FieldInUse[]>`
     SELECT app_id, field, sum(uses)::bigint AS uses FROM (
@@ -36,8 +39,8 @@ export async function listFieldsInUse(sql: Sql, previewsMin: number): Promise<Fi
 }
 
 /**
- * Which fields do segments compare under one `and`, each list once? Without those under which something asks for events, which no row
- * of the audience answers.
+ * Lists the fields that segments compare together under one `and`, each list once. An `and` that
+ * also asks for events is omitted, because no audience row answers it.
  */
 export async function listFieldsTogether(sql: Sql): Promise<{ appId: Uuid; fields: string[] }[]> {
   return sql<{ appId: Uuid; fields: string[] }[]>`
@@ -48,7 +51,7 @@ export async function listFieldsTogether(sql: Sql): Promise<{ appId: Uuid; field
     WHERE NOT jsonb_path_exists(nodes, '$.**.event')`;
 }
 
-/** How many devices has an app? Counted no further than to `most`. */
+/** Counts the devices of an app, up to `most`. */
 export async function countDevicesUpTo(sql: Sql, appId: Uuid, most: number): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
     SELECT count(*) AS count FROM (SELECT 1 FROM audience WHERE app_id = ${appId} LIMIT ${most}) AS some_devices`;
@@ -62,7 +65,10 @@ export interface SlotOfKey {
   readonly slot: number;
 }
 
-/** The slots of these keys: of a key that is brought into one, that one, so that its index is there before it is read. */
+/**
+ * Finds the slots of these keys. For a key that moves into a slot, its new slot is returned, so
+ * that the index exists before the slot is read.
+ */
 export async function listSlotsOfKeys(sql: Sql, used: readonly { appId: Uuid; key: string }[]): Promise<SlotOfKey[]> {
   return sql<SlotOfKey[]>`
     SELECT p.app_id, p.key, p.type, coalesce(p.slot, p.move_slot) AS slot
@@ -73,15 +79,18 @@ export async function listSlotsOfKeys(sql: Sql, used: readonly { appId: Uuid; ke
 
 export interface FollowingIndex {
   readonly name: string;
-  /** False: it is being built, or its building was broken off. */
+  /** False while the index is being built, and after its build was broken off. */
   readonly isValid: boolean;
-  /** A server goes on building when whoever asked for it is gone. */
+  /**
+   * The server still builds the index. It continues even when the process that asked for it is
+   * gone.
+   */
   readonly isBeingBuilt: boolean;
-  /** Its columns, those that it only carries along among them. */
+  /** All columns of the index, including the ones it only carries. */
   readonly columns: readonly string[];
 }
 
-/** The indexes that were made here, by the beginning of their names. */
+/** Lists the indexes on `audience` whose names begin with `prefix`. */
 export async function listFollowingIndexes(sql: Sql, prefix: string): Promise<FollowingIndex[]> {
   return sql<FollowingIndex[]>`
     SELECT c.relname::text AS name, i.indisvalid AS is_valid, EXISTS (
@@ -93,11 +102,13 @@ export async function listFollowingIndexes(sql: Sql, prefix: string): Promise<Fo
 }
 
 /**
- * Builds an index while everybody writes on. It holds what a count asks of a row, so that one over a single column reads nothing
- * else: whether it is active, its platform's unit, and its user's number, whose block comes behind the value, so that the devices of one value
- * are counted without looking their blocks up. `carried`: what filters compare beside the column. Takes as long as it takes, so the
- * connection must be one without a deadline; one that is broken off leaves an index that is not valid. Names are known words, never a
- * caller's text: DDL takes no parameters.
+ * Builds an index without blocking writers. The index holds everything that a count reads of a row:
+ * whether the device is active, its platform's unit and its user's number. A count by this column
+ * therefore reads the index alone. The user's block comes right after the value, so that the
+ * devices of one value are counted without looking up their blocks. `carried` are the columns that
+ * filters compare together with this one. The build takes as long as it needs, so the connection
+ * must have no deadline. A build that is broken off leaves an invalid index. Names are known words
+ * and never a caller's text, because DDL takes no parameters.
  */
 export async function buildIndex(
   indexSql: Sql,
@@ -112,12 +123,15 @@ export async function buildIndex(
   );
 }
 
-/** Builds the same way the index that finds the devices of users without a number, who are few: a count looks for them each time. */
+/**
+ * Builds, in the same way, the index of the devices whose users have no number. These are few, and
+ * every count looks for them.
+ */
 export async function buildUnnumberedIndex(indexSql: Sql, name: string): Promise<void> {
   await indexSql.unsafe(`CREATE INDEX CONCURRENTLY ${name} ON audience (app_id, external_id) WHERE user_bit = 0`);
 }
 
-/** Drops an index while everybody reads and writes on. Takes as long as it takes, as building does. */
+/** Drops an index without blocking readers or writers. Takes as long as it needs, like a build. */
 export async function dropIndex(indexSql: Sql, name: string): Promise<void> {
   await indexSql.unsafe(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
 }

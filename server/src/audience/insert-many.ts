@@ -1,4 +1,4 @@
-// SQL: the audience rows of many new devices at once, for filling an app.
+// SQL: the audience rows of many new devices at once, for imports and for filling an app.
 import type { Platform } from '../channels/channel.ts';
 import { copyRows } from '../platform/copy-rows.ts';
 import type { Tx } from '../platform/db.ts';
@@ -15,12 +15,16 @@ export interface AudienceRowToAdd {
   readonly lastSeenAt: Date;
 }
 
-/** Adds the rows of devices that are new in this transaction. Their copies were made with the same slots. */
+/**
+ * Adds the audience rows of devices that are created in this transaction. All copies must have been
+ * made with the same slots.
+ */
 export async function insertAudienceRows(tx: Tx, appId: Uuid, devices: readonly AudienceRowToAdd[]): Promise<void> {
   const [first] = devices;
   if (!first) return;
-  // Known words and slots (`slotColumn`), never a caller's text. A column that nobody has a value for is left to be null, but for the one
-  // that would have another default.
+  // Column names are known words and slots (`slotColumn`), never a caller's text. A column without
+  // any value is omitted and becomes null; `user_bit` is always written, because its default is not
+  // null.
   const copied = Object.keys(first.copy.columns).filter(
     (column) => column === 'user_bit' || devices.some(({ copy }) => copy.columns[column] !== null),
   );

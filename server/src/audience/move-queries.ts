@@ -1,18 +1,21 @@
-// SQL: the values of a moving key, copied and emptied on audience rows a chunk at a time. No statement waits for a row that
-// somebody holds, and none holds more than a chunk.
+// SQL: copies and clears the values of a moving key on audience rows, one chunk at a time. No
+// statement waits for a locked row, and none locks more rows than a chunk.
 import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Property } from '../properties/property.ts';
 import { slotColumn } from '../properties/slots.ts';
 import { overflowColumn } from './filter-to-sql.ts';
 
-/** Devices from one id to another, in their order: behind `after`, up to and with `upTo`; null: to the last. */
+/**
+ * A range of devices in the order of their ids: greater than `after`, up to and including `upTo`.
+ * Null: up to the last device.
+ */
 export interface Chunk {
   readonly after: Uuid;
   readonly upTo: Uuid | null;
 }
 
-/** What is done to each row: what is set, and where that changes anything. */
+/** An update of rows: the assignment, and the condition under which it changes anything. */
 interface Work {
   readonly set: Fragment;
   readonly where: Fragment;
@@ -20,10 +23,10 @@ interface Work {
 
 type Keyed = Pick<Property, 'id' | 'type'>;
 
-/** Which of the four: the new place is filled from the old one, or the old one is emptied. */
+/** A step fills the new place from the old one, or empties the old place. */
 export type MoveStep = 'fill slot' | 'fill overflow' | 'empty slot' | 'empty overflow';
 
-// A column's name is a known word (`slotColumn`), never a caller's text.
+// Column names are known words (`slotColumn`), never a caller's text.
 function workOf(tx: Tx, step: MoveStep, property: Keyed, slot: number): Work {
   const column = tx(slotColumn(property.type, slot));
   const number = String(property.id);
@@ -47,7 +50,10 @@ function workOf(tx: Tx, step: MoveStep, property: Keyed, slot: number): Work {
   }
 }
 
-/** Where does the chunk of so many devices end that begins behind a device? Undefined: there are not so many any more. */
+/**
+ * Finds the last device of the chunk of `devices` devices after `after`. Undefined when fewer
+ * devices are left.
+ */
 export async function findChunkEnd(sql: Sql, appId: Uuid, after: Uuid, devices: number): Promise<Uuid | undefined> {
   const [row] = await sql<{ deviceId: Uuid }[]>`
     SELECT device_id FROM audience WHERE app_id = ${appId} AND device_id > ${after}
@@ -56,8 +62,9 @@ export async function findChunkEnd(sql: Sql, appId: Uuid, after: Uuid, devices: 
 }
 
 /**
- * Does a step on the rows of a chunk that need it, but for those that somebody holds. What is set is computed from the row as it
- * is when it is written: whoever wrote it last is not undone.
+ * Applies a step to the rows of a chunk that need it, except rows that another transaction has
+ * locked. The new value is computed from the row at the moment of the write, so no other write is
+ * undone.
  */
 export async function updateChunk(
   sql: Sql,
@@ -76,7 +83,7 @@ export async function updateChunk(
       FOR UPDATE SKIP LOCKED))`;
 }
 
-/** Is there a row left that a step would change? */
+/** Returns whether a row is left that the step would change. */
 export async function isStepLeft(
   sql: Sql,
   appId: Uuid,

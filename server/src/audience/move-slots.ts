@@ -1,11 +1,13 @@
-// Slots follow use: a key that filters use and that has no slot is brought into one, and where there is none left a key that
-// nothing uses makes room (design 3). Values stand in both places until the catalog row is switched and everybody who read it
-// before is gone, so that a filter selects the same devices at every moment, whoever upserts and whoever is killed meanwhile.
+// Slots follow use. A key that filters use and that has no slot is moved into one; when no slot is
+// free, a key that nothing uses gives up its own (design 3). The values stand in both places until
+// the catalog row is switched and no process is left that read the catalog before. A filter
+// therefore selects the same devices at every moment, during upserts and after a crash.
 //
 //   promotion:  overflow ──filling──▶ both ──switched──▶ slot is read, both ──clearing──▶ slot
 //   demotion:   slot ──filling──▶ both ──switched──▶ overflow is read, both ──clearing──▶ overflow
 //
-// A phase that was broken off is done again: each step may be repeated, and only the row of the catalog says how far it is.
+// A phase that was broken off is done again. Each step may be repeated, and only the catalog row
+// says how far the move is.
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, transaction } from '../platform/db.ts';
 import { failpoint } from '../platform/failpoint.ts';
@@ -35,16 +37,19 @@ interface MoveDeps {
   readonly rowsAtOnce: number;
 }
 
-/** Any number that nothing else in this database locks. */
+/** An arbitrary number that no other advisory lock in this database uses. */
 const moveLock = 4_271_960_134;
-/** Longer than anybody keeps what they read of the catalog outside of a transaction: a compiled message, a preview that waits. */
+/**
+ * Seconds; longer than any process keeps what it read of the catalog outside a transaction, such as
+ * a compiled message or a waiting preview.
+ */
 const quietSeconds = 60;
-/** Rows that are held at a time: for some milliseconds. */
+/** Rows that one statement locks, for some milliseconds. */
 const rowsAtOnceMost = 1_000;
 
 /**
- * Brings each move one phase further that may go on, and starts those that are due. To be run every minute, by any number of
- * processes. False: another process is at it.
+ * Advances each move that may go on by one phase, and starts the moves that are due. Any number of
+ * processes may call it, once a minute. Returns false when another process is already doing so.
  */
 export async function moveSlots(
   { sql, clock, log }: Pick<MoveDeps, 'sql' | 'clock' | 'log'>,
@@ -54,7 +59,7 @@ export async function moveSlots(
   return runAlone(sql, moveLock, async () => {
     for (const move of await listMoves(sql, clock, quietSeconds)) {
       if (!move.isQuiet) continue;
-      // One that fails holds up no other: it is tried again at the next turn.
+      // A failed move does not stop the others and is tried again at the next run.
       await goOn(deps, move).catch((error: unknown) => log.warn({ err: error, key: move.key }, 'a key is not moved'));
     }
     await startMoves(deps);
@@ -86,7 +91,8 @@ async function goOn(deps: MoveDeps, move: Move): Promise<void> {
 
 async function advance({ sql, clock }: MoveDeps, move: Move, next: Parameters<typeof advanceMove>[3]): Promise<void> {
   await transaction(sql, async (tx) => {
-    // Held by whoever adds, changes or deletes keys.
+    // Holds the lock on the catalog, which every transaction that adds, changes or deletes keys
+    // takes.
     await takePropertyNumbers(tx, move.appId, 0);
     await advanceMove(tx, clock, move, next);
     await failpoint('slots.before_commit');
@@ -95,11 +101,14 @@ async function advance({ sql, clock }: MoveDeps, move: Move, next: Parameters<ty
 
 const firstDevice = '00000000-0000-0000-0000-000000000000' as Uuid;
 
-/** Walks over all devices of the app. False: somebody held a row that needs it, or the key is no longer on its way. */
+/**
+ * Applies the step to all devices of the app. Returns false when another transaction locked a row
+ * that needs the step, or when the key no longer moves.
+ */
 async function doStep({ sql, rowsAtOnce }: MoveDeps, move: Move, step: MoveStep): Promise<boolean> {
   const { appId } = move;
   for (let after: Uuid | undefined = firstDevice; after !== undefined; ) {
-    // A deleted key's slot is another's soon: nothing more may be written there.
+    // The slot of a deleted key is soon given to another key, so nothing more may be written there.
     if (!(await isInPhase(sql, move))) return false;
     const upTo: Uuid | undefined = await findChunkEnd(sql, appId, after, rowsAtOnce);
     await updateChunk(sql, appId, { after, upTo: upTo ?? null }, step, move);

@@ -1,16 +1,23 @@
-// SQL: the numbers of users on the rows of their devices, which users are counted by. Gives no numbers itself.
+// SQL: the numbers of users on the rows of their devices, by which users are counted. `users`
+// assigns the numbers.
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { placeOfNumber } from './profile-copy.ts';
 
-/** Which apps have devices whose number is to be looked after? */
+/**
+ * Lists the apps that have a device with `user_bit` 0: its user has no number yet, or the row is
+ * from before users had numbers.
+ */
 export async function listAppsWithUnnumbered(sql: Sql): Promise<Uuid[]> {
   const rows = await sql<{ appId: Uuid }[]>`
     SELECT DISTINCT app_id FROM audience WHERE user_bit = 0 ORDER BY app_id`;
   return rows.map((row) => row.appId);
 }
 
-/** The next users without a number who have a device, in the order of their external ids. */
+/**
+ * The next users after `after` that have a device and no number, in the order of their external
+ * ids.
+ */
 export async function listUnnumbered(sql: Sql, appId: Uuid, after: string, limit: number): Promise<string[]> {
   const rows = await sql<{ externalId: string }[]>`
     SELECT DISTINCT external_id FROM audience
@@ -20,8 +27,9 @@ export async function listUnnumbered(sql: Sql, appId: Uuid, after: string, limit
 }
 
 /**
- * Writes the numbers of users onto the rows of all their devices. The caller has locked the users and these devices. The place in the
- * arrays stands for a join, which a distributed database could not make with a list.
+ * Writes the numbers of users to the rows of all their devices. The caller has locked the users and
+ * these devices. `array_position` replaces a join, because a distributed database cannot join with
+ * a list.
  */
 export async function updateUserNumbers(
   tx: Tx,
@@ -38,8 +46,9 @@ export async function updateUserNumbers(
 }
 
 /**
- * Notes of some devices that are nobody's that nobody is to be counted for them, as is known of those that were added since users have
- * numbers; how many. Those that somebody holds are left for the next time.
+ * Sets `user_bit` to null on devices without a user that were added before users had numbers, so
+ * that no user is counted for them. Rows that another transaction has locked are skipped until the
+ * next run. Returns the number of changed rows.
  */
 export async function clearBitsOfNobody(sql: Sql, appId: Uuid, limit: number): Promise<number> {
   const result = await sql`

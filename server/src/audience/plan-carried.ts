@@ -1,34 +1,43 @@
-// What an index carries beside its own column: what segments compare together with it under one `and`, so that such a filter is counted
-// out of the index alone. Pure.
+// Plans the columns that an index carries beside its own: those that segments compare together with
+// it under one `and`. Such a filter is then counted from the index alone. Pure.
 
 /** Columns that an app's segments compare under one `and`. */
 export interface ColumnsTogether {
   readonly columns: readonly string[];
-  /** Of the app, counted up to a great number. */
+  /** Devices of the app, counted up to a maximum. */
   readonly devices: number;
 }
 
-/** Each makes every entry longer, in an index that every write of the column pays for. */
+/**
+ * Carried columns of one index at most: each makes every entry longer, and every write of the
+ * indexed column pays for that.
+ */
 const carriedMax = 4;
 
 /**
- * An entry has at most 2,704 bytes (PostgreSQL refuses the row otherwise): the app, a text of 1,024 bytes, the user's number and
- * the platform's unit leave so many.
+ * Bytes that the carried columns may take. PostgreSQL refuses a row whose entry is longer than
+ * 2,704 bytes; the app, a text of 1,024 bytes, the user's number and the platform's unit take the
+ * rest.
  */
 const carriedBytesMax = 1_500;
 
-/** The most that a value takes: of a text in UTF-8, with its length. Columns that are not named here are not carried. */
+/**
+ * The most bytes that a value of the column takes; for a text in UTF-8, including its length. A
+ * column that is not named here is never carried.
+ */
 function bytesOf(column: string): number {
   if (/^(number|bool)_|_at$/.test(column)) return 8;
   if (/^text_/.test(column)) return 1_028;
-  // A first name has at most 128 characters of three bytes, every other field of a device or user at most 64.
+  // A first name has at most 128 characters of three bytes; every other field of a device or user
+  // has at most 64.
   return column === 'first_name' ? 388 : column === 'external_id' ? Number.POSITIVE_INFINITY : 196;
 }
 
 /**
- * What an index over a column should carry, in order of names. What it carries already comes first, so that it is not built anew to carry
- * something else instead; then what serves the most devices. All that stands under an `and` is carried, or nothing of it: else
- * the rows would be read all the same.
+ * Returns the columns that an index should carry, sorted by name. Columns that the index carries
+ * already come first, so that the index is not rebuilt only to exchange them. Next come the columns
+ * that serve the most devices. The columns of one `and` are carried together or not at all, because
+ * one missing column makes the count read the rows.
  */
 export function planCarried(
   column: string,

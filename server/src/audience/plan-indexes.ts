@@ -1,28 +1,32 @@
-// Which columns of `audience` have an index: those that filters of apps with many devices compare, and no more of them than writes can
-// bear. All apps share the table, so an index is everybody's: each upsert of any app pays for it. Pure.
+// Plans which columns of `audience` have an index: those that filters of apps with many devices
+// compare, up to a number that writes can bear. All apps share the table, so each upsert of any app
+// pays for every index. Pure.
 import type { Uuid } from '../platform/ids.ts';
 
-/** An app's filters compare a column. */
+/** A column that an app's filters compare. */
 export interface ColumnUse {
   readonly appId: Uuid;
-  /** As filters name it. */
+  /** The field as filters name it. */
   readonly field: string;
   readonly column: string;
-  /** How much: segments and previews, a segment as many as make previews count. */
+  /** The number of noted previews; each segment counts as `previewsMin` of them. */
   readonly uses: number;
-  /** Of the app, counted up to a great number. */
+  /** Devices of the app, counted up to a maximum. */
   readonly devices: number;
 }
 
 export interface IndexLimits {
   readonly indexesMax: number;
-  /** So that no app leaves none to the others. */
+  /** The maximum for one app, so that no app takes all indexes. */
   readonly perAppMax: number;
-  /** An app with fewer is read whole in a few milliseconds, whatever its filters ask. */
+  /**
+   * An app with fewer devices is read completely within a few milliseconds, whatever its filters
+   * ask.
+   */
   readonly devicesMin: number;
 }
 
-/** Ten indexes cost a property update a sixth of its rate (`bench/README.md`). */
+/** Ten indexes reduce the rate of property updates by a sixth (measured, `bench/README.md`). */
 export const indexLimits: IndexLimits = { indexesMax: 24, perAppMax: 16, devicesMin: 5_000 };
 
 export interface UseWithoutIndex extends ColumnUse {
@@ -31,16 +35,19 @@ export interface UseWithoutIndex extends ColumnUse {
 
 export interface IndexPlan {
   readonly columns: ReadonlySet<string>;
-  /** What filters compare and no index serves. */
+  /** Columns that filters compare and that get no index. */
   readonly without: readonly UseWithoutIndex[];
 }
 
-/** An index that is there gives way to one that is worth twice as much: building takes minutes, and worths move. */
+/**
+ * An existing index is replaced only by one that is worth twice as much, because a build takes
+ * minutes and the worths fluctuate.
+ */
 const standing = 2;
 
 /**
- * Of each app with enough devices the columns that it uses most; of those, over all apps, the ones that serve the most devices.
- * `built`: the columns that have an index now.
+ * Selects for each app with enough devices the columns that it uses most, and among these, over all
+ * apps, the columns that serve the most devices. `built`: the columns that have an index now.
  */
 export function planIndexes(
   uses: readonly ColumnUse[],

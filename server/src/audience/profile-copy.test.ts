@@ -19,7 +19,7 @@ const slotted: Property[] = [
   { id: 3, key: 'vip', type: 'boolean', slot: 2 },
 ];
 
-// A slot in use brings the others of its block of ten along.
+// One slot in use brings the other nine of its block along.
 const blocks = Object.fromEntries(
   ['text', 'number', 'bool'].flatMap((word) =>
     Array.from({ length: 10 }, (_, i) => [`${word}_${String(i + 1).padStart(2, '0')}`, null]),

@@ -1,13 +1,14 @@
-// What of a user stands on the audience row of each of their devices, and the device's own properties beneath it. Pure: the
-// same profile, properties and slots give the same copy, so writing it again repairs any row.
+// The copy of a user's profile on the audience row of each of their devices, merged with the
+// device's own properties. Pure: the same profile, properties and slots give the same copy, so
+// writing the copy again repairs any row.
 import type { Uuid } from '../platform/ids.ts';
 import type { Property, PropertyValue, StoredProperties } from '../properties/property.ts';
 import { placesOf, slotColumn, slotColumnsOf } from '../properties/slots.ts';
 
-/** A user as audiences see them. */
+/** A user's profile as filters read it. */
 export interface Profile {
   readonly userId: Uuid;
-  /** Theirs alone in the app; null: not given yet. */
+  /** The user's number, unique in the app; null until it is assigned. */
   readonly number: number | null;
   readonly externalId: string;
   readonly createdAt: Date;
@@ -19,15 +20,16 @@ export interface Profile {
 }
 
 export interface ProfileCopy {
-  /** Columns of `audience` with their values: those of the user, and the slots. */
+  /** Columns of `audience` with their values: the user's fields and the slots. */
   readonly columns: Readonly<Record<string, PropertyValue | Date | null>>;
-  /** The values of properties without a slot, and of those that move, by number. */
+  /** Values of properties without a slot and of moving properties, by catalog number. */
   readonly overflow: StoredProperties;
 }
 
 /**
- * Where both have a property, the user's value wins (contract 6, semantics 4). `slotted` are the properties of the app that
- * have a slot or move; a number that is not among them goes to `overflow`, where a deleted key's value is never looked for.
+ * Merges both sets of properties; the user's value wins (contract 6, semantics 4). `slotted`: the
+ * app's properties that have a slot or move. A value under any other number goes to `overflow`,
+ * where no filter looks for the value of a deleted key.
  */
 export function copyProfile(
   profile: Profile | null,
@@ -54,22 +56,25 @@ export function copyProfile(
   return { columns, overflow: Object.fromEntries(values) };
 }
 
-/** Numbers that share a block: as many as an `integer` has bits. */
+/** Numbers that share a block: the bits of an `integer`. */
 const numbersPerBlock = 32;
 
-/** Where a user's number stands on a row: in its block, as one bit of it. Bit 0: there is none yet, and the user is counted by id. */
+/**
+ * A user's number as a block and one bit of that block. Bit 0 means that the user has no number yet
+ * and is counted by id.
+ */
 export function placeOfNumber(number: number | null): { user_block: number | null; user_bit: number } {
   if (number === null) return { user_block: null, user_bit: 0 };
   return { user_block: Math.floor(number / numbersPerBlock), user_bit: 1 << (number % numbersPerBlock) };
 }
 
-/** Where the values of an app's properties go. */
+/** The places for the values of an app's properties. */
 interface Layout {
   readonly written: readonly string[];
   readonly places: readonly { readonly id: string; readonly column: string; readonly isInOverflow: boolean }[];
 }
 
-// Whoever copies thousands of profiles hands in one and the same list.
+// A caller that copies thousands of profiles passes the same list each time.
 const layouts = new WeakMap<readonly Property[], Layout>();
 
 function layoutOf(slotted: readonly Property[]): Layout {

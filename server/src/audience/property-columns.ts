@@ -1,11 +1,15 @@
-// Reads chosen properties from audience rows, for those who render: what to select beside other columns, and what it says.
+// Reads chosen properties from audience rows for rendering: the columns to select, and how to read
+// them.
 import type { Fragment, Tx } from '../platform/db.ts';
 import type { Property, PropertyValue } from '../properties/property.ts';
 import { slotColumn } from '../properties/slots.ts';
 
 type Column = Pick<Property, 'id' | 'key' | 'type' | 'slot'>;
 
-/** To be put behind other aggregates of a SELECT that knows `audience` as `a`; each begins with its comma. */
+/**
+ * SELECT items to append after other aggregates of a query that names `audience` as `a`. Each item
+ * begins with a comma.
+ */
 export function propertyLists(tx: Tx, properties: readonly Column[]): Fragment {
   const columns = properties.map(({ id, type, slot }) =>
     slot === null
@@ -15,7 +19,10 @@ export function propertyLists(tx: Tx, properties: readonly Column[]): Fragment {
   return columns.length === 0 ? tx`` : tx`${columns}`;
 }
 
-/** The values of one row in lists selected so, by key; missing ones are absent. */
+/**
+ * Reads the values of one row from lists that `propertyLists` selected, by key. Missing values are
+ * absent.
+ */
 export function readProperties(
   read: (column: string) => unknown,
   properties: readonly Column[],

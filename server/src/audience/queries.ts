@@ -1,4 +1,4 @@
-// SQL: the one row per device that filters read, and audiences over it.
+// SQL: the audience row of each device, which filters read, and the selection of audiences.
 import { bareArray } from '../platform/array-text.ts';
 import { type Clock, nowOf } from '../platform/clock.ts';
 import type { Fragment, Sql, Tx } from '../platform/db.ts';
@@ -11,7 +11,7 @@ import { webDevicesBits } from './platform-units.ts';
 import type { Profile, ProfileCopy } from './profile-copy.ts';
 import type { SqlContext } from './test-to-sql.ts';
 
-/** A device's row without the properties on it. */
+/** A device's audience row without its properties. */
 export interface AudienceRow extends DeviceFacts {
   readonly deviceId: Uuid;
   readonly userId: Uuid | null;
@@ -25,7 +25,7 @@ const rowColumns = (tx: Tx): Fragment => tx`
   a.device_id, a.user_id, a.external_id, a.active, a.created_at, a.last_seen_at,
   a.locale, a.timezone, a.app_version, a.sdk, a.os, a.os_version, a.model`;
 
-/** Adds the row of a new device, which belongs to nobody yet. */
+/** Adds the row of a new device, which belongs to no user yet. */
 export async function insertAudienceRow(
   tx: Tx,
   clock: Clock,
@@ -41,7 +41,7 @@ export async function insertAudienceRow(
   return found(row, deviceId);
 }
 
-/** A registration: the device is active, was seen now, and says this about itself. */
+/** Records a registration: the device is active, was seen now and reports these facts. */
 export async function updateSeenDevice(
   tx: Tx,
   clock: Clock,
@@ -57,7 +57,7 @@ export async function updateSeenDevice(
   return found(row, deviceId);
 }
 
-/** What is known of a device is put right, which is no sign of life from it: it stays as active as it was. */
+/** Corrects the facts of a device without a sign of life from it: `active` stays as it was. */
 export async function updateKnownDevice(
   tx: Tx,
   appId: Uuid,
@@ -70,24 +70,21 @@ export async function updateKnownDevice(
     WHERE app_id = ${appId} AND device_id = ${deviceId}`;
 }
 
-/** One device's row. */
 export async function getAudienceRow(tx: Tx, appId: Uuid, deviceId: Uuid): Promise<AudienceRow> {
   const [row] = await tx<AudienceRow[]>`
     SELECT ${rowColumns(tx)} FROM audience a WHERE a.app_id = ${appId} AND a.device_id = ${deviceId}`;
   return found(row, deviceId);
 }
 
-/** The rows of these devices. */
 export async function listAudienceRows(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[]): Promise<AudienceRow[]> {
   return tx<AudienceRow[]>`
     SELECT ${rowColumns(tx)} FROM audience a
     WHERE a.app_id = ${appId} AND a.device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
 }
 
-/** Whose a device is, and when it was last seen. */
+/** A device's user, and when the device was last seen. */
 export type DeviceOwner = Pick<AudienceRow, 'deviceId' | 'userId' | 'externalId' | 'lastSeenAt'>;
 
-/** Whose are these devices? */
 export async function listDeviceOwners(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[]): Promise<DeviceOwner[]> {
   return tx<DeviceOwner[]>`
     SELECT device_id, user_id, external_id, last_seen_at FROM audience
@@ -95,8 +92,9 @@ export async function listDeviceOwners(tx: Tx, appId: Uuid, deviceIds: readonly 
 }
 
 /**
- * Locked devices were seen at these instants, in milliseconds since the epoch: none of them is seen earlier than before. The place
- * in the arrays stands for a join, which a distributed database could not make with a list.
+ * Raises `last_seen_at` of locked devices to these instants, in milliseconds since the epoch; it
+ * never lowers one. `array_position` replaces a join, because a distributed database cannot join
+ * with a list.
  */
 export async function raiseLastSeen(tx: Tx, appId: Uuid, seen: ReadonlyMap<Uuid, number>): Promise<void> {
   const ids = [...seen.keys()];
@@ -107,14 +105,14 @@ export async function raiseLastSeen(tx: Tx, appId: Uuid, seen: ReadonlyMap<Uuid,
       AND last_seen_at < to_timestamp((${instants}::float8[])[array_position(${ids}::uuid[], device_id)] / 1000)`;
 }
 
-/** Which devices belong to a user now? In the order in which they are locked. */
+/** Lists the devices of a user, in the order in which devices are locked. */
 export async function listDeviceIdsOfUser(tx: Tx, appId: Uuid, externalId: string): Promise<Uuid[]> {
   const rows = await tx<{ deviceId: Uuid }[]>`
     SELECT device_id FROM audience WHERE app_id = ${appId} AND external_id = ${externalId} ORDER BY device_id`;
   return rows.map((row) => row.deviceId);
 }
 
-/** Which of these devices belong to somebody now? */
+/** Selects from these devices the ones that belong to a user now. */
 export async function listLinkedIds(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[]): Promise<Uuid[]> {
   const rows = await tx<{ deviceId: Uuid }[]>`
     SELECT device_id FROM audience
@@ -122,12 +120,12 @@ export async function listLinkedIds(tx: Tx, appId: Uuid, deviceIds: readonly Uui
   return rows.map((row) => row.deviceId);
 }
 
-/** Removes the rows of devices that are deleted in this transaction. */
+/** Deletes the rows of devices that are deleted in this transaction. */
 export async function deleteAudienceRows(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[]): Promise<void> {
   await tx`DELETE FROM audience WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
 }
 
-/** Which devices belong to any of these users now? */
+/** Lists the devices that belong to any of these users now. */
 export async function listDeviceIdsOfUsers(tx: Tx, appId: Uuid, externalIds: readonly string[]): Promise<Uuid[]> {
   const rows = await tx<{ deviceId: Uuid }[]>`
     SELECT device_id FROM audience
@@ -135,7 +133,7 @@ export async function listDeviceIdsOfUsers(tx: Tx, appId: Uuid, externalIds: rea
   return rows.map((row) => row.deviceId);
 }
 
-/** The active devices of a user, newest first. */
+/** Lists the active devices of a user, newest first. */
 export async function listActiveDeviceIdsOfUser(
   tx: Tx,
   appId: Uuid,
@@ -148,7 +146,7 @@ export async function listActiveDeviceIdsOfUser(
   return rows.map((row) => row.deviceId);
 }
 
-/** The profile behind an external id, for the rows of its devices. */
+/** Finds the profile of an external id, to copy it onto the rows of its devices. */
 export async function findProfile(tx: Tx, appId: Uuid, externalId: string): Promise<Profile | undefined> {
   const [profile] = await tx<Profile[]>`
     SELECT id AS user_id, number, external_id, created_at, first_name, country, language, timezone, properties
@@ -156,36 +154,36 @@ export async function findProfile(tx: Tx, appId: Uuid, externalId: string): Prom
   return profile;
 }
 
-/** Writes one copy of a profile onto the rows of devices that share it. */
+/** Writes one copy of a profile onto the rows of all devices that share it. */
 export async function updateProfileCopy(
   tx: Tx,
   appId: Uuid,
   deviceIds: readonly Uuid[],
   copy: ProfileCopy,
 ): Promise<void> {
-  // The column names are known words and slots (`slotColumn`), never a caller's text.
+  // Column names are known words and slots (`slotColumn`), never a caller's text.
   await tx`
     UPDATE audience SET ${tx({ ...copy.columns, overflow: tx.json(copy.overflow) })}
     WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
 }
 
-/** Devices become reachable or cease to be. */
+/** Sets whether devices are active. */
 export async function updateActive(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[], isActive: boolean): Promise<void> {
   await tx`
     UPDATE audience SET active = ${isActive}
     WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[])`;
 }
 
-/** An audience whose filters fit the catalog. */
+/** An audience whose filters were checked against the catalog. */
 export type ResolvedAudience = (
   | Exclude<Audience, { readonly segment_id: string } | { readonly filter: unknown }>
   | { readonly filter: CheckedFilter }
 ) & {
-  /** Who leaves it. */
+  /** The filter whose matches are removed from the audience. */
   readonly exclude: CheckedFilter | null;
 };
 
-/** What an audience is asked with. */
+/** The transaction, clock and app of a question about an audience. */
 export interface AudienceContext {
   readonly tx: Tx;
   readonly clock: Clock;
@@ -193,8 +191,8 @@ export interface AudienceContext {
 }
 
 /**
- * Which active devices are in an audience: a condition over `audience` under the alias `a`. An id that is malformed, unknown
- * or another app's simply matches nothing.
+ * A condition over `audience` under the alias `a` that selects an audience's active devices. An id
+ * that is malformed, unknown or of another app matches nothing.
  */
 export function audiencePredicate({ tx, clock, appId }: AudienceContext, audience: ResolvedAudience): Fragment {
   const context = { tx, appId, now: clock.now };
@@ -207,7 +205,8 @@ function selection(context: SqlContext, audience: ResolvedAudience): Fragment {
   if ('filter' in audience) return tx`AND ${filterToSql(context, audience.filter)}`;
   if ('device_ids' in audience) return tx`AND a.device_id = ANY(${decodeDeviceIds(audience.device_ids)}::uuid[])`;
   if ('external_ids' in audience) {
-    // Not null is said aloud: of a list that may be empty the planner would not conclude it, and the index is partial.
+    // `IS NOT NULL` is written out because the index is partial, and the planner does not infer it
+    // from a list that may be empty.
     return tx`AND a.external_id IS NOT NULL AND a.external_id = ANY(${[...new Set(audience.external_ids)]}::text[])`;
   }
   return tx``;
@@ -221,19 +220,21 @@ export interface AudienceCount {
   readonly web: number;
   readonly ios: number;
   readonly android: number;
-  /** Distinct users among the devices. */
+  /** Distinct users of the devices. */
   readonly users: number;
 }
 
 /**
- * How many devices and users would be reached now? Users are the bits that their numbers set, block by block: that takes one pass
- * over the devices, which processes of the server share, and tells nobody apart by sorting. Who has no number yet is counted by
- * id, and found by an index that holds nobody else; all devices of a user have the number or none has.
+ * Counts the devices and users that a send would reach now. Users are counted as the bits that
+ * their numbers set, block by block: one pass over the devices, which PostgreSQL can run in
+ * parallel and without a sort. Users without a number are counted by id; an index holds only their
+ * devices. The devices of one user either all have the number or all lack it.
  */
 export async function countAudience(context: AudienceContext, audience: ResolvedAudience): Promise<AudienceCount> {
   const { tx } = context;
-  // A device is asked as little as will do: one sum says how many are of two platforms (`platformUnits`), and whatever is of neither is
-  // of the third. And the blocks, which are many, are added up before they meet the other half.
+  // Each device is read as little as possible: one sum tells the devices of two platforms
+  // (`platformUnits`), and the rest are of the third. The blocks are summed before the UNION,
+  // because there are many of them.
   const [row] = await tx<AudienceCount[]>`
     SELECT sum(web)::bigint AS web, sum(ios)::bigint AS ios, sum(devices - web - ios)::bigint AS android,
       sum(users)::bigint AS users
@@ -253,7 +254,6 @@ export async function countAudience(context: AudienceContext, audience: Resolved
   return row ?? { web: 0, ios: 0, android: 0, users: 0 };
 }
 
-/** How many devices are in an audience? */
 export async function countDevices(context: AudienceContext, audience: ResolvedAudience): Promise<number> {
   const { tx } = context;
   const [row] = await tx<{ devices: number }[]>`
@@ -261,7 +261,7 @@ export async function countDevices(context: AudienceContext, audience: ResolvedA
   return row?.devices ?? 0;
 }
 
-/** How many devices of an audience are in which time zone: their own, else their user's, else null? */
+/** Counts an audience's devices by time zone: the device's own zone, else its user's, else null. */
 export async function countAudienceByZone(
   context: AudienceContext,
   audience: ResolvedAudience,
@@ -273,8 +273,8 @@ export async function countAudienceByZone(
 }
 
 /**
- * How many of the ids asked for, each counted once, have no active device? Of other audiences nobody was asked for by name.
- * `devices`: how many the audience is.
+ * Counts the requested ids that have no active device, each id once. Other selectors name no ids,
+ * so the count is 0. `devices`: the number of devices in the audience.
  */
 export async function countUnmatched(
   context: AudienceContext,
@@ -286,7 +286,7 @@ export async function countUnmatched(
   if ('device_ids' in audience && audience.exclude === null) return asked - devices;
   const { tx, clock, appId } = context;
   const id = 'device_ids' in audience ? tx`a.device_id` : tx`a.external_id`;
-  // Whoever is left out by the exclusion was matched all the same.
+  // An id whose devices the exclusion removes was matched all the same.
   const [row] = await tx<{ matched: number }[]>`
     SELECT count(DISTINCT ${id}) AS matched FROM audience a
     WHERE ${audiencePredicate({ tx, clock, appId }, { ...audience, exclude: null })}`;
@@ -294,8 +294,8 @@ export async function countUnmatched(
 }
 
 /**
- * What the planner expects an audience narrowed by each of these conditions alone to cost, in its own units: which of them
- * makes a count slow, without running any.
+ * Returns the planner's cost of a count for each condition alone, in the planner's units. The most
+ * expensive condition is found without running a count.
  */
 export async function estimateCosts(
   { tx, clock, appId }: AudienceContext,
@@ -313,11 +313,11 @@ export async function estimateCosts(
 }
 
 /**
- * Empties a retired slot, a few rows at a time; how many were emptied. Rows that somebody holds are left for the next time: an
- * upsert waits for nothing here.
+ * Empties a retired slot on at most `limit` rows, and returns how many. Rows that another
+ * transaction has locked are skipped until the next run, so no upsert waits.
  */
 export async function clearSlot(sql: Sql, appId: Uuid, column: string, limit: number): Promise<number> {
-  // A column's name is a known word (`slotColumn`), never a caller's text.
+  // Column names are known words (`slotColumn`), never a caller's text.
   const result = await sql`
     UPDATE audience SET ${sql(column)} = NULL
     WHERE app_id = ${appId} AND device_id = ANY(ARRAY(
@@ -326,7 +326,7 @@ export async function clearSlot(sql: Sql, appId: Uuid, column: string, limit: nu
   return result.count;
 }
 
-/** The same for a key that stood past the slots. */
+/** Removes a retired key without a slot from `overflow`, in the same way as `clearSlot`. */
 export async function clearOverflow(sql: Sql, appId: Uuid, id: number, limit: number): Promise<number> {
   const result = await sql`
     UPDATE audience SET overflow = overflow - ${String(id)}::text
@@ -336,7 +336,7 @@ export async function clearOverflow(sql: Sql, appId: Uuid, id: number, limit: nu
   return result.count;
 }
 
-// Every device has its row here from the transaction that made it.
+// The transaction that creates a device also creates its audience row.
 function found(row: AudienceRow | undefined, deviceId: Uuid): AudienceRow {
   if (!row) throw new Error(`device ${deviceId} has no audience row`);
   return row;

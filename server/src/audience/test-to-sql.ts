@@ -1,4 +1,5 @@
-// One test of one column as SQL, for the columns of an audience row and the properties of an event alike.
+// Translates one test of one column into SQL, for columns of an audience row and for properties of
+// an event.
 import type { Fragment, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Test } from './check-filter.ts';
@@ -10,7 +11,7 @@ export interface SqlContext {
   readonly now: Fragment;
 }
 
-/** A test of a column, which may be null: then the answer is null or false. */
+/** Translates a test of a column. For a null column the result is null or false. */
 export function testToSql(tx: Tx, now: Fragment, column: Fragment, test: Test): Fragment {
   switch (test.kind) {
     case 'exists':
@@ -18,7 +19,8 @@ export function testToSql(tx: Tx, now: Fragment, column: Fragment, test: Test): 
     case 'is': {
       const [value] = test.values;
       if (test.values.length === 1) return tx`${column} = ${typed(tx, value)}`;
-      // Not null is said aloud: of a list that may be empty the planner would not conclude it, and the indexes are partial.
+      // `IS NOT NULL` is written out because the indexes are partial, and the planner does not
+      // infer it from a list that may be empty.
       return tx`(${column} IS NOT NULL AND ${column} = ANY(${typedList(tx, test.values)}))`;
     }
     case 'order': {
@@ -29,8 +31,8 @@ export function testToSql(tx: Tx, now: Fragment, column: Fragment, test: Test): 
     }
     case 'text':
       if (test.op === 'starts_with') return tx`starts_with(${column}, ${test.value}::text)`;
-      // Of a pattern the planner knows how many it matches. Under a collation other than "C" it would cost more: values of events have
-      // the server's own.
+      // The planner can estimate how many values match a pattern. `COLLATE "C"` makes the
+      // comparison cheaper: values of events have the server's own collation.
       return tx`${column} COLLATE "C" LIKE ${test.op === 'contains' ? `%${literally(test.value)}%` : `%${literally(test.value)}`}::text`;
     case 'time':
       return test.op === 'before'
@@ -41,7 +43,7 @@ export function testToSql(tx: Tx, now: Fragment, column: Fragment, test: Test): 
   }
 }
 
-/** A text as a pattern that matches it alone. */
+/** Escapes a text into a pattern that matches only this text. */
 function literally(text: string): string {
   return text.replaceAll(/[\\%_]/g, '\\$&');
 }

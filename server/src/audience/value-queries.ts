@@ -1,12 +1,12 @@
-// SQL: the different values of one column of text over an app's active devices, one behind the other as an index holds them. Never reads
-// all devices to find them.
+// SQL: the different values of one text column over an app's active devices, read one after the
+// other from an index. No statement reads all devices.
 import { nowOf } from '../platform/clock.ts';
 import type { Test } from './check-filter.ts';
 import { indexPrefix } from './index-queries.ts';
 import type { AudienceContext } from './queries.ts';
 import { testToSql } from './test-to-sql.ts';
 
-/** A column of text, and the part of it that is looked for. */
+/** A text column, and the part that is looked for. */
 export interface TextPart {
   /** A known word or a slot, never a caller's text. */
   readonly column: string;
@@ -21,13 +21,13 @@ interface PlanNode {
 
 export interface ExpectedValues {
   readonly values: number;
-  /** Where processes share the work, of one of them. */
+  /** Devices that the plan reads; for a parallel plan, those of one process. */
   readonly devices: number;
 }
 
 /**
- * How many values does the planner expect, and how many devices with one, where it would read them by the column's own index?
- * Null: it would not.
+ * Returns how many values and devices the planner expects, or null when it would not read them from
+ * the column's own index.
  */
 export async function estimateValues({ tx, appId }: AudienceContext, column: string): Promise<ExpectedValues | null> {
   const [row] = await tx<{ 'QUERY PLAN': [{ Plan: PlanNode }] }[]>`
@@ -52,14 +52,17 @@ export interface NextValue {
   readonly isMatch: boolean;
 }
 
-/** The first value behind another one, null: of all, and whether the part is found in it, by the same comparison as on a device's row. */
+/**
+ * Finds the first value after `after` (null: the first of all), and whether it contains the part.
+ * The comparison is the same as on a device's row.
+ */
 export async function findNextValue(
   { tx, clock, appId }: AudienceContext,
   { column, test }: TextPart,
   after: string | null,
 ): Promise<NextValue | undefined> {
   const value = tx`a.${tx(column)}`;
-  // No text comes before the empty one.
+  // No text sorts before the empty text.
   const [row] = await tx<NextValue[]>`
     SELECT ${value} AS value, ${testToSql(tx, nowOf(tx, clock), value, test)} AS is_match FROM audience a
     WHERE a.app_id = ${appId} AND a.active AND ${after === null ? tx`${value} >= ''` : tx`${value} > ${after}::text`}

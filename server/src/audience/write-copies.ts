@@ -1,5 +1,6 @@
-// Brings the audience rows of devices in step with their user's profile, in the transaction that changed either. The caller
-// holds the lock on each device's row of `devices`, taken before it read the profile: whoever writes last has seen both sides.
+// Updates the audience rows of devices after a change of the profile or of the devices, in the same
+// transaction. The caller locked each row of `devices` before it read the profile, so the last
+// writer has seen both changes.
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Property, StoredProperties } from '../properties/property.ts';
@@ -8,11 +9,14 @@ import { updateProfileCopy } from './queries.ts';
 
 export interface DeviceToCopyTo {
   readonly id: Uuid;
-  /** The device's own. */
+  /** The device's own properties. */
   readonly properties: StoredProperties;
 }
 
-/** `profile` null: the devices belong to nobody. `slotted` is read after the locks were taken, so that it knows every number. */
+/**
+ * `profile` is null when the devices belong to no user. Read `slotted` after taking the locks, so
+ * that it contains every stored number.
+ */
 export async function writeCopies(
   tx: Tx,
   appId: Uuid,
@@ -22,7 +26,8 @@ export async function writeCopies(
     readonly slotted: readonly Property[];
   },
 ): Promise<void> {
-  // Few devices have properties of their own, so the devices of a user mostly share one copy and one statement.
+  // Few devices have properties of their own, so most devices of a user share one copy and one
+  // statement.
   const groups = new Map<string, { copy: ProfileCopy; deviceIds: Uuid[] }>();
   for (const { id, properties } of copies.devices) {
     const key = JSON.stringify(properties);

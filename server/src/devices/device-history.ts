@@ -1,6 +1,7 @@
-// Every change of a device's status, with its reason: appended, never changed. Devices that their provider refused are
-// retired here in bulk, and brought back when the credential turns out to be at fault. Works in the caller's transaction; all
-// of it may be repeated, since only a device that is still in the former state changes.
+// The history of device states: every change with its reason, appended and never altered. Devices
+// that their provider refused are retired here in bulk, and restored when the credential was at
+// fault. Works in the caller's transaction. Everything may be repeated, because only a device that
+// is still in the former state changes.
 import { updateActive } from '../audience/queries.ts';
 import type { Tx } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
@@ -14,7 +15,10 @@ import {
   updateRestored,
 } from './history-queries.ts';
 
-/** Notes changes of status. `credentialId`: whose refusals caused them, where they are to be undone with it. */
+/**
+ * Appends changes of status. `credentialId`: the credential whose refusals caused them, so that
+ * they can be undone when it was at fault.
+ */
 export async function appendChanges(
   tx: Tx,
   appId: Uuid,
@@ -29,21 +33,26 @@ export async function appendChanges(
 export interface RefusedDevice {
   readonly deviceId: Uuid;
   readonly reason: Exclude<InvalidReason, 'replaced'>;
-  /** When the provider says that the token ended; null where it does not say. */
+  /**
+   * The instant at which the token ended, in milliseconds, according to the provider; null when it
+   * does not say.
+   */
   readonly goneAtMs?: number | null;
-  /** `devices.registered_at` as it was read with the token that was refused. */
+  /** `devices.registered_at`, in milliseconds, as read together with the refused token. */
   readonly registeredAtMs?: number;
 }
 
 /**
- * Retires devices that are active still; the caller has locked them all by `lockDevicesById`. One that has registered since the provider's instant, or since the refused token was
- * read, keeps its status: the refusal was about what it had before. Returns how many changed.
+ * Retires those of the devices that are still active. The caller has locked them all by
+ * `lockDevicesById`. A device keeps its status when it registered after the provider's instant or
+ * after the refused token was read, because the refusal was about its earlier token. Returns how
+ * many changed.
  */
 export async function invalidateDevices(
   tx: Tx,
   refused: {
     readonly appId: Uuid;
-    /** Null where the credential cannot be at fault. */
+    /** Null when the credential cannot be at fault. */
     readonly credentialId: number | null;
     readonly at: Date;
     readonly items: readonly RefusedDevice[];
@@ -63,8 +72,9 @@ export async function invalidateDevices(
 }
 
 /**
- * Undoes what a credential's refusals did to devices since an instant: both changes stay in the history. The caller has locked
- * those devices (`listRetiredByCredential`, `lockDevicesById`). Returns how many are active again.
+ * Undoes the retirements that a credential's refusals caused since an instant; both changes stay in
+ * the history. The caller has locked these devices (`listRetiredByCredential`, `lockDevicesById`).
+ * Returns how many are active again.
  */
 export async function restoreDevices(
   tx: Tx,

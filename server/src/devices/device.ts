@@ -1,4 +1,4 @@
-// A device: what a registration may say of it (contract 8), and the states it can be in. Pure.
+// A device: the fields of a registration (contract 8), and the device's states. Pure.
 //
 //   new ──► active ── refused by its provider, or its token moved on ──► invalid (status_reason)
 //            ▲  ▲                                                         │   │
@@ -18,17 +18,20 @@ import { type DeviceToken, parseToken, proofLengthMax, proofOf, tokenForms } fro
 export const deviceStatuses = ['active', 'invalid', 'unsubscribed'] as const;
 export type DeviceStatus = (typeof deviceStatuses)[number];
 
-/** Active devices of one user, and inactive ones: each change of a profile is written on the rows of all of them. */
+/**
+ * Active devices of one user at most, and inactive ones. Each change of a profile is written to the
+ * rows of all of them.
+ */
 export const devicesPerUserMax = 100;
 
-/** Why a device is invalid. */
+/** The reason why a device is invalid. */
 export const invalidReason = component(
   'InvalidReason',
   z.enum(['unregistered', 'invalid_token', 'credential_mismatch', 'replaced']),
 );
 export type InvalidReason = z.output<typeof invalidReason>;
 
-/** What stands in `devices`. */
+/** A row of `devices`. */
 export interface Device {
   readonly id: Uuid;
   readonly platform: Platform;
@@ -36,11 +39,14 @@ export interface Device {
   readonly credentialId: number | null;
   readonly environment: Environment | null;
   readonly status: DeviceStatus;
-  /** The device's own. */
+  /** The device's own properties. */
   readonly properties: StoredProperties;
 }
 
-/** No id is minted so: what a malformed id is read as, since it behaves exactly like an unknown one (contract 1). */
+/**
+ * An id that is never minted. A malformed id is read as this one, because it behaves exactly like
+ * an unknown id (contract 1).
+ */
 const idOfNoDevice: Uuid = '00000000-0000-0000-0000-000000000000';
 
 export function readDeviceId(text: string): Uuid {
@@ -52,10 +58,13 @@ export interface RegistrationRules {
   readonly timeZones: TimeZones;
 }
 
-/** The body of POST /v1/devices. An absent field keeps what is stored, null clears it. */
+/** The body of POST /v1/devices. An absent field keeps the stored value; null clears it. */
 export type Registration = z.output<ReturnType<typeof registrationSchema>>;
 
-/** Builds the reader of registrations, which throws the 400: what a token must look like depends on the platform beside it. */
+/**
+ * Creates the parser of registrations, which throws the 400. The form of a token depends on the
+ * platform beside it.
+ */
 export function createRegistrationParser(rules: RegistrationRules): (body: unknown) => Registration {
   const schemas = new Map(platforms.map((platform) => [platform as unknown, registrationSchema(platform, rules)]));
   const anyPlatform = registrationSchema(undefined, rules);
@@ -68,7 +77,9 @@ export function createRegistrationParser(rules: RegistrationRules): (body: unkno
 const fact = z.string().max(64).nullish();
 const environment = z.enum(environments).nullish();
 
-/** The body that a platform registers with; without a platform, what all of them share. */
+/**
+ * The schema of a platform's registration; without a platform, the fields that all platforms share.
+ */
 export function registrationSchema(platform: Platform | undefined, { endpointRules, timeZones }: RegistrationRules) {
   const fields = z.strictObject({
     platform: z.enum(platforms),
@@ -101,7 +112,10 @@ export function registrationSchema(platform: Platform | undefined, { endpointRul
   });
 }
 
-/** As a digest; undefined where none is given. What is no token at all proves nothing and is no fault: a client may have lost its own. */
+/**
+ * Reads `previous_token` as a digest; undefined when none is given. A value that is no token proves
+ * nothing and is no error, because a client may have lost its own.
+ */
 function previousTokenField(platform: Platform | undefined) {
   const object = z.record(z.string(), z.unknown());
   const text = z.string().max(proofLengthMax);

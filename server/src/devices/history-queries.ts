@@ -1,4 +1,5 @@
-// SQL: whether devices can be reached: what changes it, what is counted against them, and the history of it.
+// SQL: whether devices are reachable: changes of their status, the mismatches counted against them,
+// and the history.
 import type { Environment, Platform } from '../channels/channel.ts';
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -7,11 +8,11 @@ import type { DeviceStatus, InvalidReason } from './device.ts';
 export interface Refusal {
   readonly deviceId: Uuid;
   readonly reason: InvalidReason;
-  /** A device that registered after this instant is left alone. */
+  /** A device that registered after this instant is not changed. */
   readonly registeredBy: Date;
 }
 
-/** A device whose status has changed, and to what. */
+/** A device whose status changed, and its new status. */
 export interface DeviceChange {
   readonly deviceId: Uuid;
   readonly platform: Platform;
@@ -20,8 +21,9 @@ export interface DeviceChange {
 }
 
 /**
- * Which of the refused devices become invalid? Those still active that have not registered since. The place in the arrays
- * stands for a join, which a distributed database could not make with a list.
+ * Makes those of the refused devices invalid that are still active and have not registered since;
+ * returns them. `array_position` replaces a join, because a distributed database cannot join with a
+ * list.
  */
 export async function updateInvalid(tx: Tx, appId: Uuid, refusals: readonly Refusal[]): Promise<DeviceChange[]> {
   const ids = refusals.map((refusal) => refusal.deviceId);
@@ -34,7 +36,7 @@ export async function updateInvalid(tx: Tx, appId: Uuid, refusals: readonly Refu
     RETURNING id AS device_id, platform, status, status_reason AS reason`;
 }
 
-/** Which devices did a credential's refusals retire since then? */
+/** Lists the devices that a credential's refusals retired since an instant. */
 export async function listRetiredByCredential(tx: Tx, appId: Uuid, credentialId: number, since: Date): Promise<Uuid[]> {
   const rows = await tx<{ deviceId: Uuid }[]>`
     SELECT DISTINCT device_id FROM device_changes
@@ -43,7 +45,10 @@ export async function listRetiredByCredential(tx: Tx, appId: Uuid, credentialId:
   return rows.map((row) => row.deviceId);
 }
 
-/** Makes those of the devices active again that are still invalid for what may be the credential's fault. */
+/**
+ * Makes those of the devices active again that are still invalid for a reason that can be the
+ * credential's fault.
+ */
 export async function updateRestored(
   tx: Tx,
   appId: Uuid,
@@ -59,7 +64,10 @@ export async function updateRestored(
     RETURNING id AS device_id, platform, status, status_reason AS reason`;
 }
 
-/** Counts a credential_mismatch of each locked device, and answers those that have reached `mismatchesMax` in a row. */
+/**
+ * Counts a credential_mismatch for each locked device, and returns the devices that have reached
+ * `mismatchesMax` in a row.
+ */
 export async function countMismatches(
   tx: Tx,
   appId: Uuid,
@@ -73,21 +81,24 @@ export async function countMismatches(
   return new Set(rows.filter((row) => row.mismatches >= mismatchesMax).map((row) => row.id));
 }
 
-/** Which of the devices have mismatches in a row? */
+/** Selects the devices that have mismatches in a row. */
 export async function listMismatched(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<Uuid[]> {
   const rows = await tx<{ id: Uuid }[]>`
     SELECT id FROM devices WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND mismatches > 0`;
   return rows.map((row) => row.id);
 }
 
-/** A success ends a row of mismatches. The caller has locked the devices. */
+/** Resets the mismatches in a row after a success. The caller has locked the devices. */
 export async function forgetMismatches(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
   await tx`
     UPDATE devices SET mismatches = 0
     WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND mismatches > 0`;
 }
 
-/** Remembers where pushes found iOS tokens to belong, unless the device has said so itself or registered anew since. */
+/**
+ * Stores the environment that pushes found for iOS tokens, unless the device names its own or has
+ * registered again since.
+ */
 export async function updateEnvironmentFound(
   tx: Tx,
   appId: Uuid,
@@ -128,7 +139,7 @@ export interface PastChange {
   readonly reason: InvalidReason | null;
 }
 
-/** The whole history of states of these devices, oldest first. */
+/** Lists the complete history of these devices' states, oldest first. */
 export async function listDeviceChanges(sql: Sql, appId: Uuid, deviceIds: readonly Uuid[]): Promise<PastChange[]> {
   return sql<PastChange[]>`
     SELECT device_id, at, status, reason FROM device_changes

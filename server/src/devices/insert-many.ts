@@ -1,4 +1,5 @@
-// SQL: many new devices at once, for filling an app. Adds and never changes: a token that has a device keeps it.
+// SQL: many new devices at once, for imports and for filling an app. Adds rows and never changes
+// one: a token that has a device keeps it.
 import type { Environment, Platform } from '../channels/channel.ts';
 import { bareArray, textArray } from '../platform/array-text.ts';
 import { copyRows } from '../platform/copy-rows.ts';
@@ -16,13 +17,16 @@ export interface DeviceToAdd {
   readonly createdAt: Date;
   readonly registeredAt: Date;
   readonly identifiedAt: Date | null;
-  /** Of an iOS device that says so itself. */
+  /** The environment that an iOS device reports for itself. */
   readonly environment?: Environment | null;
-  /** It has been pushed to before. Default: nobody knows. */
+  /** Whether a push has reached the device before. Default: unknown. */
   readonly isReached?: boolean;
 }
 
-/** Claims the tokens of new devices. Returns the ids of those that got theirs; the others' tokens have a device already. */
+/**
+ * Claims the tokens of new devices. Returns the ids of the devices that got theirs; the tokens of
+ * all others belong to a device already.
+ */
 export async function insertTokens(
   tx: Tx,
   appId: Uuid,
@@ -40,7 +44,10 @@ export async function insertTokens(
   return new Set(rows.map((row) => row.deviceId));
 }
 
-/** Adds devices whose tokens were claimed in this transaction, each with the first entry of its history. */
+/**
+ * Adds devices whose tokens were claimed in this transaction, each with the first entry of its
+ * history.
+ */
 export async function insertDevices(tx: Tx, appId: Uuid, devices: readonly DeviceToAdd[]): Promise<void> {
   if (devices.length === 0) return;
   await copyRows(

@@ -1,12 +1,13 @@
-// SQL: whose devices were before, for those who look for what was sent to a device at the time, and who has changed since
-// something was worked out by that. Names users by ids alone.
+// SQL: the former users of devices, by which reports find the deliveries of that time, and the
+// changes of people since their events were classed. Names users by ids only.
 import { type Clock, nowOf } from '../platform/clock.ts';
 import type { Sql, Tx } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
 
 /**
- * Notes whose these devices are, since that ends, and that they and their users have changed. Whoever gives a device to another
- * user or to nobody, or one that is nobody's to somebody, calls it first, with the devices locked.
+ * Stores the users of these devices before their link ends, and records that the devices and users
+ * have changed. Every transaction that links a device to another user or to nobody, or links one
+ * that belonged to nobody, calls this first, with the devices locked.
  */
 export async function insertFormerLinks(tx: Tx, clock: Clock, appId: Uuid, deviceIds: readonly Uuid[]): Promise<void> {
   await tx`
@@ -22,7 +23,10 @@ export async function insertFormerLinks(tx: Tx, clock: Clock, appId: Uuid, devic
     FROM linked HAVING count(*) > 0`;
 }
 
-/** Forgets which devices were a user's, who is erased in this transaction, and notes that these have changed. */
+/**
+ * Deletes the former links of a user who is erased in this transaction, and records that their
+ * devices have changed.
+ */
 export async function deleteFormerLinksOfUser(tx: Tx, clock: Clock, appId: Uuid, userId: Uuid): Promise<void> {
   await tx`
     WITH gone AS (DELETE FROM former_links WHERE app_id = ${appId} AND user_id = ${userId} RETURNING device_id)
@@ -31,8 +35,8 @@ export async function deleteFormerLinksOfUser(tx: Tx, clock: Clock, appId: Uuid,
 }
 
 /**
- * Notes that what is known of these devices and users has changed otherwise, as of an instant that may have been a while ago. In
- * the transaction that changes it.
+ * Records that something else about these devices and users has changed. Call it in the transaction
+ * that changes it; the change may take effect from an earlier instant.
  */
 export async function insertPeopleChange(tx: Tx, clock: Clock, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
   await tx`
@@ -41,21 +45,24 @@ export async function insertPeopleChange(tx: Tx, clock: Clock, appId: Uuid, ids:
 
 export interface PeopleChange {
   readonly id: Uuid;
-  /** Of devices and of users. */
+  /** Ids of devices and of users. */
   readonly ids: readonly Uuid[];
 }
 
-/** Who has changed and is not dealt with yet, the earliest first. */
+/** Lists the changes that are not processed yet, the earliest first. */
 export async function listPeopleChanges(tx: Tx, appId: Uuid, limit: number): Promise<PeopleChange[]> {
   return tx<PeopleChange[]>`SELECT id, ids FROM people_changes WHERE app_id = ${appId} ORDER BY id LIMIT ${limit}`;
 }
 
-/** They are dealt with. */
+/** Deletes changes that were processed. */
 export async function deletePeopleChanges(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
   await tx`DELETE FROM people_changes WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])`;
 }
 
-/** Which apps have links that ended before an instant? Steps from app to app, so that those with none cost a look at an index. */
+/**
+ * Lists the apps that have links which ended before an instant. Steps from app to app, so that an
+ * app without any costs one look at an index.
+ */
 export async function listAppsWithFormerLinksBefore(sql: Sql, before: Date): Promise<Uuid[]> {
   const rows = await sql<{ appId: Uuid }[]>`
     WITH RECURSIVE linked AS (
@@ -69,7 +76,10 @@ export async function listAppsWithFormerLinksBefore(sql: Sql, before: Date): Pro
   return rows.map((row) => row.appId);
 }
 
-/** Forgets links of an app that ended before an instant, a few at a time; how many. Those that somebody holds stay for the next time. */
+/**
+ * Deletes up to `limit` links of an app that ended before an instant, and returns how many. Rows
+ * that another transaction has locked are skipped until the next run.
+ */
 export async function deleteFormerLinksBefore(sql: Sql, appId: Uuid, before: Date, limit: number): Promise<number> {
   const result = await sql`
     WITH old AS MATERIALIZED (

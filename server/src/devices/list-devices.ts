@@ -1,4 +1,5 @@
-// A page of devices with the names of the properties they hold, and how they are shown.
+// A page of devices with the catalog entries of their properties, and the form in which answers
+// show a device.
 import type { DeviceFacts } from '../audience/device-facts.ts';
 import { channelOfPlatform } from '../channels/channel.ts';
 import type { Sql } from '../platform/db.ts';
@@ -24,7 +25,7 @@ export async function listDevicePage(
   return devices.map((device) => ({ ...device, catalog }));
 }
 
-/** As GET /v1/devices shows it: a token by its last characters. */
+/** A device as GET /v1/devices shows it: only the last characters of the token. */
 export function presentListed(device: DeviceOnPage) {
   return {
     id: encodeId('dev', device.id),
@@ -42,7 +43,7 @@ export function presentListed(device: DeviceOnPage) {
   };
 }
 
-/** What a device says of itself. */
+/** The facts that a device reports about itself, as answers show them. */
 export function presentFacts(facts: DeviceFacts) {
   return {
     locale: facts.locale,

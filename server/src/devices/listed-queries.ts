@@ -19,13 +19,13 @@ export interface ListedDevice extends DeviceFacts {
   readonly lastSeenAt: Date;
 }
 
-/** A device with what can be pushed to. */
+/** A device including its token and credential. */
 export interface WholeDevice extends ListedDevice {
   readonly token: string | null;
   readonly credentialId: number | null;
 }
 
-/** An app's devices by id, after one. */
+/** Lists an app's devices in the order of ids, after one. */
 export async function listWholeDevices(
   sql: Sql,
   appId: Uuid,
@@ -46,7 +46,7 @@ export interface DeviceFilters {
   readonly externalId: string | null;
 }
 
-/** An app's devices, newest first, after a position. */
+/** Lists an app's devices, newest first, after a position. */
 export async function listDevices(
   tx: Tx,
   appId: Uuid,
@@ -55,7 +55,8 @@ export async function listDevices(
   limit: number,
 ): Promise<ListedDevice[]> {
   const { platform, status, externalId } = filters;
-  // `active` says the same as the status, in the table that is walked: the index on inactive rows serves the rare ones.
+  // `active` means the same as the status and stands in the table that is scanned; the index on
+  // inactive rows serves the rare statuses.
   return tx<ListedDevice[]>`
     SELECT d.id, d.platform, d.token_hint, a.locale, a.timezone, a.app_version, a.sdk, a.os, a.os_version, a.model,
       d.environment, d.status, d.status_reason, a.external_id, d.properties, a.created_at, a.last_seen_at

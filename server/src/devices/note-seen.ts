@@ -1,11 +1,14 @@
-// Devices were seen at work: their `last_seen_at` follows. Exact to ten minutes (contract 8); whoever calls this leaves out what is
-// not worth a write.
+// Updates `last_seen_at` of devices that were seen at work. It is exact to ten minutes (contract
+// 8); a caller omits the devices that do not need a write.
 import { raiseLastSeen } from '../audience/queries.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { lockDevicesById } from './queries.ts';
 
-/** Notes when each device was seen, in milliseconds since the epoch; earlier than what is known changes nothing. */
+/**
+ * Stores when each device was seen, in milliseconds since the epoch. An earlier instant than the
+ * stored one changes nothing.
+ */
 export async function noteSeen(tx: Tx, appId: Uuid, seen: ReadonlyMap<Uuid, number>): Promise<void> {
   if (seen.size === 0) return;
   // Sent together: the second statement begins when the first has its locks.

@@ -1,5 +1,6 @@
-// Opt-out: nothing is sent to a device any more, it belongs to nobody, and its token is erased. The hash of the token stays,
-// so that the same token registered again is the same device.
+// Opts devices out: nothing is sent to such a device any more, it belongs to nobody, and its token
+// is deleted. The hash of the token stays, so that the same token registered again is the same
+// device.
 import { updateActive } from '../audience/queries.ts';
 import { writeCopies } from '../audience/write-copies.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -11,7 +12,7 @@ import { appendChanges } from './device-history.ts';
 import { insertFormerLinks } from './link-queries.ts';
 import { lockDevice, updateUnsubscribed } from './queries.ts';
 
-/** False: there is no such device. Repeating it changes nothing. */
+/** Opts a device out. Returns false when there is no such device. Repeating it changes nothing. */
 export async function optOutDevice(
   { sql, clock }: { sql: Sql; clock: Clock },
   appId: Uuid,
@@ -26,7 +27,7 @@ export async function optOutDevice(
   );
 }
 
-/** The same for devices that the caller's transaction has locked. */
+/** Does the same for devices that the caller's transaction has locked. */
 export async function optOutLocked(tx: Tx, clock: Clock, appId: Uuid, devices: readonly Device[]): Promise<void> {
   if (devices.length === 0) return;
   const ids = devices.map((device) => device.id);

@@ -1,5 +1,6 @@
-// Deletes what strangers registered by client key and nothing ever reached. A device goes with its token and its audience row; its
-// history of states stays, so that reports go on telling the truth and a batch that was made with it can still end.
+// Deletes devices that were registered by client key and that no push ever reached. A device is
+// deleted with its token and its audience row. Its history of states stays, so that reports remain
+// correct and a batch that contains the device can still end.
 
 import { deleteAudienceRows, listLinkedIds } from '../audience/queries.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
@@ -13,9 +14,9 @@ import { deleteToken, lockDevicesById, lockToken } from './queries.ts';
 
 export interface PurgeDevices {
   readonly appId: Uuid;
-  /** Days since the registration; 0: all of them. */
+  /** Days since the registration; 0: all such devices. */
   readonly olderThanDays: number;
-  /** Counts alone. */
+  /** Only counts the devices and deletes none. */
   readonly isDryRun: boolean;
   readonly onProgress?: (deleted: number) => void;
 }
@@ -28,12 +29,14 @@ export interface Purge {
 const dayMs = 24 * 3_600_000;
 const devicesAtOnce = 500;
 
-/** May be broken off at any moment: what is deleted is deleted whole, and the next run goes on. */
+/**
+ * May be interrupted at any moment: each device is deleted completely, and the next run continues.
+ */
 export async function purgeDevices(
   { sql, clock, by }: Audited & { readonly sql: Sql; readonly clock: Clock },
   { appId, olderThanDays, isDryRun, onProgress }: PurgeDevices,
 ): Promise<Purge> {
-  // A device's id tells when it was made.
+  // A device's id contains the time at which it was created.
   const beforeId = uuidFloorOf(new Date(clock.nowMs() - olderThanDays * dayMs + (olderThanDays === 0 ? 1 : 0)));
   const found = await countPurgeable(sql, appId, beforeId);
   if (isDryRun || found === 0) return { found, deleted: 0 };
@@ -52,7 +55,7 @@ export async function purgeDevices(
   }
 }
 
-// Locks in the order that the migration of these tables names: tokens, then devices.
+// Takes locks in the order that the migration of these tables names: tokens, then devices.
 async function purgeSome(tx: Tx, clock: Clock, appId: Uuid, some: readonly PurgedDevice[]): Promise<number> {
   const byToken = [...some].sort(
     (one, other) => one.platform.localeCompare(other.platform) || one.tokenHash.compare(other.tokenHash),
@@ -66,7 +69,7 @@ async function purgeSome(tx: Tx, clock: Clock, appId: Uuid, some: readonly Purge
   const gone = new Set(deleted.map(({ id }) => id));
   const unlinked = linked.filter((id) => gone.has(id));
   if (unlinked.length > 0) await insertFormerLinks(tx, clock, appId, unlinked);
-  // A token that has moved to another device is that device's.
+  // A token that has moved to another device belongs to that device.
   const tokens = byToken.filter(({ id }, i) => gone.has(id) && owners[i] === id);
   await Promise.all(tokens.map(({ platform, tokenHash }) => deleteToken(tx, appId, platform, tokenHash)));
   await deleteAudienceRows(tx, appId, [...gone]);

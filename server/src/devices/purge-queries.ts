@@ -1,4 +1,4 @@
-// SQL: devices that strangers registered and that nothing ever reached, on their way out.
+// SQL: devices that were registered by client key and that no push ever reached.
 import type { Platform } from '../channels/channel.ts';
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -11,28 +11,31 @@ export interface PurgedDevice {
   readonly status: DeviceStatus;
 }
 
-/** How many devices of an app were made before an id by client key, and never reached? */
+/**
+ * Counts the devices with an id before `beforeId` that were registered by client key and never
+ * reached.
+ */
 export async function countPurgeable(sql: Sql, appId: Uuid, beforeId: Uuid): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
     SELECT count(*) FROM devices WHERE app_id = ${appId} AND id < ${beforeId} AND by_client AND NOT is_reached`;
   return row?.count ?? 0;
 }
 
-/** Some of them, by id. */
+/** Lists up to `limit` of these devices, in the order of ids. */
 export async function listPurgeable(sql: Sql, appId: Uuid, beforeId: Uuid, limit: number): Promise<PurgedDevice[]> {
   return sql<PurgedDevice[]>`
     SELECT id, platform, token_hash, status FROM devices
     WHERE app_id = ${appId} AND id < ${beforeId} AND by_client AND NOT is_reached ORDER BY id LIMIT ${limit}`;
 }
 
-/** Deletes those of these locked devices that nothing has reached meanwhile; the answer tells which. */
+/** Deletes those of the locked devices that no push has reached meanwhile, and returns them. */
 export async function deleteUnreached(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<PurgedDevice[]> {
   return tx<PurgedDevice[]>`
     DELETE FROM devices WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND by_client AND NOT is_reached
     RETURNING id, platform, token_hash, status`;
 }
 
-/** The platform of devices that are not there any more, by the history that stays of them. */
+/** Finds the platform of deleted devices in the history, which stays. */
 export async function listFormerPlatforms(
   sql: Sql,
   appId: Uuid,

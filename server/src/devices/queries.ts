@@ -1,4 +1,4 @@
-// SQL: devices and their tokens: one token, one device.
+// SQL: devices and their tokens. One token belongs to one device.
 import type { Environment, Platform } from '../channels/channel.ts';
 import { type Clock, nowOf } from '../platform/clock.ts';
 import type { Sql, Tx } from '../platform/db.ts';
@@ -7,7 +7,10 @@ import type { StoredProperties } from '../properties/property.ts';
 import type { Device } from './device.ts';
 import type { DeviceToken } from './token.ts';
 
-/** Whose token is this? Locks it, so that no one moves it to another device meanwhile. */
+/**
+ * Finds the device of a token and locks the token, so that no transaction moves it to another
+ * device meanwhile.
+ */
 export async function lockToken(tx: Tx, appId: Uuid, platform: Platform, hash: Buffer): Promise<Uuid | undefined> {
   const [row] = await tx<{ deviceId: Uuid }[]>`
     SELECT device_id FROM device_tokens
@@ -15,7 +18,7 @@ export async function lockToken(tx: Tx, appId: Uuid, platform: Platform, hash: B
   return row?.deviceId;
 }
 
-/** Like `lockToken`, but passes by one that another transaction holds. */
+/** Like `lockToken`, but skips a token that another transaction has locked. */
 export async function lockTokenUnlessBusy(
   tx: Tx,
   appId: Uuid,
@@ -28,7 +31,10 @@ export async function lockTokenUnlessBusy(
   return row?.deviceId;
 }
 
-/** Claims a token for a device; false when it is taken. Waits for a transaction that is just claiming it. */
+/**
+ * Claims a token for a device; returns false when it is taken. Waits for a transaction that claims
+ * it.
+ */
 export async function insertToken(
   tx: Tx,
   appId: Uuid,
@@ -42,7 +48,7 @@ export async function insertToken(
   return result.count === 1;
 }
 
-/** Gives a locked token to a device. */
+/** Assigns a locked token to a device. */
 export async function updateTokenDevice(
   tx: Tx,
   appId: Uuid,
@@ -55,12 +61,12 @@ export async function updateTokenDevice(
     WHERE app_id = ${appId} AND platform = ${platform} AND token_hash = ${hash}`;
 }
 
-/** Forgets a locked token. */
+/** Deletes a locked token. */
 export async function deleteToken(tx: Tx, appId: Uuid, platform: Platform, hash: Buffer): Promise<void> {
   await tx`DELETE FROM device_tokens WHERE app_id = ${appId} AND platform = ${platform} AND token_hash = ${hash}`;
 }
 
-/** Locks one device: whoever writes its audience row holds this. */
+/** Locks one device. Every transaction that writes the device's audience row holds this lock. */
 export async function lockDevice(tx: Tx, appId: Uuid, id: Uuid): Promise<Device | undefined> {
   const [device] = await tx<Device[]>`
     SELECT id, platform, token_hash, credential_id, environment, status, properties FROM devices
@@ -69,16 +75,21 @@ export async function lockDevice(tx: Tx, appId: Uuid, id: Uuid): Promise<Device 
 }
 
 /**
- * Locks devices in the order of their ids, as everyone does who locks more than one: before they are written together, since
- * one statement over many rows locks them in any order.
+ * Locks devices in the order of their ids, as every transaction does that locks more than one. Call
+ * it before one statement writes many devices, because such a statement locks them in an arbitrary
+ * order.
  */
 export async function lockDevicesById(tx: Tx, appId: Uuid, ids: Iterable<Uuid>): Promise<void> {
-  // A statement for each, since a distributed database locks rows on one shard only; sent together, they wait for no answers.
+  // One statement for each, because a distributed database locks rows on one shard only. The
+  // statements are sent together, so that none waits for the answer to another.
   const inOrder = [...new Set(ids)].sort();
   await Promise.all(inOrder.map((id) => tx`SELECT 1 FROM devices WHERE app_id = ${appId} AND id = ${id} FOR UPDATE`));
 }
 
-/** What a refresh has to prove that it knows; undefined: there is no such device. Takes no lock. */
+/**
+ * Finds the token that a refresh must prove to know; undefined when there is no such device. Takes
+ * no lock.
+ */
 export async function findTokenOf(
   tx: Tx,
   appId: Uuid,
@@ -111,7 +122,10 @@ export async function insertDevice(
       ${tx.json(properties)}, 'active', ${nowOf(tx, clock)}, ${byClient})`;
 }
 
-/** A locked device registers again. What was learned of its former token or environment is forgotten when they change. */
+/**
+ * Stores that a locked device registered again. With `startsAnew`, results about its former token
+ * or environment are deleted.
+ */
 export async function updateRegistration(
   tx: Tx,
   clock: Clock,
@@ -127,7 +141,10 @@ export async function updateRegistration(
     WHERE app_id = ${appId} AND id = ${id}`;
 }
 
-/** What is known of a locked device is put right: its token, its status and the time of its registration stay. */
+/**
+ * Corrects the stored facts of a locked device; its token, its status and the time of its
+ * registration stay.
+ */
 export async function updateKnown(
   tx: Tx,
   device: {
@@ -135,7 +152,7 @@ export async function updateKnown(
     readonly id: Uuid;
     readonly environment: Environment | null;
     readonly properties: StoredProperties;
-    /** For a device that is bound to none. */
+    /** Used only when the device is bound to no credential. */
     readonly credentialId: number | null;
     readonly identifiedAt: Date | null;
   },
@@ -149,14 +166,17 @@ export async function updateKnown(
     WHERE app_id = ${appId} AND id = ${id}`;
 }
 
-/** A locked device has lost its token to another one. */
+/** Retires a locked device whose token has moved to another device. */
 export async function updateReplaced(tx: Tx, appId: Uuid, id: Uuid): Promise<void> {
   await tx`
     UPDATE devices SET status = 'invalid', status_reason = 'replaced', token = NULL, token_hint = NULL
     WHERE app_id = ${appId} AND id = ${id}`;
 }
 
-/** Locked devices want no more pushes. The hash of their tokens stays, so the same token finds the same device. */
+/**
+ * Opts locked devices out. The hashes of their tokens stay, so that the same token finds the same
+ * device.
+ */
 export async function updateUnsubscribed(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
   await tx`
     UPDATE devices SET status = 'unsubscribed', status_reason = NULL, token = NULL, token_hint = NULL, mismatches = 0,
@@ -164,14 +184,14 @@ export async function updateUnsubscribed(tx: Tx, appId: Uuid, ids: readonly Uuid
     WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])`;
 }
 
-/** Locked devices have no properties of their own any more. */
+/** Deletes the own properties of locked devices. */
 export async function clearOwnProperties(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
   await tx`
     UPDATE devices SET properties = '{}' WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])
       AND properties <> '{}'`;
 }
 
-/** A locked device belongs to a user from now on: since when that is. */
+/** Stores that a locked device belongs to a user from now on, and returns the instant. */
 export async function updateIdentified(tx: Tx, clock: Clock, appId: Uuid, id: Uuid): Promise<Date> {
   const [row] = await tx<{ identifiedAt: Date }[]>`
     UPDATE devices SET identified_at = ${nowOf(tx, clock)} WHERE app_id = ${appId} AND id = ${id}
@@ -180,20 +200,20 @@ export async function updateIdentified(tx: Tx, clock: Clock, appId: Uuid, id: Uu
   return row.identifiedAt;
 }
 
-/** Locked devices belong to nobody from now on. */
+/** Stores that locked devices belong to nobody from now on. */
 export async function updateUnidentified(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
   await tx`
     UPDATE devices SET identified_at = NULL WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[])`;
 }
 
-/** Whose a device is. */
+/** A device's user. */
 export interface DeviceLink {
   readonly externalId: string | null;
   readonly userId: Uuid | null;
   readonly identifiedAt: Date | null;
 }
 
-/** Whose is it now? Undefined: there is no such device. */
+/** Finds the user of a device; undefined when there is no such device. */
 export async function findLink(tx: Tx, appId: Uuid, id: Uuid): Promise<DeviceLink | undefined> {
   const [link] = await tx<DeviceLink[]>`
     SELECT a.external_id, a.user_id, d.identified_at
@@ -202,7 +222,9 @@ export async function findLink(tx: Tx, appId: Uuid, id: Uuid): Promise<DeviceLin
   return link;
 }
 
-/** Since when these devices belong to their users; those that are nobody's are left out. */
+/**
+ * Finds since when these devices belong to their users; devices that belong to nobody are omitted.
+ */
 export async function listIdentifiedAt(sql: Sql, appId: Uuid, ids: readonly Uuid[]): Promise<Map<Uuid, Date>> {
   const rows = await sql<{ id: Uuid; identifiedAt: Date }[]>`
     SELECT id, identified_at FROM devices
@@ -210,7 +232,10 @@ export async function listIdentifiedAt(sql: Sql, appId: Uuid, ids: readonly Uuid
   return new Map(rows.map((row) => [row.id, row.identifiedAt]));
 }
 
-/** Removes a retired key's values, a few devices at a time; how many had one of their own. */
+/**
+ * Deletes a retired key's values from up to `limit` devices, and returns how many had one of their
+ * own.
+ */
 export async function clearDeviceProperty(sql: Sql, appId: Uuid, id: number, limit: number): Promise<number> {
   const result = await sql`
     UPDATE devices SET properties = properties - ${String(id)}::text

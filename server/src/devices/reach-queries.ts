@@ -1,10 +1,11 @@
-// SQL: whether anything ever reached a device. Until then nobody knows that it is one: strangers can register what they like.
+// SQL: whether a push or receipt ever reached a device. Until one does, the device may be an
+// invention, because strangers can register anything.
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
 /**
- * A push or a receipt reached these devices. Those that somebody holds are left out: no lock is waited for, and the next push says
- * the same.
+ * Marks these devices as reached. Rows that another transaction has locked are skipped, because the
+ * next push marks them again.
  */
 export async function markReached(sql: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
   await sql`
@@ -15,8 +16,9 @@ export async function markReached(sql: Tx, appId: Uuid, ids: readonly Uuid[]): P
 }
 
 /**
- * A message to each of these locked devices failed, because their hosts have no address. Answers those that have failed so in
- * `messagesMost` messages, the last of them `hoursLeast` after the first.
+ * Counts a message that failed for each of these locked devices because its host has no address.
+ * Returns the devices that have failed so in `messagesMost` messages, the last at least
+ * `hoursLeast` hours after the first.
  */
 export async function countUnresolved(
   tx: Tx,
@@ -35,20 +37,23 @@ export async function countUnresolved(
 
 export interface UnreachedCount {
   readonly appId: Uuid;
-  /** Registered by client key, and never reached. */
+  /** Devices that were registered by client key and never reached. */
   readonly unreached: number;
-  /** Those of them that were made before the instant asked about. */
+  /** Those of them that were created before the given instant. */
   readonly old: number;
 }
 
-/** Of each app that has any: devices that were registered by client key and never reached. */
+/**
+ * Counts, for each app that has any, the devices that were registered by client key and never
+ * reached.
+ */
 export async function countUnreached(sql: Sql, beforeId: Uuid): Promise<UnreachedCount[]> {
   return sql<UnreachedCount[]>`
     SELECT app_id, count(*) AS unreached, count(*) FILTER (WHERE id < ${beforeId}) AS old FROM devices
     WHERE by_client AND NOT is_reached GROUP BY app_id ORDER BY app_id`;
 }
 
-/** How many there are in all apps, counted no further than `countMax`. */
+/** Counts these devices over all apps, up to `countMax`. */
 export async function countUnreachedUpTo(sql: Sql, countMax: number): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
     SELECT count(*) FROM (SELECT 1 FROM devices WHERE by_client AND NOT is_reached LIMIT ${countMax}) AS counted`;

@@ -1,5 +1,6 @@
-// A device registers: same token, same device; a refreshed token keeps its device. One transaction, and of 50 that race for
-// one token one makes the device and the others find it (R-63). Locks in the order that the migration of these tables names.
+// Registers a device: the same token is the same device, and a refreshed token keeps its device.
+// Works in one transaction: of 50 requests that race for one token, one creates the device and the
+// others find it (R-63). Takes locks in the order that the migration of these tables names.
 import { findCurrentCredentialId } from '../apps/queries.ts';
 import { type FactsGiven, mergeFacts } from '../audience/device-facts.ts';
 import {
@@ -43,7 +44,7 @@ import { countDevicesOfUser } from './room-queries.ts';
 import { type DeviceToken, provesToken } from './token.ts';
 import { unlinkDevices } from './unlink-devices.ts';
 
-/** Absent: keep what is stored. Null: clear it. */
+/** An absent field keeps the stored value; null clears it. */
 export interface RegisterDevice {
   readonly appId: Uuid;
   readonly platform: Platform;
@@ -51,19 +52,28 @@ export interface RegisterDevice {
   readonly facts: FactsGiven;
   readonly environment: Environment | null | undefined;
   readonly properties: PropertyChanges | null | undefined;
-  /** A stranger may have asked: a client key uses only properties that the catalog has, and leaves fewer traces (`learnProperties`). */
+  /**
+   * The caller may be a stranger. A client key uses only properties that the catalog has, and
+   * records fewer uses (`learnProperties`).
+   */
   readonly byClient: boolean;
-  /** The device that gets this token in place of its own; null: none is named. */
+  /** The device that gets this token in place of its own; null when the request names none. */
   readonly refreshes: Refresh | null;
-  /** Taken before a new device is made; null: as many as there come. */
+  /** Taken before a new device is created; null: no limit. */
   readonly permit: NewDevicePermit | null;
 }
 
 export interface Refresh {
   readonly id: Uuid;
-  /** A digest of the token that the device has now, made from what the caller holds (`proofOf`); undefined: none was given. */
+  /**
+   * A digest of the device's current token, computed from the value that the caller sent
+   * (`proofOf`); undefined when none was sent.
+   */
   readonly proof: Buffer | undefined;
-  /** A device id is not secret enough to take over a device with: who holds only a client key must prove more (contract 8). */
+  /**
+   * A device id is not secret enough to take a device over. A caller with only a client key must
+   * prove more (contract 8).
+   */
   readonly needsProof: boolean;
 }
 
@@ -74,16 +84,22 @@ export interface RegisteredDevice {
   readonly properties: ChangedProperties;
   readonly conflicts: readonly PropertyConflict[];
   readonly created: boolean;
-  /** A device was named to be refreshed and nothing proved that it may be: this is another device, and that one is as it was. */
+  /**
+   * True when the request named a device and proved no right to refresh it. The result is then
+   * another device, and the named one is unchanged.
+   */
   readonly lacksProof: boolean;
 }
 
-/** The device got another token between the proof and the lock: it is looked at again. */
+/** The device got another token between the proof and the lock; the registration starts again. */
 class TokenMoved extends Error {
   override readonly name = 'TokenMoved';
 }
 
-/** Throws the 400s that depend on stored data, the 404 of a refresh and the 429 of the permit; then nothing is written. */
+/**
+ * Registers a device. Throws the 400s that depend on stored data, the 404 of a refresh and the 429
+ * of the permit; then nothing is written.
+ */
 export async function registerDevice(
   { sql, clock }: { sql: Sql; clock: Clock },
   request: RegisterDevice,
@@ -103,7 +119,7 @@ async function registerRepeatedly(sql: Sql, clock: Clock, request: RegisterDevic
     try {
       return await repeatOnDeadlock(() => transaction(sql, (tx) => registerIn(tx, clock, request)));
     } catch (error) {
-      // Each time another refresh has succeeded.
+      // Thrown only when another refresh has succeeded, so the loop ends.
       if (!(error instanceof TokenMoved)) throw error;
     }
   }
@@ -131,7 +147,8 @@ async function registerIn(tx: Tx, clock: Clock, request: RegisterDevice): Promis
   return { ...registered, lacksProof: refreshes !== null && settled.id !== refreshes.id };
 }
 
-// A refresh that proves nothing is a registration of its own. Where the device has this token already, that finds it as well.
+// A refresh without a proof is an ordinary registration. When the named device has this token
+// already, the registration finds it.
 async function settleRefresh(tx: Tx, clock: Clock, request: RegisterDevice, refresh: Refresh): Promise<Settled> {
   const { appId, platform } = request;
   const named = await findTokenOf(tx, appId, refresh.id);
@@ -149,7 +166,7 @@ async function settleRefresh(tx: Tx, clock: Clock, request: RegisterDevice, refr
   return settled;
 }
 
-/** The id that the token leads to, and its device where there is one, locked. */
+/** The id that the token leads to, and the locked device with this id, if there is one. */
 type Settled = { readonly id: Uuid; readonly device: Device | undefined };
 
 async function findDeviceOfToken(tx: Tx, clock: Clock, request: RegisterDevice): Promise<Settled> {
@@ -159,12 +176,12 @@ async function findDeviceOfToken(tx: Tx, clock: Clock, request: RegisterDevice):
   if (holderId === newId) return { id: newId, device: undefined };
   const device = await lockDevice(tx, appId, holderId);
   if (device?.tokenHash.equals(token.hash)) return { id: holderId, device };
-  // Left over from a refresh: that device has another token by now.
+  // A row left over from a refresh: its device has another token by now.
   await updateTokenDevice(tx, appId, platform, token.hash, newId);
   return { id: newId, device: undefined };
 }
 
-/** `check` looks at the device once it is locked, and throws where it may not have the token. */
+/** `check` is called with the locked device, and throws when the device may not get the token. */
 async function moveTokenTo(
   tx: Tx,
   clock: Clock,
@@ -188,14 +205,18 @@ async function moveTokenTo(
     await updateTokenDevice(tx, appId, platform, token.hash, id);
   }
   if (!device.tokenHash.equals(token.hash)) {
-    // Locked out of order, so without waiting: whoever holds it is registering that old token and will find it left over.
+    // Locked out of order, so without waiting. A transaction that holds this lock registers the old
+    // token and will find the left-over row.
     const owner = await lockTokenUnlessBusy(tx, appId, platform, device.tokenHash);
     if (owner === id) await deleteToken(tx, appId, platform, device.tokenHash);
   }
   return { id, device };
 }
 
-/** Which device has the token now? Unless another has it, `newOwner` does from here on. The row stays locked. */
+/**
+ * Returns the device that has the token. When none has, the token is given to `newOwner`. The row
+ * stays locked.
+ */
 export async function claimToken(
   tx: Tx,
   { appId, platform, token }: Pick<RegisterDevice, 'appId' | 'platform' | 'token'>,
@@ -205,12 +226,12 @@ export async function claimToken(
     const owner = await lockToken(tx, appId, platform, token.hash);
     if (owner !== undefined) return owner;
     if (await insertToken(tx, appId, platform, token.hash, newOwner)) return newOwner;
-    // Another transaction claimed it in between, or gave it up again: look once more.
+    // Another transaction claimed or freed the token in between: look it up again.
   }
 }
 
 async function retireReplaced(tx: Tx, clock: Clock, appId: Uuid, device: Device): Promise<void> {
-  // Who opted out stays opted out: nothing can reach that device in any case.
+  // A device that opted out stays opted out, because nothing can reach it in any case.
   if (device.status === 'unsubscribed') return;
   await updateReplaced(tx, appId, device.id);
   await updateActive(tx, appId, [device.id], false);
@@ -223,13 +244,16 @@ export type Registered = Omit<RegisteredDevice, 'lacksProof'>;
 export interface RegisterContext {
   readonly tx: Tx;
   readonly clock: Clock;
-  /** The app's current credential of a channel: what a device without one is bound to. */
+  /** The app's current credential of a channel, to which a device without a credential is bound. */
   credentialOf(channel: ChannelId): Promise<number | null>;
   /** The audience row of a locked device. */
   rowOf(id: Uuid): Promise<AudienceRow>;
 }
 
-/** Makes the device whose token was claimed for this id. Throws the 429 of the permit before anything is written. */
+/**
+ * Creates the device whose token was claimed for this id. Throws the 429 of the permit before
+ * anything is written.
+ */
 export async function registerNew(
   { tx, clock, credentialOf }: RegisterContext,
   request: RegisterDevice,
@@ -262,7 +286,7 @@ export async function registerNew(
   return { platform, row, environment, properties, conflicts: learned.conflicts, created: true };
 }
 
-/** A locked device registers with this token. */
+/** Stores that a locked device registers with this token. */
 export async function registerAgain(
   { tx, clock, credentialOf, rowOf }: RegisterContext,
   request: RegisterDevice,
@@ -273,12 +297,13 @@ export async function registerAgain(
   const { id } = device;
   const hasNewToken = !device.tokenHash.equals(token.hash);
   const environment = request.environment === undefined ? device.environment : request.environment;
-  // A subscription belongs for life to the credential that was current when it was made.
+  // A web push subscription is bound for life to the credential that was current when it was
+  // created.
   const credentialId = (hasNewToken ? null : device.credentialId) ?? (await credentialOf(channelOfPlatform[platform]));
   const properties = await ownProperties(tx, request, device.properties, learned);
   const startsAnew = hasNewToken || device.status !== 'active' || environment !== device.environment;
   const write = { appId, id, token, credentialId, environment, properties: properties.stored, startsAnew };
-  // Sent together: neither waits for the other's answer.
+  // Sent together, so that neither waits for the answer to the other.
   const [former] = await Promise.all([rowOf(id), updateRegistration(tx, clock, write)]);
   if (
     device.status !== 'active' &&
@@ -295,7 +320,10 @@ export async function registerAgain(
   return { platform, row, environment, properties, conflicts: learned.conflicts, created: false };
 }
 
-/** A device that comes back to a user who has as many as a user may have comes back as nobody's. */
+/**
+ * Returns whether the device's user already has the maximum of active devices. A device that
+ * becomes active again is then unlinked.
+ */
 async function hasFullUser(tx: Tx, appId: Uuid, id: Uuid, externalId: string): Promise<boolean> {
   const counting = { exceptId: id, countMax: devicesPerUserMax };
   return (await countDevicesOfUser(tx, appId, externalId, counting)).active >= devicesPerUserMax;
@@ -311,7 +339,7 @@ async function ownProperties(
   former: StoredProperties,
   learned: LearnedProperties,
 ): Promise<ChangedProperties> {
-  // Most devices have none and name none.
+  // Most devices have no properties and register none.
   if (!changesProperties(request, learned) && Object.keys(former).length === 0) {
     return { stored: {}, catalog: new Map(), gone: [] };
   }

@@ -1,6 +1,7 @@
-// Registrations of an app that come while others of it are being stored share the next transaction: one commit and a few round
-// trips for all of them. Plain ones only, as an app makes at each start; a refresh, or one with properties, is stored by itself.
-// A registration that is refused is never another's fault, and locks are taken in the order that `register-device` takes them in.
+// Registrations of an app that arrive while others of the app are being stored share the next
+// transaction: one commit and a few round trips for all. Only plain registrations, as apps send at
+// each start, are joined; a refresh, or one with properties, has its own transaction. A refused
+// registration never affects another. Locks are taken in the order of `register-device`.
 import { findCurrentCredentialId } from '../apps/queries.ts';
 import { type AudienceRow, getAudienceRow, listAudienceRows } from '../audience/queries.ts';
 import { ApiError } from '../platform/api-error.ts';
@@ -31,14 +32,17 @@ import {
 export interface RegisterDeps {
   readonly sql: Sql;
   readonly clock: Clock;
-  /** A request waits so long for its turn and is then refused. */
+  /** Milliseconds that a request waits for its turn; after that it is refused. */
   readonly waitMs: number;
 }
 
-/** As `registerDevice`, whose refusals it throws. */
+/** Registers a device like `registerDevice` and throws the same refusals. */
 export type Register = (request: RegisterDevice) => Promise<RegisteredDevice>;
 
-/** Transactions of one app at once in a process: one connection of those for short transactions is left to other apps. */
+/**
+ * Transactions of one app at once in a process. One connection of the pool of short transactions
+ * remains for other apps.
+ */
 const turns = { turnsMax: 2, itemsMax: 25 };
 
 export function createRegister({ sql, clock, waitMs }: RegisterDeps): Register {
@@ -70,12 +74,13 @@ async function registerAll(
     }
   } catch (reason) {
     const isOfAll = isDatabaseDown(reason) || isStatementTimeout(reason);
-    // Whose fault it is shows when each is stored by itself.
+    // Otherwise each request is stored on its own below, which shows which one failed.
     if (isOfAll) for (const request of first) outcomes.set(request, { status: 'rejected', reason });
   } finally {
     for (const request of first) if (!isMade(outcomes.get(request))) request.permit?.giveBack();
   }
-  // The others of a token find its device by now; one that comes back to life may have to leave its user.
+  // The remaining requests of a token now find its device. A device that becomes active again may
+  // have to leave its user.
   const left = requests.filter((request) => !outcomes.has(request));
   const settled = await Promise.allSettled(left.map(alone));
   return requests.map((request) => outcomes.get(request) ?? settled[left.indexOf(request)] ?? leftOut);
@@ -97,8 +102,9 @@ function firstOfEachToken(requests: readonly RegisterDevice[]): RegisterDevice[]
 }
 
 /**
- * One outcome for each: a device, or its own 429; undefined for a device that is not active, which is left to a transaction of its
- * own. Anything else undoes all of them and throws.
+ * Returns one outcome for each request: a device, or the request's own 429. The outcome is
+ * undefined for an inactive device, which gets a transaction of its own. Any other error undoes all
+ * registrations and is thrown.
  */
 async function registerIn(
   tx: Tx,
@@ -134,7 +140,7 @@ async function registerIn(
       if (device.status !== 'active') return undefined;
       return { ...(await registerAgain(context, request, device, nothingLearned)), lacksProof: false };
     }
-    // Left over from a refresh: that device has another token by now.
+    // A row left over from a refresh: its device has another token by now.
     if (holderId !== ownId) await updateTokenDevice(tx, appId, platform, token.hash, ownId);
     try {
       return { ...(await registerNew(context, request, ownId, nothingLearned)), lacksProof: false };
@@ -143,7 +149,8 @@ async function registerIn(
       throw error;
     }
   };
-  // All of them to their end: none may speak to the connection once the transaction is undone.
+  // All of them run to the end, because none may use the connection after the transaction is
+  // undone.
   const outcomes = await Promise.allSettled(requests.map((request, i) => registerOne(request, claims[i]?.id ?? '')));
   for (const outcome of outcomes) {
     if (outcome.status === 'rejected' && !(outcome.reason instanceof ApiError)) throw outcome.reason;
@@ -160,8 +167,9 @@ interface Known {
 }
 
 /**
- * In the order of their ids, as everyone locks who locks more than one; sent together, they wait for no answers. Their rows are
- * read by a statement behind the locks, which sees what the last holder wrote.
+ * Locks devices in the order of their ids, as every transaction does that locks more than one. The
+ * statements are sent together, so that none waits for an answer. The audience rows are read by a
+ * later statement, so that they include the writes of the previous lock holder.
  */
 async function lockKnown(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<Map<Uuid, Known>> {
   if (ids.length === 0) return new Map();

@@ -1,8 +1,8 @@
-// SQL: how many devices a user has, and which of them make room for another.
+// SQL: the number of a user's devices, and the devices that make room for another.
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
-/** How many devices of a user are active, and how many are not? Counted no further than `countMax`, and without `exceptId`. */
+/** Counts a user's active and inactive devices, each up to `countMax` and without `exceptId`. */
 export async function countDevicesOfUser(
   tx: Tx,
   appId: Uuid,
@@ -18,7 +18,7 @@ export async function countDevicesOfUser(
   return row ?? { active: 0, inactive: 0 };
 }
 
-/** How many devices does each of these users have? Users without any are left out. */
+/** Counts the devices of each of these users. Users without devices are omitted. */
 export async function countDevicesOfUsers(
   tx: Tx,
   appId: Uuid,
@@ -31,14 +31,14 @@ export async function countDevicesOfUsers(
   return new Map(rows.map(({ externalId, count }) => [externalId, count]));
 }
 
-/** Which of these devices did something reach? */
+/** Selects the devices that a push or receipt has reached. */
 export async function listReached(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<ReadonlySet<Uuid>> {
   const rows = await tx<{ id: Uuid }[]>`
     SELECT id FROM devices WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) AND is_reached`;
   return new Set(rows.map(({ id }) => id));
 }
 
-/** The oldest active device of a user that nothing ever reached. */
+/** Finds the oldest active device of a user that nothing has ever reached. */
 export async function findOldestUnreached(
   tx: Tx,
   appId: Uuid,
@@ -53,7 +53,10 @@ export async function findOldestUnreached(
   return row?.deviceId;
 }
 
-/** The device of a user that was seen longest ago, of those that are active or of those that are not. */
+/**
+ * Finds the device of a user that was seen longest ago, among the active or among the inactive
+ * ones.
+ */
 export async function findLongestUnseen(
   tx: Tx,
   appId: Uuid,

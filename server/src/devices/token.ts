@@ -1,15 +1,16 @@
-// What makes a device's token valid, per platform, and what tells one token from another (contract 8, R-37). Pure.
+// Validates a device's token for each platform, and defines the identity of a token (contract 8,
+// R-37). Pure.
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Platform } from '../channels/channel.ts';
 import { checkSubscription, type EndpointRules } from '../channels/webpush/endpoint.ts';
 import type { Issue } from '../platform/api-error.ts';
 
 export interface DeviceToken {
-  /** As stored and handed to the channel. */
+  /** The token as it is stored and passed to the channel. */
   readonly text: string;
   /** SHA-256 of the token's identity: the same identity is the same device. */
   readonly hash: Buffer;
-  /** The last characters, for people. */
+  /** The last characters of the identity, shown to people. */
   readonly hint: string;
 }
 
@@ -17,10 +18,13 @@ export type ParsedToken = { readonly token: DeviceToken } | { readonly issues: r
 
 const hintLength = 6;
 const androidLengthMax = 4_096;
-/** A former token may be longer than any that is valid, and no longer than this. */
+/** A previous token may be longer than any valid token, up to this length. */
 export const proofLengthMax = 8_192;
 
-/** What a token looks like whatever the platform, as JSON Schema: what `parseToken` is told and no schema could tell it. */
+/**
+ * The forms of a token on any platform, as JSON Schema. The description of the API shows them;
+ * `parseToken` checks more than a schema can say.
+ */
 export const tokenForms = [
   {
     type: 'string',
@@ -49,14 +53,17 @@ export const tokenForms = [
   },
 ] as const;
 
-/** The paths of the issues begin inside the token. Beside a platform that there is not, only its absence is an issue. */
+/**
+ * Parses a token. The paths of its issues begin inside the token. Without a valid platform, only a
+ * missing token is an issue.
+ */
 export function parseToken(platform: Platform | undefined, given: unknown, rules: EndpointRules): ParsedToken {
   if (given === undefined) return refuse('required', 'token is required.');
   if (platform === undefined) return { issues: [] };
   if (platform === 'web') return parseWebToken(given, rules);
   if (typeof given !== 'string') return refuse('invalid_type', 'token must be a string.');
   if (platform === 'ios') {
-    // The token goes into the path of a request to the provider.
+    // The token becomes part of the path of a request to the provider.
     if (!/^(?:[0-9a-fA-F]{2}){32,100}$/.test(given)) {
       return refuse('invalid_format', 'An APNs token is 64 to 200 hexadecimal digits, an even number of them.');
     }
@@ -78,14 +85,18 @@ function parseWebToken(given: unknown, rules: EndpointRules): ParsedToken {
 }
 
 /**
- * What only the holder of a token knows, as a digest: of a subscription its endpoint and `auth`. Of a text that is no token it is the
- * digest of nothing that is stored. Where a token may lead is not judged: hosts that were allowed once prove as well as others.
+ * Returns a digest of the secret that only the holder of a token knows; for a subscription, of its
+ * endpoint and `auth`. For a text that is no token, the digest matches no stored token. The
+ * endpoint's host is not checked, because a host that is no longer allowed still proves the device.
  */
 export function proofOf(platform: Platform, given: unknown): Buffer {
   return hash('sha256', platform === 'web' ? secretOfSubscription(given) : secretOfText(platform, given), 'buffer');
 }
 
-/** Is the proof that of the stored token? Takes the same time whatever is given; a device without a token is nobody's. */
+/**
+ * Returns whether the proof matches the stored token, in constant time. A device without a token
+ * matches no proof.
+ */
 export function provesToken(proof: Buffer, platform: Platform, storedText: string | null): boolean {
   return storedText !== null && timingSafeEqual(proof, proofOf(platform, storedText));
 }
@@ -110,7 +121,10 @@ function readSecrets(given: unknown): { readonly endpoint?: unknown; readonly au
   }
 }
 
-/** A token that is valid as it is. `identity`: what tells it from others of its platform; of a subscription, its endpoint. */
+/**
+ * Builds a valid token. `identity` distinguishes it from other tokens of the platform; for a
+ * subscription it is the endpoint.
+ */
 export function tokenOf(text: string, identity: string): DeviceToken {
   return { text, hash: hash('sha256', identity, 'buffer'), hint: `…${identity.slice(-hintLength)}` };
 }

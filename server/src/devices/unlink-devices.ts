@@ -1,4 +1,5 @@
-// Devices become nobody's: the profile leaves their audience rows, and what they were is noted for those who look at what was sent then.
+// Unlinks devices from their users: the profile is removed from their audience rows. The former
+// user is stored, so that reports find the deliveries of that time.
 import { type DeviceToCopyTo, writeCopies } from '../audience/write-copies.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
@@ -7,7 +8,7 @@ import { listSlottedAndNumbered } from '../properties/queries.ts';
 import { insertFormerLinks } from './link-queries.ts';
 import { updateUnidentified } from './queries.ts';
 
-/** The caller's transaction has locked the devices. */
+/** Unlinks devices that the caller's transaction has locked. */
 export async function unlinkDevices(
   tx: Tx,
   clock: Clock,
@@ -18,6 +19,7 @@ export async function unlinkDevices(
   const ids = devices.map(({ id }) => id);
   await insertFormerLinks(tx, clock, appId, ids);
   await updateUnidentified(tx, appId, ids);
-  // Only now: until the devices were locked, others could give slots to keys that they hold.
+  // Read only after the locks: before, another transaction could give a slot to a key that these
+  // devices hold.
   await writeCopies(tx, appId, { profile: null, devices, slotted: await listSlottedAndNumbered(tx, appId, []) });
 }

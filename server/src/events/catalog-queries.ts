@@ -1,21 +1,21 @@
-// SQL: the event catalog: the names that were tracked, with what their properties hold.
+// SQL: the event catalog: the tracked names and their properties.
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { EventPropertyType, NewEventProperty, Sample } from './known-properties.ts';
 
 /** Keys and types that one name can have in the catalog. */
 export const propertiesPerNameMax = 200;
-/** Client keys bring at most half of them, because strangers hold such keys (contract 10). */
+/** Keys that client keys may add to a name, because strangers hold client keys (contract 10). */
 export const propertiesByClientsMax = propertiesPerNameMax / 2;
 
 export interface KeysOfName {
   readonly name: string;
   readonly keys: readonly string[];
-  /** How many of them a client key brought. */
+  /** The number of keys that a client key added. */
   readonly byClients: number;
 }
 
-/** Which keys do events of these names have? */
+/** Lists the keys that events of these names have in the catalog. */
 export async function listKeysOfNames(tx: Tx, appId: Uuid, names: readonly string[]): Promise<KeysOfName[]> {
   return tx<KeysOfName[]>`
     SELECT name, array_agg(key) AS keys, count(*) FILTER (WHERE by_client) AS by_clients
@@ -26,7 +26,10 @@ export async function listKeysOfNames(tx: Tx, appId: Uuid, names: readonly strin
     GROUP BY name`;
 }
 
-/** Adds properties, each with a sample while it has few. In the order given, which must be everybody's. */
+/**
+ * Adds properties, each with a sample while it has fewer than `samplesMax`. The caller sorts them
+ * by name, key and type, as every transaction does.
+ */
 export async function upsertEventProperties(
   tx: Tx,
   appId: Uuid,
@@ -64,7 +67,10 @@ export interface EventNameRow {
   readonly lastAt: Date;
 }
 
-/** The names from one on, in their order, each with how often it was tracked and when it last happened: to the last event. */
+/**
+ * Lists the names after one, in their order, each with its count and the time of its latest event.
+ * Exact up to the last stored event.
+ */
 export async function listEventNames(
   tx: Tx,
   appId: Uuid,
@@ -82,7 +88,7 @@ export async function listEventNames(
     GROUP BY name ORDER BY name LIMIT ${limit}`;
 }
 
-/** One name as the catalog has it. */
+/** Finds one name in the catalog. */
 export async function findEventName(tx: Tx, appId: Uuid, name: string): Promise<EventNameRow | undefined> {
   const [row] = await tx<(Omit<EventNameRow, 'lastAt'> & { lastAt: Date | null })[]>`
     SELECT ${name}::text AS name, sum(count)::bigint AS count, max(last_at) AS last_at
@@ -101,7 +107,7 @@ export interface EventPropertyRow {
   readonly samples: readonly Sample[];
 }
 
-/** What events of these names have, in order of keys. */
+/** Lists the properties of events of these names, in the order of keys. */
 export async function listEventProperties(tx: Tx, appId: Uuid, names: readonly string[]): Promise<EventPropertyRow[]> {
   return tx<EventPropertyRow[]>`
     SELECT name, key, type, samples FROM event_properties
@@ -110,8 +116,8 @@ export async function listEventProperties(tx: Tx, appId: Uuid, names: readonly s
 }
 
 /**
- * Deletes the samples that events of these users and devices brought, and the samples whose subject is unknown. May be
- * repeated.
+ * Deletes the samples that events of these users and devices added, and samples whose subject is
+ * unknown. May be repeated.
  */
 export async function clearSamplesOf(tx: Tx, appId: Uuid, subjectIds: readonly Uuid[]): Promise<void> {
   const isKept = tx`
@@ -126,7 +132,7 @@ export async function clearSamplesOf(tx: Tx, appId: Uuid, subjectIds: readonly U
       AND EXISTS (SELECT FROM jsonb_array_elements(p.samples) AS s (sample) WHERE NOT ${isKept})`;
 }
 
-/** Deletes the catalog's properties of a name. */
+/** Deletes all properties of a name from the catalog. */
 export async function deletePropertiesOfName(tx: Tx, appId: Uuid, name: string): Promise<void> {
   await tx`DELETE FROM event_properties WHERE app_id = ${appId} AND name = ${name}`;
 }

@@ -1,14 +1,21 @@
-// The rules for events by client key that need no query: their age and purchases (contract 10). Strangers hold client keys. The shares
-// of names and keys are checked in `event-names.ts` and `event-keys.ts`.
+// Rules for events by client key that need no query: their age, and purchases (contract 10).
+// Strangers hold client keys. `event-names.ts` and `event-keys.ts` check the shares of names and
+// keys.
 import type { ClientEvents } from '../apps/caller.ts';
 import { ApiError, type Issue, invalid } from '../platform/api-error.ts';
 import type { EventGiven } from './event.ts';
 
-/** Client keys bring no older events: a stranger must not change the reports of closed months. */
+/**
+ * Days. A client key sends no older events, so that a stranger cannot change the reports of closed
+ * months.
+ */
 export const clientDaysMax = 30;
 const ageMsMax = clientDaysMax * 24 * 3_600_000;
 
-/** Throws the 400 for events that are too old, and the 403 for a purchase where the app takes none from client keys. */
+/**
+ * Throws the 400 for events that are too old, and the 403 for a purchase when the app accepts none
+ * from client keys.
+ */
 export function checkClientEvents(
   events: readonly EventGiven[],
   {

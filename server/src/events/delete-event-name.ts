@@ -1,5 +1,6 @@
-// Frees a name of events: deletes its events, their daily counts, their sums and their properties in the catalog. Each day is one
-// transaction, so that a reader sees it whole. Ingest goes on, and events that come afterwards are new.
+// Deletes a name of events: its events, their daily counts, their sums and their properties in the
+// catalog. Each day is one transaction, so that a reader sees a day completely or not at all.
+// Ingest continues, and later events of the name are new.
 import { countDeletedName } from '../apps/queries.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -19,17 +20,23 @@ export interface DeleteEventName {
   readonly onCounted?: (events: number) => void;
   /** Deletes the reports' credits of this name, in the last transaction. */
   readonly forgetCredits: (tx: Tx) => Promise<void>;
-  /** Waits; tests bring their own. */
+  /** Waits; tests pass their own. */
   readonly pause?: (ms: number) => Promise<void>;
 }
 
-/** A process may remember a deleted name for 2 s (a key is cached so long). Events that it takes meanwhile are deleted by a second pass. */
+/**
+ * Milliseconds. A process may remember a deleted name for 2 s, because a key is cached that long. A
+ * second pass deletes the events that such a process stores meanwhile.
+ */
 const rememberedMs = 2_500;
 const waitMs = 200;
-/** A day is tried again where a request changed one of its counts meanwhile. */
+/** Tries for one day. A day is tried again when a request changed one of its counts meanwhile. */
 const triesMax = 20;
 
-/** Answers how many events were deleted; undefined: nothing was ever tracked under the name. May be repeated. */
+/**
+ * Deletes a name and returns the number of deleted events; undefined when nothing was ever tracked
+ * under the name. May be repeated.
+ */
 export async function deleteEventName(
   { sql, clock, by }: Audited & { readonly sql: Sql; readonly clock: Clock },
   { appId, name, onCounted, forgetCredits, pause = sleep }: DeleteEventName,
@@ -71,8 +78,8 @@ async function deleteAll(
   return deleted;
 }
 
-// A request that commits after the snapshot keeps its events, counts and sums. Where it changed a count that is to be deleted, the day
-// is tried again.
+// A request that commits after the snapshot keeps its events, counts and sums. When it changed a
+// count that is to be deleted, the day is tried again.
 async function inOneSnapshot<Result>(sql: Sql, work: (tx: Tx) => Promise<Result>): Promise<Result> {
   for (let tried = 1; ; tried++) {
     try {

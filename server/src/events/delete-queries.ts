@@ -1,9 +1,12 @@
-// SQL: one name of events on its way out, day by day.
+// SQL: deletes one name of events, day by day.
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Span } from './totals-queries.ts';
 
-/** The days, each by its first instant in UTC, of which there are events, sums or daily counts under a name. */
+/**
+ * Lists the days, each by its first instant in UTC, that have events, sums or daily counts of a
+ * name.
+ */
 export async function listDaysOfName(sql: Sql, appId: Uuid, name: string): Promise<Date[]> {
   const rows = await sql<{ day: Date }[]>`
     SELECT DISTINCT day::timestamp AT TIME ZONE 'UTC' AS day
@@ -20,7 +23,9 @@ export async function listDaysOfName(sql: Sql, appId: Uuid, name: string): Promi
   return rows.map(({ day }) => day);
 }
 
-/** Removes the events of a name on a day, with their counts and sums; how many events. */
+/**
+ * Deletes a name's events of one day with their counts and sums, and returns the number of events.
+ */
 export async function deleteDayOfName(tx: Tx, appId: Uuid, name: string, { from, to }: Span): Promise<number> {
   await tx`
     DELETE FROM rollup_deltas WHERE app_id = ${appId} AND name = ${name} AND bucket >= ${from} AND bucket < ${to}`;
@@ -33,7 +38,7 @@ export async function deleteDayOfName(tx: Tx, appId: Uuid, name: string, { from,
   return result.count;
 }
 
-/** How often was a name tracked? */
+/** Counts the events of a name. */
 export async function countEventsOfName(sql: Sql, appId: Uuid, name: string): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
     SELECT coalesce(sum(count), 0)::bigint AS count

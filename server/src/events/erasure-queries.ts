@@ -1,9 +1,13 @@
-// SQL: stored events and daily counts of erased users, and of devices that were theirs. Amounts and counts stay as they were.
+// SQL: events and daily counts of erased users, and of devices that belonged to them. Amounts and
+// counts stay unchanged.
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { boundsOf, type DayOfEvents, ofSubjects } from './history-queries.ts';
 
-/** A user's events name neither user nor device any more; they stay under the user id, which resolves to nothing. */
+/**
+ * Removes external id and device from a user's events. The events stay under the user id, which
+ * resolves to nothing.
+ */
 export async function updateForgottenUsers(tx: Tx, day: DayOfEvents, userIds: readonly Uuid[]): Promise<void> {
   const { from, before } = boundsOf(day);
   await tx`
@@ -12,15 +16,21 @@ export async function updateForgottenUsers(tx: Tx, day: DayOfEvents, userIds: re
       AND ${ofSubjects(tx, userIds)} AND (external_id IS NOT NULL OR device_id IS NOT NULL)`;
 }
 
-/** A device whose past goes on under another id. */
+/** A device whose past events continue under another id. */
 export interface ForgottenDevice {
   readonly id: Uuid;
   readonly forgottenId: Uuid;
-  /** Only events with a smaller id, which tells when they were received. */
+  /**
+   * Only events with a smaller id are moved; an event's id contains the time at which it was
+   * received.
+   */
   readonly beforeId: Uuid;
 }
 
-/** Removes the counts of devices on a day, to be counted anew: of which there were any. Whoever adds to them meanwhile waits. */
+/**
+ * Deletes the daily counts of devices, to be counted again, and returns the devices that had any. A
+ * transaction that adds to these counts waits.
+ */
 export async function deleteDayCounts(tx: Tx, day: DayOfEvents, deviceIds: readonly Uuid[]): Promise<Set<Uuid>> {
   const rows = await tx<{ subjectId: Uuid }[]>`
     DELETE FROM subject_events
@@ -30,7 +40,10 @@ export async function deleteDayCounts(tx: Tx, day: DayOfEvents, deviceIds: reado
   return new Set(rows.map(({ subjectId }) => subjectId));
 }
 
-/** Deletes the events of devices and inserts them again under their new ids: a distribution column cannot be updated. */
+/**
+ * Deletes the events of devices and inserts them again under the new ids, because a distribution
+ * column cannot be updated.
+ */
 export async function moveDeviceEvents(tx: Tx, day: DayOfEvents, devices: readonly ForgottenDevice[]): Promise<void> {
   const ids = devices.map(({ id }) => id);
   const { from, before } = boundsOf(day);
@@ -48,7 +61,7 @@ export async function moveDeviceEvents(tx: Tx, day: DayOfEvents, devices: readon
     FROM moved`;
 }
 
-/** Counts what subjects did on a day, out of the events that are there. */
+/** Counts the stored events of subjects on a day. */
 export async function insertDayCounts(tx: Tx, day: DayOfEvents, subjectIds: readonly Uuid[]): Promise<void> {
   const { from, before } = boundsOf(day);
   await tx`

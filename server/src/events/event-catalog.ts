@@ -1,5 +1,5 @@
-// The event catalog as people read it who write filters and reports: names with counts, and what their properties hold. Built from
-// what was tracked, and complete up to the event that was stored last.
+// The event catalog for people who write filters and reports: names with counts, and the properties
+// of their events. It is built from tracked events and complete up to the last stored one.
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { type EventNameRow, findEventName, listEventNames, listEventProperties } from './catalog-queries.ts';
@@ -9,15 +9,15 @@ export interface CataloguedEvent extends EventNameRow {
   readonly properties: readonly CataloguedProperty[];
 }
 
-/** One key with one type of value; a key whose values differ in type stands there for each. */
+/** One key with one type of value. A key with values of several types has one entry for each. */
 export interface CataloguedProperty {
   readonly key: string;
   readonly type: EventPropertyType;
-  /** Up to five; none of objects, arrays and null. */
+  /** At most five samples; none for objects, arrays and null. */
   readonly samples: readonly Sample[];
 }
 
-/** An app's names after one, in their order. */
+/** Lists an app's names after one, in their order. */
 export async function listEventCatalog(
   sql: Sql,
   appId: Uuid,
@@ -27,7 +27,7 @@ export async function listEventCatalog(
   return withProperties(sql, appId, await listEventNames(sql, appId, afterName, limit));
 }
 
-/** One name; undefined when nothing was ever tracked under it. */
+/** Finds one name; undefined when nothing was ever tracked under it. */
 export async function findCataloguedEvent(sql: Sql, appId: Uuid, name: string): Promise<CataloguedEvent | undefined> {
   const row = await findEventName(sql, appId, name);
   const [found] = row ? await withProperties(sql, appId, [row]) : [];

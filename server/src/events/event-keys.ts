@@ -1,5 +1,5 @@
-// The keys that events of a name have in the catalog: client keys bring at most half of them, because strangers hold such keys
-// (contract 10).
+// Limits the property keys that client keys add to the catalog for events of a name: at most half
+// of all, because strangers hold client keys (contract 10).
 import { type Issue, invalid } from '../platform/api-error.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -10,16 +10,17 @@ import { lockNames } from './name-queries.ts';
 export interface KeysAsked {
   readonly appId: Uuid;
   readonly events: readonly Pick<EventGiven, 'name' | 'properties'>[];
-  /** Where the event at a place stands in the request. */
+  /** The path in the request of the event at an index. */
   pathOf(index: number): Issue['path'];
 }
 
 /**
- * Throws the 400 that names each key beyond the share, in a request by client key. To be called before anything is locked but the
- * names: new keys are brought one request at a time.
+ * Throws the 400 that names each key above the limit, for a request by client key. Call it before
+ * any lock except that of the names: requests with new keys run one after the other.
  */
 export async function admitKeys(tx: Tx, asked: KeysAsked): Promise<void> {
-  // At first without the lock: stored keys need none, and a refused request keeps nobody waiting.
+  // First without the lock: stored keys need none, and a refused request should not make others
+  // wait.
   let judged = await judge(tx, asked);
   if (judged.hasFresh && judged.issues.length === 0) {
     await lockNames(tx, asked.appId);

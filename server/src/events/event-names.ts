@@ -1,28 +1,35 @@
-// The names that an app's events are tracked under: how many there may be, whoever holds a client key. A process remembers which are
-// stored, so that only a name that is new to it is asked about. Never adds an event itself: the request that brings it does.
+// Limits the names of an app's events, so that strangers with a client key cannot add any number. A
+// process remembers stored names, so it asks the database only about names that are new to it. The
+// request that brings an event stores it, not this module.
 import { ApiError, type Issue, invalid } from '../platform/api-error.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { countClientNames, countStoredNames, listStoredNames, lockNames } from './name-queries.ts';
 
-/** Client keys bring no further name to an app that has this many. */
+/** Client keys add no name to an app that has this many. */
 export const namesWithClientsMax = 1_000;
-/** Client keys bring at most half of them: strangers hold such keys, and an app keeps room for its own names (contract 10). */
+/**
+ * Names that client keys add at most. Strangers hold client keys, and the app keeps room for its
+ * own names (contract 10).
+ */
 export const namesByClientsMax = namesWithClientsMax / 2;
-/** Server keys bring no further name to an app that has this many. */
+/** Server keys add no name to an app that has this many. */
 export const namesMax = 10_000;
 
-/** What reports know is never refused. */
+/** Names that reports use are never refused. */
 const reservedNames: readonly string[] = ['purchase', 'install', 'session_start'];
 
-/** Names that a process remembers; then it forgets them all and asks anew. */
+/**
+ * Names that a process remembers. Above this number it forgets all of them and asks the database
+ * again.
+ */
 const rememberedMax = 100_000;
 
 export interface KnownNames {
   has(appId: Uuid, name: string): boolean;
-  /** These are stored for good. */
+  /** Remembers names that are stored and committed. */
   note(appId: Uuid, stored: readonly string[]): void;
-  /** Forgets the app's names: one of them was deleted. */
+  /** Forgets the app's names, because one of them was deleted. */
   forget(appId: Uuid): void;
 }
 
@@ -53,23 +60,23 @@ export function createKnownNames(): KnownNames {
 export interface NamesAsked {
   readonly appId: Uuid;
   readonly isServer: boolean;
-  /** A client key may bring names that the app does not have. */
+  /** Whether the app accepts new names from client keys. */
   readonly takesNewNames: boolean;
   readonly names: readonly string[];
-  /** Where the event at a place stands in the request. */
+  /** The path in the request of the event at an index. */
   pathOf(index: number): Issue['path'];
 }
 
 export interface AdmittedNames {
-  /** Names that the process did not know; they may be noted once the transaction is committed. */
+  /** Names that this process did not know; the caller notes them after the commit. */
   readonly unknown: readonly string[];
   /** Unknown names that the app does not have yet. */
   readonly fresh: readonly string[];
 }
 
 /**
- * Throws the 400 for names that are too many, and the 403 where client keys may bring none. To be called before anything is locked:
- * new names are brought one request at a time.
+ * Throws the 400 for too many names, and the 403 when client keys may add none. Call it before any
+ * lock is taken: requests with new names run one after the other.
  */
 export async function admitNames(tx: Tx, known: KnownNames, asked: NamesAsked): Promise<AdmittedNames> {
   const { appId, isServer } = asked;
@@ -83,7 +90,8 @@ export async function admitNames(tx: Tx, known: KnownNames, asked: NamesAsked): 
     const { room, limit } = await findRoom(tx, appId, isServer);
     return { fresh, refused: fresh.slice(room), limit };
   };
-  // At first without the lock: what is stored needs none, and who is refused anyway shall keep nobody waiting.
+  // First without the lock: stored names need none, and a request that is refused anyway should not
+  // make others wait.
   let judged = await judge();
   if (judged.fresh.length === 0) return { unknown, fresh: [] };
   if (judged.refused.length === 0) {
@@ -108,7 +116,7 @@ interface Judged {
   readonly limit: number;
 }
 
-/** Counts the room for further names, and names the limit that is nearest. */
+/** Counts the room for further names and returns the limit that is reached first. */
 async function findRoom(tx: Tx, appId: Uuid, isServer: boolean): Promise<{ room: number; limit: number }> {
   const count = await countStoredNames(tx, appId);
   if (isServer) return { room: Math.max(0, namesMax - count), limit: namesMax };

@@ -1,5 +1,6 @@
-// A tracked event as a caller writes it: its fields, its limits, and what a purchase must say (contract 10). Written by hand and
-// not with a schema, because it is the hottest path of the service; `routes.ts` describes the same. Pure.
+// A tracked event as a caller writes it: its fields, its limits, and the fields of a purchase
+// (contract 10). Written by hand and not with a schema, because it is the service's hottest path;
+// `routes.ts` describes the same fields. Pure.
 import { readDeviceId } from '../devices/device.ts';
 import type { Issue, IssueCode } from '../platform/api-error.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -12,10 +13,10 @@ export const idLengthMax = 128;
 export const propertiesMax = 50;
 export const propertyKeyLengthMax = 64;
 export const propertiesBytesMax = 8_192;
-/** The object of the properties itself is the first level. */
+/** The properties object itself is the first level. */
 export const propertiesDepthMax = 5;
 export const amountMax = 1_000_000_000_000;
-/** What is wrong beyond this is not listed (contract 2), so nobody looks for it. */
+/** An answer lists at most this many issues (contract 2), so the search stops there. */
 export const issuesMax = 50;
 
 export const eventFields = ['name', 'properties', 'device_id', 'external_id', 'id', 'occurred_at'] as const;
@@ -23,7 +24,10 @@ const knownFields: ReadonlySet<string> = new Set(eventFields);
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Exact, in the shortest decimal form of the JSON number; the currency in upper case. */
+/**
+ * The amount is exact, in the shortest decimal form of the JSON number; the currency is in upper
+ * case.
+ */
 export interface Purchase {
   readonly amount: string;
   readonly currency: string;
@@ -32,20 +36,20 @@ export interface Purchase {
 export interface EventGiven {
   readonly name: string;
   readonly properties: Values;
-  /** The properties as JSON, as they are stored. */
+  /** The properties as JSON text, as they are stored. */
   readonly propertiesText: string;
-  /** Of a device that may not exist. */
+  /** The device that the caller names; it may not exist. */
   readonly deviceId: Uuid | null;
   readonly externalId: string | null;
   readonly id: string | null;
-  /** Null: when it is received. */
+  /** Milliseconds since the epoch; null: the time at which the event is received. */
   readonly occurredAtMs: number | null;
   readonly purchase: Purchase | null;
 }
 
 type Path = readonly (string | number)[];
 
-/** Reads one event, or adds what is wrong with it to `issues` and answers undefined. */
+/** Reads one event. Otherwise adds its issues to `issues` and returns undefined. */
 export function readEvent(given: unknown, at: Path, issues: Issue[]): EventGiven | undefined {
   if (!isObject(given)) {
     issues.push(wrongType(at, 'an object'));
@@ -75,7 +79,7 @@ export function readEvent(given: unknown, at: Path, issues: Issue[]): EventGiven
   return { name, properties: stored, propertiesText, purchase, deviceId, externalId, id, occurredAtMs };
 }
 
-/** An issue for a field that nobody knows. */
+/** Adds an issue for an unknown field. */
 export function refuseKey(at: Path, key: string, allowed: readonly string[], issues: Issue[]): void {
   const path = [...at, key];
   issues.push({ path, code: 'unrecognized_keys', message: `${path.join('.')} is not a known field.`, allowed });
@@ -101,7 +105,7 @@ function nameOf(path: Path): string {
   return path.length === 0 ? 'The body' : path.join('.');
 }
 
-// As Unicode has them: category Cc.
+// Control characters as Unicode defines them: category Cc.
 const controlCharacter = /\p{Cc}/u;
 
 function readName(value: unknown, at: Path, issues: Issue[]): string | undefined {
@@ -125,7 +129,7 @@ function tooLong(path: Path, most: number): Issue {
   return issue(path, 'too_big', `${nameOf(path)} is too large: at most ${most} characters.`);
 }
 
-// Null is an omission.
+// Null counts as absent.
 function readText(value: unknown, at: Path, field: string, lengthMax: number, issues: Issue[]): string | null {
   if (value === undefined || value === null) return null;
   if (typeof value === 'string' && value !== '' && value.length <= lengthMax) return value;
@@ -136,7 +140,7 @@ function readText(value: unknown, at: Path, field: string, lengthMax: number, is
   return null;
 }
 
-// A malformed id is an unknown one.
+// A malformed id is treated like an unknown one.
 function readDevice(value: unknown, at: Path, issues: Issue[]): Uuid | null {
   if (value === undefined || value === null) return null;
   if (typeof value === 'string') return readDeviceId(value);
@@ -171,7 +175,8 @@ function readProperties(value: unknown, at: Path, issues: Issue[]): Values | und
     issues.push(wrongType([...at, 'properties'], 'an object'));
     return undefined;
   }
-  // `__proto__` is a key like any other here: what JSON.parse made has it as its own.
+  // `__proto__` is a key like any other here: an object that JSON.parse created has it as an own
+  // key.
   const keys = Object.keys(value);
   if (keys.length > propertiesMax) {
     issues.push(issue([...at, 'properties'], 'too_big', `An event has at most ${propertiesMax} properties.`));
@@ -188,13 +193,14 @@ function readProperties(value: unknown, at: Path, issues: Issue[]): Values | und
 }
 
 interface Fault {
-  /** From the inside out. */
+  /** The path from the innermost key outwards. */
   readonly path: (string | number)[];
   readonly code: IssueCode;
   readonly message: string;
 }
 
-// What JSON can write and the contract cannot take: numbers beyond all doubles, and what is nested too deep.
+// Finds values that JSON can express and the contract does not allow: numbers beyond all doubles,
+// and too deep nesting.
 function findFault(value: unknown, depth: number): Fault | undefined {
   if (typeof value === 'number') {
     return Number.isFinite(value)
@@ -234,16 +240,16 @@ function readPurchase(properties: Values, at: Path, issues: Issue[]): Purchase |
     issues.push(issue(currencyAt, 'invalid_format', 'A currency is 3 letters, such as EUR.'));
   }
   if (issues.length > before) return null;
-  // The shortest decimal form; what it says of -0 is '0'.
+  // String(amount) is the shortest decimal form, and '0' for -0.
   return { amount: String(amount), currency: String(currency).toUpperCase() };
 }
 
-// Null on a required field is no omission: it has the wrong type.
+// Reads an own key. Null in a required field is not absent but has the wrong type.
 function ownOf(values: Values, key: string): unknown {
   return Object.hasOwn(values, key) ? values[key] : undefined;
 }
 
 function isLongerThan(text: string, bytesMax: number): boolean {
-  // A UTF-16 code unit is at least one byte and at most three.
+  // A UTF-16 code unit takes at least one byte of UTF-8 and at most three.
   return text.length > bytesMax || (text.length * 3 > bytesMax && Buffer.byteLength(text) > bytesMax);
 }

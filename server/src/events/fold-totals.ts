@@ -1,22 +1,23 @@
-// What requests appended is folded into the sums, some thousand rows at a time. A reader who sums both in one statement is exact
-// before, during and after.
+// Folds the deltas that requests appended into the sums, up to 20,000 rows at a time. A reader that
+// adds both in one statement is exact at every moment.
 import type { Sql } from '../platform/db.ts';
 import { runAlone } from '../platform/run-alone.ts';
 import { foldDeltas } from './totals-queries.ts';
 
-/** Any number that nothing else in this database locks. */
+/** An arbitrary number that no other advisory lock in this database uses. */
 const totalsLock = 4_271_960_141;
 
 const foldedAtOnce = 20_000;
 
 /**
- * Runs `work` while nobody else folds, sums up anew or takes events away; false when somebody does. Ingest goes on meanwhile.
+ * Runs `work` while no other process folds, rebuilds sums or deletes events. Returns false when
+ * another process does. Ingest continues meanwhile.
  */
 export function aloneWithTotals(sql: Sql, work: () => Promise<void>): Promise<boolean> {
   return runAlone(sql, totalsLock, work);
 }
 
-/** Folds all there is. To be run every few seconds, by any number of processes. */
+/** Folds all deltas. Any number of processes may call it, every few seconds. */
 export async function foldTotals({ sql }: { sql: Sql }): Promise<void> {
   await aloneWithTotals(sql, async () => {
     while ((await foldDeltas(sql, foldedAtOnce)) === foldedAtOnce);

@@ -1,6 +1,7 @@
-// Events stay when a person is erased, with their amounts and counts; they name nobody any more. Those of the user stay under the
-// former user id. What a device did before it was anybody's counted for the user too: it goes on under a random id. What a device
-// did as another user's is that user's.
+// Events of an erased person stay, with their amounts and counts, and name nobody any more. The
+// user's events stay under the former user id. Events of a device from before it belonged to
+// anybody counted for the user too; they continue under a random id. Events of the device as
+// another user's belong to that user.
 import type { Sql, Tx } from '../platform/db.ts';
 import { uuidFloorOf } from '../platform/ids.ts';
 import type { ErasureTurn } from '../users/erasures.ts';
@@ -13,12 +14,12 @@ import {
 } from './erasure-queries.ts';
 import { listEventNames, listSubjectDays } from './history-queries.ts';
 
-/** A statement looks up each of them for each subject and month. */
+/** Names in one statement, which looks up each name for each subject and month. */
 const namesAtOnce = 20;
 
 /**
- * Name by name and day by day, from where the turn has come to: each is a transaction of its own, so that whoever tracks waits for
- * little. May be repeated.
+ * Clears events name by name and day by day, from the turn's progress on. Each day is a transaction
+ * of its own, so that tracking waits only briefly. May be repeated.
  */
 export async function forgetPeople(sql: Sql, { appId, erasures, done, run }: ErasureTurn): Promise<void> {
   const userIds = erasures.map(({ userId }) => userId);
@@ -27,7 +28,7 @@ export async function forgetPeople(sql: Sql, { appId, erasures, done, run }: Era
   );
   const deviceIds = devices.map(({ id }) => id);
   const subjectIds = [...userIds, ...deviceIds];
-  // The days of the name that was begun first; the names after it follow.
+  // First the remaining days of the name in progress, then the names after it.
   let names = done === null ? [] : [done.name];
   for (let after = done?.name ?? ''; ; ) {
     if (names.length === 0) names = await listEventNames(sql, appId, after, namesAtOnce);

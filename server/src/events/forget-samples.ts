@@ -1,9 +1,9 @@
-// A sample in the event catalog may be an erased person's e-mail address. The samples that their events brought are deleted, also where
-// other people sent the same value.
+// Deletes from the event catalog the samples that an erased person's events added, because a sample
+// may be an e-mail address. A sample is deleted even when other people sent the same value.
 import type { ErasureTurn } from '../users/erasures.ts';
 import { clearSamplesOf } from './catalog-queries.ts';
 
-/** May be repeated. */
+/** Deletes the samples of a turn's people. May be repeated. */
 export async function forgetSamplesOfPeople({ appId, erasures, run }: ErasureTurn): Promise<void> {
   const subjectIds = erasures.flatMap(({ userId, deviceIds }) => [userId, ...deviceIds]);
   await run((tx) => clearSamplesOf(tx, appId, subjectIds));

@@ -1,9 +1,13 @@
-// SQL: what one person, or a few, did: on which days, and each event. The daily counts lead to the days; within a day the index by
-// time and subject leads to the stretches of the table that may hold something of theirs.
+// SQL: the events of one person, or of a few: the days, and each event. The daily counts lead to
+// the days. Within a day the index by time and subject leads to the parts of the table that may
+// contain the person's events.
 import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
-/** The names that an app has events of, in order, after one: those in the catalog, and those that are still to be folded into it. */
+/**
+ * Lists the names of an app's events after one, in their order: names in the catalog, and names
+ * that are still to be folded into it.
+ */
 export async function listEventNames(sql: Sql, appId: Uuid, after: string, limit: number): Promise<string[]> {
   const rows = await sql<{ name: string }[]>`
     SELECT name FROM event_names WHERE app_id = ${appId} AND name > ${after}
@@ -12,14 +16,14 @@ export async function listEventNames(sql: Sql, appId: Uuid, after: string, limit
   return rows.map(({ name }) => name);
 }
 
-/** A UTC day on which some subjects did something of a name. */
+/** A UTC day on which some of the subjects have events of a name. */
 export interface SubjectDay {
   readonly name: string;
-  /** `2026-11-21`. */
+  /** As `2026-11-21`. */
   readonly day: string;
 }
 
-/** When did these subjects do these things? */
+/** Lists the days on which these subjects have events of these names. */
 export async function listSubjectDays(
   sql: Sql,
   appId: Uuid,
@@ -38,16 +42,19 @@ export interface DayOfEvents extends SubjectDay {
   readonly appId: Uuid;
 }
 
-/** The instants between which the events of a day stand: from the first, and before the second. */
+/** The bounds of a day's events: from the first instant, and before the second. */
 export function boundsOf({ day }: SubjectDay): { readonly from: Date; readonly before: Date } {
   const from = new Date(`${day}T00:00:00Z`);
   return { from, before: new Date(from.getTime() + 86_400_000) };
 }
 
-/** Each is looked for in the index by itself; more of them are found faster by reading the day. */
+/**
+ * Subjects up to which each is looked up in the index. For more subjects, reading the whole day is
+ * faster.
+ */
 const lookedForMax = 16;
 
-/** Events of these subjects. */
+/** A condition that selects the events of these subjects. */
 export function ofSubjects(tx: Tx, subjectIds: readonly Uuid[]): Fragment {
   const ids = tx`${subjectIds as Uuid[]}::uuid[]`;
   return subjectIds.length <= lookedForMax ? tx`subject_id = ANY(${ids})` : tx`subject_id IN (SELECT unnest(${ids}))`;
@@ -58,11 +65,14 @@ export interface SubjectEvent {
   readonly at: Date;
   readonly deviceId: Uuid | null;
   readonly externalId: string | null;
-  /** With the amount and the currency of a purchase. */
+  /** Includes the amount and the currency of a purchase. */
   readonly properties: Readonly<Record<string, unknown>>;
 }
 
-/** What these subjects did of a name on a day, in the order in which it was received, after one of them. */
+/**
+ * Lists these subjects' events of a name on a day, in the order in which they were received, after
+ * `afterId`.
+ */
 export async function listSubjectEvents(
   sql: Sql,
   day: DayOfEvents,

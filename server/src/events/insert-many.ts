@@ -1,5 +1,5 @@
-// SQL: many events at once, for filling an app: stored as tracking stores them, with the same counts and sums, and by COPY. Never adds
-// to what somebody did before.
+// SQL: many events at once, for filling an app. Stores them by COPY, with the same counts and sums
+// as tracking. Never adds to the counts of a subject that has events already.
 import { copyRows } from '../platform/copy-rows.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -8,13 +8,14 @@ import { type KnownProperties, type NewEventProperty, samplesMax } from './known
 import { dayCountsOf, dayMs, deltasOf, type StoredEvent } from './totals.ts';
 
 export interface EventToAdd extends StoredEvent {
-  /** What `propertiesText` says. */
+  /** The object that `propertiesText` represents. */
   readonly properties: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Adds events of users and devices that are new in this transaction: whoever has counts already is an error. Nobody repeats these
- * events, they have no ids of a caller's. Returns what it added to the catalog, to be noted in `known` when that is committed.
+ * Adds events of users and devices that are new in this transaction; throws for a subject that has
+ * daily counts already. The events have no ids of a caller's, because nobody repeats them. Returns
+ * the properties that it added to the catalog; the caller notes them in `known` after the commit.
  */
 export async function insertManyEvents(
   tx: Tx,

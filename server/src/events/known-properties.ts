@@ -1,6 +1,6 @@
-// The event catalog's properties: which keys events of a name have, with what types of values and a few of them. A process
-// remembers what is stored, so that an event is written there only when it brings something new. Holds a bounded number of keys,
-// whatever strangers send.
+// The properties in the event catalog: for each name the keys, with types and a few values. A
+// process remembers the stored ones, so that an event writes to the catalog only when it brings
+// something new. The number of remembered keys is bounded, whatever strangers send.
 import type { Uuid } from '../platform/ids.ts';
 import type { EventGiven } from './event.ts';
 
@@ -15,36 +15,44 @@ export interface NewEventProperty {
   readonly type: EventPropertyType;
   /** Null for a value that is no scalar, and for every value by client key. */
   readonly sample: Sample | null;
-  /** The subject of the event that brought it. */
+  /** The subject of the event that brought the property. */
   readonly subjectId: Uuid;
   readonly byClient: boolean;
 }
 
-/** An event that may bring something new. */
+/** An event that may bring new properties. */
 export interface EventSeen extends Pick<EventGiven, 'name' | 'properties'> {
   readonly subjectId: Uuid;
   readonly byClient: boolean;
 }
 
 export interface KnownProperties {
-  /** What is new in these events, or some of it, each key and type once, in the order in which its rows are locked. */
+  /**
+   * Returns new properties of these events, or some of them: each key and type once, in the order
+   * in which rows are locked.
+   */
   findNew(appId: Uuid, events: readonly EventSeen[]): NewEventProperty[];
-  /** Whether these events have a key, or a type of one, that the process does not know. */
+  /**
+   * Returns whether these events have a key, or a type of a key, that the process does not know.
+   */
   hasNew(appId: Uuid, events: readonly Pick<EventGiven, 'name' | 'properties'>[]): boolean;
-  /** These are stored for good. */
+  /** Remembers properties that are stored and committed. */
   note(appId: Uuid, stored: readonly NewEventProperty[]): void;
-  /** Forgets the app's properties: one of its names was deleted. */
+  /** Forgets the app's properties, because one of its names was deleted. */
   forget(appId: Uuid): void;
 }
 
-/** Of one key under one name: the samples of a type that are known to be stored. */
+/** The samples of each type that are known to be stored, for one key of one name. */
 type Types = Partial<Record<EventPropertyType, Set<Sample>>>;
 
 export const samplesMax = 5;
 const sampleLengthMax = 64;
-/** Keys under names that a process remembers; then it forgets them all and asks anew. */
+/**
+ * Keys that a process remembers. Above this number it forgets all of them and asks the database
+ * again.
+ */
 const keysMax = 20_000;
-/** What a request can bring the catalog; a later one brings the rest. */
+/** Properties that one request adds at most; later requests add the rest. */
 const newAtOnceMax = 100;
 
 export function createKnownProperties(): KnownProperties {
@@ -69,7 +77,7 @@ export function createKnownProperties(): KnownProperties {
 
   return {
     findNew(appId, events) {
-      // One sample of each at a time: the next event brings the next.
+      // One sample of each property at a time; later events add further samples.
       const found = new Map<string, NewEventProperty>();
       for (const { name, properties, subjectId, byClient } of events) {
         if (found.size >= newAtOnceMax) break;
@@ -117,7 +125,10 @@ function isScalar(value: unknown): value is Sample {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 }
 
-/** As it is shown: never cut inside a surrogate pair, which the database could not store. */
+/**
+ * Shortens a value to a sample. The cut never splits a surrogate pair, because the database could
+ * not store half of one.
+ */
 function sampleOf(value: Sample): Sample {
   if (typeof value !== 'string' || value.length <= sampleLengthMax) return value;
   const cut = value.slice(0, sampleLengthMax);

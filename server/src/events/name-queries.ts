@@ -1,16 +1,18 @@
-// SQL: which names an app's events have, and how many: those that are summed up, and those that wait for it.
+// SQL: the names of an app's events and their number, among the folded sums and the deltas.
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
-/** Any number that nothing else in this database locks together with a second one. */
+/** An arbitrary number that no other advisory lock with two numbers uses. */
 const namesLock = 4_271_961;
 
-/** One request at a time brings new names to an app, until its transaction ends. */
+/**
+ * Locks an app's names until the transaction ends, so that one request at a time adds new names.
+ */
 export async function lockNames(tx: Tx, appId: Uuid): Promise<void> {
   await tx`SELECT pg_advisory_xact_lock(${namesLock}, hashtext(${appId}::text))`;
 }
 
-/** Which of these names were tracked already? */
+/** Selects the names that were tracked already. */
 export async function listStoredNames(tx: Tx, appId: Uuid, names: readonly string[]): Promise<string[]> {
   const rows = await tx<{ name: string }[]>`
     SELECT name FROM event_names WHERE app_id = ${appId} AND name = ANY(${names as string[]}::text[])
@@ -19,7 +21,7 @@ export async function listStoredNames(tx: Tx, appId: Uuid, names: readonly strin
   return rows.map(({ name }) => name);
 }
 
-/** How many names were tracked? */
+/** Counts the names that were tracked. */
 export async function countStoredNames(tx: Tx, appId: Uuid): Promise<number> {
   const [row] = await tx<{ count: number }[]>`
     SELECT count(*) AS count
@@ -31,20 +33,20 @@ export async function countStoredNames(tx: Tx, appId: Uuid): Promise<number> {
   return row?.count ?? 0;
 }
 
-/** How many names did client keys bring? */
+/** Counts the names that client keys added. */
 export async function countClientNames(tx: Tx, appId: Uuid): Promise<number> {
   const [row] = await tx<{ count: number }[]>`SELECT count(*) FROM client_names WHERE app_id = ${appId}`;
   return row?.count ?? 0;
 }
 
-/** These names were brought by client keys. */
+/** Records that client keys added these names. */
 export async function insertClientNames(tx: Tx, appId: Uuid, names: readonly string[]): Promise<void> {
   await tx`
     INSERT INTO client_names (app_id, name) SELECT ${appId}, name FROM unnest(${names as string[]}::text[]) AS n (name)
     ON CONFLICT DO NOTHING`;
 }
 
-/** A name is free again. */
+/** Deletes the record that a client key added this name. */
 export async function deleteClientName(tx: Tx, appId: Uuid, name: string): Promise<void> {
   await tx`DELETE FROM client_names WHERE app_id = ${appId} AND name = ${name}`;
 }

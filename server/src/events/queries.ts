@@ -1,18 +1,18 @@
-// SQL: storing events: the ids that were seen, the events, their daily counts, and what they add to the sums.
+// SQL: stores events: the known ids, the events, their daily counts and their deltas of the sums.
 import { bareArray, textArray } from '../platform/array-text.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { DayCount, Delta, StoredEvent } from './totals.ts';
 
 export interface EventKey {
-  /** 32 hex digits. */
+  /** 32 hexadecimal digits. */
   readonly key: string;
   readonly atMs: number;
 }
 
 /**
- * Which of these keys are new? They are seen from now on; null: all of them. In the order given, which must be everybody's: it waits
- * for a transaction that is just storing one of them.
+ * Stores keys and returns those that are new; null when all are. The caller sorts the keys, as
+ * every transaction does, because the statement waits for a transaction that stores one of them.
  */
 export async function insertEventKeys(tx: Tx, appId: Uuid, keys: readonly EventKey[]): Promise<Set<string> | null> {
   const rows = await tx<{ key: Uuid }[]>`
@@ -25,7 +25,6 @@ export async function insertEventKeys(tx: Tx, appId: Uuid, keys: readonly EventK
   return rows.length === keys.length ? null : new Set(rows.map(({ key }) => key.replaceAll('-', '')));
 }
 
-/** Appends events. */
 export async function insertEvents(tx: Tx, appId: Uuid, events: readonly StoredEvent[]): Promise<void> {
   const column = <Value>(pick: (event: StoredEvent) => Value): Value[] => events.map(pick);
   await tx`
@@ -44,7 +43,10 @@ export async function insertEvents(tx: Tx, appId: Uuid, events: readonly StoredE
     ) AS e (subject_id, id, name, at_ms, device_id, external_id, amount, currency, properties)`;
 }
 
-/** Adds to the daily counts, in the order given, which must be everybody's. */
+/**
+ * Adds to the daily counts. The caller sorts them, as every transaction does, so that requests do
+ * not deadlock.
+ */
 export async function addToDays(tx: Tx, appId: Uuid, days: readonly DayCount[]): Promise<void> {
   const column = <Value>(pick: (day: DayCount) => Value): Value[] => days.map(pick);
   await tx`
@@ -59,7 +61,7 @@ export async function addToDays(tx: Tx, appId: Uuid, days: readonly DayCount[]):
       count = subject_events.count + excluded.count, last_at = greatest(subject_events.last_at, excluded.last_at)`;
 }
 
-/** Appends what is to be folded into the sums. */
+/** Appends deltas, which are later folded into the sums. */
 export async function insertDeltas(tx: Tx, appId: Uuid, deltas: readonly Delta[]): Promise<void> {
   const column = <Value>(pick: (delta: Delta) => Value): Value[] => deltas.map(pick);
   await tx`

@@ -1,5 +1,5 @@
-// The body of POST /v1/events: one event, or up to fifty under `events`. All of it is judged before anything is done, so that one
-// invalid event stores nothing. Pure.
+// The body of POST /v1/events: one event, or up to fifty under `events`. The whole body is checked
+// before anything is stored, so that one invalid event stores nothing. Pure.
 import { ApiError, type Issue, invalid } from '../platform/api-error.ts';
 import {
   type EventGiven,
@@ -17,8 +17,8 @@ import {
 const batchFields = ['events'];
 
 /**
- * The events of a request, in its order. Throws the 400 that lists what is wrong, and after it the 403 for what a client key may
- * not say.
+ * Returns the events of a request, in its order. Throws the 400 that lists all issues, then the 403
+ * for fields that a client key may not use.
  */
 export function readEvents(body: unknown, isServer: boolean): EventGiven[] {
   const issues: Issue[] = [];
@@ -31,7 +31,7 @@ export function readEvents(body: unknown, isServer: boolean): EventGiven[] {
   return events;
 }
 
-/** Where in a request an event stands. */
+/** The path of an event in the request. */
 export function pathOfEvent(body: unknown, index: number): Issue['path'] {
   return isObject(body) && isBatch(body) ? ['events', index] : [];
 }
@@ -45,7 +45,7 @@ function readSingle(body: unknown, isServer: boolean, issues: Issue[]): EventGiv
     issues.push(required([]));
     return [];
   }
-  // `events: null` is an omission, and an event has no such field.
+  // `events: null` counts as absent, and an event has no such field.
   const { events: _omitted, ...rest } = isObject(body) ? body : {};
   return readAt(isObject(body) ? rest : body, [], isServer, issues);
 }
@@ -72,7 +72,7 @@ function readBatch(body: Readonly<Record<string, unknown>>, isServer: boolean, i
 function readAt(given: unknown, at: readonly (string | number)[], isServer: boolean, issues: Issue[]): EventGiven[] {
   const event = issues.length < issuesMax ? readEvent(given, at, issues) : undefined;
   if (event === undefined) return [];
-  // Nobody must be able to use up another device's ids.
+  // Otherwise a stranger could use up another device's ids.
   if (!isServer && event.id !== null && event.deviceId === null) {
     const message = 'With a client key an event that has an id needs a device_id.';
     issues.push(issue([...at, 'device_id'], 'required', message));

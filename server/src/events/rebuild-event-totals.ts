@@ -1,5 +1,6 @@
-// Sums, daily counts and the catalog are made anew from the events that are kept, a day at a time, while ingest goes on. What
-// happened before retention's mark is left as it is: its events are gone, and its sums are all that is known.
+// Builds sums, daily counts and the catalog again from the stored events, a day at a time, while
+// ingest continues. Days before retention's mark are not changed: their events are deleted, and the
+// sums are all that is known of them.
 import { type Sql, type Tx, transaction } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { propertiesPerNameMax } from './catalog-queries.ts';
@@ -22,7 +23,7 @@ import {
 
 export interface RebuildEventTotals {
   readonly appId: Uuid;
-  /** Null: as far back as events are kept. Widened to whole days, in UTC. */
+  /** Null: as far back as events are kept. Rounded down to whole days in UTC. */
   readonly from: Date | null;
   /** Null: until now. */
   readonly to: Date | null;
@@ -38,8 +39,9 @@ export interface RebuiltEventTotals {
 const waitMs = 200;
 
 /**
- * Needs a pool whose statements may take as long as a day of events does. It may be repeated; ended in the middle, the days it had
- * come to are right, and the catalog's counts are with the next run.
+ * Rebuilds the totals of an app. Needs a pool whose statements may take as long as a day of events
+ * needs. May be repeated. After an interruption the finished days are correct, and the next run
+ * corrects the catalog's counts.
  */
 export async function rebuildEventTotals(sql: Sql, request: RebuildEventTotals): Promise<RebuiltEventTotals> {
   const { appId, onDay } = request;
@@ -48,7 +50,7 @@ export async function rebuildEventTotals(sql: Sql, request: RebuildEventTotals):
     for (const day of await listDaysOfEvents(sql, appId, month)) {
       const span = { from: day, to: new Date(day.getTime() + dayMs) };
       await waitAlone(sql, async () => {
-        // Asked under the lock: retention may have taken it since.
+        // Read under the lock, because retention may have deleted this day since.
         const keptSince = await findKeptSince(sql);
         if (keptSince !== null && day < keptSince) return;
         total.events += await rebuildDay(sql, appId, span);
@@ -66,7 +68,7 @@ export async function rebuildEventTotals(sql: Sql, request: RebuildEventTotals):
   return total;
 }
 
-// The parts of months that are to be done, oldest first.
+// The parts of months to rebuild, oldest first.
 async function monthsToRebuild(sql: Sql, { appId, from, to }: RebuildEventTotals): Promise<Span[]> {
   const times = await findTimesOfEvents(sql, appId);
   if (times === null) return [];
@@ -85,7 +87,8 @@ async function monthsToRebuild(sql: Sql, { appId, from, to }: RebuildEventTotals
 
 async function rebuildDay(sql: Sql, appId: Uuid, day: Span): Promise<number> {
   const events = await transaction(sql, async (tx: Tx) => {
-    // One snapshot: what a request commits after it is in the deltas that stay, and not among the events that are counted.
+    // One snapshot: a request that commits after it has its deltas kept, and its events are not
+    // counted here.
     await tx.unsafe('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
     await deleteDeltas(tx, appId, day);
     await deleteRollups(tx, appId, day);
@@ -93,7 +96,8 @@ async function rebuildDay(sql: Sql, appId: Uuid, day: Span): Promise<number> {
   });
   const repair = (): Promise<boolean> =>
     transaction(sql, async (tx) => {
-      // A day that was written since statistics were taken looks empty: then the planner would hold each of its rows against each.
+      // A day that was written after statistics were collected looks empty to the planner. A nested
+      // loop would then compare every row with every other.
       await tx`SET LOCAL enable_nestloop = off`;
       return repairDayCounts(tx, appId, day);
     });
@@ -102,7 +106,7 @@ async function rebuildDay(sql: Sql, appId: Uuid, day: Span): Promise<number> {
   return events;
 }
 
-// A fold takes well under a second; taking a month away may take minutes.
+// A fold takes well under a second; deleting a month may take minutes.
 async function waitAlone(sql: Sql, work: () => Promise<void>): Promise<void> {
   while (!(await aloneWithTotals(sql, work))) await new Promise((resolve) => setTimeout(resolve, waitMs));
 }

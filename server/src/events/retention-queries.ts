@@ -1,8 +1,11 @@
-// SQL: what is kept of events, and what may go.
+// SQL: which events are kept, and which may be deleted.
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Times } from './spans.ts';
 
-/** The partitions of a table that bear the name of a month or a year, each with its bounds as PostgreSQL writes them. */
+/**
+ * Lists the partitions of a table that are named after a month or a year, each with its bounds as
+ * PostgreSQL writes them.
+ */
 export async function listAttachedSpans(tx: Tx, table: string): Promise<{ name: string; bound: string }[]> {
   return tx<{ name: string; bound: string }[]>`
     SELECT c.relname::text AS name, pg_get_expr(c.relpartbound, c.oid) AS bound
@@ -10,26 +13,26 @@ export async function listAttachedSpans(tx: Tx, table: string): Promise<{ name: 
     WHERE i.inhparent = ${table}::regclass AND c.relname ~ ('^' || ${table}::text || '_[0-9]{4}([0-9]{2})?(_[0-9]+)?$')`;
 }
 
-/** Is there a table, or anything else, of this name? */
+/** Returns whether a table or another relation has this name. */
 export async function isNameTaken(tx: Tx, name: string): Promise<boolean> {
   const [row] = await tx<{ isTaken: boolean }[]>`SELECT to_regclass(${name}) IS NOT NULL AS is_taken`;
   return row?.isTaken ?? false;
 }
 
-/** From when on are all events kept? Null: nothing was ever removed. */
+/** Finds the instant from which all events are kept; null when nothing was ever deleted. */
 export async function findKeptSince(tx: Tx): Promise<Date | null> {
   const [row] = await tx<{ keptSince: Date }[]>`SELECT kept_since FROM event_retention`;
   return row?.keptSince ?? null;
 }
 
-/** From now on only events since then are promised. Never moves back. */
+/** Promises only events since this instant from now on. Never moves back. */
 export async function raiseKeptSince(sql: Sql, keptSince: Date): Promise<void> {
   await sql`
     INSERT INTO event_retention (kept_since) VALUES (${keptSince})
     ON CONFLICT (is_only) DO UPDATE SET kept_since = greatest(event_retention.kept_since, excluded.kept_since)`;
 }
 
-/** The oldest event of a span of time; null: there is none. */
+/** Finds the time of the oldest event in a span; null when there is none. */
 export async function findOldestEvent(sql: Sql, { from, to }: Times): Promise<Date | null> {
   const [row] = await sql<
     { oldest: Date | null }[]
@@ -37,19 +40,19 @@ export async function findOldestEvent(sql: Sql, { from, to }: Times): Promise<Da
   return row?.oldest ?? null;
 }
 
-/** Removes the events of a span of time. */
+/** Deletes the events of a span of time. */
 export async function deleteEvents(sql: Sql, { from, to }: Times): Promise<void> {
   await sql`DELETE FROM events WHERE at >= ${from} AND at < ${to}`;
 }
 
-/** The same of daily counts; the instants are days' first. */
+/** Deletes the daily counts of a span; both instants are the first of a day. */
 export async function deleteDays(sql: Sql, { from, to }: Times): Promise<void> {
   await sql`
     DELETE FROM subject_events
     WHERE day >= (${from}::timestamptz AT TIME ZONE 'UTC')::date AND day < (${to}::timestamptz AT TIME ZONE 'UTC')::date`;
 }
 
-/** Forgets the ids of events from a span of time; a null start is the beginning. */
+/** Deletes the known ids of events in a span; a null start means from the beginning. */
 export async function deleteEventKeys(sql: Sql, from: Date | null, to: Date): Promise<void> {
   await sql`DELETE FROM event_ids WHERE at < ${to} ${from === null ? sql`` : sql`AND at >= ${from}`}`;
 }

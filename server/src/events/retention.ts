@@ -1,5 +1,5 @@
-// How long events are kept, and how they go: by whole partitions, with their daily counts and their ids, when the last event of one
-// is old enough. The sums of reports stay.
+// Retention of events: whole partitions are dropped with their daily counts and ids when the last
+// event of a partition is old enough. The sums of reports stay.
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Log } from '../platform/log.ts';
@@ -24,19 +24,22 @@ export interface EventRetentionDeps {
 
 const hourMs = 3_600_000;
 
-/** Removes what is old enough. What cannot go now stays for the next time. */
+/**
+ * Deletes events that are older than `keepDays`. A partition that cannot be dropped now is dropped
+ * at a later run.
+ */
 export async function dropOldEvents({ sql, clock, log }: EventRetentionDeps, keepDays: number): Promise<void> {
   const { from: keptSince } = monthOf(clock.nowMs() - keepDays * dayMs);
-  // Alone: whoever sums up anew must not take a month for empty that is on its way out.
+  // Under the lock, so that a rebuild does not find a month empty that is being dropped.
   await aloneWithTotals(sql, async () => {
     const keptBefore = await findKeptSince(sql);
     const going = (await listSpans(sql, 'events')).filter(({ from }) => from < keptSince);
-    // Said before it is done: of a month that may be half gone nothing is summed up again.
+    // The mark is set first, so that no rebuild sums up a month that may be half deleted.
     await raiseKeptSince(sql, keptSince);
     for (const table of partitionedTables) {
       for (const { name, from, to } of await listSpans(sql, table)) {
         if (from >= keptSince) break;
-        // A year of the far past goes when all of it may; of one that is partly kept the rows do.
+        // A partition of a year is dropped when all of it may go; before, its old rows are deleted.
         if (to > keptSince) await deleteOld(sql, table, { from, to: keptSince });
         else if (await dropPartition(sql, name)) log.info({ partition: name }, 'events of a partition dropped');
         else log.warn({ partition: name }, 'somebody reads events all the time: a partition is dropped later');
@@ -46,7 +49,8 @@ export async function dropOldEvents({ sql, clock, log }: EventRetentionDeps, kee
   });
 }
 
-// A day at a time, so that no statement takes long; of the daily counts there are fewer.
+// Deletes a day at a time, so that no statement takes long. There are fewer daily counts, so one
+// statement deletes them.
 async function deleteOld(sql: Sql, table: (typeof partitionedTables)[number], old: Times): Promise<void> {
   if (table === 'subject_events') return deleteDays(sql, old);
   const oldest = await findOldestEvent(sql, old);
@@ -55,7 +59,8 @@ async function deleteOld(sql: Sql, table: (typeof partitionedTables)[number], ol
   }
 }
 
-// First what is older than all that was kept until now, which is little; then an hour at a time, of a year a day.
+// First ids from before the kept spans, of which there are few; then an hour at a time, or a day at
+// a time for a year.
 async function forgetIds(sql: Sql, spans: readonly Times[], until: Date): Promise<void> {
   const first = spans[0]?.from ?? until;
   await deleteEventKeys(sql, null, first < until ? first : until);

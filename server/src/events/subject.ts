@@ -1,18 +1,22 @@
-// Whose an event is, as far as it is kept with the event: its user, else the one its device belongs to as it is received, else the
-// device, else nobody. What it is when somebody reads it is for the reader to join: a device may belong to someone by then. Pure.
+// The subject of an event as it is stored with the event: its user, else the user of its device
+// when it is received, else the device, else nobody. A reader joins the current user of a device,
+// because the device may belong to a user by then. Pure.
 import type { DeviceOwner } from '../audience/queries.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
 import type { EventGiven } from './event.ts';
 
 export interface Subject {
   readonly id: Uuid;
-  /** Of the event's user; null: it has none. */
+  /** The external id of the event's user; null when it has none. */
   readonly externalId: string | null;
-  /** Somebody may be found by it: a user or a device. */
+  /** True when the subject is a user or a device, by which the event can be found. */
   readonly isSomebody: boolean;
 }
 
-/** `people`: user ids by external id; `owners`: by device. Every person and device that the event names is among them. */
+/**
+ * `people` maps external ids to user ids, and `owners` devices to their owners. Both contain every
+ * person and device that the event names.
+ */
 export function subjectOf(
   event: Pick<EventGiven, 'deviceId' | 'externalId'>,
   people: ReadonlyMap<string, Uuid>,

@@ -1,8 +1,11 @@
-// SQL: the sums of reports, and making them anew from the events that are kept.
+// SQL: the sums of reports, and building them again from the stored events.
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
-/** Moves some deltas into the sums and the names' counts; how many. One statement: nobody sees them twice or not at all. */
+/**
+ * Folds up to `limit` deltas into the sums and the names' counts, and returns how many. One
+ * statement, so that a reader sees each delta exactly once.
+ */
 export async function foldDeltas(sql: Sql, limit: number): Promise<number> {
   const [row] = await sql<{ folded: number }[]>`
     WITH taken AS (
@@ -26,7 +29,10 @@ export async function foldDeltas(sql: Sql, limit: number): Promise<number> {
   return row?.folded ?? 0;
 }
 
-/** When an app's first and last event that is kept happened, and the first and last of its sums; null: there are none. */
+/**
+ * Finds the times of an app's first and last event, among the stored events and the sums; null when
+ * there are none.
+ */
 export async function findTimesOfEvents(sql: Sql, appId: Uuid): Promise<{ first: Date; last: Date } | null> {
   const [row] = await sql<{ first: Date | null; last: Date | null }[]>`
     SELECT min(first) AS first, max(last) AS last
@@ -38,13 +44,16 @@ export async function findTimesOfEvents(sql: Sql, appId: Uuid): Promise<{ first:
   return row?.first && row.last ? { first: row.first, last: row.last } : null;
 }
 
-/** A span of time, without its end. */
+/** A span of time; `to` is excluded. */
 export interface Span {
   readonly from: Date;
   readonly to: Date;
 }
 
-/** The days, each by its first instant in UTC, on which an app has events, sums or daily counts. */
+/**
+ * Lists the days, each by its first instant in UTC, on which an app has events, sums or daily
+ * counts.
+ */
 export async function listDaysOfEvents(sql: Sql, appId: Uuid, { from, to }: Span): Promise<Date[]> {
   const rows = await sql<{ day: Date }[]>`
     SELECT DISTINCT day::timestamp AT TIME ZONE 'UTC' AS day
@@ -62,17 +71,15 @@ export async function listDaysOfEvents(sql: Sql, appId: Uuid, { from, to }: Span
   return rows.map(({ day }) => day);
 }
 
-/** Removes the deltas of a span. */
 export async function deleteDeltas(tx: Tx, appId: Uuid, { from, to }: Span): Promise<void> {
   await tx`DELETE FROM rollup_deltas WHERE app_id = ${appId} AND bucket >= ${from} AND bucket < ${to}`;
 }
 
-/** Removes the sums of a span. */
 export async function deleteRollups(tx: Tx, appId: Uuid, { from, to }: Span): Promise<void> {
   await tx`DELETE FROM rollups WHERE app_id = ${appId} AND bucket >= ${from} AND bucket < ${to}`;
 }
 
-/** Sums up the events of a span, of which there are no sums; how many events. */
+/** Sums up the events of a span whose sums were deleted, and returns the number of events. */
 export async function insertRollups(tx: Tx, appId: Uuid, { from, to }: Span): Promise<number> {
   const rows = await tx<{ count: number }[]>`
     INSERT INTO rollups (app_id, name, bucket, currency, count, amount, last_at)
@@ -83,7 +90,7 @@ export async function insertRollups(tx: Tx, appId: Uuid, { from, to }: Span): Pr
   return rows.reduce((sum, { count }) => sum + count, 0);
 }
 
-/** Counts the names of an app anew, from its sums. */
+/** Counts the names of an app again from its sums. */
 export async function upsertEventNames(tx: Tx, appId: Uuid): Promise<void> {
   await tx`
     INSERT INTO event_names (app_id, name, count, last_at)
@@ -91,7 +98,7 @@ export async function upsertEventNames(tx: Tx, appId: Uuid): Promise<void> {
     ON CONFLICT (app_id, name) DO UPDATE SET count = excluded.count, last_at = excluded.last_at, counted_at = now()`;
 }
 
-/** Forgets the names of an app that have no sums. */
+/** Deletes the names of an app that have no sums. */
 export async function deleteEventNames(tx: Tx, appId: Uuid): Promise<void> {
   await tx`
     DELETE FROM event_names AS n WHERE n.app_id = ${appId}
@@ -99,9 +106,11 @@ export async function deleteEventNames(tx: Tx, appId: Uuid): Promise<void> {
 }
 
 /**
- * Makes a day's counts what its events say; events of nobody are not counted. What ingest adds meanwhile stays added, and a count that
- * is too high and that it changes meanwhile is left for another time. Both sides are read once and joined whole, whatever the planner
- * believes of a day that was just written. True: some were too low and too late at once, and are too late still.
+ * Corrects a day's counts to match its events; events of nobody are not counted. Additions by
+ * ingest meanwhile stay, and a count that is too high and changes meanwhile is not corrected now.
+ * Both sides are read once and joined completely, because the planner has no statistics of a day
+ * that was just written. Returns true when some counts were too low and had a latest time that is
+ * too late; that time is still wrong and needs a second call.
  */
 export async function repairDayCounts(tx: Tx, appId: Uuid, { from, to }: Span): Promise<boolean> {
   const day = tx`(${from}::timestamptz AT TIME ZONE 'UTC')::date`;
@@ -135,7 +144,10 @@ export async function repairDayCounts(tx: Tx, appId: Uuid, { from, to }: Span): 
   return row?.isLate ?? false;
 }
 
-/** Adds to the catalog what the events of a span have and it lacks, up to so many properties of a name; without samples. */
+/**
+ * Adds properties of a span's events that the catalog lacks, up to `perNameMax` for each name and
+ * without samples.
+ */
 export async function addMissingProperties(tx: Tx, appId: Uuid, { from, to }: Span, perNameMax: number): Promise<void> {
   await tx`
     INSERT INTO event_properties (app_id, name, key, type)

@@ -1,4 +1,5 @@
-// What events add to the sums: a count for each subject, name and day, and one for each name and quarter of an hour. Pure.
+// The additions of events to the sums: a count for each subject, name and day, and one for each
+// name and quarter of an hour. Pure.
 import { add, parseDecimal, writePlaces } from '../platform/decimal.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Purchase } from './event.ts';
@@ -39,7 +40,7 @@ export interface Delta {
 export const dayMs = 86_400_000;
 export const bucketMs = 900_000;
 
-/** In the order in which their rows are locked: by name, subject and day. */
+/** Counts by name, subject and day, in the order in which their rows are locked. */
 export function dayCountsOf(events: readonly StoredEvent[]): DayCount[] {
   const counts = new Map<string, DayCount>();
   for (const { name, subjectId, atMs, hasSubject } of events) {
@@ -50,7 +51,7 @@ export function dayCountsOf(events: readonly StoredEvent[]): DayCount[] {
   return [...counts.values()].sort((a, b) => order(a.name, b.name) || order(a.subjectId, b.subjectId) || a.day - b.day);
 }
 
-/** One for each name, quarter of an hour and currency. */
+/** Sums, one for each name, quarter of an hour and currency. */
 export function deltasOf(events: readonly StoredEvent[]): Delta[] {
   const sums = new Map<string, Omit<Delta, 'amount'> & { readonly amounts: string[] }>();
   for (const { name, atMs, purchase } of events) {

@@ -1,6 +1,8 @@
-// The events of a request are stored, all or none: what was seen before is left out, the rest is appended, counted by day and added
-// to the sums. Requests of an app that come while others of it are being stored are stored together, in one transaction, which costs
-// each of them less; what one of them is refused for is never another's. Locks in the order that the migration of these tables names.
+// Stores the events of a request, all or none. Events that were seen before are skipped; the rest
+// are appended, counted by day and added to the sums. Requests of an app that arrive while others
+// of the app are being stored share one transaction, which costs each of them less. A refused
+// request never affects another. Locks are taken in the order that the migration of these tables
+// names.
 import type { ClientEvents } from '../apps/caller.ts';
 import { type DeviceOwner, listDeviceOwners } from '../audience/queries.ts';
 import { noteSeen } from '../devices/note-seen.ts';
@@ -32,21 +34,24 @@ import { subjectOf } from './subject.ts';
 import { dayCountsOf, dayMs, deltasOf, type StoredEvent } from './totals.ts';
 
 export interface TrackDeps {
-  /** For what is asked first, together with what other requests ask. */
+  /** The pool for the first questions, which many requests share. */
   readonly sql: Sql;
   readonly txSql: Sql;
   readonly clock: Clock;
-  /** A request waits so long for its turn and is then refused. */
+  /** Milliseconds that a request waits for its turn; after that it is refused. */
   readonly waitMs: number;
 }
 
 export interface TrackEvents {
   readonly appId: Uuid;
-  /** Ids of a server are unique in the app, those of a client for the device it names (contract 10). */
+  /**
+   * Event ids of a server are unique in the app; those of a client are unique for the device that
+   * it names (contract 10).
+   */
   readonly isServer: boolean;
   readonly clientEvents: ClientEvents;
   readonly events: readonly EventGiven[];
-  /** Where an event stands in the request. */
+  /** The path in the request of the event at an index. */
   pathOf(index: number): Issue['path'];
 }
 
@@ -56,14 +61,15 @@ export interface TrackedEvents {
 }
 
 /**
- * Throws the 404 for an unknown device, the 400 for a name too many, and the 400 and 403 of the rules for client keys. A refused
- * request stores nothing.
+ * Tracks the events of a request. Throws the 404 for an unknown device, the 400 for too many names,
+ * and the 400 and 403 of the rules for client keys. A refused request stores nothing.
  */
 export type Track = (request: TrackEvents) => Promise<TrackedEvents>;
 
 /**
- * Transactions of one app at once in a process: while the database works on one, the next is made ready. Requests of one: five hundred
- * events, which may have ten megabytes; with more of them each costs hardly less.
+ * Transactions of one app at once in a process: while the database runs one, the next is prepared.
+ * Ten requests in one transaction: up to five hundred events with up to ten megabytes. More
+ * requests hardly lower the cost of each.
  */
 const turns = { turnsMax: 2, itemsMax: 10 };
 
@@ -71,25 +77,25 @@ interface Group {
   readonly appId: Uuid;
   readonly requests: readonly KeyedRequest[];
   readonly nowMs: number;
-  /** By device; every device that an event names is among them. */
+  /** By device; contains every device that an event names. */
   readonly owners: ReadonlyMap<Uuid, DeviceOwner>;
 }
 
 interface KeyedRequest extends TrackEvents {
-  /** Of each event that has an id. */
+  /** The key of each event; null for an event without an id. */
   readonly keys: readonly (string | null)[];
 }
 
 interface Memory {
-  /** What of the event catalog is stored already. */
+  /** Properties in the event catalog that are known to be stored. */
   readonly properties: KnownProperties;
-  /** Which names are stored already. */
+  /** Names that are known to be stored. */
   readonly names: KnownNames;
   /** The app's number of deleted names at the last request. */
   readonly deletedNames: Map<Uuid, number>;
 }
 
-/** What a process tracks with: it remembers what of the catalog is stored already. */
+/** Creates the tracking of a process, which remembers the parts of the catalog that are stored. */
 export function createTrack(deps: TrackDeps): Track {
   const memory: Memory = { properties: createKnownProperties(), names: createKnownNames(), deletedNames: new Map() };
   const line = createTogether<KeyedRequest, TrackedEvents>(
@@ -111,7 +117,8 @@ async function trackTogether(
 ): Promise<Outcomes<TrackedEvents>> {
   const deviceIds = new Set<Uuid>();
   for (const { events } of requests) for (const { deviceId } of events) if (deviceId !== null) deviceIds.add(deviceId);
-  // The time is asked of the database, and before anything is stored: no later question finds an event in its future.
+  // The database's time is read before anything is stored, so that no later question finds an event
+  // in its future.
   const [preciseNowMs, owners] = await Promise.all([
     readNowMs(deps.sql, deps.clock),
     readOwners(deps.sql, appId, [...deviceIds]),
@@ -137,7 +144,7 @@ async function trackTogether(
       }
     } catch (reason) {
       const isOfAll = group.length === 1 || isDatabaseDown(reason) || isStatementTimeout(reason);
-      // Whose fault it is shows when each is stored by itself.
+      // Each request is stored on its own, which shows which one failed.
       for (const request of group) {
         if (isOfAll) outcomes.set(request, { status: 'rejected', reason });
         else await store([request]);
@@ -162,7 +169,7 @@ function forgetDeleted(
   properties.forget(appId);
 }
 
-/** The refusal that no stored event can change; undefined: none. */
+/** Returns the refusal that does not depend on stored events; undefined when there is none. */
 function findRefusal(request: TrackEvents, { nowMs, owners }: Pick<Group, 'nowMs' | 'owners'>): unknown {
   const { isServer, events, clientEvents, pathOf } = request;
   try {
@@ -174,7 +181,10 @@ function findRefusal(request: TrackEvents, { nowMs, owners }: Pick<Group, 'nowMs
   return isLost ? notFound('An event names a device that is not in this app.') : undefined;
 }
 
-/** A request with new names or keys is stored alone: their room is counted after all earlier requests are stored. */
+/**
+ * A request with new names or keys is stored alone: their room is counted after all earlier
+ * requests are stored.
+ */
 function bringsNews({ names, properties }: Memory, { appId, isServer, events }: TrackEvents): boolean {
   return events.some(({ name }) => !names.has(appId, name)) || (!isServer && properties.hasNew(appId, events));
 }
@@ -185,23 +195,26 @@ async function readOwners(sql: Sql, appId: Uuid, deviceIds: readonly Uuid[]): Pr
   return new Map(rows.map((row) => [row.deviceId, row]));
 }
 
-/** What was accepted of each request. All of them are stored, or none and this throws. */
+/** Stores all requests and returns the numbers of each, or stores none and throws. */
 async function storeGroup(deps: TrackDeps, memory: Memory, group: Group): Promise<readonly TrackedEvents[]> {
   const { appId } = group;
   const store = () => repeatOnDeadlock(() => transaction(deps.txSql, (tx) => storeIn(tx, deps.clock, memory, group)));
   const { tracked, catalogued, named } = await store().catch(async (error: unknown) => {
     if (!lacksPartition(error)) throw error;
-    // The first events of a time, or retention has just taken it.
+    // These are the first events of their time, or retention has just dropped the partition.
     await makePartitions(deps.txSql, group);
     return store();
   });
-  // Only now is it certain that the catalog has them.
+  // Only after the commit is it certain that the catalog has them.
   memory.properties.note(appId, catalogued);
   memory.names.note(appId, named);
   return tracked;
 }
 
-/** Seldom needed, and then tens of milliseconds' work: who waits longer waits for somebody who analyzes or alters the table. */
+/**
+ * Milliseconds. Creating a partition takes tens of milliseconds and is rarely needed; a longer wait
+ * means that somebody analyzes or alters the table.
+ */
 const partitionWaitMs = 500;
 
 async function makePartitions(sql: Sql, { requests, nowMs }: Group): Promise<void> {
@@ -247,10 +260,10 @@ async function storeIn(tx: Tx, clock: Clock, memory: Memory, group: Group) {
     };
   });
   const catalogued = memory.properties.findNew(appId, seen);
-  // The name of a repeat is not stored.
+  // The name of a repeated event is not stored.
   const namesStored = new Set(seen.map(({ name }) => name));
   const clientNames = requests[0]?.isServer ? [] : newNames.filter((name) => namesStored.has(name));
-  // Sent together, in this order: they wait for no answers.
+  // Sent together in this order, so that none waits for the answer to another.
   await Promise.all([
     insertEvents(tx, appId, stored),
     insertDeltas(tx, appId, deltasOf(stored)),
@@ -262,7 +275,9 @@ async function storeIn(tx: Tx, clock: Clock, memory: Memory, group: Group) {
   return { tracked, catalogued, named: named.filter((name) => namesStored.has(name)) };
 }
 
-/** Judges the names of a single request; where there are several, the process knows all of their names. */
+/**
+ * Checks the names of a single request. In a group of several requests the process knows all names.
+ */
 async function admitNamesOf(tx: Tx, known: KnownNames, { appId, requests }: Group): Promise<AdmittedNames> {
   const [request, ...others] = requests;
   if (!request || others.length > 0) return { unknown: [], fresh: [] };
@@ -271,7 +286,10 @@ async function admitNamesOf(tx: Tx, known: KnownNames, { appId, requests }: Grou
   return admitNames(tx, known, { appId, isServer, takesNewNames: clientEvents.newNames, names, pathOf });
 }
 
-/** Judges the keys of a single request by client key. Throws the 400 for keys beyond the share of client keys. */
+/**
+ * Checks the keys of a single request by client key. Throws the 400 for keys above the share of
+ * client keys.
+ */
 async function admitKeysOf(tx: Tx, { properties }: Memory, { appId, requests }: Group): Promise<void> {
   const [request, ...others] = requests;
   if (!request || others.length > 0 || request.isServer || !properties.hasNew(appId, request.events)) return;
@@ -288,7 +306,7 @@ interface TimedEvent {
   readonly event: EventGiven;
   readonly key: string | null;
   readonly atMs: number;
-  /** Which of the group's requests it is of. */
+  /** The index of the event's request in the group. */
   readonly request: number;
 }
 
@@ -301,7 +319,7 @@ function timedEventsOf(requests: readonly KeyedRequest[], nowMs: number): TimedE
   );
 }
 
-/** Without those whose id was seen before, in an earlier request or among these. */
+/** Drops the events whose id was seen before, in an earlier request or in this group. */
 async function leaveOutSeen(tx: Tx, appId: Uuid, events: readonly TimedEvent[]): Promise<readonly TimedEvent[]> {
   const firstOf = new Map<string, TimedEvent>();
   for (const timed of events) {
@@ -317,10 +335,16 @@ async function leaveOutSeen(tx: Tx, appId: Uuid, events: readonly TimedEvent[]):
   });
 }
 
-/** It is exact to ten minutes (contract 8), so a device in use is seldom written. */
+/**
+ * Milliseconds. `last_seen_at` is exact to ten minutes (contract 8), so that a device in use is
+ * rarely written.
+ */
 const seenIntervalMs = 600_000;
 
-/** Which devices began a session so long after they were last seen that it is worth a write? With when they did. */
+/**
+ * Returns the devices that began a session, and when, if that is long enough after they were last
+ * seen to deserve a write.
+ */
 function sessionsOf(events: readonly StoredEvent[], owners: ReadonlyMap<Uuid, DeviceOwner>): ReadonlyMap<Uuid, number> {
   const sessions = new Map<Uuid, number>();
   for (const { name, deviceId, atMs } of events) {

@@ -1,7 +1,7 @@
-// The fields of one line of a CSV (RFC 4180). Spaces are text, and nothing is guessed: what stands behind a closing quote makes
-// the line unreadable. Pure.
+// Splits one line of a CSV into fields (RFC 4180). Spaces are part of the text, and nothing is
+// guessed: text after a closing quote makes the line unreadable. Pure.
 
-/** Undefined: the quotes do not fit. */
+/** Returns undefined when the quotes do not match. */
 export function readFields(text: string, delimiter: string): string[] | undefined {
   if (!text.includes('"')) return text.split(delimiter);
   const fields: string[] = [];

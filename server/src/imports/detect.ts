@@ -1,5 +1,5 @@
-// Which format a file has, by its beginning: the names of its columns, or the shape of its first object. What is of no known format
-// is refused before anything of it is stored. Pure.
+// Detects a file's format by its beginning: the names of its columns, or the shape of its first
+// object. A file of no known format is refused before anything is stored. Pure.
 import { isUtf8 } from 'node:buffer';
 import { isStorable, parseJson } from '../platform/json.ts';
 import { readFields } from './csv-fields.ts';
@@ -22,23 +22,26 @@ import {
 export interface Detected {
   readonly name: string;
   readonly kind: 'csv' | 'ndjson';
-  /** The line that names the columns, with its line break; null: there is none. */
+  /** The line that names the columns, with its line break; null when there is none. */
   readonly header: Buffer | null;
-  /** What separates two fields of a CSV. */
+  /** The separator of two fields of a CSV. */
   readonly delimiter: string;
-  /** Columns that mean nothing here. */
+  /** Columns that an import ignores. */
   readonly ignored: readonly string[];
-  /** Where the records begin. */
+  /** The place of the first record. */
   readonly from: Position;
   split(from: Position): RecordSplitter;
-  /** Throws `Refused`, or the 400 of what is no JSON. */
+  /** Reads a record. Throws `Refused`, or the 400 for text that is no JSON. */
   read(record: FileRecord): readonly GivenRow[];
 }
 
-/** How much of a file is looked at. */
+/** Bytes of a file that detection reads. */
 export const headBytes = 64 * 1024;
 
-/** Throws `ImportError` for what cannot be imported as a whole. `head` is the file's beginning, or all of it. */
+/**
+ * Detects the format. Throws `ImportError` for a file that cannot be imported at all. `head` is the
+ * file's beginning, or all of it.
+ */
 export function detectFormat(head: Buffer): Detected {
   const mark = head.subarray(0, 3).toString('hex');
   if (mark.startsWith('fffe') || mark.startsWith('feff')) throw new ImportError('The file is UTF-16: save it as UTF-8');
@@ -52,14 +55,14 @@ export function detectFormat(head: Buffer): Detected {
   return detectCsv(head, from);
 }
 
-// A list that is a field of an object, with scalars before it: {"ok":true,"channels":[…
+// A list in a field of an object, with scalar fields before it: {"ok":true,"channels":[…
 function isEnvelope(text: string): boolean {
   return /^\{(?:\s*"\w{1,40}"\s*:\s*(?:true|false|null|\d{1,20}|"[^"\\]{0,500}")\s*,){0,10}\s*"(?:channels|users|named_users)"\s*:\s*\[/.test(
     text,
   );
 }
 
-// Depth 0: an object a line.
+// Depth 0: one object in each line.
 function detectJson(head: Buffer, markBytes: number, depth: number): Detected {
   const split = (from: Position): RecordSplitter => (depth === 0 ? splitLines(from) : splitObjects(depth, from));
   const sniffing = split(fileStart);
@@ -71,7 +74,8 @@ function detectJson(head: Buffer, markBytes: number, depth: number): Detected {
     header: null,
     delimiter: '',
     ignored: [],
-    // The mark is white space to nobody: the first line begins behind it. Objects are looked for from the file's beginning.
+    // The byte order mark is not white space in JSON, so the first line begins after it. A search
+    // for objects begins at the file's beginning.
     from: depth === 0 ? { offset: markBytes, line: 1 } : fileStart,
     split,
     read: (record) => format.read(parseJson(record.bytes)),
@@ -99,7 +103,8 @@ function detectCsv(head: Buffer, from: Position): Detected {
   if (!first || first.fault !== null || !isUtf8(first.bytes)) {
     throw new ImportError('The first line is to name the columns, in UTF-8');
   }
-  // As programs wrote them that are long gone: the whole file would be one line, and nothing imported.
+  // The format of very old programs. Otherwise the whole file would be one line and nothing would
+  // be imported.
   if (first.bytes.includes('\r')) throw new ImportError('Its lines end with CR alone: save the file with LF or CRLF');
   const names = (readFields(first.bytes.toString('utf8'), delimiter) ?? []).map((name) => name.trim());
   const withoutHeader = firebaseCsv(names);
@@ -112,7 +117,8 @@ function detectCsv(head: Buffer, from: Position): Detected {
     delimiter,
     ignored: 'ignored' in format ? (format.ignored as readonly string[]) : [],
     from: withoutHeader ? from : first.after,
-    // Firebase doubles no quotes in a name: one that begins with a quote would take the lines behind it along.
+    // Firebase does not double quotes in a name, so a name that begins with a quote would swallow
+    // the following lines.
     split: (position) => (withoutHeader ? splitLines(position) : splitCsv(delimiter.charCodeAt(0), position)),
     read: (record) => format.read(readCells(record, delimiter, withoutHeader ? null : names.length)),
   };
@@ -136,14 +142,14 @@ function refuseTwice(names: readonly string[]): void {
   if (twice !== undefined) throw new ImportError(`Two columns are named '${twice.slice(0, 40)}'`);
 }
 
-// What stands most often in the first line: some programs write semicolons or tabs.
+// The separator that occurs most often in the first line; some programs write semicolons or tabs.
 function guessDelimiter(head: Buffer): string {
   const [line = ''] = head.toString('latin1').split('\n', 1);
   const count = (mark: string): number => line.split(mark).length;
   return [',', ';', '\t'].reduce((best, mark) => (count(mark) > count(best) ? mark : best));
 }
 
-/** `count` null: as many as there are. */
+/** Reads the cells of a line. With `count` null, any number of cells is accepted. */
 function readCells({ bytes, fault }: FileRecord, delimiter: string, count: number | null): string[] {
   if (fault !== null) throw new Refused(fault);
   if (!isUtf8(bytes)) throw new Refused('It is not UTF-8.');

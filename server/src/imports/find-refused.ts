@@ -1,5 +1,5 @@
-// Why rows are not taken, in sentences: by what was found out about each, and where the database takes a whole lot of them not,
-// by trying parts of it. Keeps nothing of a trial.
+// Explains in sentences why rows are refused: by the error of each row, or, when the database
+// refuses a whole lot, by storing parts of it as a trial. Nothing of a trial is kept.
 import { ApiError } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import { repeatOnDeadlock, type Sql, transaction } from '../platform/db.ts';
@@ -14,19 +14,25 @@ interface Context {
   readonly appId: Uuid;
 }
 
-/** Anything else than a refusal is a fault, and ends the import. */
+/**
+ * Returns the sentence of a refusal. Any other error is a fault; it is thrown again and ends the
+ * import.
+ */
 export function sentenceOf(error: unknown): string {
   if (error instanceof Refused) return error.message;
   if (!(error instanceof ApiError)) throw error;
   const issues = error.details.issues ?? [];
   const said = issues
     .slice(0, 5)
-    // The API speaks of a body; here it is a line, or an object of a list.
+    // The API's message says "the body"; here the body is a line, or an object of a list.
     .map(({ path, message }) => (path.length === 0 ? ofARecord(message) : `${path.join('.')}: ${message}`));
   return said.length === 0 ? error.message : said.join(' ');
 }
 
-/** Which of the rows of a failed transaction it failed for, and why. Throws the error where it is none of them. */
+/**
+ * Returns the rows because of which a transaction failed, with the reasons. Throws the error when
+ * none of the rows caused it.
+ */
 export async function findRefused(
   context: Context,
   rows: readonly ImportRow[],
@@ -40,7 +46,7 @@ export async function findRefused(
   return found;
 }
 
-/** Rows that cannot be stored, each by itself, found by trying halves: nothing of a trial stays. */
+/** Finds the rows that cannot be stored by trying halves. Nothing of a trial is kept. */
 async function findUnstorable(context: Context, rows: readonly ImportRow[]): Promise<ReadonlyMap<ImportRow, string>> {
   const { sql, clock, appId } = context;
   const [first] = rows;
@@ -54,7 +60,7 @@ async function findUnstorable(context: Context, rows: readonly ImportRow[]): Pro
     );
     return new Map();
   } catch (error) {
-    // Refused rows are found when the others are gone.
+    // Refused rows are found in the next try, without the rows that cannot be stored.
     if (error instanceof RowsRefused) return new Map();
     if (!isAboutData(error)) throw error;
     if (rows.length === 1) return new Map([[first, `The database cannot store it (${codeOf(error)}).`]]);
@@ -68,12 +74,16 @@ function codeOf(error: unknown): string {
   return String((error as { code?: unknown } | null)?.code);
 }
 
-// Values of a form that a type does not have, that a constraint forbids, or that are too large.
+// Values with a form that the type does not allow, values that a constraint forbids, and values
+// that are too large.
 function isAboutData(error: unknown): boolean {
   return /^(22|23|54)...$/.test(codeOf(error));
 }
 
-/** A file's line is one record, and its number is told beside the reason. */
+/**
+ * Rewrites the message for a record of a file. The number of the record's line stands beside the
+ * reason.
+ */
 function ofARecord(message: string): string {
   return message.replace(/^The body\b/, 'It').replace(' at line 1, column ', ' at column ');
 }

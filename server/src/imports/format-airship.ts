@@ -1,6 +1,6 @@
-// Airship's lists of channels and of named users, as GET /api/channels and GET /api/named_users answer them
-// (docs.airship.com/developer/rest-api/ua/operations/channels, …/operations/named-users): pages one after the other, or an object
-// a line. Pure.
+// Airship's lists of channels and of named users, as GET /api/channels and GET /api/named_users
+// answer them (docs.airship.com/developer/rest-api/ua/operations/channels,
+// …/operations/named-users). A file has one page after the other, or one object in each line. Pure.
 import {
   cellsOf,
   emptyRow,
@@ -34,7 +34,7 @@ export const airshipNamedUsers: Format<unknown> = {
     const channels = Array.isArray(value['channels']) ? value['channels'].filter(isRecord) : [];
     const userCells = cellsOf(value['attributes']);
     const user = { ...emptyRow, isForeign: true, user: { external_id: name }, userCells };
-    // A channel that cannot be reached is no reason to leave the others out.
+    // A channel that cannot be reached is skipped, and the other channels of the user are imported.
     return [user, ...channels.filter(isReachable).map((channel) => readChannel(channel, name))];
   },
 };

@@ -1,6 +1,7 @@
-// Accounts as `firebase auth:export` writes them (firebase.google.com/docs/cli/auth): JSON with a list of users, or a CSV without a
-// header. They become users; passwords, addresses and telephone numbers are left behind. FCM itself exports no tokens: those are in
-// the customer's own database. Pure.
+// Accounts as `firebase auth:export` writes them (firebase.google.com/docs/cli/auth): JSON with a
+// list of users, or a CSV without a header. They become users; passwords, addresses and telephone
+// numbers are not imported. FCM exports no tokens, because only the customer's own database has
+// them. Pure.
 import { cellsOf, emptyRow, type Format, type GivenRow, isRecord, looseInstant, Refused, textOf } from './given-row.ts';
 
 export const firebaseJson: Format<unknown> = {
@@ -12,11 +13,11 @@ export const firebaseJson: Format<unknown> = {
   },
 };
 
-/** Where the columns stand, which no header names. */
+/** Positions of the columns, which no header names. */
 const column = { localId: 0, emailVerified: 2, displayName: 5, createdAt: 23, customAttributes: 27 };
 const columnsMin = 26;
 
-/** Undefined: a first line like this is not one of Firebase's. */
+/** Returns undefined when the first line is not one of Firebase's. */
 export function firebaseCsv(first: readonly string[]): Format<readonly string[]> | undefined {
   const isAccount = first.length >= columnsMin && /^(true|false)?$/.test(first[column.emailVerified] ?? '');
   if (!isAccount || !/^\d{12,13}$/.test(first[column.createdAt] ?? '')) return undefined;
@@ -35,7 +36,7 @@ export function firebaseCsv(first: readonly string[]): Format<readonly string[]>
 
 function readAccount(id: string | undefined, name: string | undefined, createdAt: unknown, claims?: string): GivenRow {
   if (id === undefined) throw new Refused('It is not an account: its id is missing.');
-  // What a display name begins with is what most people are called by.
+  // The first word of a display name is the first name of most people.
   const firstName = name?.trim().split(/\s+/)[0];
   return {
     ...emptyRow,

@@ -1,11 +1,15 @@
-// OneSignal's CSV of subscriptions, as its documentation describes it (documentation.onesignal.com/reference/csv-export): one line
-// a subscription, tags as JSON in a cell, and the keys of browsers only where `web_auth` and `web_p256` were asked for. Pure.
+// OneSignal's CSV of subscriptions, as its documentation describes it
+// (documentation.onesignal.com/reference/csv-export). Each line is a subscription, with tags as
+// JSON in a cell. The keys of browsers are included only when the export requested `web_auth` and
+// `web_p256`. Pure.
 import { parseJson } from '../platform/json.ts';
 import { cellsOf, emptyRow, type Format, type GivenRow, looseInstant, present, Refused } from './given-row.ts';
 
 type Row = Readonly<Record<string, string>>;
 
-/** By the number that the API gives each kind of device; the others have no channel here. */
+/**
+ * By the number that OneSignal's API gives each type of device. Other types have no channel here.
+ */
 const platforms: Readonly<Record<string, { readonly platform: string; readonly os?: string }>> = {
   '0': { platform: 'ios', os: 'iOS' },
   '1': { platform: 'android', os: 'Android' },
@@ -15,7 +19,7 @@ const platforms: Readonly<Record<string, { readonly platform: string; readonly o
   '17': { platform: 'web' },
 };
 
-/** Undefined: these are not OneSignal's columns. */
+/** Returns undefined when the columns are not OneSignal's. */
 export function oneSignalCsv(header: readonly string[]): Format<readonly string[]> | undefined {
   if (!['identifier', 'device_type', 'invalid_identifier'].every((name) => header.includes(name))) return undefined;
   return {
@@ -29,7 +33,7 @@ function readRow(row: Row): GivenRow {
   const kind = Object.hasOwn(platforms, type) ? platforms[type] : undefined;
   if (!kind) throw new Refused(`Carillon has no channel for OneSignal's device type '${type.slice(0, 20)}'.`);
   if (/^t(rue)?$/i.test(row['invalid_identifier'] ?? '')) throw new Refused('OneSignal calls its identifier invalid.');
-  // 0: the device does not permit any; negative: opted out, or never asked.
+  // 0: the device permits no notifications; negative: opted out, or never asked.
   if (/^(?:-|0$)/.test(row['notification_types'] ?? '')) throw new Refused('This device has opted out.');
   const { identifier, language, country, web_p256: p256dh, web_auth: auth } = row;
   const isWeb = kind.platform === 'web';
@@ -48,19 +52,20 @@ function readRow(row: Row): GivenRow {
       timezone: row['timezone_id'],
       app_version: row['game_version'],
       os: kind.os,
-      // Of a browser it is the browser's.
+      // For a browser, OneSignal's `device_os` is the browser's version.
       os_version: isWeb ? undefined : row['device_os'],
       model: row['device_model'],
     }),
     user: externalId
       ? present({ external_id: externalId, country: region, language, timezone: row['timezone_id'] })
       : null,
-    // Tags belong to the person, where there is one.
+    // Tags belong to the user when the row names one.
     ...(externalId ? { userCells: tags } : { deviceCells: tags }),
   };
 }
 
-// What is no JSON is left out, as all that does not fit beside token and external id.
+// Tags that are no JSON are dropped, like every field of a foreign file that does not fit, except
+// token and external id.
 function readTags(text: string): unknown {
   try {
     return text === '' ? undefined : parseJson(Buffer.from(text));

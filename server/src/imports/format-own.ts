@@ -1,5 +1,6 @@
-// Our own files: devices and users, as `carillon export` writes them and anybody can (docs/import.md). A CSV names its columns in
-// the first line; NDJSON is what the API's requests are, a line each. Pure.
+// Our own files of devices and users, which `carillon export` writes and anybody can write
+// (docs/import.md). A CSV names its columns in the first line. NDJSON has in each line the same
+// object as a request to the API. Pure.
 import { readTextCell } from '../platform/csv.ts';
 import { instantForm, parseInstant } from '../platform/instant.ts';
 import { keyPattern, propertyTypes } from '../properties/property.ts';
@@ -21,20 +22,23 @@ const deviceFields = [
 const userFields = ['first_name', 'country', 'language', 'timezone'];
 const keyColumns = ['endpoint', 'p256dh', 'auth', 'vapid_public_key'];
 const instants = ['created_at', 'last_seen_at'];
-/** What an export or a list of rejected lines says beside: nothing that an import could do anything with. */
+/** Columns of an export or of a list of rejected lines that an import ignores silently. */
 const silent = ['id', 'channel', 'token_hint', 'updated_at', 'line', 'reason', 'devices'];
 
-/** A header that cannot be worked with. */
+/** A header that makes the file unusable. */
 export class HeaderError extends Error {
   override readonly name = 'HeaderError';
 }
 
 export interface OwnCsv extends Format<readonly string[]> {
-  /** Columns that mean nothing here. */
+  /** Columns that an import ignores. */
   readonly ignored: readonly string[];
 }
 
-/** Undefined: these are not our columns. Throws `HeaderError` where they are and cannot be read. */
+/**
+ * Returns undefined when the columns are not ours. Throws `HeaderError` when they are ours and not
+ * usable.
+ */
 export function ownCsv(header: readonly string[]): OwnCsv | undefined {
   const isDevices = header.includes('platform') && (header.includes('token') || header.includes('endpoint'));
   if (!isDevices && !header.includes('external_id')) return undefined;
@@ -49,7 +53,7 @@ export function ownCsv(header: readonly string[]): OwnCsv | undefined {
   };
 }
 
-/** Where a cell goes; null: nowhere. */
+/** The target of a cell; null: the cell is ignored. */
 type Column =
   | { readonly to: 'device' | 'user' | 'other'; readonly name: string }
   | { readonly to: 'deviceCells' | 'userCells'; readonly key: string; readonly type: Cell['type'] }
@@ -89,7 +93,7 @@ interface Gathered {
   readonly userCells: Cell[];
 }
 
-// An empty cell says nothing: it neither sets nor clears.
+// An empty cell neither sets nor clears a value.
 function gather(columns: readonly Column[], cells: readonly string[]): Gathered {
   const gathered = { device: {} as Fields, user: {} as Fields, other: {} as Record<string, string> };
   const [deviceCells, userCells]: [Cell[], Cell[]] = [[], []];
@@ -142,7 +146,7 @@ function refuseInactive(status: unknown): void {
   if (status === 'invalid') throw new Refused('This device was retired: its push service knows its token no more.');
 }
 
-/** A line that names a platform is a device; any other is a user. */
+/** A line that names a platform is a device; any other line is a user. */
 export const ownNdjson: Format<unknown> = {
   name: 'Carillon NDJSON',
   read(value) {

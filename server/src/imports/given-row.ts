@@ -1,22 +1,23 @@
-// What a format makes of a record, before it is judged: fields as a registration and a user's upsert name them, and what these do
-// not know. Pure.
+// A record as a format reads it, before it is checked: the fields of a registration and of a user's
+// upsert, and data that those do not have. Pure.
 import type { Cell } from './cells.ts';
 
 export interface GivenRow {
-  /** As the body of POST /v1/devices; null: the row names none. */
+  /** The body of POST /v1/devices; null when the row names no device. */
   readonly device: Fields | null;
-  /** As the body of POST /v1/users. */
+  /** The body of POST /v1/users. */
   readonly user: Fields | null;
   /** Properties as text. */
   readonly deviceCells: readonly Cell[];
   readonly userCells: readonly Cell[];
-  /** Of a browser: the VAPID key that it subscribed with, where the file says so. */
+  /** The VAPID key with which a browser subscribed, when the file contains it. */
   readonly vapidKey: string | null;
   readonly createdAt: Date | null;
   readonly lastSeenAt: Date | null;
   /**
-   * True: what the file says beside token and external id may be in words that only its maker knows, and is left out where it
-   * does not fit. Our own files have to be right.
+   * True for a file of another vendor. Its values, except token and external id, may follow the
+   * vendor's own rules, and a value that does not fit is dropped. The values of our own files must
+   * be valid.
    */
   readonly isForeign: boolean;
 }
@@ -34,20 +35,20 @@ export const emptyRow: GivenRow = {
   isForeign: false,
 };
 
-/** A record that is not to be taken, and the sentence why. */
+/** A record that is refused, with the sentence that says why. */
 export class Refused extends Error {
   override readonly name = 'Refused';
 }
 
-/** Reads the records of one file. Throws `Refused`, or the 400 of what cannot be read. */
+/** Reads the records of one file. Throws `Refused`, or the 400 for a record that cannot be read. */
 export interface Format<Value> {
-  /** As the summary calls it. */
+  /** The name of the format in the summary. */
   readonly name: string;
   /** One record may name several devices. */
   read(value: Value): readonly GivenRow[];
 }
 
-/** Without fields that are not there. */
+/** Removes fields that are undefined or empty. */
 export function present(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== ''));
 }
@@ -60,7 +61,10 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** The scalars of a foreign object, as text under their keys; the rest of it has no place in a property. */
+/**
+ * The scalar values of a foreign object, as text with their keys. Other values cannot be properties
+ * and are dropped.
+ */
 export function cellsOf(value: unknown): Cell[] {
   if (!isRecord(value)) return [];
   return Object.entries(value).flatMap(([key, item]) => {
@@ -69,7 +73,7 @@ export function cellsOf(value: unknown): Cell[] {
   });
 }
 
-/** Base64 as some write it, as browsers do. */
+/** Converts Base64 to base64url without padding, as browsers write it. */
 export function toBase64Url(text: string | undefined): string | undefined {
   return text
     ?.replaceAll('+', '-')
@@ -78,8 +82,8 @@ export function toBase64Url(text: string | undefined): string | undefined {
 }
 
 /**
- * An instant in UTC, as those write it who leave its zone out, or in seconds or milliseconds since 1970; null where it is none,
- * or one in which nobody can have registered.
+ * Reads an instant in UTC without a zone, or as seconds or milliseconds since 1970. Returns null
+ * when the text is no instant, or an instant at which no device can have registered.
  */
 export function looseInstant(value: unknown): Date | null {
   const text = typeof value === 'number' ? String(value) : textOf(value);
@@ -96,7 +100,10 @@ function readLoosely(text: string): Date | null {
 
 const [earliestMs, latestMs] = [Date.UTC(2000), Date.UTC(2100)];
 
-/** From 2000 to 2100: the id of a device is made of when it was, and takes no instant before 1970. */
+/**
+ * From 2000 to 2100. A device's id contains its time of creation and accepts no instant before
+ * 1970.
+ */
 function isPlausible(instant: Date): boolean {
   const ms = instant.getTime();
   return ms >= earliestMs && ms < latestMs;

@@ -1,6 +1,7 @@
-// A file is read into an app, a few thousand records a transaction: the next ones are read and judged while the former are stored,
-// and never more than these two lots are held. Each transaction also says how far the file is done, so a command that was ended at
-// any instant goes on where it was; and where it cannot know, the same rows change nothing twice.
+// Imports a file into an app, a few thousand records in each transaction. The next lot is read and
+// checked while the former one is stored; no more than two lots are in memory. Each transaction
+// also stores the progress, so that a command that was ended at any moment continues there. Without
+// stored progress the import starts again, and rows that were imported before change nothing.
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Clock } from '../platform/clock.ts';
 import { repeatOnDeadlock, type Sql, transaction } from '../platform/db.ts';
@@ -16,40 +17,42 @@ import type { FileRecord, Position } from './records.ts';
 import type { Reject, RejectFile } from './reject-file.ts';
 import { addCounts, type ImportCounts, type ImportRow, noCounts } from './row.ts';
 
-/** How far a file is done, and what came of it. */
+/** The progress of an import, and its results so far. */
 export interface ImportProgress {
   readonly position: Position;
   readonly records: number;
   readonly counts: ImportCounts;
-  /** Records of which something was not taken. */
+  /** Records of which at least a part was refused. */
   readonly rejected: number;
-  /** For how many records each sentence was a reason. */
+  /** For each reason, the number of records that it applies to. */
   readonly reasons: Readonly<Record<string, number>>;
   readonly rejectedBytes: number;
 }
 
 export interface ImportPlan {
   readonly appId: Uuid;
-  /** Of the file and of what it is judged by; null: it comes once. */
+  /**
+   * Identifies the file and the rules it is checked by; null for input that can be read only once.
+   */
   readonly fingerprint: Buffer | null;
   readonly bytes: Input['bytes'];
   readonly format: Detected;
   readonly judge: (given: GivenRow) => ImportRow;
   readonly types: CellTypes;
   readonly rejects: RejectFile;
-  /** Called after each transaction, and at the beginning where a former run is continued. */
+  /** Called after each transaction, and at the beginning when a former run is continued. */
   readonly onProgress: (progress: ImportProgress) => void;
 }
 
 const recordsAtOnce = 2_000;
 const bytesAtOnce = 4 * 1024 * 1024;
-/** Records that are judged before the database's answers get their turn again. */
+/** Records that are checked before the event loop handles the database's answers again. */
 const recordsATurn = 100;
 const rememberedDays = 30;
-/** Different sentences that are counted one by one. */
+/** Different reasons that are counted separately. */
 const reasonsMax = 50;
 const otherReasons = 'Other reasons.';
-/** A sentence may repeat what the file says, which may be long. */
+/** A reason may quote the file, whose text may be long. */
 const sentenceLengthMax = 500;
 
 interface Deps {
@@ -57,7 +60,7 @@ interface Deps {
   readonly clock: Clock;
 }
 
-/** Throws `ImportError`; what was done until then stays. */
+/** Imports a file. Throws `ImportError`; everything that was stored before stays. */
 export async function importFile(deps: Deps, plan: ImportPlan): Promise<ImportProgress> {
   const { fingerprint, appId, format } = plan;
   let progress: ImportProgress = {
@@ -85,7 +88,8 @@ export async function importFile(deps: Deps, plan: ImportPlan): Promise<ImportPr
       const judged = await judgeLot(plan, lot);
       await storing;
       storing = store(judged);
-      // Awaited with the next lot; until then a failure waits.
+      // The error is thrown when the next lot awaits this promise; without this handler it would
+      // count as unhandled.
       storing.catch(() => undefined);
     }
     await storing;
@@ -97,7 +101,7 @@ export async function importFile(deps: Deps, plan: ImportPlan): Promise<ImportPr
   return progress;
 }
 
-// What a run before this one left; null: it is the first.
+// Returns the progress of an earlier run, or null when this is the first.
 async function remember(
   { sql, clock }: Deps,
   appId: Uuid,
@@ -169,7 +173,10 @@ function refuse(sentence: string): never {
   throw new Refused(sentence);
 }
 
-/** A record is rejected once, for each of its reasons: it may be several rows, and some of them may be taken. */
+/**
+ * A record is rejected once, with all of its reasons. It may contain several rows, of which some
+ * may be imported.
+ */
 type Rejects = Map<FileRecord, Set<string>>;
 
 function reject(rejects: Rejects, record: FileRecord, sentence: string): void {
@@ -185,7 +192,7 @@ function attempt<Result>(rejects: Rejects, record: FileRecord, work: () => Resul
   }
 }
 
-// Never cut inside a surrogate pair, which the database could not store.
+// The cut never splits a surrogate pair, because the database could not store half of one.
 function shorten(sentence: string): string {
   return sentence.length <= sentenceLengthMax ? sentence : `${sentence.slice(0, sentenceLengthMax).toWellFormed()}…`;
 }

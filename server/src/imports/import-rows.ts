@@ -1,6 +1,6 @@
-// Rows are stored, as the same requests one after the other would store them, in one transaction with a few statements for all
-// of them. Same token, same device, whatever else registers meanwhile (R-63). Locks in the order that the migration of these
-// tables names.
+// Stores rows with the same result as the same requests one after the other, in one transaction
+// with a few statements for all of them. The same token is the same device, even while other
+// registrations run (R-63). Locks are taken in the order that the migration of these tables names.
 import { ApiError } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
@@ -13,7 +13,10 @@ import type { RowToMerge } from './merge-properties.ts';
 import { mergeUsers, writeUsers } from './merge-users.ts';
 import { type ImportCounts, type ImportRow, RowsRefused } from './row.ts';
 
-/** Throws `RowsRefused` for rows that go beyond a limit; then nothing may be kept of the transaction. */
+/**
+ * Stores rows. Throws `RowsRefused` for rows that exceed a limit; then the transaction must be
+ * rolled back.
+ */
 export async function importRows(
   context: { readonly tx: Tx; readonly clock: Clock; readonly appId: Uuid },
   rows: readonly ImportRow[],

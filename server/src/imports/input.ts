@@ -1,19 +1,22 @@
-// The file of an import as a stream of bytes, unpacked where it is gzip: a file, a pipe or standard input. Says which file it is,
-// so that a later run can go on where this one ended. Never holds more of it than a few pieces.
+// The input of an import as a stream of bytes, unpacked when it is gzip: a file, a pipe or standard
+// input. A fingerprint identifies the file, so that a later run can continue. Only a few pieces of
+// the input are in memory at a time.
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 
-/** What is wrong with a file as a whole, in words. */
+/** A fault of a file as a whole, as a sentence for people. */
 export class ImportError extends Error {
   override readonly name = 'ImportError';
 }
 
 export interface Input {
-  /** Tells this state of this file from others; null: it comes once, as from a pipe. */
+  /**
+   * Identifies this state of this file; null for input that can be read only once, such as a pipe.
+   */
   readonly fingerprint: Buffer | null;
-  /** The bytes, unpacked; to be read once. Rejects with `ImportError`. */
+  /** The unpacked bytes, which can be read once. Rejects with `ImportError`. */
   readonly bytes: AsyncIterable<Buffer>;
   close(): Promise<void>;
 }
@@ -21,7 +24,7 @@ export interface Input {
 const pieceBytes = 256 * 1024;
 const endBytes = 64 * 1024;
 
-/** `-` is standard input. Throws `ImportError` for what cannot be read. */
+/** Opens a file; `-` is standard input. Throws `ImportError` when it cannot be read. */
 export async function openInput(path: string): Promise<Input> {
   if (path === '-') {
     return { fingerprint: null, bytes: unpacked('standard input', process.stdin), close: async () => undefined };
@@ -48,7 +51,8 @@ export async function openInput(path: string): Promise<Input> {
   }
 }
 
-// Its size, when it was changed, how it begins and how it ends: reading all of it would take as long as importing it.
+// The hash covers size, time of change, beginning and end, because reading the whole file would
+// take as long as importing it.
 async function fingerprintOf(file: FileHandle): Promise<Buffer> {
   const { size, mtimeMs } = await file.stat();
   const hash = createHash('sha256').update(`${size} ${mtimeMs} `);
@@ -65,14 +69,14 @@ async function* unpacked(name: string, stream: Readable): AsyncGenerator<Buffer>
     const head = await readHead(pieces, 2);
     const whole = chain(head, pieces);
     const isGzip = head[0] === 0x1f && head[1] === 0x8b;
-    // An error of the file reaches the reader through the other end.
+    // An error of the file reaches the reader through the other end of the pipeline.
     yield* isGzip ? pipeline(Readable.from(whole), createGunzip({ chunkSize: pieceBytes }), () => undefined) : whole;
   } catch (error) {
     throw new ImportError(`${name} cannot be read further (${codeOf(error)})`);
   }
 }
 
-/** At least so many bytes from the front, or all that there are. */
+/** Reads at least `least` bytes from the beginning, or all when there are fewer. */
 export async function readHead(pieces: AsyncIterator<Buffer>, least: number): Promise<Buffer> {
   let head: Buffer = Buffer.alloc(0);
   while (head.length < least) {
@@ -83,7 +87,7 @@ export async function readHead(pieces: AsyncIterator<Buffer>, least: number): Pr
   return head;
 }
 
-/** What was taken from the front, and the rest. */
+/** Yields the bytes that were read already, then the rest. */
 export async function* chain(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
   if (head.length > 0) yield head;
   for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;

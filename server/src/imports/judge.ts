@@ -1,5 +1,6 @@
-// Judges what a file says by the words and limits of the API: the very schemas of a registration and of a user's upsert, and for
-// browsers the rule that nobody can push to a subscription without its keys and the VAPID key that it was made with.
+// Checks rows by the API's own schemas of a registration and of a user's upsert. Browsers have one
+// more rule: nobody can push to a subscription without its keys and the VAPID key with which it was
+// made.
 import type { Platform } from '../channels/channel.ts';
 import { createRegistrationParser, type RegistrationRules } from '../devices/device.ts';
 import { ApiError } from '../platform/api-error.ts';
@@ -10,13 +11,13 @@ import type { Cell, CellTypes } from './cells.ts';
 import { type Fields, type GivenRow, isRecord, Refused } from './given-row.ts';
 import type { DevicePart, ImportRow, UserPart } from './row.ts';
 
-/** What new devices are bound to. */
+/** The credentials to which new devices are bound. */
 export interface CredentialsToBind {
   readonly ios: number | null;
   readonly android: number | null;
-  /** By their public key: what browsers may have subscribed with. */
+  /** By public key: the VAPID keys with which browsers may have subscribed. */
   readonly web: ReadonlyMap<string, number>;
-  /** Of a browser whose row does not say which; null: then nobody knows. */
+  /** For a browser whose row names no key; null when the key is unknown. */
   readonly webOtherwise: number | null;
 }
 
@@ -25,16 +26,19 @@ export interface JudgeRules extends RegistrationRules {
   readonly types: CellTypes;
 }
 
-/** Of web rows without their keys, and of keys that are not here. */
+/** The refusal of a web row without keys, or with a VAPID key that the app does not have. */
 export const webSentence = 'Web subscriptions need their own keys and the VAPID keys they were made with.';
 
-/** What a foreign file may have in words of its own. */
+/**
+ * Fields of a foreign file that may follow the vendor's own rules and are dropped when they do not
+ * fit.
+ */
 const softFields = new Set([
   ...['locale', 'timezone', 'app_version', 'os', 'os_version', 'model'],
   ...['first_name', 'country', 'language', 'properties'],
 ]);
 
-/** Throws `Refused`, or the 400 that the API would answer. */
+/** Creates the check of rows. It throws `Refused`, or the 400 that the API would answer. */
 export function createJudge(rules: JudgeRules): (given: GivenRow) => ImportRow {
   const { credentials, types } = rules;
   const parseDevice = createRegistrationParser(rules);
@@ -75,7 +79,7 @@ export function createJudge(rules: JudgeRules): (given: GivenRow) => ImportRow {
       language: parsed.language,
       timezone: parsed.timezone,
       properties: parsed.properties,
-      // Of a row that names both it is the device's.
+      // In a row that names both, the time belongs to the device.
       createdAt: given.device ? null : given.createdAt,
     };
   };
@@ -89,7 +93,7 @@ export function createJudge(rules: JudgeRules): (given: GivenRow) => ImportRow {
 function bodyOf(fields: Fields, given: readonly Cell[], types: CellTypes, isForeign: boolean): Fields {
   if ('device_id' in fields || 'previous_token' in fields)
     throw new Refused('A file names devices by their tokens: device_id and previous_token mean nothing in it.');
-  // Of text that was JSON in a cell nobody has looked at the escapes.
+  // Text that was JSON in a cell may contain escapes that nothing has checked yet.
   const cells = given.filter(({ key, text }) => isStorable(key) && isStorable(text));
   if (cells.length < given.length && !isForeign) {
     throw new Refused('A string holds U+0000 or an unpaired surrogate.');
@@ -97,7 +101,8 @@ function bodyOf(fields: Fields, given: readonly Cell[], types: CellTypes, isFore
   return cells.length === 0 ? fields : { ...fields, properties: types.read(cells) };
 }
 
-// A subscription without its keys is said to be one; everything else that is wrong with a token the registration says.
+// Refuses a subscription without keys by a sentence of its own. The registration reports every
+// other fault of a token.
 function readSubscription(token: unknown): unknown {
   let subscription = token;
   if (typeof token === 'string') {
@@ -133,7 +138,7 @@ function settle<Parsed>(parse: (body: unknown) => Parsed, given: Fields, isForei
   }
 }
 
-// Undefined: more is wrong than what may be left out.
+// Returns undefined when an issue is in a field that may not be dropped.
 function withoutMisfits(body: Fields, { details }: ApiError): Fields | undefined {
   const issues = details.issues ?? [];
   if (issues.length === 0 || !issues.every(({ path }) => softFields.has(String(path[0])))) return undefined;

@@ -1,9 +1,10 @@
-// A user has at most 100 active devices, and at most 100 inactive ones (contract 8). A row of a file that links one more makes room
-// as the same request with a server key would: `users/make-room.ts` says it in SQL. Pure.
+// Keeps a user at 100 active and 100 inactive devices at most (contract 8). A row that links one
+// more device makes room in the same way as a request with a server key; `users/make-room.ts` does
+// the same in SQL. Pure.
 import { devicesPerUserMax } from '../devices/device.ts';
 import type { Uuid } from '../platform/ids.ts';
 
-/** A device of a user, as the rows so far leave it. */
+/** A user's device in its state after the rows so far. */
 export interface OwnedDevice {
   readonly id: Uuid;
   readonly isActive: boolean;
@@ -12,7 +13,10 @@ export interface OwnedDevice {
   readonly lastSeenAt: Date;
 }
 
-/** The devices to unlink before another device is linked to a user who has these. Users who have more than 100 keep as many. */
+/**
+ * Chooses the devices to unlink before another device is linked to a user with these devices. A
+ * user with more than 100 keeps that number.
+ */
 export function chooseDevicesToUnlink<Owned extends OwnedDevice>(owned: readonly Owned[]): Owned[] {
   const active = owned.filter(({ isActive }) => isActive);
   const inactive = owned.filter(({ isActive }) => !isActive);

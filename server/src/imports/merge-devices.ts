@@ -1,6 +1,7 @@
-// What rows make of the devices that they name, and of the devices of users whom they change: read once, changed row by row in
-// memory, written together. A device that opted out stays as it is, and one that its provider refused stays refused: a file is no
-// sign of life. Works in the caller's transaction.
+// Merges rows into the devices that they name, and into the devices of users whom they change: read
+// once, changed in memory row by row, written together. A device that opted out stays opted out,
+// and a refused device stays invalid, because a file is no sign of life. Works in the caller's
+// transaction.
 import { type DeviceFacts, mergeFacts } from '../audience/device-facts.ts';
 import { insertAudienceRows } from '../audience/insert-many.ts';
 import { copyProfile, type Profile } from '../audience/profile-copy.ts';
@@ -37,16 +38,16 @@ interface Context {
   readonly appId: Uuid;
 }
 
-/** The token that a row names, before anything is known of its device. */
+/** The token that a row names, before its device is read. */
 export interface ClaimedDevice {
   readonly id: Uuid;
   readonly platform: Platform;
   readonly token: DeviceToken;
-  /** Whose the token is; the same id: nobody's until now. */
+  /** The device that has the token; equal to `id` when no device had it. */
   readonly holderId: Uuid;
 }
 
-/** Locks the tokens of all rows: the first locks of the transaction after the catalog's. */
+/** Locks the tokens of all rows. These are the transaction's first locks after the catalog's. */
 export async function claimDevices(
   { tx, clock, appId }: Context,
   rows: readonly ImportRow[],
@@ -66,10 +67,10 @@ function keyOf({ platform, token }: DevicePart): string {
   return platform + token.hash.toString('latin1');
 }
 
-/** A device as the rows so far leave it. */
+/** A device in its state after the rows so far. */
 interface DeviceState extends OwnedDevice {
   readonly platform: Platform;
-  /** Null: named by no row, and here for its user's sake. */
+  /** Null for a device that no row names and that is here because its user changed. */
   readonly token: DeviceToken | null;
   readonly known: { readonly device: Device; readonly row: AudienceRow } | null;
   credentialId: number | null;
@@ -79,18 +80,21 @@ interface DeviceState extends OwnedDevice {
   ownerId: string | null;
   createdAt: Date;
   lastSeenAt: Date;
-  /** By the file's word; null: it does not say. */
+  /** The time of registration in the file; null when the file has none. */
   registeredAt: Date | null;
 }
 
 export interface MergedDevices {
   readonly states: readonly DeviceState[];
-  /** Read after the devices were locked, so that it knows every slot. */
+  /** Read after the devices were locked, so that it contains every slot. */
   readonly catalog: ReadonlyMap<number, Property>;
   readonly gone: readonly TextGone[];
 }
 
-/** Locks the devices. Rows whose device would hold too many properties are put among the refusals. */
+/**
+ * Locks the devices and merges the rows. A row whose device would have too many properties is added
+ * to the refusals.
+ */
 export async function mergeDevices(
   context: Context,
   claimed: ReadonlyMap<string, ClaimedDevice>,
@@ -120,7 +124,7 @@ export async function mergeDevices(
   }
   for (const [key, { id, platform, token, holderId }] of claimed) {
     if (states.has(key)) continue;
-    // Left over from a refresh: that device has another token by now.
+    // A row left over from a refresh: its device has another token by now.
     if (holderId !== id) await updateTokenDevice(tx, appId, platform, token.hash, id);
     states.set(key, newState(id, platform, token, now));
   }
@@ -140,7 +144,8 @@ export async function mergeDevices(
   return { states: [...states.values()], catalog, gone };
 }
 
-// The users who may have more devices than one user may, once all rows are merged: their devices are needed to make room.
+// Finds the users who may have too many devices after all rows are merged. Their devices are needed
+// to make room.
 async function findCrowded({ tx, appId }: Context, rows: readonly RowToMerge[]): Promise<ReadonlySet<string>> {
   const tokens = new Map<string, Set<string>>();
   for (const { row } of rows) {
@@ -160,8 +165,8 @@ function idsOf(known: Iterable<{ readonly device: Device }>): Uuid[] {
   return [...known].map(({ device }) => device.id);
 }
 
-// The devices behind claimed tokens by the key of their token, and all devices of the other users by their id; all locked, in the order
-// of their ids.
+// Locks devices in the order of their ids: the devices of claimed tokens, by the token's key, and
+// all devices of the given users, by their ids.
 async function lockKnown(
   { tx, appId }: Context,
   claimed: ReadonlyMap<string, ClaimedDevice>,
@@ -173,7 +178,8 @@ async function lockKnown(
   const ids = [...new Set([...keyOfDevice.keys(), ...theirs])].sort();
   const found = new Map<string, { device: Device; row: AudienceRow }>();
   if (ids.length === 0) return found;
-  // A statement for each, since a distributed database locks rows on one shard only; sent together, they wait for no answers.
+  // One statement for each, because a distributed database locks rows on one shard only. The
+  // statements are sent together, so that none waits for the answer to another.
   const locked = await Promise.all(ids.map((id) => lockDevice(tx, appId, id)));
   const rows = new Map((await listAudienceRows(tx, appId, ids)).map((row) => [row.deviceId, row]));
   const whole = new Set(wholeUsers);
@@ -183,7 +189,7 @@ async function lockKnown(
     const key = keyOfDevice.get(device.id);
     const hash = key === undefined ? undefined : claimed.get(key)?.token.hash;
     if (key !== undefined && hash && device.tokenHash.equals(hash)) found.set(key, { device, row });
-    // Devices that went to another user meanwhile are left out.
+    // Devices that went to another user meanwhile are omitted.
     else if (row.externalId !== null && whole.has(row.externalId)) found.set(device.id, { device, row });
   }
   return found;
@@ -231,7 +237,7 @@ function mergeRow(state: DeviceState, given: DevicePart, externalId: string | un
   state.facts = mergeFacts(state.facts, given.facts);
   if (given.environment !== undefined) state.environment = given.environment;
   if (externalId !== undefined) state.ownerId = externalId;
-  // A subscription belongs for life to the credential that it was made with.
+  // A web push subscription is bound for life to the credential with which it was made.
   state.credentialId ??= given.credentialId;
   const seenAt = given.lastSeenAt ?? (state.known ? null : (given.createdAt ?? now));
   if (seenAt && seenAt > state.lastSeenAt) state.lastSeenAt = earlier(seenAt, now);
@@ -243,8 +249,9 @@ function mergeRow(state: DeviceState, given: DevicePart, externalId: string | un
 }
 
 /**
- * When a device whose file does not say it may have registered. A provider's "gone" counts only when it is younger than the
- * registration; were this now, a token that died before the import would be pushed to for ever.
+ * The assumed time of registration when the file names none. A provider's "gone" counts only when
+ * it is later than the registration. With the present time, a token that died before the import
+ * would be pushed to forever.
  */
 const longAgo = new Date('2000-01-01T00:00:00Z');
 
@@ -322,7 +329,7 @@ function isNews({ facts, lastSeenAt }: DeviceState, row: AudienceRow): boolean {
   return lastSeenAt > row.lastSeenAt || names.some((name) => facts[name] !== row[name]);
 }
 
-// The profiles of all owners: those of the rows as the rows leave them, the others as they are stored.
+// The profiles of all owners: users of the rows as merged, other users as stored.
 async function findProfiles(
   { tx, appId }: Context,
   states: readonly DeviceState[],

@@ -1,4 +1,4 @@
-// What a row makes of the properties of the user or device that it names.
+// Merges a row into the properties of the user or device that it names.
 import { ApiError } from '../platform/api-error.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -20,8 +20,9 @@ export interface PropertiesMerge {
 }
 
 /**
- * Changes `holder`; with null for what the row gives, nothing of what it had is kept. False: it would hold too many, the row is
- * among the refusals, and nothing has changed.
+ * Changes the properties of `holder`; when the row gives null, all former values are deleted.
+ * Returns false when the holder would have too many: the row is then added to the refusals and
+ * nothing has changed.
  */
 export function mergeProperties(
   { catalog, refusals, gone }: PropertiesMerge,
@@ -42,7 +43,9 @@ export function mergeProperties(
   }
 }
 
-/** The catalog as far as stored and changed values need it, with everything that has a slot. */
+/**
+ * Reads the catalog entries of all stored and changed values, and of every property with a slot.
+ */
 export async function readCatalogOf(
   tx: Tx,
   appId: Uuid,

@@ -1,5 +1,5 @@
-// What rows make of the users that they name: read once, changed row by row in memory, and written together. Works in the
-// caller's transaction.
+// Merges rows into the users that they name: read once, changed in memory row by row, and written
+// together. Works in the caller's transaction.
 import type { ApiError } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
@@ -14,7 +14,7 @@ import type { User } from '../users/user.ts';
 import { mergeProperties, type RowToMerge, readCatalogOf } from './merge-properties.ts';
 import type { ImportRow, UserPart } from './row.ts';
 
-/** A user as the rows so far leave them. */
+/** A user in the state after the rows so far. */
 export interface UserState {
   readonly id: Uuid;
   number: number | null;
@@ -30,7 +30,10 @@ export interface MergedUsers {
   readonly gone: readonly TextGone[];
 }
 
-/** Locks the people. Rows whose user would hold too many properties are put among the refusals, and change nothing. */
+/**
+ * Locks the people and merges the rows. A row whose user would have too many properties is added to
+ * the refusals and changes nothing.
+ */
 export async function mergeUsers(
   { tx, clock, appId }: { tx: Tx; clock: Clock; appId: Uuid },
   rows: readonly RowToMerge[],
@@ -81,14 +84,17 @@ function stateOf(id: Uuid, user: UserPart, formers: ReadonlyMap<string, User>, n
   };
 }
 
-/** Has the profile anything else in it than before? Of a new one: no copy of it stands anywhere. */
+/**
+ * Returns whether the profile differs from the stored one. False for a new user, because no copy of
+ * the profile exists yet.
+ */
 export function isChanged({ former, attributes, properties }: UserState): boolean {
   if (!former) return false;
   const names = Object.keys(attributes) as (keyof UserAttributes)[];
   return names.some((name) => attributes[name] !== former[name]) || !isSame(properties, former.properties);
 }
 
-/** Values keep their places when they are merged, so the same ones read the same. */
+/** Merging keeps the order of values, so that equal properties have equal JSON. */
 export function isSame(one: StoredProperties, other: StoredProperties): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
@@ -101,7 +107,8 @@ export async function writeUsers(
   const added = all.filter(({ former }) => !former);
   const changed = all.filter(isChanged);
   if (added.length > 0) {
-    // Held until the transaction ends, and taken when all its locks are: whoever else adds many to the app follows.
+    // The last lock of the transaction, because every other process that adds users to the app
+    // waits for it.
     let next = await takeUserNumbers(tx, appId, added.length);
     await insertProfiles(
       tx,

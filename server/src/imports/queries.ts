@@ -1,17 +1,17 @@
-// SQL: how far files have been read into an app.
+// SQL: the progress of imports.
 import { type Clock, nowOf } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { ImportProgress } from './import-file.ts';
 
-/** How far did a command get that was ended? */
+/** Finds the progress of an earlier run. */
 export async function findImport(tx: Tx, appId: Uuid, fingerprint: Buffer): Promise<ImportProgress | undefined> {
   const [row] = await tx<{ progress: ImportProgress }[]>`
     SELECT progress FROM imports WHERE app_id = ${appId} AND fingerprint = ${fingerprint}`;
   return row?.progress;
 }
 
-/** Begins to remember a file; false when it is remembered already. */
+/** Stores the progress of a new import; returns false when there is one already. */
 export async function insertImport(
   tx: Tx,
   clock: Clock,
@@ -26,7 +26,10 @@ export async function insertImport(
   return result.count === 1;
 }
 
-/** Moves on from where this command left it; false when another one has done so. */
+/**
+ * Advances the progress from this command's last place; returns false when another command has
+ * advanced it.
+ */
 export async function updateImport(
   tx: Tx,
   clock: Clock,
@@ -42,12 +45,12 @@ export async function updateImport(
   return result.count === 1;
 }
 
-/** The file has been read to its end: nothing is left to go on with. */
+/** Deletes the progress of a file that was read to its end. */
 export async function deleteImport(tx: Tx, appId: Uuid, fingerprint: Buffer): Promise<void> {
   await tx`DELETE FROM imports WHERE app_id = ${appId} AND fingerprint = ${fingerprint}`;
 }
 
-/** Forgets files that nobody has gone on with for so long. */
+/** Deletes the progress of files that no command has continued for `days` days. */
 export async function deleteOldImports(tx: Tx, clock: Clock, days: number): Promise<void> {
   await tx`DELETE FROM imports WHERE updated_at < ${clock.now} - ${days}::int * interval '1 day'`;
 }

@@ -6,7 +6,7 @@ import { type RecordSplitter, recordBytesMax, splitCsv, splitLines, splitObjects
 
 const comma = ','.charCodeAt(0);
 
-/** What comes of a text that arrives in pieces of these sizes. */
+/** Returns the records of a text that arrives in pieces of these sizes. */
 function read(splitter: RecordSplitter, text: string | Buffer, sizes: readonly number[] = [Number.POSITIVE_INFINITY]) {
   const bytes = Buffer.from(text as string);
   const records = [];

@@ -1,18 +1,18 @@
-// A file's bytes become records: the lines of a CSV, in which a quoted field may hold line breaks, the lines of NDJSON, or the
-// objects in a JSON document's list. Holds one record at a time, however large the file is and whatever is in it, and knows of
-// each where it stands. Pure.
+// Splits a file's bytes into records: lines of a CSV, in which a quoted field may contain line
+// breaks, lines of NDJSON, or the objects of a list in JSON. Holds one record at a time, however
+// large the file is, and knows the position of each. Pure.
 
-/** As large as the body of a request may be that says the same (contract 1). */
+/** The maximum size of a request body, which would contain the same data (contract 1). */
 export const recordBytesMax = 256 * 1024;
 
 export interface FileRecord {
-  /** The number of the line in which it begins, from 1. */
+  /** The number of the line in which the record begins, from 1. */
   readonly line: number;
-  /** Where the next record may begin. */
+  /** The position at which the next record may begin. */
   readonly after: Position;
-  /** Without its line break. Of one that cannot be read, the beginning. */
+  /** The record without its line break. For an unreadable record, its beginning. */
   readonly bytes: Buffer;
-  /** Why it cannot be read. */
+  /** The reason why the record cannot be read; null when it can. */
   readonly fault: string | null;
 }
 
@@ -24,7 +24,7 @@ export interface Position {
 
 export interface RecordSplitter {
   push(bytes: Buffer): FileRecord[];
-  /** The file is over: what is left of it. */
+  /** Ends the file and returns the last record, if there is one. */
   end(): FileRecord[];
 }
 
@@ -32,28 +32,29 @@ export const fileStart: Position = { offset: 0, line: 1 };
 
 const [lf, cr, quote, backslash] = [0x0a, 0x0d, 0x22, 0x5c];
 const [brace, bracket, braceEnd, bracketEnd] = [0x7b, 0x5b, 0x7d, 0x5d];
-/** Of a record that is too long, enough to recognise it. */
+/** Bytes kept of a record that is too long, enough to recognise it. */
 const faultBytesKept = 1024;
 
 const tooLong = `A line has at most ${recordBytesMax / 1024} KiB.`;
 const unclosed = 'A quote is opened here that is never closed: all that follows it was read as its text.';
 const unended = 'The file ends in the middle of this.';
 
-/** Where scanning stands: between records, or inside of one, in a state of its own. */
+/** The state of a scan: between records or inside one. */
 interface Scan {
-  /** Takes one byte; true: the record ends with it. */
+  /** Takes one byte; returns true when the record ends with it. */
   take(byte: number): boolean;
-  /** True: a record has begun. */
+  /** Returns whether a record has begun. */
   isInside(): boolean;
-  /** True: the file may not end here. */
+  /** The fault of a file that ends here; null when it may end here. */
   readonly openFault: string | null;
-  /** The byte that ends a record is its own. */
+  /** True when the byte that ends a record belongs to the record. */
   readonly keepsEnd: boolean;
 }
 
-/** Lines end where no quoted field is open (RFC 4180). */
+/** Splits at line ends outside of quoted fields (RFC 4180). */
 export function splitCsv(delimiter: number, from: Position = fileStart): RecordSplitter {
-  // 0: a field begins; 1: in a plain one; 2: in a quoted one; 3: behind a quote inside of one.
+  // 0: at the beginning of a field; 1: in a plain field; 2: in a quoted field; 3: after a quote
+  // inside a quoted field.
   let state = 0;
   return split(from, {
     take(byte) {
@@ -81,7 +82,10 @@ export function splitLines(from: Position = fileStart): RecordSplitter {
   return split(from, { take: (byte) => byte === lf, isInside: () => true, openFault: null, keepsEnd: false });
 }
 
-/** The objects that stand `depth` brackets deep: 1 in a list, 2 in a list that is a field of an object. */
+/**
+ * Splits into the objects that stand `depth` brackets deep: 1 in a list, 2 in a list that is a
+ * field of an object.
+ */
 export function splitObjects(depth: number, from: Position = fileStart): RecordSplitter {
   let level = from.offset === 0 ? 0 : depth;
   let isString = false;
@@ -108,7 +112,7 @@ export function splitObjects(depth: number, from: Position = fileStart): RecordS
 function split(from: Position, scan: Scan): RecordSplitter {
   let { offset, line } = from;
   let beginsInLine = line;
-  // What is known of the record that has begun, from earlier pieces of the file.
+  // The parts of the current record that earlier pieces of the file contained.
   let held: Buffer[] = [];
   let heldBytes = 0;
   let isTooLong = false;

@@ -1,6 +1,7 @@
-// The list of rejected records beside the file that was imported: a CSV with the line's number and the reason before the line as
-// it was, or the same as NDJSON. Whoever repairs it can import it. Written at a known place, so that a repeated write changes
-// nothing, and readable for its owner alone: it holds tokens.
+// The list of rejected records beside the imported file: a CSV with line number and reason before
+// the original line, or the same as NDJSON. The corrected list can be imported again. Each write
+// starts at a known place, so that a repeated write changes nothing. Only the owner can read the
+// file, because it contains tokens.
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { writeCell } from '../platform/csv.ts';
@@ -10,7 +11,7 @@ import type { FileRecord } from './records.ts';
 
 export interface Reject {
   readonly record: FileRecord;
-  /** Why, each reason once: a record may name several devices. */
+  /** The reasons, each once; a record may name several devices. */
   readonly sentences: readonly string[];
 }
 
@@ -25,8 +26,9 @@ export class RejectFile {
   }
 
   /**
-   * Writes rejects from a place on, 0 being the beginning, and returns where they end. The rest of the file is cut off. Throws
-   * `ImportError` unless all of them stand on the disk, and where what an earlier run wrote does not.
+   * Writes rejects from `at` on (0: the beginning) and returns the place where they end; the file
+   * is cut there. Throws `ImportError` unless all of them are on the disk, and when lines of an
+   * earlier run are missing.
    */
   async write(at: number, rejects: readonly Reject[]): Promise<number> {
     if (rejects.length === 0 && (at === 0 || this.#file)) return at;
@@ -61,7 +63,7 @@ export class RejectFile {
 
   async #handle(mayMake: boolean): Promise<FileHandle> {
     if (this.#file) return this.#file;
-    // A link there would lead the operator's rights to another file.
+    // A symbolic link here would let the operator's rights write another file.
     const flags = constants.O_RDWR | constants.O_NOFOLLOW | (mayMake ? constants.O_CREAT : 0);
     this.#file = await open(this.path, flags, 0o600);
     return this.#file;
@@ -77,7 +79,7 @@ export class RejectFile {
     const { kind, delimiter } = this.#format;
     const sentence = sentences.join(' ');
     if (kind === 'csv') {
-      // What cannot be read would make the list unreadable, too.
+      // An unreadable record would make the list unreadable too.
       const kept = fault === null ? bytes : Buffer.alloc(0);
       return Buffer.concat([
         Buffer.from(`${line}${delimiter}${writeCell(sentence)}${delimiter}`),
@@ -89,7 +91,10 @@ export class RejectFile {
   }
 }
 
-/** As much as it can take is what one write takes: of a disk that is nearly full, a part. */
+/**
+ * Writes all bytes. One write may take only a part of them, for example on a disk that is nearly
+ * full.
+ */
 export async function writeAll(file: Pick<FileHandle, 'write'>, bytes: Buffer, at: number): Promise<void> {
   for (let written = 0; written < bytes.length; ) {
     const { bytesWritten } = await file.write(bytes, written, bytes.length - written, at + written);

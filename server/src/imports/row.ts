@@ -1,21 +1,21 @@
-// A row of an import after it was judged: what it says of a device, of a user, or of a user and one of their devices. The words
-// and limits are those of a registration and of a user's upsert. Pure.
+// A row of an import after its check: a device, a user, or a user with one of their devices. The
+// names and limits of fields are those of a registration and of a user's upsert. Pure.
 import type { FactsGiven } from '../audience/device-facts.ts';
 import type { Environment, Platform } from '../channels/channel.ts';
 import type { DeviceToken } from '../devices/token.ts';
 import type { ApiError } from '../platform/api-error.ts';
 import type { PropertyChanges } from '../properties/property.ts';
 
-/** Absent: keep what is stored. Null: clear it. */
+/** An absent field keeps the stored value; null clears it. */
 export interface DevicePart {
   readonly platform: Platform;
   readonly token: DeviceToken;
-  /** What a new device is bound to; null: the channel is not set. */
+  /** The credential to which a new device is bound; null when the channel has none. */
   readonly credentialId: number | null;
   readonly facts: FactsGiven;
   readonly environment: Environment | null | undefined;
   readonly properties: PropertyChanges | null | undefined;
-  /** Null: the file does not say. */
+  /** Null when the file does not say. */
   readonly createdAt: Date | null;
   readonly lastSeenAt: Date | null;
 }
@@ -30,13 +30,16 @@ export interface UserPart {
   readonly createdAt: Date | null;
 }
 
-/** With both, the device belongs to the user from then on. */
+/** In a row with both, the device is linked to the user. */
 export interface ImportRow {
   readonly device: DevicePart | null;
   readonly user: UserPart | null;
 }
 
-/** Some rows cannot be taken beside what is stored: nothing of any is written, and the others may be tried again without them. */
+/**
+ * Some rows are refused because of stored data. Nothing of the lot was written, and the other rows
+ * may be tried again without them.
+ */
 export class RowsRefused extends Error {
   override readonly name = 'RowsRefused';
   readonly refusals: ReadonlyMap<ImportRow, ApiError>;
@@ -47,17 +50,17 @@ export class RowsRefused extends Error {
   }
 }
 
-/** What an import came to. Devices and users count once for each transaction that names them. */
+/** The results of an import. A device or user counts once in each transaction that names it. */
 export interface ImportCounts {
   readonly devicesCreated: number;
   readonly devicesUpdated: number;
   readonly devicesUnchanged: number;
-  /** Known here as having opted out: an import brings nobody back. */
+  /** Devices that opted out here earlier; an import does not activate them. */
   readonly devicesOptedOut: number;
   readonly usersCreated: number;
   readonly usersUpdated: number;
   readonly usersUnchanged: number;
-  /** Values whose type is another than the catalog's: left out. */
+  /** Values of another type than the catalog's, which are not stored. */
   readonly propertyConflicts: number;
 }
 

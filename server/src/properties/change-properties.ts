@@ -1,5 +1,5 @@
-// The properties that one owner holds, a user or a device: what they are after a request, and what of the catalog is needed
-// to show and to copy them. The caller holds the lock on the owner.
+// The properties of one owner, a user or a device, after a request, and the catalog entries that
+// are needed to show and copy them. The caller holds the lock on the owner.
 import { invalid } from '../platform/api-error.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -16,13 +16,16 @@ import { readCatalog } from './queries.ts';
 
 export interface ChangedProperties {
   readonly stored: StoredProperties;
-  /** The properties that are stored, and those that have a slot. */
+  /** Entries of the stored properties, and of those with a slot. */
   readonly catalog: ReadonlyMap<number, Property>;
-  /** For `recordSightings`: what the owner had and has no more. */
+  /** Texts that the owner had and no longer has, for `recordSightings`. */
   readonly gone: readonly TextGone[];
 }
 
-/** Throws the 400 when the owner would hold too many. `keepsFormer` false: all former values go. */
+/**
+ * Throws the 400 when the owner would have too many properties. With `keepsFormer` false, all
+ * former values are deleted.
+ */
 export async function changeProperties(
   tx: Tx,
   appId: Uuid,
@@ -36,7 +39,10 @@ export async function changeProperties(
   return { ...applyChanges(formerKept, former, learned, catalog), catalog };
 }
 
-/** The same with a catalog that was read, for many owners at once: it has every number that is stored or changed. */
+/**
+ * Does the same with a catalog that was read before, for many owners at once. The catalog must have
+ * every number that is stored or changed.
+ */
 export function applyChanges(
   formerKept: StoredProperties,
   former: StoredProperties,

@@ -1,5 +1,6 @@
-// What an operator does to the catalog: declare a key, give it another type, delete it. A key that is deleted or changed gets a
-// number of its own when it returns, so that no former value is ever seen again; freeing their space is left to a worker.
+// An operator's changes of the catalog: declare a key, change its type, delete it. A key that was
+// deleted or changed gets a new number when it returns, so that no former value is ever seen again.
+// A worker clears the former values later.
 import type { AuditChange } from '../audit/entry.ts';
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -19,7 +20,7 @@ import {
 } from './queries.ts';
 import { assignSlots } from './slots.ts';
 
-/** Why a key cannot be declared, changed or deleted; for people. */
+/** The reason why a key cannot be declared, changed or deleted, as a text for people. */
 export class PropertyEditError extends Error {
   override readonly name = 'PropertyEditError';
 }
@@ -27,7 +28,7 @@ export class PropertyEditError extends Error {
 export interface EditedProperty {
   readonly key: string;
   readonly type: PropertyType;
-  /** Values that are no longer seen: of profiles, and of devices themselves. */
+  /** Values that are no longer seen: on users' profiles and on devices themselves. */
   readonly removed: { readonly users: number; readonly devices: number };
 }
 
@@ -37,7 +38,9 @@ interface EditDeps extends Audited {
   readonly appId: Uuid;
 }
 
-/** Registers a key before its first value. Throws for a key that the catalog has, and for one too many. */
+/**
+ * Registers a key before its first value. Throws when the catalog has the key already or is full.
+ */
 export async function declareProperty(deps: EditDeps, key: string, type: PropertyType): Promise<EditedProperty> {
   const { tx, appId } = deps;
   if (!keyPattern.test(key)) {
@@ -54,7 +57,10 @@ export async function declareProperty(deps: EditDeps, key: string, type: Propert
   return { key, type, removed: { users: 0, devices: 0 } };
 }
 
-/** Gives a key another type; values of the former one are no longer seen. Throws for an unknown key and for the type it has. */
+/**
+ * Changes the type of a key; values of the former type are no longer seen. Throws for an unknown
+ * key, and when the key has this type already.
+ */
 export async function changePropertyType(deps: EditDeps, key: string, type: PropertyType): Promise<EditedProperty> {
   const { tx, appId } = deps;
   const number = await takePropertyNumbers(tx, appId, 1);
@@ -67,10 +73,14 @@ export async function changePropertyType(deps: EditDeps, key: string, type: Prop
   return { key, type, removed };
 }
 
-/** Takes a key out of the catalog. The next value under it registers it anew. Throws for an unknown key. */
+/**
+ * Deletes a key from the catalog. The next value under this key registers it again. Throws for an
+ * unknown key.
+ */
 export async function retireProperty(deps: EditDeps, key: string): Promise<EditedProperty> {
   const { tx, appId } = deps;
-  // Held as by whoever adds keys, so that of a deletion and a first value that race one comes after the other.
+  // Takes the lock on the catalog, as a transaction that adds keys does, so that a deletion and a
+  // first value of the same key run one after the other.
   await takePropertyNumbers(tx, appId, 0);
   const [known] = await findPropertiesByKeys(tx, appId, [key]);
   if (!known) throw unknownKey(key);
@@ -79,7 +89,10 @@ export async function retireProperty(deps: EditDeps, key: string): Promise<Edite
   return { key, type: known.type, removed };
 }
 
-/** A key with its values, as it was: the values themselves are people's. */
+/**
+ * Describes the deleted key for the audit log by the number of its values. The values themselves
+ * are personal data.
+ */
 function removal(
   appId: Uuid,
   key: string,

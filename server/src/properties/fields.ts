@@ -1,4 +1,4 @@
-// What a filter may ask: the operators of each type, and the fields that are no properties (contract 6).
+// The operators of each type, and the built-in fields of a filter (contract 6).
 import type { PropertyType } from './property.ts';
 
 export type FieldType = PropertyType | 'datetime';

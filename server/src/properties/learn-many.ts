@@ -1,5 +1,6 @@
-// The properties of many owners at once, for imports: the same rules as for one request, with a few statements for all of them.
-// Works in the caller's transaction and before it takes any other lock, as `learnProperties` does.
+// The properties of many owners at once, for imports: the same rules as `learnProperties`, with a
+// few statements for all owners. Works in the caller's transaction, before the transaction takes
+// any other lock.
 import type { ApiError } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
@@ -33,11 +34,14 @@ import {
 } from './queries.ts';
 
 export interface ManyLearned {
-  /** In the order given; an error where the catalog has no room for what this one would add, and then nothing of it may be written. */
+  /**
+   * One item for each of `given`, in its order. An error means that the catalog has no room for the
+   * owner's new keys; then nothing of this owner may be written.
+   */
   readonly each: readonly (LearnedProperties | ApiError)[];
   /** For `recordManySightings`. */
   readonly sightings: readonly Sighting[];
-  /** Values of another type, by the number of their key. */
+  /** Numbers of values with another type than the catalog's, by the key's number. */
   readonly conflicts: ReadonlyMap<number, number>;
 }
 
@@ -54,7 +58,8 @@ export async function learnManyProperties(
   const unknown = new Set(given.flatMap((changes) => keysToAdd(changes, entries)));
   if (unknown.size > 0) {
     const firstNumber = await takePropertyNumbers(tx, appId, unknown.size);
-    // Whoever held the catalog before may have added the same keys, with other types.
+    // Another transaction may have added the same keys, with other types, while this one waited for
+    // the lock.
     entries = byKey(await findPropertiesByKeys(tx, appId, keys));
     const room = propertiesPerAppMax - (await countProperties(tx, appId));
     const values = chooseNewKeys(given, entries, room, refused);
@@ -82,7 +87,8 @@ export async function learnManyProperties(
   return { each, sightings, conflicts };
 }
 
-// The first value of each new key, for those in turn whose keys all have a place.
+// Chooses the first value of each new key, owner by owner, and refuses an owner whose new keys do
+// not all have room.
 function chooseNewKeys(
   given: readonly PropertyChanges[],
   entries: ReadonlyMap<string, CatalogEntry>,
@@ -98,7 +104,8 @@ function chooseNewKeys(
   return values;
 }
 
-// What the next of many finds: else every one of them would be the first to show a value.
+// Updates the entry in memory, so that the following owners do not each record the same value as a
+// first one.
 function noteSeen(entries: Map<string, CatalogEntry>, { id, sample }: Sighting, clock: Clock): void {
   for (const entry of entries.values()) {
     if (entry.id !== id) continue;
@@ -108,7 +115,7 @@ function noteSeen(entries: Map<string, CatalogEntry>, { id, sample }: Sighting, 
   }
 }
 
-/** As `recordSightings`, for many owners: call it last in the transaction. */
+/** Does what `recordSightings` does, for many owners. Call it last in the transaction. */
 export async function recordManySightings(
   tx: Tx,
   clock: Clock,
@@ -117,7 +124,8 @@ export async function recordManySightings(
   gone: readonly TextGone[],
 ): Promise<void> {
   const shown = gone.length === 0 ? [] : await listShownSamples(tx, appId, gone);
-  // A text that one of the owners had and has no more is no sample, though another may have it: they bring it back.
+  // A text that an owner no longer has is not kept as a sample, even if another owner of this call
+  // has it. The next request with that text adds it again.
   const lost = new Set(gone.map(({ id, sample }) => `${id} ${sample}`));
   const numbers = new Set([...shown.map(({ id }) => id), ...sightings.map(({ id }) => id), ...conflicts.keys()]);
   for (const number of [...numbers].sort((a, b) => a - b)) {

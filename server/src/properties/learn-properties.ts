@@ -1,5 +1,6 @@
-// New keys join the catalog with the type of their first value, and conflicts are told apart from what may be stored. Works
-// in the caller's transaction and before it takes any other lock, so that requests with new keys queue up in one order.
+// Adds new keys to the catalog with the type of their first value, and separates conflicting values
+// from values that may be stored. Works in the caller's transaction, before the transaction takes
+// any other lock, so that requests with new keys wait for each other in one order.
 import { type ApiError, type Issue, invalid } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
@@ -29,16 +30,20 @@ import {
 } from './queries.ts';
 import { assignSlots } from './slots.ts';
 
-/** `last_seen_at` is exact to one hour (contract 5.4); a key in steady use is written a few times an hour and not at each use. */
+/**
+ * `last_seen_at` is exact to one hour (contract 5.4). The row of a key in steady use is written a
+ * few times an hour and not at each use.
+ */
 const sightingIntervalMs = 20 * 60_000;
 /**
- * `conflicts_count` and `last_conflict_at` are exact for what server keys send. Client keys are in strangers' hands: of theirs
- * at most one conflict per key is counted in this time, so that they cannot make all writers of a key queue up at its row.
+ * `conflicts_count` and `last_conflict_at` are exact for requests by server keys. Strangers can use
+ * a client key, so at most one conflict of a key is counted in this interval. Otherwise strangers
+ * could make all writers of a key wait for its row.
  */
 const clientConflictIntervalMs = 10_000;
 
 export interface LearnedProperties {
-  /** What may be stored, by catalog number; null deletes. */
+  /** Values that may be stored, by catalog number; null deletes. */
   readonly changes: ReadonlyMap<number, PropertyValue | null>;
   readonly conflicts: readonly PropertyConflict[];
   /** For `recordSightings`. */
@@ -48,7 +53,10 @@ export interface LearnedProperties {
 export interface Sighting {
   readonly id: number;
   readonly sample: PropertyValue | null;
-  /** For a value of another type: how long ago the last one that was counted must be at least. */
+  /**
+   * Set for a value of another type: milliseconds that must have passed after the last counted
+   * conflict.
+   */
   readonly conflictQuietMs?: number;
 }
 
@@ -56,8 +64,9 @@ export interface PropertiesGiven {
   readonly appId: Uuid;
   readonly given: PropertyChanges;
   /**
-   * False for a client key: it may only use keys the catalog has, none of its values becomes a sample, where strangers' text
-   * would stand before the eyes of the app's team, and its conflicts are counted now and then.
+   * False for a client key. Such a request may only use keys that the catalog has, and its
+   * conflicts are counted at most every ten seconds. None of its values becomes a sample, because
+   * the app's team would see strangers' texts there.
    */
   readonly mayAdd: boolean;
 }
@@ -78,7 +87,8 @@ export async function learnProperties(
   const newKeys = keysToAdd(given, entries);
   if (newKeys.length > 0) {
     const firstNumber = await takePropertyNumbers(tx, appId, newKeys.length);
-    // Whoever held the catalog before may have added the same keys, with other types.
+    // Another transaction may have added the same keys, with other types, while this one waited for
+    // the lock.
     entries = byKey(await findPropertiesByKeys(tx, appId, keys));
     const added = await addToCatalog(tx, clock, appId, given, keysToAdd(given, entries), firstNumber);
     for (const entry of added) entries.set(entry.key, entry);
@@ -87,9 +97,10 @@ export async function learnProperties(
 }
 
 /**
- * Writes what the catalog remembers of this use, and removes from the samples what the owner has no more, so that nothing of
- * a person is left there when they are erased: call it last in the transaction. Each row is locked only until the commit that
- * follows, in order of numbers, so that requests neither wait long nor for each other in a circle.
+ * Writes the use of each key to the catalog, and deletes texts from the samples that the owner no
+ * longer has. An erased person therefore leaves nothing among the samples. Call it last in the
+ * transaction, so that each row stays locked only until the commit. Rows are locked in the order of
+ * their numbers, so that requests do not deadlock.
  */
 export async function recordSightings(
   tx: Tx,
@@ -110,7 +121,7 @@ export async function recordSightings(
   }
 }
 
-/** Removes texts from the samples, for owners who are erased: call it last in the transaction. */
+/** Deletes texts of erased owners from the samples. Call it last in the transaction. */
 export async function forgetSamples(tx: Tx, appId: Uuid, gone: readonly TextGone[]): Promise<void> {
   if (gone.length === 0) return;
   for (const { id, sample } of await listShownSamples(tx, appId, gone)) await deleteSample(tx, appId, id, sample);
@@ -131,7 +142,7 @@ function refuseUnknown(keys: readonly string[], entries: ReadonlyMap<string, Cat
   if (issues.length > 0) throw invalid(issues);
 }
 
-/** A null for an unknown key registers nothing. */
+/** Selects the keys that the catalog lacks. A null for an unknown key registers nothing. */
 export function keysToAdd(given: PropertyChanges, entries: ReadonlyMap<string, CatalogEntry>): string[] {
   return [...given].flatMap(([key, value]) => (value === null || entries.has(key) ? [] : [key]));
 }
@@ -141,7 +152,10 @@ export function tooManyProperties(): ApiError {
   return invalid([{ path: ['properties'], code: 'too_many_properties', message }]);
 }
 
-/** Adds keys with their values, of which `given` has one for each; the caller holds the catalog and took their numbers. */
+/**
+ * Adds keys to the catalog; `given` has a value for each. The caller holds the lock on the catalog
+ * and has taken the keys' numbers.
+ */
 export async function addToCatalog(
   tx: Tx,
   clock: Clock,
@@ -171,7 +185,9 @@ export async function addToCatalog(
   }));
 }
 
-/** What of one request may be stored, what conflicts, and what is worth remembering. */
+/**
+ * Divides a request's values into values to store, conflicts, and uses to record in the catalog.
+ */
 export function sortOut(
   given: PropertyChanges,
   entries: ReadonlyMap<string, CatalogEntry>,

@@ -1,5 +1,5 @@
-// A page of the catalog with what stands elsewhere: which keys an index serves now, and in apps of ordinary size how many
-// profiles have a value at this moment.
+// A page of the catalog with the keys that an index serves now. In apps of ordinary size it also
+// counts how many profiles have a value at this moment.
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import {
@@ -10,7 +10,10 @@ import {
   listProperties,
 } from './queries.ts';
 
-/** Up to here a count takes some milliseconds; beyond, the stored one holds, which is at most an hour old. */
+/**
+ * Users up to which a count takes some milliseconds. Larger apps get the stored count, which is at
+ * most an hour old.
+ */
 const usersCountedLiveMax = 10_000;
 
 export interface CatalogPage {

@@ -1,4 +1,4 @@
-// SQL: keys of the catalog on their way between a slot and the overflow.
+// SQL: keys of the catalog that move between a slot and the overflow.
 import type { Clock } from '../platform/clock.ts';
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -9,14 +9,15 @@ export interface Move extends Property {
   readonly appId: Uuid;
   readonly moveSlot: number;
   readonly movePhase: MovePhase;
-  /** Nobody is left who knows the catalog from before this phase. */
+  /** True when no process or transaction is left that knows the catalog from before this phase. */
   readonly isQuiet: boolean;
 }
 
 /**
- * Every key that moves, over all apps. A phase is quiet once it is older than anybody keeps what they read of the catalog, and no
- * transaction is left that had begun to write before it. A number of a transaction that is still to come is from the database
- * that this one was restored from: then nobody is left of those.
+ * Lists every key that moves, over all apps. A phase is quiet when two conditions hold. It is older
+ * than any process keeps what it read of the catalog. And no transaction is left that began to
+ * write before it. `moved_by` may be a transaction number that is still to come, when the database
+ * was restored from a backup; then no such transaction is left.
  */
 export async function listMoves(sql: Sql, clock: Clock, quietSeconds: number): Promise<Move[]> {
   return sql<Move[]>`
@@ -27,14 +28,16 @@ export async function listMoves(sql: Sql, clock: Clock, quietSeconds: number): P
     FROM properties WHERE move_slot IS NOT NULL ORDER BY app_id, id`;
 }
 
-/** Is the key still in this phase? A key that was deleted meanwhile is in none. */
+/**
+ * Returns whether the key is still in this phase. A key that was deleted meanwhile is in no phase.
+ */
 export async function isInPhase(sql: Sql, { appId, id, movePhase }: Move): Promise<boolean> {
   const rows = await sql`
     SELECT 1 FROM properties WHERE app_id = ${appId} AND id = ${id} AND move_phase = ${movePhase}`;
   return rows.length > 0;
 }
 
-/** A key is on its way: from now on it is written to both places. */
+/** Starts a move: from now on values of the key are written to both places. */
 export async function startMove(tx: Tx, clock: Clock, appId: Uuid, id: number, slot: number): Promise<void> {
   await tx`
     UPDATE properties
@@ -42,7 +45,10 @@ export async function startMove(tx: Tx, clock: Clock, appId: Uuid, id: number, s
     WHERE app_id = ${appId} AND id = ${id} AND move_slot IS NULL`;
 }
 
-/** The next phase; `slot` is where it is read from now on. Nothing happens to a key that is not in the phase before. */
+/**
+ * Moves the key to its next phase; `slot` is where its values are read from now on. Changes nothing
+ * when the key is no longer in the phase before.
+ */
 export async function advanceMove(
   tx: Tx,
   clock: Clock,
@@ -55,14 +61,14 @@ export async function advanceMove(
     WHERE app_id = ${appId} AND id = ${id} AND move_phase = ${movePhase}`;
 }
 
-/** The key stands in one place alone, and a slot that it left is free. */
+/** Ends a move: the values stand in one place, and a slot that the key left is free. */
 export async function endMove(tx: Tx, { appId, id }: Move): Promise<void> {
   await tx`
     UPDATE properties SET move_slot = NULL, move_phase = NULL, moved_at = NULL, moved_by = NULL
     WHERE app_id = ${appId} AND id = ${id} AND move_phase = 'clearing'`;
 }
 
-/** Which of these keys have no slot and are not on their way to one? The apps they belong to. */
+/** Lists the apps of those keys that have no slot and do not move to one. */
 export async function listAppsShortOfSlots(sql: Sql, used: readonly { appId: Uuid; key: string }[]): Promise<Uuid[]> {
   const rows = await sql<{ appId: Uuid }[]>`
     SELECT DISTINCT p.app_id
@@ -72,7 +78,7 @@ export async function listAppsShortOfSlots(sql: Sql, used: readonly { appId: Uui
   return rows.map(({ appId }) => appId);
 }
 
-/** An app's keys as candidates for its slots; how they are used is for the caller to say. */
+/** Lists an app's keys as candidates for its slots. The caller adds how much each is used. */
 export async function listSlotCandidates(tx: Tx, appId: Uuid): Promise<Omit<SlotCandidate, 'use'>[]> {
   return tx<Omit<SlotCandidate, 'use'>[]>`
     SELECT id, key, type, slot, move_slot, move_phase, users_count FROM properties WHERE app_id = ${appId} ORDER BY id`;

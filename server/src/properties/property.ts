@@ -1,5 +1,6 @@
-// A property: a key of the app's catalog with its inferred type, and the values that users and devices hold under it.
-// Stored values are keyed by the catalog's number and never by name, so a deleted key is invisible at once.
+// A property: a key of the app's catalog with its inferred type, and the values that users and
+// devices have under it. Stored values are keyed by the catalog's number and never by name, so a
+// deleted key is invisible at once.
 import { z } from 'zod';
 import type { IssueCode } from '../platform/api-error.ts';
 import { component } from '../platform/schemas.ts';
@@ -9,34 +10,39 @@ export const propertyTypes = ['string', 'number', 'boolean'] as const;
 export type PropertyType = (typeof propertyTypes)[number];
 export type PropertyValue = string | number | boolean;
 
-/** What the catalog knows of a key. */
+/** The catalog's entry of a key. */
 export interface Property {
-  /** Its number in the app: never given twice. */
+  /** The key's number in the app; no number is used twice. */
   readonly id: number;
   readonly key: string;
   readonly type: PropertyType;
-  /** The typed column of `audience` where its values are read; null: in `overflow`. */
+  /**
+   * The number of the typed column of `audience` where its values are read; null: they are read in
+   * `overflow`.
+   */
   readonly slot: number | null;
-  /** While the key moves: the slot that it is brought into or taken out of. */
+  /** While the key moves: the slot that it moves into or out of. */
   readonly moveSlot?: number | null;
   readonly movePhase?: MovePhase | null;
 }
 
 /**
- * How far a key is on its way between a slot and the overflow. `filling`: values are written to both places, and what stands in
- * the old one is copied to the new one. `switched`: the new one is read; both are written, for those who know the old catalog.
- * `clearing`: only the new one is written, and the old one is emptied.
+ * The phase of a key that moves between a slot and the overflow.
+ *
+ * - `filling`: values are written to both places, and the old place is copied to the new one.
+ * - `switched`: the new place is read; both are written, for processes that know the old catalog.
+ * - `clearing`: only the new place is written, and the old one is emptied.
  */
 export type MovePhase = 'filling' | 'switched' | 'clearing';
 
 /** Values by catalog number, as they are stored. */
 export type StoredProperties = Readonly<Record<string, PropertyValue>>;
 
-/** What a request does to properties, by key: null deletes. */
+/** The changes that a request makes to properties, by key; null deletes. */
 export type PropertyChanges = ReadonlyMap<string, PropertyValue | null>;
 export const noChanges: PropertyChanges = new Map();
 
-/** A value whose type differs from the catalog's: neither written nor coerced. */
+/** A value whose type differs from the catalog's. It is neither written nor converted. */
 export interface PropertyConflict {
   readonly property: Property;
   readonly value: PropertyValue;
@@ -57,8 +63,8 @@ export function typeOfValue(value: PropertyValue): PropertyType {
 }
 
 /**
- * The `properties` field of a request. A Map and not an object: `__proto__` and `constructor` are ordinary keys (R-72), and
- * zod's records drop the former.
+ * The `properties` field of a request. The result is a Map and not an object, because `__proto__`
+ * and `constructor` are ordinary keys (R-72), and zod's records drop `__proto__`.
  */
 export const propertyChanges: z.ZodType<PropertyChanges> = z
   .unknown()
@@ -94,8 +100,8 @@ function readChanges(input: unknown, context: z.core.$RefinementCtx): PropertyCh
 }
 
 /**
- * The stored values after a change. Values under numbers that the catalog no longer has (`isLive`) are left behind, so they
- * count for no limit.
+ * Merges changes into stored values. Values under numbers that the catalog no longer has (`isLive`)
+ * are dropped, so they count for no limit.
  */
 export function mergeProperties(
   stored: StoredProperties,
@@ -113,13 +119,16 @@ export function mergeProperties(
   return Object.fromEntries(merged);
 }
 
-/** A text that an owner had under a property, as a sample would show it. */
+/** A text that an owner had under a property, as a sample shows it. */
 export interface TextGone {
   readonly id: number;
   readonly sample: string;
 }
 
-/** Which texts does an owner have no more after a change? One whose sample looks the same as before is not among them. */
+/**
+ * Lists the texts that an owner no longer has after a change. A text whose sample looks the same as
+ * before is not listed.
+ */
 export function textsGone(former: StoredProperties, stored: StoredProperties): TextGone[] {
   return Object.entries(former).flatMap(([id, value]) => {
     if (typeof value !== 'string') return [];
@@ -144,7 +153,10 @@ export const propertyConflict = component(
     .describe('A value of another type than its key has in the catalog: neither written nor converted.'),
 );
 
-/** Stored values by key, as an answer shows them: without a prototype, so that every key is an own one. */
+/**
+ * Stored values by key, as an answer shows them. The object has no prototype, so that every key is
+ * an own key.
+ */
 export function presentProperties(
   stored: StoredProperties,
   catalog: ReadonlyMap<number, Property>,
@@ -157,7 +169,10 @@ export function presentProperties(
   return shown;
 }
 
-/** An item of `property_conflicts`. `stored` is what is kept; null hides it, for client keys. */
+/**
+ * An item of `property_conflicts`. `stored` has the values that were kept; null hides them from
+ * client keys.
+ */
 export function presentConflict(conflict: PropertyConflict, stored: StoredProperties | null) {
   const { property, value } = conflict;
   return {
@@ -169,7 +184,10 @@ export function presentConflict(conflict: PropertyConflict, stored: StoredProper
   };
 }
 
-/** A value as a sample shows it: never cut inside a surrogate pair, which the database could not store. */
+/**
+ * Shortens a value to a sample. The cut never splits a surrogate pair, because the database could
+ * not store half of one.
+ */
 export function sampleOf(value: PropertyValue): PropertyValue {
   return typeof value === 'string' && value.length > sampleLengthMax
     ? value

@@ -1,17 +1,16 @@
-// SQL: the property catalog.
 import type { Clock } from '../platform/clock.ts';
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { Property, PropertyType, PropertyValue, TextGone } from './property.ts';
 
-/** A catalog row with what decides whether seeing its key again is worth a write. */
+/** A catalog row with the fields that decide whether another use of the key deserves a write. */
 export interface CatalogEntry extends Property {
   readonly lastSeenAt: Date | null;
   readonly lastConflictAt: Date | null;
   readonly samples: readonly PropertyValue[];
 }
 
-/** Which of these keys does the app know, and as what? */
+/** Finds the catalog entries of these keys. */
 export async function findPropertiesByKeys(tx: Tx, appId: Uuid, keys: readonly string[]): Promise<CatalogEntry[]> {
   return tx<CatalogEntry[]>`
     SELECT id, key, type, slot, last_seen_at, last_conflict_at, samples FROM properties
@@ -19,8 +18,9 @@ export async function findPropertiesByKeys(tx: Tx, appId: Uuid, keys: readonly s
 }
 
 /**
- * The properties that have a slot or move, and beside them those with these numbers. Numbers of deleted keys are not found. For
- * what is written by it: in the transaction that writes, after its first lock, so that a move waits for who knows it from before.
+ * Lists the properties that have a slot or move, and the properties with these numbers. Numbers of
+ * deleted keys are not found. A transaction that writes by this list reads it after its first lock,
+ * so that a move waits for every transaction that knows the catalog from before.
  */
 export async function listSlottedAndNumbered(tx: Tx, appId: Uuid, ids: readonly number[]): Promise<Property[]> {
   return tx<Property[]>`
@@ -29,15 +29,15 @@ export async function listSlottedAndNumbered(tx: Tx, appId: Uuid, ids: readonly 
     ORDER BY id`;
 }
 
-/** The same by number, for those who show or copy stored values. */
+/** Does the same and returns the entries by number, to show or copy stored values. */
 export async function readCatalog(tx: Tx, appId: Uuid, ids: readonly number[]): Promise<ReadonlyMap<number, Property>> {
   const properties = await listSlottedAndNumbered(tx, appId, ids);
   return new Map(properties.map((property) => [property.id, property]));
 }
 
 /**
- * Takes numbers for new keys and returns the first. Holds the catalog until the transaction ends, so that of two racing first
- * values of a key the second finds the first.
+ * Takes numbers for new keys and returns the first. Locks the catalog until the transaction ends,
+ * so that the second of two racing first values finds the key of the first.
  */
 export async function takePropertyNumbers(tx: Tx, appId: Uuid, count: number): Promise<number> {
   const [row] = await tx<{ first: number }[]>`
@@ -48,7 +48,7 @@ export async function takePropertyNumbers(tx: Tx, appId: Uuid, count: number): P
   return row.first;
 }
 
-/** How many keys does the app have? */
+/** Counts the keys of an app. */
 export async function countProperties(tx: Tx, appId: Uuid): Promise<number> {
   const [row] = await tx<{ count: number }[]>`SELECT count(*) AS count FROM properties WHERE app_id = ${appId}`;
   return row?.count ?? 0;
@@ -76,7 +76,7 @@ export async function insertProperties(
     ) AS p (id, key, type, slot, sample)`;
 }
 
-/** Notes that a key was seen: when, and a sample while there are few. */
+/** Records that a key was seen: the time, and a sample while there are fewer than `samplesMax`. */
 export async function updateSighting(
   tx: Tx,
   clock: Clock,
@@ -96,7 +96,10 @@ export async function updateSighting(
     WHERE app_id = ${appId} AND id = ${id}`;
 }
 
-/** Counts values of another type, unless one was counted less than `quietMs` ago; 0 counts every one. */
+/**
+ * Counts values of another type, unless a conflict was counted less than `quietMs` milliseconds
+ * ago; with 0 every one is counted.
+ */
 export async function updateConflict(
   tx: Tx,
   clock: Clock,
@@ -109,7 +112,7 @@ export async function updateConflict(
       OR last_conflict_at <= ${clock.now} - ${quietMs}::float8 * interval '1 millisecond')`;
 }
 
-/** Which of these texts stand in the samples of their keys? In order of numbers. */
+/** Selects the texts that stand in the samples of their keys, in the order of the keys' numbers. */
 export async function listShownSamples(tx: Tx, appId: Uuid, texts: readonly TextGone[]): Promise<TextGone[]> {
   return tx<TextGone[]>`
     SELECT DISTINCT p.id, t.sample
@@ -118,7 +121,10 @@ export async function listShownSamples(tx: Tx, appId: Uuid, texts: readonly Text
     WHERE p.app_id = ${appId} AND p.samples ? t.sample ORDER BY p.id`;
 }
 
-/** Takes a text out of a key's samples: its owner has it no more, and others who have it bring it back. */
+/**
+ * Deletes a text from a key's samples because its owner no longer has it. Other owners of the same
+ * text add it again.
+ */
 export async function deleteSample(tx: Tx, appId: Uuid, id: number, sample: string): Promise<void> {
   await tx`
     UPDATE properties SET samples = samples - ${sample}::text
@@ -134,7 +140,7 @@ export interface CatalogRow extends Property {
   readonly lastSeenAt: Date | null;
 }
 
-/** The catalog from a key on, in order of keys. */
+/** Lists the catalog after a key, in the order of keys. */
 export async function listProperties(
   tx: Tx,
   appId: Uuid,
@@ -148,7 +154,10 @@ export async function listProperties(
     ORDER BY key LIMIT ${limit}`;
 }
 
-/** Which columns of `audience` does a finished index find rows by? What it only carries along is not among them. */
+/**
+ * Lists the columns of `audience` by which a valid index finds rows. Columns that an index only
+ * carries are omitted.
+ */
 export async function listIndexedAudienceColumns(tx: Tx): Promise<Set<string>> {
   const rows = await tx<{ name: string }[]>`
     SELECT DISTINCT a.attname AS name
@@ -161,14 +170,17 @@ export async function listIndexedAudienceColumns(tx: Tx): Promise<Set<string>> {
   return new Set(rows.map((row) => row.name));
 }
 
-/** Has the app more than this many profiles? */
+/** Returns whether the app has more than this many profiles. */
 export async function hasMoreUsersThan(tx: Tx, appId: Uuid, usersMax: number): Promise<boolean> {
   const [row] = await tx<{ count: number }[]>`
     SELECT count(*) AS count FROM (SELECT 1 FROM users WHERE app_id = ${appId} LIMIT ${usersMax + 1}) AS some_users`;
   return (row?.count ?? 0) > usersMax;
 }
 
-/** How many profiles have a value, by the property's number? Numbers of deleted keys are among them. */
+/**
+ * Counts the profiles that have a value, by the property's number. Numbers of deleted keys are
+ * included.
+ */
 export async function countUsersByProperty(tx: Tx, appId: Uuid): Promise<Map<number, number>> {
   const rows = await tx<{ id: string; count: number }[]>`
     SELECT id, count(*) AS count
@@ -177,7 +189,7 @@ export async function countUsersByProperty(tx: Tx, appId: Uuid): Promise<Map<num
   return new Map(rows.map((row) => [Number(row.id), row.count]));
 }
 
-/** Which catalogs were not counted within these minutes? */
+/** Lists the apps whose catalog was not counted within these minutes. */
 export async function listCatalogsToCount(sql: Sql, clock: Clock, minutes: number): Promise<Uuid[]> {
   const rows = await sql<{ appId: Uuid }[]>`
     SELECT app_id FROM property_catalogs
@@ -185,19 +197,22 @@ export async function listCatalogsToCount(sql: Sql, clock: Clock, minutes: numbe
   return rows.map((row) => row.appId);
 }
 
-/** The numbers of an app's keys. */
+/** Lists the numbers of an app's keys. */
 export async function listPropertyNumbers(sql: Sql, appId: Uuid): Promise<number[]> {
   const rows = await sql<{ id: number }[]>`SELECT id FROM properties WHERE app_id = ${appId} ORDER BY id`;
   return rows.map((row) => row.id);
 }
 
-/** Stores a count. A row at a time, since requests lock these rows in an order of their own. */
+/**
+ * Stores a count. Each row has its own statement, because requests lock these rows in another
+ * order.
+ */
 export async function updateUsersCount(sql: Sql, appId: Uuid, id: number, count: number): Promise<void> {
   await sql`
     UPDATE properties SET users_count = ${count} WHERE app_id = ${appId} AND id = ${id} AND users_count <> ${count}`;
 }
 
-/** Notes when the profiles of an app began to be counted. */
+/** Stores when the count of an app's profiles began. */
 export async function updateCountedAt(sql: Sql, appId: Uuid, at: Date): Promise<void> {
   await sql`UPDATE property_catalogs SET counted_at = ${at} WHERE app_id = ${appId}`;
 }
@@ -207,7 +222,10 @@ export async function insertDeclaredProperty(tx: Tx, appId: Uuid, { id, key, typ
   await tx`INSERT INTO properties (app_id, id, key, type, slot) VALUES (${appId}, ${id}, ${key}, ${type}, ${slot})`;
 }
 
-/** Takes a key out of the catalog; what it was. Of one that moves, the slot that holds values or may. */
+/**
+ * Deletes a key from the catalog and returns it. For a moving key, `slot` is the one that holds
+ * values or may hold them.
+ */
 export async function deleteProperty(tx: Tx, appId: Uuid, key: string): Promise<Property | undefined> {
   const [row] = await tx<Property[]>`
     DELETE FROM properties WHERE app_id = ${appId} AND key = ${key}
@@ -215,7 +233,7 @@ export async function deleteProperty(tx: Tx, appId: Uuid, key: string): Promise<
   return row;
 }
 
-/** How many profiles, and how many devices of their own, have a value under a number? */
+/** Counts the profiles, and the devices themselves, that have a value under a number. */
 export async function countValues(tx: Tx, appId: Uuid, id: number): Promise<{ users: number; devices: number }> {
   const [row] = await tx<{ users: number; devices: number }[]>`
     SELECT (SELECT count(*) FROM users WHERE app_id = ${appId} AND properties ? ${String(id)}::text) AS users,
@@ -230,28 +248,31 @@ export interface RetiredProperty {
   readonly slot: number | null;
 }
 
-/** Remembers that values under this number, and in its slot, are still to be cleared. */
+/** Records that values under this number, and in its slot, are still to be cleared. */
 export async function insertRetired(tx: Tx, clock: Clock, appId: Uuid, { id, type, slot }: Property): Promise<void> {
   await tx`
     INSERT INTO retired_properties (app_id, id, type, slot, retired_at)
     VALUES (${appId}, ${id}, ${type}, ${slot}, ${clock.now})`;
 }
 
-/** The slots that hold values of keys that are gone or on their way: not to be given to another key yet. */
+/** Lists the slots that hold values of deleted or moving keys. No new key may get them yet. */
 export async function listRetiredSlots(tx: Tx, appId: Uuid): Promise<Pick<Property, 'type' | 'slot'>[]> {
   return tx<Pick<Property, 'type' | 'slot'>[]>`
     SELECT type, slot FROM retired_properties WHERE app_id = ${appId} AND slot IS NOT NULL
     UNION SELECT type, move_slot FROM properties WHERE app_id = ${appId} AND move_slot IS NOT NULL`;
 }
 
-/** What was retired at least so long ago that nobody writes with the former catalog any more, over all apps. */
+/**
+ * Lists the keys, over all apps, that were retired at least `seconds` ago. No transaction writes
+ * with the former catalog any more by then.
+ */
 export async function listRetired(sql: Sql, clock: Clock, seconds: number): Promise<RetiredProperty[]> {
   return sql<RetiredProperty[]>`
     SELECT app_id, id, type, slot FROM retired_properties
     WHERE retired_at <= ${clock.now} - ${seconds}::float8 * interval '1 second' ORDER BY app_id, id`;
 }
 
-/** Nothing is left of it: its slot may be given again. */
+/** Deletes the record of a retired key whose values are all cleared; a new key may get its slot. */
 export async function deleteRetired(sql: Sql, appId: Uuid, id: number): Promise<void> {
   await sql`DELETE FROM retired_properties WHERE app_id = ${appId} AND id = ${id}`;
 }

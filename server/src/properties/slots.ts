@@ -1,5 +1,5 @@
-// Slots: the typed columns of `audience` that hold the values of catalogued properties. Which columns there are, and which
-// one a new key gets. Pure.
+// Slots: the typed columns of `audience` that hold the values of properties. Defines the columns
+// and which slot a new key gets. Pure.
 import { type Property, type PropertyType, propertyTypes } from './property.ts';
 
 const slotsOfType: Readonly<Record<PropertyType, { readonly column: string; readonly count: number }>> = {
@@ -8,12 +8,15 @@ const slotsOfType: Readonly<Record<PropertyType, { readonly column: string; read
   boolean: { column: 'bool', count: 10 },
 };
 
-/** The column of a slot, such as `text_01`: made of known words and a number, so it is safe as an identifier. */
+/**
+ * The column of a slot, such as `text_01`. The name consists of known words and a number, so it is
+ * safe as an identifier.
+ */
 export function slotColumn(type: PropertyType, slot: number): string {
   return `${slotsOfType[type].column}_${String(slot).padStart(2, '0')}`;
 }
 
-/** Where the values of a key are written: in one place, and in both while it moves from one to the other. */
+/** The places where the values of a key are written: one place, or both while the key moves. */
 export interface Places {
   readonly slot: number | null;
   readonly isInOverflow: boolean;
@@ -28,8 +31,9 @@ export function placesOf({ slot, moveSlot, movePhase }: Pick<Property, 'slot' | 
 const blockLength = 10;
 
 /**
- * The columns that a copy of values writes: each block of ten in which a property has its slot, whole. A statement that names
- * exactly the slots in use would have thousands of forms over all apps, and the database keeps each form prepared.
+ * The columns that a copy of values writes: every block of ten columns in which a property has its
+ * slot, completely. A statement that named only the used slots would have thousands of forms over
+ * all apps, and the database keeps each form prepared.
  */
 export function slotColumnsOf(
   properties: readonly Pick<Property, 'type' | 'slot' | 'moveSlot' | 'movePhase'>[],
@@ -44,7 +48,7 @@ export function slotColumnsOf(
   return columns;
 }
 
-/** The lowest free slot for each new key in turn; null where its type has none left. */
+/** Assigns each new key the lowest free slot of its type, in order; null when none is left. */
 export function assignSlots(
   taken: readonly Pick<Property, 'type' | 'slot'>[],
   newTypes: readonly PropertyType[],
@@ -60,28 +64,32 @@ export function assignSlots(
   });
 }
 
-/** Is the key on its way out of a slot? */
+/** Returns whether the key moves out of a slot. */
 function isLeaving({ slot, movePhase }: Pick<Property, 'slot' | 'movePhase'>): boolean {
   return movePhase === 'filling' ? slot !== null : slot === null && Boolean(movePhase);
 }
 
-/** A key of an app and how filters use it. */
+/** A key of an app, and how much filters use it. */
 export interface SlotCandidate extends Property {
   readonly usersCount: number;
-  /** `much`: a segment compares it, or previews do again and again. `some`: a preview did lately. */
+  /**
+   * `much`: a segment compares the key, or previews do repeatedly. `some`: a preview compared it
+   * recently.
+   */
   readonly use: 'none' | 'some' | 'much';
 }
 
 export interface MoveToStart {
   readonly id: number;
-  /** Into this slot, or out of it: whichever the key is not in. */
+  /** The slot to move into, or out of when the key is in it. */
   readonly slot: number;
 }
 
 /**
- * Which keys should set out now: one that is much used and has no slot into a free one; where its type has none, the key that
- * nothing uses, and that the fewest profiles hold, out of its own. A key that stands in a slot stays there until another needs it.
- * `taken`: slots that are not free though no key here stands in them.
+ * Plans the moves to start now. A key that is much used and has no slot moves into a free one. When
+ * its type has no free slot, the unused key with the fewest profiles moves out of its slot.
+ * Otherwise a key stays in its slot. `taken`: slots that are not free although none of these keys
+ * stands in them.
  */
 export function planMoves(
   candidates: readonly SlotCandidate[],

@@ -1,5 +1,5 @@
-// Counts the profiles that have a value, for the catalog of apps too large to be counted as they are asked for. One process
-// at a time does it, under an advisory lock; a count never stands in the way of a request.
+// Counts the profiles that have a value, for catalogs of apps that are too large to count at each
+// request. One process at a time counts, under an advisory lock; no request waits for a count.
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import { runAlone } from '../platform/run-alone.ts';
@@ -11,14 +11,17 @@ import {
   updateUsersCount,
 } from './queries.ts';
 
-/** Contract 5.4 allows an hour; what is left is for the count itself. */
+/** Contract 5.4 allows an hour; the rest of the hour is for the count itself. */
 const countAfterMinutes = 45;
 
-/** Any number that nothing else in this database locks. */
+/** An arbitrary number that no other advisory lock in this database uses. */
 const countingLock = 4_271_960_131;
 
 export interface PropertyCounter {
-  /** Brings every catalog up to date that is due. To be run every few minutes, by any number of processes. */
+  /**
+   * Counts every catalog whose count is due. Any number of processes may call it, every few
+   * minutes.
+   */
   runOnce(): Promise<void>;
 }
 

@@ -1,27 +1,40 @@
-// The limits of those without a key, by client address and by token (contract 4), and of new devices by client keys. Each API
-// process counts for itself, in memory that is bounded. Never stands in the way of a request whose key is good.
+// The limits of callers without a key, by client address and by token (contract 4), and of new
+// devices that client keys register. Each API process counts for itself, in bounded memory. No
+// request with a valid key is delayed.
 import { ApiError } from '../platform/api-error.ts';
 import { networkOf } from '../platform/client-address.ts';
 import type { Clock } from '../platform/clock.ts';
 import { createRecentUses } from './recent-uses.ts';
 
 export interface AddressLimits {
-  /** GET /v1/channels, and tokens that do not verify: 100 a second and address. Throws the 429. */
+  /**
+   * Counts a request to GET /v1/channels or one with a token that does not verify: 100 a second for
+   * each address. Throws the 429.
+   */
   admitAnonymous(address: string): void;
-  /** Receipts and redirects of a token that verifies: 10 a second, whatever the address. Throws the 429. */
+  /**
+   * Counts a receipt or redirect of a token that verifies: 10 a second, from any address. Throws
+   * the 429.
+   */
   admitToken(token: string): void;
-  /** A permit for one new device, taken when it is about to be made. Null where the operator set no limit. */
+  /**
+   * Returns a permit for one new device, to take just before the device is created. Null when the
+   * operator set no limit.
+   */
   permitNewDevice(address: string): NewDevicePermit | null;
-  /** Resolves when a 401 may be answered: at once, or after a second above 300 a minute and address. */
+  /**
+   * Resolves when a 401 may be answered: at once, or after a second above 300 a minute for one
+   * address.
+   */
   delayUnauthorized(address: string): Promise<void>;
-  /** Whether the next 401 of this address would be answered after a second. */
+  /** Returns whether the next 401 for this address would be delayed by a second. */
   isOverUnauthorized(address: string): boolean;
 }
 
 export interface NewDevicePermit {
   /** Counts the device; further calls count nothing. Throws the 429. */
   take(): void;
-  /** The device was not made after all. */
+  /** Subtracts the device again, because it was not created after all. */
   giveBack(): void;
 }
 
@@ -29,9 +42,9 @@ export interface AddressLimitOptions {
   readonly clock: Clock;
   /** Null: no limit. */
   readonly newDevicesPerMinute: number | null;
-  /** Hears of each new device that is refused, with the address or network that had made as many as it may. */
+  /** Called for each refused new device, with the address or network that has reached its limit. */
   onNewDeviceRefused?(network: string): void;
-  /** How the answer that is held back waits; tests bring their own. */
+  /** Waits before a delayed answer; tests pass their own. */
   wait?(ms: number): Promise<void>;
 }
 
@@ -39,7 +52,10 @@ const anonymousPerSecond = 100;
 const tokenPerSecond = 10;
 const unauthorizedPerMinute = 300;
 const unauthorizedWaitMs = 1000;
-/** More answers are not held back at once: each holds a connection. Those beyond are given at once, and are 401 as well. */
+/**
+ * Answers that are delayed at the same time, at most: each holds a connection. Further 401 answers
+ * are sent at once.
+ */
 const unauthorizedWaitingMax = 1000;
 
 const addressesMax = 5000;

@@ -1,7 +1,10 @@
-// A plan in words for an operator: its name and what it allows, or nothing where it limits nothing.
+// Describes a plan to an operator in words: its name and its limits.
 import type { Plan } from './plan.ts';
 
-/** `'free': 10 requests/s, 10,000 deliveries a month`; null: the plan limits nothing. Rates are those of a server key. */
+/**
+ * Returns `'free': 10 requests/s, 10,000 deliveries a month`, or null when the plan limits nothing.
+ * The rate is that of a server key when it has one.
+ */
 export function describePlan({ name, skPerSecond, ckPerSecond, quota }: Plan): string | null {
   const rate = skPerSecond === null ? [] : [`${count(skPerSecond)} requests/s`];
   const clientRate =

@@ -1,5 +1,6 @@
-// The monthly quota: deliveries are reserved whole in the message's own transaction, or the answer is 429 and nothing is
-// sent (contract 4). Months are calendar months in UTC, by the database's clock.
+// The monthly quota: a message's deliveries are all reserved in the message's own transaction, or
+// the answer is 429 and nothing is sent (contract 4). Months are calendar months in UTC, by the
+// database's clock.
 import { ApiError } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
@@ -16,18 +17,24 @@ export interface QuotaState {
   readonly resets_at: string;
 }
 
-/** The first day of the month of an instant, as `2026-11-01`. */
+/** The first day of an instant's month, as `2026-11-01`. */
 export function monthOf(instant: Date): string {
   return `${instant.toISOString().slice(0, 7)}-01`;
 }
 
-/** What `deliveries` cost under a plan: one unit each, or one for the whole message. */
+/**
+ * The units that `deliveries` cost under a plan: one for each delivery, or one for the whole
+ * message.
+ */
 function unitsOf(plan: Plan, deliveries: number): number {
   if (plan.quota?.unit === 'message') return deliveries > 0 ? 1 : 0;
   return deliveries;
 }
 
-/** How a send of `deliveries` would stand; null on a plan without quota. Charges nothing. */
+/**
+ * Describes how much of the quota a send of `deliveries` would use; null on a plan without quota.
+ * Charges nothing.
+ */
 export async function describeQuota(
   { sql, clock }: { sql: Tx; clock: Clock },
   appId: Uuid,
@@ -48,7 +55,7 @@ export async function describeQuota(
   };
 }
 
-/** What a send costs, and the month it is charged to: refunds go there. */
+/** The cost of a send and the month it is charged to. A refund goes to the same month. */
 export interface Charge {
   readonly month: string;
   readonly units: number;
@@ -59,14 +66,18 @@ export function chargeOf(clock: Clock, plan: Plan, deliveries: number): Charge {
 }
 
 /**
- * Reserves what one or more sends cost, in the caller's transaction; false when it does not fit. An app's row of the month is
- * locked from here to the commit, for everybody who sends: this comes last.
+ * Reserves the cost of one or more sends in the caller's transaction. Returns false when the cost
+ * does not fit. Call it last: it locks the app's row of the month until the commit, and every
+ * sender of the app needs that row.
  */
 export async function tryCharge(tx: Tx, appId: Uuid, plan: Plan, { month, units }: Charge): Promise<boolean> {
   return units === 0 || (await chargeUsage(tx, appId, month, units, plan.quota?.perMonth ?? null)) !== undefined;
 }
 
-/** Reserves a whole audience in the caller's transaction; throws the 429 when it does not fit. */
+/**
+ * Reserves the cost of a whole audience in the caller's transaction. Throws the 429 when the cost
+ * does not fit.
+ */
 export async function chargeQuota(
   deps: { sql: Tx; clock: Clock },
   appId: Uuid,
@@ -78,13 +89,16 @@ export async function chargeQuota(
   throw quotaExceeded(plan, await describeQuota(deps, appId, plan, deliveries));
 }
 
-/** With less than this left of the month an audience is counted before it becomes batches: a count that fits is one of few devices. */
+/**
+ * Deliveries. When fewer are left of the month, an audience is counted before its batches are
+ * created. Such a count is cheap when the audience fits, because the audience is small.
+ */
 const countedFirstBelow = 10_000;
 
 /**
- * Throws the 429 for an audience that does not fit into what is left, before anything is made for it, where so little is left that
- * counting costs little. Charges nothing: what fits here may not fit any more when it is charged. `deliveriesMax`: as many as there
- * can be, where that is known without a count.
+ * Throws the 429 before anything is created for an audience that does not fit, when so little is
+ * left that counting costs little. Charges nothing, so the charge itself may still fail later.
+ * `deliveriesMax`: an upper bound of the deliveries that is known without a count.
  */
 export async function refuseBeforehand(
   deps: { sql: Tx; clock: Clock },
@@ -101,8 +115,8 @@ export async function refuseBeforehand(
 }
 
 /**
- * Throws the 429 when nothing at all is left of this month: then what is to be sent later is refused already now. What it
- * would need is counted only for the answer.
+ * Throws the 429 when nothing is left of this month, so that a scheduled send is refused when it is
+ * requested. The deliveries are counted only for the answer.
  */
 export async function refuseWhenUsedUp(
   deps: { sql: Tx; clock: Clock },
@@ -131,7 +145,7 @@ function quotaExceeded(plan: Plan, state: QuotaState | null): ApiError {
   });
 }
 
-/** What a person reads when a message does not fit. */
+/** The sentence that tells a person that a message does not fit. */
 export function describeShortage(plan: Plan, requested: number, left: number): string {
   const [one, many] = plan.quota?.unit === 'message' ? ['message', 'messages'] : ['delivery', 'deliveries'];
   return `This message needs ${requested} ${requested === 1 ? one : many}; ${left} ${left === 1 ? 'is' : 'are'} left this month.`;

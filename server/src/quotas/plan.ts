@@ -1,5 +1,5 @@
-// The table of plans: built in, or read from PLANS_FILE (contract 4). Rates are requests per second and key; null means no
-// limit. What is wrong with a file stops the start, with the place named.
+// The table of plans: built in, or read from PLANS_FILE (contract 4). Rates are requests per second
+// for each key; null means no limit. An error in the file stops the start and names its place.
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 
@@ -31,7 +31,10 @@ export const builtInPlans: Plans = toPlans({
   unlimited: { sk_per_second: null, ck_per_second: null, quota: null },
 });
 
-/** Reads the plans. Throws in words an operator understands, naming the file and the plan that is missing or wrong. */
+/**
+ * Reads the plans. Throws an error for operators, which names the file and the missing or wrong
+ * plan.
+ */
 export function loadPlans(file: string | null, needed: readonly string[]): Plans {
   const plans = file === null ? builtInPlans : readPlansFile(file);
   const missing = needed.find((name) => !plans.has(name));
@@ -72,7 +75,10 @@ function toPlans(plans: Record<string, z.output<typeof planSchema>>): Plans {
   );
 }
 
-/** The plan of an app. One that the file lacks stopped the start; an app moved to it since falls back to the strictest. */
+/**
+ * Returns the plan of an app. At the start every plan in use existed; an app that was moved to an
+ * unknown plan later gets `free`, the strictest.
+ */
 export function planNamed(plans: Plans, name: string): Plan {
   const plan = plans.get(name) ?? builtInPlans.get('free');
   if (!plan) throw new Error(`no plan for ${name}`);

@@ -1,11 +1,12 @@
-// SQL: what an app has used of its monthly quota, and how far the bucket of each key is emptied.
+// SQL: the use of each app's monthly quota, and the bucket of each key's rate limit.
 import type { Clock } from '../platform/clock.ts';
 import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
 /**
- * Charges `units` if they fit, in one conditional statement, so that racing callers can never oversell (R-68). Returns the
- * use after the charge, or undefined when they do not fit. `limit` null: no limit.
+ * Charges `units` if they fit, in one conditional statement, so that racing callers never oversell
+ * (R-68). Returns the use after the charge, or undefined when the units do not fit. `limit` null:
+ * no limit.
  */
 export async function chargeUsage(
   tx: Tx,
@@ -24,8 +25,9 @@ export async function chargeUsage(
 }
 
 /**
- * Gives back what was charged for deliveries that were skipped, to the month that was charged. `owed`: a query that says which `month`
- * and how many `units`, or nothing. Not asked yet: an app's row of the month is everybody's who sends, and is to be locked last.
+ * Builds the statement that refunds skipped deliveries to the month that was charged. `owed` is a
+ * query for the `month` and the number of `units`, or for no row. The statement is returned and not
+ * run: it locks the app's row of the month, which every sender needs, so the caller runs it last.
  */
 export function refundUsage(tx: Tx, appId: Uuid, owed: Fragment): Fragment {
   return tx`
@@ -33,20 +35,20 @@ export function refundUsage(tx: Tx, appId: Uuid, owed: Fragment): Fragment {
     WHERE usage.app_id = ${appId} AND usage.month = owed.month`;
 }
 
-/** What an app has used in a month. */
+/** Returns the units that an app has used in a month. */
 export async function getUsage(tx: Tx, appId: Uuid, month: string): Promise<number> {
   const [row] = await tx<{ used: number }[]>`SELECT used FROM usage WHERE app_id = ${appId} AND month = ${month}::date`;
   return row?.used ?? 0;
 }
 
-/** A bucket of the rate limiter: that of a key. */
+/** The key whose bucket the rate limiter reads. */
 export interface BucketKey {
   readonly appId: Uuid;
   readonly keyId: Uuid;
 }
 
-// How many microseconds a bucket needs to be full again; it is empty at a second. Further ahead stands only what was written
-// before the database's clock was set back, and that says nothing any more.
+// Microseconds until a bucket is full again; a bucket is empty at one second. A time further ahead
+// was written before the database's clock was set back, and is ignored.
 function aheadOf(sql: Sql, clock: Clock): Fragment {
   return sql`
     (CASE WHEN bucket.full_at BETWEEN ${clock.now} AND ${clock.now} + interval '2 seconds'
@@ -54,8 +56,9 @@ function aheadOf(sql: Sql, clock: Clock): Fragment {
 }
 
 /**
- * Takes up to `wanted` requests out of a bucket that fills at `rate` a second, in one statement, whoever else takes out of it.
- * Undefined: there is not one; nothing is written then.
+ * Takes up to `wanted` requests out of a bucket that fills at `rate` a second, in one statement
+ * that is safe under concurrency. Returns undefined and writes nothing when the bucket has less
+ * than one request.
  */
 export async function takeFromBucket(
   sql: Sql,
@@ -79,7 +82,7 @@ export async function takeFromBucket(
   return row;
 }
 
-/** How many microseconds a bucket needs to be full again. */
+/** Returns the microseconds until a bucket is full again. */
 export async function getBucket(sql: Sql, clock: Clock, { appId, keyId }: BucketKey): Promise<number> {
   const [row] = await sql<{ aheadUs: number }[]>`
     SELECT ${aheadOf(sql, clock)}::float8 AS ahead_us FROM rate_limits bucket
@@ -87,7 +90,7 @@ export async function getBucket(sql: Sql, clock: Clock, { appId, keyId }: Bucket
   return row?.aheadUs ?? 0;
 }
 
-/** Forgets buckets that have been full for a minute: a key without one has a full bucket. */
+/** Deletes buckets that have been full for a minute. A key without a row has a full bucket. */
 export async function deleteFullBuckets(sql: Sql, clock: Clock): Promise<void> {
   await sql`DELETE FROM rate_limits WHERE full_at < ${clock.now} - interval '1 minute'`;
 }

@@ -1,6 +1,7 @@
-// Requests per second, per key: GCRA with a burst of one second, kept in the database and so shared by all processes, by the
-// database's clock (contract 4). Every request of a slow plan asks the database; of faster plans a process takes a few at a
-// time, at most 2 % of the rate. A plan without limit costs nothing.
+// Limits requests per second for each key: GCRA with a burst of one second, by the database's clock
+// (contract 4). The state is in the database, so all processes share it. A process asks the
+// database for every request of a slow plan; for faster plans it takes a few requests at a time, at
+// most 2 % of the rate. A plan without limit costs nothing.
 import type { Caller } from '../apps/caller.ts';
 import { ApiError } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -9,14 +10,20 @@ import type { Admission } from '../platform/http-server.ts';
 import { type Plans, planNamed } from './plan.ts';
 import { type BucketKey, getBucket, takeFromBucket } from './queries.ts';
 
-/** Counts a request whose key and scope are good; null: its plan knows no limit. Rejects when the database cannot be asked. */
+/**
+ * Counts a request whose key and scope are valid. Returns null when its plan has no limit. Rejects
+ * when the database does not answer.
+ */
 export type AdmitCaller = (caller: Caller) => Promise<Admission> | null;
 
-/** Of faster plans a process may hold this much of a second's requests. */
+/** The part of a second's requests that a process may take ahead. */
 const sliceOfRate = 0.02;
-/** What is not used within this time is given up. */
+/** Milliseconds after which requests that were taken ahead are dropped. */
 const leaseMs = 1000;
-/** Keys whose bucket is held beyond a request; forgetting one loses what was on lease. */
+/**
+ * Buckets that are kept in memory. A bucket that is dropped loses the requests that were taken
+ * ahead.
+ */
 const bucketsMax = 10_000;
 const secondUs = 1_000_000;
 
@@ -24,7 +31,10 @@ export interface RateLimitDeps {
   readonly sql: Sql;
   readonly clock: Clock;
   readonly plans: Plans;
-  /** A bucket's row is locked for well under a millisecond: no answer by then is one of a database that is not well. */
+  /**
+   * Milliseconds to wait for an answer. A bucket's row is locked for well under a millisecond, so a
+   * missing answer means that the database has a problem.
+   */
   readonly waitMs: number;
 }
 
@@ -36,7 +46,8 @@ export function createRateLimit(deps: RateLimitDeps): AdmitCaller {
     const rate = caller.scope === 'server' ? plan.skPerSecond : plan.ckPerSecond;
     if (rate === null) return null;
     let bucket = buckets.get(caller.keyId);
-    // After a change of plan what was leased and refused under the former one holds no longer.
+    // After a change of plan, requests that were taken ahead and refusals under the former plan no
+    // longer count.
     if (bucket?.rate !== rate) {
       if (buckets.size >= bucketsMax) buckets.clear();
       bucket = new Bucket(deps, caller, rate);
@@ -46,7 +57,10 @@ export function createRateLimit(deps: RateLimitDeps): AdmitCaller {
   };
 }
 
-/** What a request got: how many more there are for now, and how far the bucket is emptied. */
+/**
+ * The result for one request: how many more requests there are now, and how far the bucket is
+ * emptied.
+ */
 interface Taken {
   readonly isAdmitted: boolean;
   readonly remaining: number;
@@ -58,7 +72,10 @@ interface Waiter {
   reject(error: unknown): void;
 }
 
-/** A bucket as this process sees it. Requests that come while the database is asked wait, and are then asked for together. */
+/**
+ * A key's bucket as this process sees it. Requests that arrive while the database is asked wait,
+ * and are then asked for together.
+ */
 class Bucket {
   readonly rate: number;
   readonly #deps: Omit<RateLimitDeps, 'plans'>;
@@ -66,9 +83,12 @@ class Bucket {
   readonly #sliceMost: number;
   #waiters: Waiter[] = [];
   #isAsking = false;
-  /** Taken out of the bucket and not used yet. */
+  /** Requests that were taken ahead and not used yet. */
   #leased = 0;
-  /** How far the bucket was emptied at a moment between these two. Others may have taken more since, never less. */
+  /**
+   * How far the bucket was emptied at a moment between `askedMs` and `answeredMs`. Other processes
+   * may have emptied it further since.
+   */
   #known = { aheadUs: 0, askedMs: 0, answeredMs: 0 };
 
   constructor(deps: Omit<RateLimitDeps, 'plans'>, { appId, keyId }: Caller, rate: number) {
@@ -88,7 +108,10 @@ class Bucket {
     return this.#present(taken);
   }
 
-  /** What needs no question: there is something on lease, or too little time has passed for anything to be there. */
+  /**
+   * Decides without the database: a request was taken ahead, or too little time has passed for the
+   * bucket to hold one.
+   */
   #takeKnown(): Taken | undefined {
     const { aheadUs, askedMs, answeredMs } = this.#known;
     const nowMs = this.#deps.clock.steadyMs();
@@ -98,7 +121,7 @@ class Bucket {
       return { isAdmitted: true, remaining: this.#roomAt(leastUs) + this.#leased, aheadUs: leastUs };
     }
     this.#leased = 0;
-    // Waiting so long must be long enough: the later of the two moments counts.
+    // The wait must be long enough, so it is counted from the later of the two moments.
     const mostUs = aheadUs - (nowMs - answeredMs) * 1000;
     return this.#nextInUs(leastUs) > 0 ? { isAdmitted: false, remaining: 0, aheadUs: mostUs } : undefined;
   }
@@ -124,14 +147,14 @@ class Bucket {
     this.#isAsking = false;
   }
 
-  /** Those who came meanwhile and need no question of their own. */
+  /** Answers the requests that arrived meanwhile and need no question of their own. */
   #settleKnown(): void {
     for (let taken = this.#waiters[0] && this.#takeKnown(); taken; taken = this.#waiters[0] && this.#takeKnown()) {
       this.#waiters.shift()?.resolve(taken);
     }
   }
 
-  /** Asks the database for so many requests; resolves with how many it gave. */
+  /** Asks the database for `wanted` requests and returns how many it granted. */
   async #take(wanted: number): Promise<number> {
     const { sql, clock } = this.#deps;
     const askedMs = clock.steadyMs();
@@ -163,7 +186,7 @@ class Bucket {
   }
 }
 
-/** What is granted later is given up, as what is not used in time. */
+/** Rejects after `waitMs`. Requests that the database grants later are dropped. */
 async function inTime<Result>(answer: Promise<Result>, waitMs: number): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {

@@ -1,28 +1,32 @@
-// How often something happened within the last second or minute, for many subjects at once. Exact, and in bounded memory:
-// past `subjectsMax` the subject that was quiet longest is forgotten. Counts in this process alone.
+// Counts how often something happened within the last second or minute, for many subjects. Exact,
+// in this process only, and in bounded memory: above `subjectsMax` the subject without a use for
+// the longest time is dropped.
 
 export interface RecentUses {
-  /** Counts a use if there is room for it: then 0, else how many milliseconds until there is. */
+  /**
+   * Counts a use and returns 0 when there is room; otherwise returns the milliseconds until there
+   * is.
+   */
   tryCount(subject: string): number;
-  /** Counts a use whatever came before. True: it is one too many. */
+  /** Counts a use even when there is no room. Returns true when the use is above the limit. */
   count(subject: string): boolean;
-  /** Whether there is no room for one more use now. Counts nothing. */
+  /** Returns whether there is no room for another use now. Counts nothing. */
   isFull(subject: string): boolean;
-  /** Takes back the latest use that was counted. */
+  /** Subtracts the latest use that was counted. */
   uncount(subject: string): void;
 }
 
 export interface RecentUsesOptions {
-  /** So many uses fit into the time. */
+  /** The number of uses within `withinMs`. */
   readonly usesMax: number;
   readonly withinMs: number;
   readonly subjectsMax: number;
-  /** A time that only goes forward. */
+  /** A time that never goes back. */
   steadyMs(): number;
 }
 
 export function createRecentUses({ usesMax, withinMs, subjectsMax, steadyMs }: RecentUsesOptions): RecentUses {
-  // Instants in order, at most `usesMax` of each subject. The map's own order is that of the latest use.
+  // Instants in order, at most `usesMax` for each subject. The map is ordered by the latest use.
   const usesOf = new Map<string, number[]>();
 
   const recentOf = (subject: string, now: number): number[] => {
@@ -55,7 +59,8 @@ export function createRecentUses({ usesMax, withinMs, subjectsMax, steadyMs }: R
       return true;
     },
     isFull(subject) {
-      // The latest of as many as fit decides: where it is still within the time, so are those after it.
+      // There is no room when the use that is `usesMax` places from the end is still within the
+      // time, because all later ones are too.
       const oldest = usesOf.get(subject)?.at(-usesMax);
       return oldest !== undefined && oldest > steadyMs() - withinMs;
     },

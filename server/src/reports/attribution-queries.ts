@@ -1,5 +1,6 @@
-// SQL: the events that are classed, what was sent to their people, and what was settled. No statement joins events with
-// deliveries: what one finds is handed to the next as arrays.
+// SQL: the events that are classed, the deliveries to their people, and the settled results. No
+// statement joins events with deliveries: results of one statement are passed to the next as
+// arrays.
 import { copyRows } from '../platform/copy-rows.ts';
 import type { Fragment, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -12,7 +13,7 @@ export interface AttributableEvent {
   readonly subjectId: Uuid;
   readonly deviceId: Uuid | null;
   readonly externalId: string | null;
-  /** Empty where there is no amount. */
+  /** Empty when there is no amount. */
   readonly currency: string;
   readonly amount: string;
 }
@@ -32,7 +33,7 @@ export interface EventsAsked {
   readonly range: Range;
   /** Only events after this place. */
   readonly after: Place | null;
-  /** Only events with an id up to this. */
+  /** Only events with an id up to this one. */
   readonly receivedTo?: Uuid;
   /** Only events of these subjects. */
   readonly subjectIds?: readonly Uuid[];
@@ -43,7 +44,7 @@ function ofSubjects(tx: Tx, subjectIds: readonly Uuid[] | undefined): Fragment {
   return subjectIds === undefined ? tx`` : tx`AND subject_id = ANY(${subjectIds as Uuid[]}::uuid[])`;
 }
 
-/** Events of a range by time and id. */
+/** Lists the events of a range by time and id. */
 export async function listEvents(tx: Tx, asked: EventsAsked): Promise<AttributableEvent[]> {
   const { appId, name, range, after, receivedTo, subjectIds, limit } = asked;
   const from = after && after.at.getTime() > range.fromMs ? after.at : new Date(range.fromMs);
@@ -55,7 +56,10 @@ export async function listEvents(tx: Tx, asked: EventsAsked): Promise<Attributab
     ORDER BY at, id LIMIT ${limit}`;
 }
 
-/** When the first event of an app that is classed occurs in a range, to the millisecond below; undefined: there is none. */
+/**
+ * Finds when the first classed event of an app occurs in a range, rounded down to the millisecond;
+ * undefined when there is none.
+ */
 export async function findNextEventMs(tx: Tx, appId: Uuid, { fromMs, toMs }: Range): Promise<number | undefined> {
   const firstOf = (name: AttributedName): Fragment => tx`
     (SELECT at FROM events WHERE app_id = ${appId} AND name = ${name} AND at >= ${new Date(fromMs)} AND at < ${new Date(toMs)}
@@ -65,7 +69,10 @@ export async function findNextEventMs(tx: Tx, appId: Uuid, { fromMs, toMs }: Ran
   return row?.at?.getTime();
 }
 
-/** Events up to a place that were received later than what is settled of them, by id, of a range where one is given. */
+/**
+ * Lists events up to a place, in the order of ids, that were received after the settled ones; with
+ * `range`, only those of that range.
+ */
 export async function listLateEvents(
   tx: Tx,
   asked: {
@@ -80,7 +87,7 @@ export async function listLateEvents(
   },
 ): Promise<AttributableEvent[]> {
   const { appId, name, upTo, afterId, receivedTo, range, subjectIds, limit } = asked;
-  // The two conditions on name and time are those of the index, word for word.
+  // The two conditions on name and time must match the index's predicate word for word.
   return tx<AttributableEvent[]>`
     SELECT ${columns(tx)} FROM events
     WHERE app_id = ${appId} AND name = ${name} AND id > ${afterId}
@@ -99,14 +106,14 @@ export interface DeviceOwner {
   readonly externalId: string;
 }
 
-/** Whom devices belong to now; those that are nobody's are left out. */
+/** Finds the current users of devices. Devices without a user are omitted. */
 export async function listOwners(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[]): Promise<DeviceOwner[]> {
   return tx<DeviceOwner[]>`
     SELECT device_id, user_id, external_id FROM audience
     WHERE app_id = ${appId} AND device_id = ANY(${deviceIds as Uuid[]}::uuid[]) AND user_id IS NOT NULL`;
 }
 
-/** The devices that belong to users now. */
+/** Lists the current devices of users. */
 export async function listDevicesOfUsers(
   tx: Tx,
   appId: Uuid,
@@ -117,7 +124,7 @@ export async function listDevicesOfUsers(
     WHERE app_id = ${appId} AND external_id = ANY(${externalIds as string[]}::text[]) AND user_id IS NOT NULL`;
 }
 
-/** The users whom any of these devices belonged to before: under whom deliveries to them may be stored. */
+/** Lists the former users of these devices. Deliveries to the devices may be stored under them. */
 export async function listFormerOwners(tx: Tx, appId: Uuid, deviceIds: readonly Uuid[]): Promise<Uuid[]> {
   const rows = await tx<{ userId: Uuid }[]>`
     SELECT DISTINCT user_id FROM former_links
@@ -127,7 +134,7 @@ export async function listFormerOwners(tx: Tx, appId: Uuid, deviceIds: readonly 
 
 export interface StoredDelivery {
   readonly deviceId: Uuid;
-  /** Whose the device was when it was sent; null: nobody's. */
+  /** The device's user when the delivery was sent; null when it had none. */
   readonly userId: Uuid | null;
   readonly batchId: Uuid;
   readonly sentAt: Date;
@@ -135,8 +142,8 @@ export interface StoredDelivery {
 }
 
 /**
- * Deliveries with status `sent` that were sent or clicked in a range, whose end is included, and are stored under these: users, or
- * devices for the time that they were nobody's.
+ * Lists deliveries with status `sent` that were sent or clicked in a range (end included). `ids`
+ * are users, and devices for the time in which they belonged to nobody.
  */
 export async function listDeliveriesUnder(
   tx: Tx,
@@ -145,17 +152,17 @@ export async function listDeliveriesUnder(
   beforeBatchId: Uuid,
 ): Promise<StoredDelivery[]> {
   const from = new Date(range.fromMs);
-  // Stored to the microsecond, compared to the millisecond.
+  // Times are stored to the microsecond and compared to the millisecond.
   const to = new Date(range.toMs + 1);
-  // The ids are kept from the planner: for each partition it would look up every one of them in the statistics, which takes longer than
-  // some of the scans.
+  // The sub-select hides the ids from the planner. Otherwise the planner would look up each id in
+  // the statistics of each partition, which takes longer than some of the scans.
   return tx<StoredDelivery[]>`
     SELECT device_id, user_id, batch_id, done_at AS sent_at, clicked_at FROM deliveries
     WHERE coalesce(user_id, device_id) = ANY(ARRAY(SELECT unnest(${ids as Uuid[]}::uuid[]))) AND batch_id < ${beforeBatchId}
       AND status = 1 AND done_at < ${to} AND (done_at >= ${from} OR (clicked_at >= ${from} AND clicked_at < ${to}))`;
 }
 
-/** Which messages are these batches of? Those of other apps are left out. */
+/** Finds the messages of batches. Batches of other apps are omitted. */
 export async function listMessagesOfBatches(
   tx: Tx,
   appId: Uuid,
@@ -165,14 +172,14 @@ export async function listMessagesOfBatches(
     SELECT id, message_id FROM batches WHERE id = ANY(${batchIds as Uuid[]}::uuid[]) AND app_id = ${appId}`;
 }
 
-/** What of an app's events of a name is settled. */
+/** How far an app's events of a name are settled. */
 export interface Progress {
   readonly settledAt: Date;
   readonly settledId: Uuid;
   readonly receivedTo: Uuid;
 }
 
-/** Nothing is. */
+/** Stores the progress from which settling starts. */
 export async function insertProgress(tx: Tx, appId: Uuid, name: AttributedName, start: Progress): Promise<void> {
   await tx`
     INSERT INTO attribution_progress (app_id, name, settled_at, settled_id, received_to)
@@ -180,7 +187,9 @@ export async function insertProgress(tx: Tx, appId: Uuid, name: AttributedName, 
     ON CONFLICT (app_id, name) DO NOTHING`;
 }
 
-/** Holds an app's events of a name: nobody else settles them until the transaction ends. */
+/**
+ * Locks an app's events of a name, so that no other transaction settles them until this one ends.
+ */
 export async function lockProgress(tx: Tx, appId: Uuid, name: AttributedName): Promise<Progress | undefined> {
   const [row] = await tx<Progress[]>`
     SELECT settled_at, settled_id, received_to FROM attribution_progress
@@ -188,7 +197,7 @@ export async function lockProgress(tx: Tx, appId: Uuid, name: AttributedName): P
   return row;
 }
 
-/** Holds all of an app's events: how far they are settled, of the names of which any were looked for. */
+/** Locks all of an app's events and returns their progress, for each name that has any. */
 export async function lockProgressOfApp(tx: Tx, appId: Uuid): Promise<Map<AttributedName, Progress>> {
   const rows = await tx<(Progress & { name: AttributedName })[]>`
     SELECT name, settled_at, settled_id, received_to FROM attribution_progress
@@ -219,7 +228,7 @@ export interface SettledPurchase {
   readonly messageId: Uuid | null;
 }
 
-/** Stores purchases with what they came to. */
+/** Stores settled purchases with their classes. */
 export async function insertAttributions(
   tx: Tx,
   appId: Uuid,
@@ -245,7 +254,7 @@ export interface CreditedTotal {
   readonly amount: string;
 }
 
-/** Adds to what is credited to messages. */
+/** Adds to the totals that are credited to messages. */
 export async function addCreditedTotals(
   tx: Tx,
   appId: Uuid,
@@ -265,7 +274,7 @@ export async function addCreditedTotals(
       count = credited_totals.count + excluded.count, amount = credited_totals.amount + excluded.amount`;
 }
 
-/** The settled purchases of a range, whose end is included. */
+/** Lists the settled purchases of a range (end included). */
 export async function listAttributions(
   tx: Tx,
   appId: Uuid,
@@ -276,13 +285,15 @@ export async function listAttributions(
     WHERE app_id = ${appId} AND at >= ${new Date(range.fromMs)} AND at <= ${new Date(range.toMs)}`;
 }
 
-// Messages of which no delivery is gone: those whose first batch is not older than what is kept.
+// Messages that have lost no delivery: their first batch is within the time for which deliveries
+// are kept.
 const keptMessages = (tx: Tx, appId: Uuid, keptFrom: Uuid): Fragment => tx`
   SELECT id FROM messages WHERE app_id = ${appId} AND first_batch_id >= ${keptFrom}`;
 
 /**
- * Forgets the settled purchases of a range, but for what could not be found again: those credited to a message that has lost
- * deliveries, or may have, and those of somebody erased, whose event is nobody's by now.
+ * Deletes the settled purchases of a range whose class can be computed again. Two kinds stay:
+ * purchases credited to a message that may have lost deliveries, and purchases of erased people,
+ * whose events belong to nobody now.
  */
 export async function deleteAttributions(tx: Tx, appId: Uuid, range: Range, keptFrom: Uuid): Promise<void> {
   const within = tx`at >= ${new Date(range.fromMs)} AND at < ${new Date(range.toMs)}`;
@@ -294,7 +305,7 @@ export async function deleteAttributions(tx: Tx, appId: Uuid, range: Range, kept
         WHERE app_id = ${appId} AND name = 'purchase' AND ${within} AND (device_id IS NOT NULL OR external_id IS NOT NULL))))`;
 }
 
-/** Forgets what of a range is credited to messages. */
+/** Deletes the credited totals of a range. */
 export async function deleteCreditedTotals(tx: Tx, appId: Uuid, name: AttributedName, range: Range): Promise<void> {
   await tx`
     DELETE FROM credited_totals
@@ -302,7 +313,10 @@ export async function deleteCreditedTotals(tx: Tx, appId: Uuid, name: Attributed
       AND bucket >= ${new Date(range.fromMs)} AND bucket < ${new Date(range.toMs)}`;
 }
 
-/** Forgets what of a range is credited to messages, but for those that have lost deliveries, or may have; says what is left. */
+/**
+ * Deletes the credited totals of a range, except those of messages that may have lost deliveries,
+ * and returns the remaining ones.
+ */
 export async function deleteTotalsOfKept(
   tx: Tx,
   appId: Uuid,
@@ -321,7 +335,7 @@ export async function deleteTotalsOfKept(
     GROUP BY bucket, message_id`;
 }
 
-/** Sums up the settled purchases of a range anew, by quarters of an hour. */
+/** Sums up the settled purchases of a range again, by quarters of an hour. */
 export async function insertTotalsOfAttributions(tx: Tx, appId: Uuid, range: Range): Promise<void> {
   await tx`
     INSERT INTO credited_totals (app_id, name, bucket, currency, class, message_id, count, amount)
@@ -335,14 +349,13 @@ export interface AttributionOfUser {
   readonly eventId: Uuid;
   readonly at: Date;
   readonly currency: string;
-  /** Exact. */
   readonly amount: string;
   readonly windowHours: number;
   readonly class: AttributionClass;
   readonly messageId: Uuid | null;
 }
 
-/** What of a user's purchases is settled, by event id, after one. */
+/** Lists a user's settled purchases in the order of event ids, after one. */
 export async function listAttributionsOfUser(
   tx: Tx,
   appId: Uuid,

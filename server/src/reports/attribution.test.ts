@@ -90,7 +90,7 @@ describe('classify', () => {
   });
 });
 
-/** The same by the words of the contract: list what qualifies, sort it, take the last. */
+/** The same rule in the words of the contract: list the candidates, sort them, take the last. */
 function bySorting(p: number, deliveries: readonly SentDelivery[], w: number): unknown {
   const isWithin = (then: number): boolean => 0 <= p - then && p - then <= w;
   const lastOf = (candidates: { messageId: string; time: number }[]): string | undefined =>

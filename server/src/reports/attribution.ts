@@ -1,15 +1,15 @@
-// Which message a purchase, an install or a session is owed to (contract 11). Pure: what was sent to the person and clicked by
-// them is handed in, and nothing here reads a clock.
+// The rule that credits a purchase, an install or a session to a message (contract 11). Pure: the
+// caller passes the deliveries to the person, and nothing here reads a clock.
 import type { Uuid } from '../platform/ids.ts';
 
 export const attributionClasses = ['direct', 'influenced', 'unattributed'] as const;
 export type AttributionClass = (typeof attributionClasses)[number];
 
-/** The events that are classed. Only a purchase has an amount. */
+/** The names of events that are classed. Only a purchase has an amount. */
 export const attributedNames = ['purchase', 'install', 'session_start'] as const;
 export type AttributedName = (typeof attributedNames)[number];
 
-/** One delivery with status `sent` that went to the person, on any of their devices. */
+/** One delivery with status `sent` to any device of the person. */
 export interface SentDelivery {
   readonly messageId: Uuid;
   readonly sentAtMs: number;
@@ -23,8 +23,9 @@ export type Credit =
 export const unattributed: Credit = { class: 'unattributed', messageId: null };
 
 /**
- * The class and the credit of what happened at an instant. A click within the window beats any send; the latest counts, and of
- * equal instants the greater message id by bytes. The window includes both its ends.
+ * Returns the class and the credited message of an event at an instant. A click within the window
+ * beats every send. Among clicks or sends the latest wins, and at equal instants the greater
+ * message id by bytes. The window includes both ends.
  */
 export function classify(atMs: number, deliveries: readonly SentDelivery[], windowMs: number): Credit {
   const fromMs = atMs - windowMs;
@@ -44,7 +45,7 @@ interface Candidate {
   readonly atMs: number;
 }
 
-// Canonical text of UUIDs sorts as their bytes do.
+// The canonical text of UUIDs sorts like their bytes.
 function later(best: Candidate | undefined, other: Candidate): Candidate {
   if (best === undefined || other.atMs > best.atMs) return other;
   return other.atMs === best.atMs && other.messageId > best.messageId ? other : best;

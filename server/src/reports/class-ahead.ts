@@ -1,5 +1,6 @@
-// Classes events some minutes after they occurred, so that a report need not: most of what is not settled never changes any more.
-// What does is noted where it changes, and classed anew here; until then a report does so for itself. Never settles anything.
+// Classes events some minutes after they occurred, so that a report need not do so: the class of
+// most unsettled events never changes. A change is recorded where it happens, and the event is
+// classed again here; until then a report classes it itself. Settles nothing.
 import { getAttributionWindowHours, listAttributionWindows } from '../apps/queries.ts';
 import { deletePeopleChanges, listPeopleChanges } from '../devices/link-queries.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -37,30 +38,39 @@ export interface ClassAheadDeps {
 
 const hourMs = 3_600_000;
 
-/** What was received, sent or clicked has been committed so long after it, or is noted as a change. */
+/**
+ * Milliseconds within which every receipt, send or click is committed. A later one is recorded as a
+ * change.
+ */
 const commitMsMax = 60_000;
 
 /**
- * Events are classed when they are so old: what is received later than this, less the time for its commit, stands in the index of
- * late events.
+ * Milliseconds; the age at which events are classed. An event that is received later than this age,
+ * less the time for its commit, stands in the index of late events.
  */
 const ageMsMin = 330_000;
 
-/** In one transaction. */
+/** Changes that one transaction processes. */
 const changesAtOnce = 100;
 
 const everything: Range = { fromMs: 0, toMs: Date.UTC(2200, 0, 1) };
 
-/** Classes what is due of every app, or of these. What is settled meanwhile is left out: to be run after settling, by one process at a time. */
+/**
+ * Classes the due events of every app, or of `apps`. Settled events are skipped. Call it after
+ * settling, in one process at a time.
+ */
 export async function classAhead({ sql, clock }: ClassAheadDeps, apps?: readonly DueApp[]): Promise<void> {
-  // One present for all of it: else it would never be done.
+  // One present instant for the whole run; with a moving one the run would never end.
   const nowMs = clock.nowMs();
   for (const { id } of apps ?? (await listAttributionWindows(sql))) {
     while (await transaction(sql, (tx) => classSome(tx, id, nowMs)));
   }
 }
 
-/** Forgets what of an app was classed ahead: it is classed from the beginning next time. */
+/**
+ * Deletes everything of an app that was classed ahead, so that the next run starts from the
+ * beginning.
+ */
 export async function forgetClassedAhead(sql: Sql, appId: Uuid): Promise<void> {
   await transaction(sql, async (tx) => {
     await lockProgressOfApp(tx, appId);
@@ -80,11 +90,13 @@ interface Classing {
   readonly settledOf: (name: AttributedName) => Progress;
 }
 
-/** One step, during which nothing of the app is settled. True: there may be more. */
+/**
+ * Runs one step, during which nothing of the app is settled. Returns true when there may be more.
+ */
 async function classSome(tx: Tx, appId: Uuid, nowMs: number): Promise<boolean> {
   const settled = await lockProgressOfApp(tx, appId);
   const firstSettledMs = Math.min(...[...settled.values()].map(({ settledAt }) => settledAt.getTime()));
-  // Where nothing is settled yet, what is not may go back for years.
+  // When nothing is settled yet, the unsettled events may go back for years.
   if (settled.size < attributedNames.length || firstSettledMs === 0) return false;
   const [firstReceived = ''] = [...settled.values()].map((one) => one.receivedTo).sort();
   const windowHours = await getAttributionWindowHours(tx, appId);
@@ -93,7 +105,7 @@ async function classSome(tx: Tx, appId: Uuid, nowMs: number): Promise<boolean> {
     await forget(tx, appId);
     known = { windowHours, classedTo: new Date(firstSettledMs), receivedTo: firstReceived };
   } else if (known.classedTo.getTime() < firstSettledMs && known.receivedTo <= firstReceived) {
-    // After a rest: what is settled meanwhile need not be gone through.
+    // After a rest, the events that were settled meanwhile are skipped.
     known = { ...known, classedTo: new Date(firstSettledMs) };
   }
   const settledOf = (name: AttributedName): Progress => settled.get(name) ?? nothingSettled;
@@ -104,7 +116,8 @@ async function classSome(tx: Tx, appId: Uuid, nowMs: number): Promise<boolean> {
   if (receivedTo > known.receivedTo) await classLate(classing, known, receivedTo);
   const open = { ...known, receivedTo };
   const dueMs = nowMs - ageMsMin;
-  // An app that has rested is not gone through quarter by quarter: what comes into that time later is late.
+  // An app that has rested is not scanned quarter by quarter. An event that arrives later in the
+  // skipped time is a late event.
   const nextMs = await findNextEventMs(tx, appId, { fromMs: open.classedTo.getTime(), toMs: dueMs });
   const fromMs = nextMs ?? Math.max(dueMs, open.classedTo.getTime());
   const toMs = Math.min(dueMs, fromMs + quarterMs);
@@ -113,7 +126,7 @@ async function classSome(tx: Tx, appId: Uuid, nowMs: number): Promise<boolean> {
   return toMs < dueMs;
 }
 
-/** Classes the events of those anew who have changed. False: nobody has. */
+/** Classes the events of changed people again. Returns false when nobody has changed. */
 async function applyChanges(classing: Classing, open: OpenProgress): Promise<boolean> {
   const { tx, appId, settledOf } = classing;
   const changes = await listPeopleChanges(tx, appId, changesAtOnce);

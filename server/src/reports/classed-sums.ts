@@ -1,5 +1,5 @@
-// The sums of a report by period, name, currency and class. Of the total, what is credited to no message is unattributed, so that
-// every purchase is in exactly one class. Pure.
+// The sums of a report by period, name, currency and class. The part of the total that no message
+// is credited with is unattributed, so that every purchase is in exactly one class. Pure.
 import { add, type Decimal, subtract, writeDecimal, zero } from '../platform/decimal.ts';
 
 interface Sum {
@@ -44,7 +44,7 @@ export interface ClassedSums {
     count: number,
     amount: Decimal,
   ): void;
-  /** The purchases of a period, by currency in alphabetical order. */
+  /** The purchases of a period by currency, in alphabetical order. */
   revenueOf(period: number): RevenueRow[];
   countsOf(period: number, name: string): ClassedCount;
 }

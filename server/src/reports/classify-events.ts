@@ -1,5 +1,6 @@
-// Some events → whom each is owed to: their people are found as they are now (contract 10), what was sent to these people and
-// clicked by them is read, and the pure rule decides. Writes nothing. The work of one call is bounded by the events it is given.
+// Credits events to messages: finds the events' people as they are now (contract 10), reads the
+// deliveries and clicks of these people, and applies the pure rule. Writes nothing. The number of
+// given events bounds the work of one call.
 import type { Tx } from '../platform/db.ts';
 import { type Uuid, uuidFloorOf } from '../platform/ids.ts';
 import { type Credit, classify, type SentDelivery, unattributed } from './attribution.ts';
@@ -13,21 +14,24 @@ import {
 } from './attribution-queries.ts';
 import type { Range } from './periods.ts';
 
-/** A batch's id is minted before anything of it is sent, by clocks that differ by less than this. */
+/**
+ * Milliseconds. A batch's id is minted before its first push, by clocks that differ by less than
+ * this.
+ */
 const clocksDifferMs = 60_000;
 
 type EventOfPerson = Pick<AttributableEvent, 'at' | 'subjectId' | 'deviceId' | 'externalId'>;
 
 export interface Person {
-  /** The user it belongs to, or the device that belongs to nobody. */
+  /** The user of the event, or its device when the device belongs to nobody. */
   readonly id: Uuid;
-  /** Known of users. */
+  /** Set for users only. */
   readonly externalId: string | null;
 }
 
 /**
- * Whose an event is, as of now: its user; else whoever its device belongs to; else the device; undefined for one that has neither,
- * as erased ones have.
+ * Finds the person of each event as of now: its user, else the current user of its device, else the
+ * device. Undefined for an event without user and device, such as one of an erased person.
  */
 export async function findPeople(
   tx: Tx,
@@ -48,11 +52,11 @@ export async function findPeople(
 export interface Classified {
   /** In the order of the events. */
   readonly credits: readonly Credit[];
-  /** How many were read for it. */
+  /** The number of deliveries that were read. */
   readonly deliveries: number;
 }
 
-/** What events are credited to. */
+/** Credits each event to a message or to none. */
 export async function classifyEvents(
   tx: Tx,
   { appId, windowMs }: { appId: Uuid; windowMs: number },
@@ -71,8 +75,9 @@ export async function classifyEvents(
 }
 
 /**
- * What was sent to people or clicked by them in a range: of a user all that was sent to them, and to a device of theirs while it was
- * nobody's; of a device that is nobody's all that was sent to it, whoever it belonged to.
+ * Reads the deliveries to people, sent or clicked in a range. For a user: all deliveries to the
+ * user, and deliveries to the user's devices from times when a device belonged to nobody. For a
+ * device of nobody: all deliveries to the device, under any user.
  */
 async function readDeliveries(
   tx: Tx,
@@ -95,11 +100,11 @@ async function readDeliveries(
   if (userIds.size + nobodys.size === 0) return { deliveriesOf: found, read: 0 };
   const owned = externalIds.size === 0 ? [] : await listDevicesOfUsers(tx, appId, [...externalIds]);
   const ownerOf = new Map(owned.map(({ deviceId, userId }) => [deviceId, userId]));
-  // A delivery is found by whom it is stored under: its user, or its device.
+  // A delivery is stored under its user, or under its device when it has none.
   const formerIds = nobodys.size === 0 ? [] : await listFormerOwners(tx, appId, [...nobodys]);
   const ids = new Set([...userIds, ...ownerOf.keys(), ...nobodys, ...formerIds]);
   const beforeBatchId = uuidFloorOf(new Date(range.toMs + clocksDifferMs));
-  // In order, since each partition would put them in order for itself.
+  // Sorted here once, because otherwise each partition would sort the ids itself.
   const deliveries = await listDeliveriesUnder(tx, [...ids].sort(), range, beforeBatchId);
   if (deliveries.length === 0) return { deliveriesOf: found, read: 0 };
   const batchIds = new Set(deliveries.map(({ batchId }) => batchId));
@@ -115,7 +120,8 @@ async function readDeliveries(
     if (messageId === undefined) continue;
     const delivery = { messageId, sentAtMs: sentAt.getTime(), clickedAtMs: clickedAt?.getTime() ?? null };
     const user = userId ?? ownerOf.get(deviceId);
-    // An external id may be another person's by now: then its devices are not this one's.
+    // An external id may belong to another person by now; then its devices do not belong to this
+    // user.
     if (user !== undefined && userIds.has(user)) add(user, delivery);
     if (nobodys.has(deviceId)) add(deviceId, delivery);
   }

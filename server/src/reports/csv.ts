@@ -1,10 +1,11 @@
-// Reports as answers of CSV, for a spreadsheet. Names that a caller gave are made with `textCell`. Pure.
+// Reports as CSV, for a spreadsheet. Cells with names from a caller are built with `textCell`.
+// Pure.
 import { writeCell } from '../platform/csv.ts';
 import { Answer } from '../platform/http-server.ts';
 
 export type Cell = string | number | null;
 
-/** An answer of status 200. `further`: headers beside the content type. */
+/** Builds an answer of status 200. `further`: headers in addition to the content type. */
 export function csvAnswer(
   columns: readonly string[],
   rows: readonly (readonly Cell[])[],
@@ -18,7 +19,10 @@ function write(cell: Cell): string {
   return cell === null ? '' : writeCell(String(cell));
 }
 
-/** Does the caller ask for CSV by name, and not for JSON rather? What is not asked for by name is JSON. */
+/**
+ * Returns whether the caller asks for CSV by name and does not prefer JSON. Every other request
+ * gets JSON.
+ */
 export function wantsCsv(accept: readonly string[]): boolean {
   let csv = 0;
   let json = 0;

@@ -1,10 +1,11 @@
-// SQL: how many devices there were, came and went, from the history of their states, which is appended and never changed.
+// SQL: the numbers of devices that existed, came and went, from the history of their states, which
+// is appended and never changed.
 import { platformUnits } from '../audience/platform-units.ts';
 import { type Platform, platforms } from '../channels/channel.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
-/** Active devices, now: by the unit that stands for their platform, since indexes carry it. */
+/** Counts the active devices now. Groups by the platform's unit, because indexes carry it. */
 export async function countActive(tx: Tx, appId: Uuid): Promise<{ platform: Platform; count: number }[]> {
   const rows = await tx<{ unit: number; count: number }[]>`
     SELECT platform_unit AS unit, count(*) AS count FROM audience
@@ -13,7 +14,10 @@ export async function countActive(tx: Tx, appId: Uuid): Promise<{ platform: Plat
   return platforms.map((platform) => ({ platform, count: countOf.get(platformUnits[platform]) ?? 0 }));
 }
 
-/** Devices by when they first registered: from `starts[0]` on, by the last of the instants that is not after it. */
+/**
+ * Counts devices by the period of their first registration. Period `i` begins at `starts[i]`;
+ * devices from before `starts[0]` are not counted.
+ */
 export async function countRegistered(
   tx: Tx,
   appId: Uuid,
@@ -28,12 +32,15 @@ export interface ChangeCount {
   readonly period: number;
   readonly platform: string;
   readonly status: 'active' | 'invalid' | 'unsubscribed';
-  /** The status before; null for the first that is known of a device. */
+  /** The status before; null for the first known status of a device. */
   readonly former: 'active' | 'invalid' | 'unsubscribed' | null;
   readonly count: number;
 }
 
-/** Changes of status since an instant, by what they changed from. Only devices that did change since are read. */
+/**
+ * Counts changes of status since `starts[0]`, by period and former status. Reads only devices that
+ * changed since then.
+ */
 export async function countChanges(tx: Tx, appId: Uuid, starts: readonly string[]): Promise<ChangeCount[]> {
   const since = tx`${starts[0] ?? null}::timestamptz`;
   return tx<ChangeCount[]>`

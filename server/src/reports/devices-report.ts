@@ -1,5 +1,5 @@
-// Devices by period: how many registered, opted out and died in it, and how many were active at its end (contract 5.21). Counted
-// back from how many there are now.
+// Devices by period: how many registered, opted out and became invalid in it, and how many were
+// active at its end (contract 5.21). Counts backwards from the present number.
 import { type ChannelId, channelIds } from '../channels/channel.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -9,11 +9,11 @@ import { snapshot } from './snapshot.ts';
 
 export interface ChannelDevices {
   readonly channel: ChannelId;
-  /** In the period, for the first time. */
+  /** Devices that registered for the first time in the period. */
   readonly registered: number;
-  /** At its end. */
+  /** Active devices at the end of the period. */
   readonly active: number;
-  /** Times in the period that one of them did. */
+  /** Changes to `invalid` in the period; below, to `unsubscribed`. */
   readonly invalid: number;
   readonly unsubscribed: number;
 }
@@ -26,7 +26,8 @@ export async function reportDevices(
 ): Promise<(Range & { channels: ChannelDevices[] })[]> {
   const { appId, range, group, zone } = asked;
   const periods = periodsOf(range, group, zone);
-  // What comes after the last period is one more: it is taken back from the present.
+  // The time after the last period is one more period, whose changes are subtracted from the
+  // present number.
   const starts = [...periods.map(({ fromMs }) => fromMs), range.toMs].map((ms) => new Date(ms).toISOString());
   return snapshot(sql, async (tx) => {
     const active = await countActive(tx, appId);
@@ -56,7 +57,10 @@ export async function reportDevices(
   });
 }
 
-/** By how many a change adds to the active. A device's first registration is counted apart, and makes it active. */
+/**
+ * The change of the number of active devices. A device's first registration is counted separately
+ * and makes it active.
+ */
 function gainOf({ status, former }: ChangeCount): number {
   const wasActive = (former ?? 'active') === 'active';
   if (wasActive === (status === 'active')) return 0;

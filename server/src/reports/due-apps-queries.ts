@@ -1,4 +1,5 @@
-// SQL: which apps have something to settle or to class ahead. An app at rest costs a row to read, and nothing is written for it.
+// SQL: the apps with events to settle or to class ahead. For an app at rest one row is read and
+// nothing is written.
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -8,13 +9,19 @@ export interface DueApp {
   readonly windowHours: number;
 }
 
-/** Longer than it takes from an event's receipt until it can be settled or classed: until then its app is looked at again. */
+/**
+ * Minutes; longer than it takes from the receipt of an event until it can be settled or classed. An
+ * app with new events is looked at again until then.
+ */
 const restsAfterMinutes = 5;
 
 /**
- * The apps of which something may have changed since they were last looked at: events were counted, the window of one has closed or it
- * is old enough to be classed, a person changed hands, or the window itself was changed. With the server's time, to be handed to
- * `noteChecked`.
+ * Lists the apps in which something may have changed after they were last processed:
+ * - new events were counted;
+ * - an event's window has closed, or an event is old enough to be classed;
+ * - a device changed its user, or the window itself was changed.
+ *
+ * Also returns the server's time, which the caller passes to `noteChecked`.
  */
 export async function listAppsToSettle(sql: Sql, clock: Clock): Promise<{ apps: DueApp[]; at: Date }> {
   const rows = await sql<(DueApp & { at: Date })[]>`
@@ -47,7 +54,7 @@ export async function listAppsToSettle(sql: Sql, clock: Clock): Promise<{ apps: 
   return { apps: rows.map(({ id, windowHours }) => ({ id, windowHours })), at: rows[0]?.at ?? new Date(0) };
 }
 
-/** All that could be settled and classed of these apps has been, as things stood at an instant of the server's. */
+/** Records that everything due in these apps, as of a server instant, was settled and classed. */
 export async function noteChecked(sql: Sql, apps: readonly DueApp[], at: Date): Promise<void> {
   await sql`
     INSERT INTO attribution_checks AS k (app_id, checked_at)

@@ -1,4 +1,5 @@
-// SQL: what became of messages, by message and by period. Their counters, and the marks on their batches, belong to other rooms.
+// SQL: the results of messages, by message and by period. Other rooms own the counters of messages
+// and the marks on batches.
 import type { Fragment, Tx } from '../platform/db.ts';
 import { writeDecimal } from '../platform/decimal.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -19,7 +20,7 @@ export interface MessageFunnel extends Funnel {
   readonly messageId: Uuid;
   readonly name: string | null;
   readonly startedAt: Date;
-  /** To the microsecond, for cursors. */
+  /** The start to the microsecond, for cursors. */
   readonly startedAtText: string;
 }
 
@@ -35,7 +36,7 @@ function started(tx: Tx, appId: Uuid, range: Range): Fragment {
   return tx`app_id = ${appId} AND started_at >= ${new Date(range.fromMs)} AND started_at < ${new Date(range.toMs)}`;
 }
 
-/** The messages that began in a range, newest first, after a place. */
+/** Lists the messages that began in a range, newest first, after a place. */
 export async function listFunnels(
   tx: Tx,
   appId: Uuid,
@@ -62,7 +63,7 @@ export interface PeriodFunnel extends Funnel {
   readonly period: number;
 }
 
-/** The messages that began in each period, taken together. */
+/** Sums the messages that began in each period. */
 export async function sumFunnels(
   tx: Tx,
   appId: Uuid,
@@ -90,7 +91,7 @@ export interface CreditedRevenue {
   readonly amount: string;
 }
 
-// All that was ever credited to messages, whenever it was bought.
+// Every credit of a message, whatever the time of the purchase.
 function credited(tx: Tx, appId: Uuid, tallied: readonly Tallied[], messages: Fragment): Fragment {
   const rows = tallied.filter(({ messageId }) => messageId !== null);
   return tx`
@@ -105,7 +106,7 @@ function credited(tx: Tx, appId: Uuid, tallied: readonly Tallied[], messages: Fr
     WHERE message_id IN (${messages})`;
 }
 
-/** What was credited to these messages, and what of it was classed just now. */
+/** Sums the credits of these messages, including `tallied`, which was classed just now. */
 export async function listCreditedRevenue(
   tx: Tx,
   appId: Uuid,
@@ -118,7 +119,7 @@ export async function listCreditedRevenue(
     FROM (${credited(tx, appId, tallied, messages)}) AS c GROUP BY 1, 2, 3`;
 }
 
-/** The same for the messages that began in each period. */
+/** Sums the credits of the messages that began in each period, in the same way. */
 export async function sumCreditedRevenue(
   tx: Tx,
   appId: Uuid,

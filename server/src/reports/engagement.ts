@@ -1,5 +1,5 @@
-// What became of the messages that began in a range: sent, seen, clicked, and the purchases that are credited to them, whenever
-// these were made.
+// The results of the messages that began in a range: sent, displayed, clicked, and the purchases
+// credited to them at any later time.
 import { getAttributionWindowHours } from '../apps/queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sql } from '../platform/db.ts';
@@ -37,7 +37,7 @@ export interface CurrencyRevenue {
 
 export interface Earned {
   readonly purchases: number;
-  /** By currency in alphabetical order. */
+  /** By currency, in alphabetical order. */
   readonly revenue: readonly CurrencyRevenue[];
 }
 
@@ -47,7 +47,7 @@ export interface EngagementReport {
 }
 
 const hourMs = 3_600_000;
-/** Later than anything that was bought. */
+/** An instant later than every purchase. */
 const endMs = Date.UTC(2200, 0, 1);
 const nobody: Funnel = { accepted: 0, sent: 0, failed: 0, skipped: 0, displayed: 0, clicked: 0, dismissed: 0 };
 
@@ -60,7 +60,7 @@ export async function reportEngagement(
     const tally = createTally();
     const windowHours = await getAttributionWindowHours(tx, appId);
     const windowMs = windowHours * hourMs;
-    // What was bought before a message began is not owed to it.
+    // A purchase from before the range is never credited to a message that began in the range.
     const since: Range = { fromMs: range.fromMs, toMs: endMs };
     const open = await findOpen(tx, appId, windowHours);
     const context = { tx, clock, appId, windowMs, startedAtMs: clock.steadyMs(), periods: [since], tally, open };

@@ -1,4 +1,4 @@
-// How many events of each name there were, by period. Never of more names than an answer can hold.
+// Counts the events of each name by period, for at most as many names as an answer can hold.
 import { findKeptSince } from '../events/retention-queries.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -6,7 +6,10 @@ import { type Group, periodsOf, type Range, splitRange } from './periods.ts';
 import { sumEvents } from './queries.ts';
 import { snapshot } from './snapshot.ts';
 
-/** Of a range with more names, those with the most events in it are counted; of equal ones the first in order. */
+/**
+ * A range with more names reports those with the most events; among equal ones, the first in
+ * alphabetical order.
+ */
 export const reportedNamesMax = 1_000;
 
 export interface NamedCount {

@@ -2,7 +2,7 @@
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
-/** Deletes what was credited for events of a name. A name that was never credited has no rows. */
+/** Deletes the credits for events of a name. A name that is never credited has no rows. */
 export async function deleteCreditsOfName(tx: Tx, appId: Uuid, name: string): Promise<void> {
   await tx`DELETE FROM credited_totals WHERE app_id = ${appId} AND name = ${name}`;
   await tx`DELETE FROM open_credits WHERE app_id = ${appId} AND name = ${name}`;

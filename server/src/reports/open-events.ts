@@ -1,4 +1,5 @@
-// What is classed ahead of its settling: how far that goes, and whose events may be owed to another message since. Writes nothing.
+// Events that were classed ahead of their settling: the progress, and the people whose events may
+// be credited to another message since then. Writes nothing.
 import { listPeopleChanges } from '../devices/link-queries.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -18,21 +19,25 @@ import type { Range } from './periods.ts';
 import { nothingSettled } from './settled.ts';
 
 export interface Open extends OpenProgress {
-  /** Subjects of events whose credits are not taken as they were stored, but found out anew. */
+  /** Subjects whose events are classed again, because their stored credits may be outdated. */
   readonly changed: readonly Uuid[];
 }
 
-/** Of more than so many changes, or people, a report looks at none: it classes all events anew. */
+/**
+ * Above these numbers of changes or people a report ignores classing ahead and classes all
+ * unsettled events itself.
+ */
 const changesMax = 2_000;
 const changedMax = 20_000;
 
-/** What was classed ahead with a window; undefined: nothing that can be relied on. */
+/** Finds what was classed ahead with a window; undefined when none of it can be used. */
 export async function findOpen(tx: Tx, appId: Uuid, windowHours: number): Promise<Open | undefined> {
   const progress = await findOpenProgress(tx, appId);
   if (progress === undefined || progress.windowHours !== windowHours) return undefined;
   const changes = await listPeopleChanges(tx, appId, changesMax + 1);
   if (changes.length > changesMax) return undefined;
-  // Their events are cleared bit by bit; when all are, they have changed for the last time.
+  // The events of erased people are cleared step by step; after the last step their change is
+  // recorded.
   const erased = await listBeingErased(tx, appId);
   const ids = [...changes.flatMap((change) => change.ids), ...erased.flatMap((one) => [one.userId, ...one.deviceIds])];
   if (ids.length > changedMax) return undefined;
@@ -40,7 +45,10 @@ export async function findOpen(tx: Tx, appId: Uuid, windowHours: number): Promis
   return changed.length > changedMax ? undefined : { ...progress, changed };
 }
 
-/** Under whom events are stored that devices or users have to do with: they, their users, and the devices of all of these. */
+/**
+ * Finds the subjects under which events of these devices and users may be stored: the ids
+ * themselves, their users, and all devices of these users.
+ */
 export async function findSubjects(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<Uuid[]> {
   if (ids.length === 0) return [];
   const subjects = new Set(ids);
@@ -55,7 +63,10 @@ export async function findSubjects(tx: Tx, appId: Uuid, ids: readonly Uuid[]): P
   return [...subjects];
 }
 
-/** The events of some subjects that occurred in a range, were reached by classing ahead, and are not settled: in chunks. */
+/**
+ * Yields, in chunks, the unsettled events of some subjects that occurred in a range and were
+ * classed ahead.
+ */
 export async function* readOpenOf(
   tx: Tx,
   asked: {
@@ -90,7 +101,10 @@ export async function* readOpenOf(
   }
 }
 
-/** The events of a range that occurred before `classedTo` and were received too late to be classed ahead: in chunks. */
+/**
+ * Yields, in chunks, the events of a range that occurred before `classedTo` and were received too
+ * late to be classed ahead.
+ */
 export async function* readLate(
   tx: Tx,
   asked: {

@@ -1,15 +1,15 @@
-// SQL: what is not settled and was classed ahead, and whose of it may have changed since.
+// SQL: unsettled events that were classed ahead.
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { AttributedName } from './attribution.ts';
 import type { Range } from './periods.ts';
 
-/** How far an app's events are classed ahead. */
+/** The progress of classing an app's events ahead. */
 export interface OpenProgress {
   readonly windowHours: number;
-  /** All that occurred before this, */
+  /** Events that occurred before this instant are classed, */
   readonly classedTo: Date;
-  /** and was received by this. */
+  /** if they were received by this id. */
   readonly receivedTo: Uuid;
 }
 
@@ -28,7 +28,7 @@ export async function upsertOpenProgress(tx: Tx, appId: Uuid, progress: OpenProg
       window_hours = excluded.window_hours, classed_to = excluded.classed_to, received_to = excluded.received_to`;
 }
 
-/** Nothing of the app is classed ahead from now on. */
+/** Deletes the progress of an app, after which nothing of it counts as classed ahead. */
 export async function deleteOpenProgress(tx: Tx, appId: Uuid): Promise<void> {
   await tx`DELETE FROM open_progress WHERE app_id = ${appId}`;
 }
@@ -64,7 +64,7 @@ export async function insertOpenCredits(
     ) AS c (event_id, subject_id, at, currency, amount, class, message_id)`;
 }
 
-/** These events are settled: what they came to before that is done with. */
+/** Deletes the credits that these events had before they were settled. */
 export async function deleteOpenCredits(
   tx: Tx,
   appId: Uuid,
@@ -89,7 +89,7 @@ export interface OpenSum {
   readonly amount: string;
 }
 
-/** What was credited ahead of the events of a range, but for those of some subjects. */
+/** Sums the credits ahead of a range's events, without the events of some subjects. */
 export async function sumOpenCredits(
   tx: Tx,
   appId: Uuid,
@@ -106,12 +106,12 @@ export async function sumOpenCredits(
     GROUP BY 1, 2, 3, 4`;
 }
 
-/** The erased whose events still name them, and the devices that were theirs. */
+/** Lists the erased users whose events still name them, and their former devices. */
 export async function listBeingErased(tx: Tx, appId: Uuid): Promise<{ userId: Uuid; deviceIds: Uuid[] }[]> {
   return tx<{ userId: Uuid; deviceIds: Uuid[] }[]>`SELECT user_id, device_ids FROM erasures WHERE app_id = ${appId}`;
 }
 
-/** What these people are called now; those that are nobody's names are left out. */
+/** Finds the current external ids of these users. Ids of nobody are omitted. */
 export async function listExternalIds(tx: Tx, appId: Uuid, userIds: readonly Uuid[]): Promise<string[]> {
   const rows = await tx<{ externalId: string }[]>`
     SELECT external_id FROM people WHERE app_id = ${appId} AND user_id = ANY(${userIds as Uuid[]}::uuid[])`;

@@ -1,11 +1,11 @@
-// A report's range cut up: into days, weeks or months of a time zone, and into whole quarters of an hour, which are summed up
-// beforehand, with what is left at either end. Pure.
+// Divides a report's range into days, weeks or months of a time zone. Also splits it into whole
+// quarters of an hour, for which sums are stored, and the rest at both ends. Pure.
 import { createLocalClock } from '../platform/local-clock.ts';
 
 export const groups = ['day', 'week', 'month'] as const;
 export type Group = (typeof groups)[number];
 
-/** Half-open, in milliseconds since the epoch. */
+/** A range in milliseconds since the epoch, without its end. */
 export interface Range {
   readonly fromMs: number;
   readonly toMs: number;
@@ -15,8 +15,8 @@ const dayMs = 86_400_000;
 export const quarterMs = 900_000;
 
 /**
- * The periods that a range touches, in order and without a gap, the first and the last cut to the range. Weeks begin on Monday. A
- * day that a zone never had (Samoa's 30 December 2011) is no period.
+ * The periods of a range, in order and without gaps, the first and the last cut to the range. Weeks
+ * begin on Monday. A day that a zone never had (Samoa's 30 December 2011) is no period.
  */
 export function periodsOf({ fromMs, toMs }: Range, group: Group | null, zone: string): Range[] {
   if (group === null) return [{ fromMs, toMs }];
@@ -31,7 +31,8 @@ export function periodsOf({ fromMs, toMs }: Range, group: Group | null, zone: st
   return starts.map((startMs, i) => ({ fromMs: startMs, toMs: starts[i + 1] ?? toMs }));
 }
 
-// Of a date on the wall, as milliseconds that it would be at UTC.
+// The start of the period of a local time, given as the milliseconds of the same wall-clock time in
+// UTC.
 function startOf(wallMs: number, group: Group): number {
   const day = Math.floor(wallMs / dayMs);
   if (group === 'day') return day * dayMs;
@@ -48,7 +49,7 @@ function nextStart(wallMs: number, group: Group): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
 }
 
-/** Which of the periods is an instant of the range in? */
+/** Returns the index of the period that contains an instant of the range. */
 export function periodIndexOf(periods: readonly Range[], atMs: number): number {
   let low = 0;
   let high = periods.length - 1;
@@ -61,21 +62,22 @@ export function periodIndexOf(periods: readonly Range[], atMs: number): number {
 }
 
 export interface SplitRange {
-  /** Whole quarters of an hour; empty where `fromMs` is `toMs`. */
+  /** Whole quarters of an hour; empty when `fromMs` equals `toMs`. */
   readonly inner: Range;
-  /** What is left of the range: at most two, each within a quarter. */
+  /** The rest of the range: at most two parts, each within a quarter. */
   readonly edges: readonly Range[];
 }
 
 /**
- * Splits a range at quarters of an hour. Of an edge from before `keptSinceMs` no event is kept: its quarter counts wholly when its
- * first instant is in the range, and else not at all, so that ranges that meet still share nothing and lose nothing.
+ * Splits a range at quarters of an hour. For an edge before `keptSinceMs` no events are stored. Its
+ * quarter then counts completely when its first instant is in the range, and otherwise not at all,
+ * so that adjacent ranges neither share nor lose anything.
  */
 export function splitRange({ fromMs, toMs }: Range, keptSinceMs: number = Number.NEGATIVE_INFINITY): SplitRange {
   const firstMs = Math.ceil(fromMs / quarterMs) * quarterMs;
   const lastMs = Math.floor(toMs / quarterMs) * quarterMs;
   if (firstMs > lastMs) {
-    // All of it is within one quarter, whose first instant came before it.
+    // The whole range lies within one quarter, after the quarter's first instant.
     return { inner: { fromMs: firstMs, toMs: firstMs }, edges: fromMs < keptSinceMs ? [] : [{ fromMs, toMs }] };
   }
   const edges: Range[] = [];

@@ -1,4 +1,4 @@
-// Reports as they are answered: the same rows as JSON and as CSV. Pure.
+// The answers of reports: the same rows as JSON and as CSV. Pure.
 
 import { textCell } from '../platform/csv.ts';
 import { add, parseDecimal, writeDecimal } from '../platform/decimal.ts';
@@ -15,7 +15,7 @@ import type { MessageRevenue } from './queries.ts';
 import type { AskedRange } from './report-request.ts';
 import type { RevenueReport } from './revenue.ts';
 
-/** Installs and sessions; purchases are the rows of revenue. */
+/** Installs and sessions. Purchases are in the rows of revenue. */
 export const countedNames = attributedNames.filter((name) => name !== 'purchase');
 
 type Asked = AskedRange & { readonly limit: number };
@@ -24,7 +24,7 @@ function presentRange({ fromMs, toMs }: Range): { from: string; to: string } {
   return { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
 }
 
-/** One row for the whole range, or one for each period beneath `groups`. */
+/** One object for the whole range, or one for each period under `groups`. */
 function presentPeriods<Period extends Range, Row extends object>(
   { group, zone }: AskedRange,
   periods: readonly Period[],
@@ -69,8 +69,8 @@ function plain(amount: string): string {
 }
 
 /**
- * A row for each currency of a group, one of zeros for a group without purchases, and then the page of rows per message, which have a
- * message id.
+ * One row for each currency of a period, and a row of zeros for a period without purchases. Then
+ * follows the page of rows by message, which have a message id.
  */
 export function revenueAsCsv(
   asked: Asked,
@@ -133,7 +133,10 @@ export function presentEngagement(
   return { ...presentRange(asked.range), ...presented, messages: rows, ...end };
 }
 
-/** A page of messages, or the groups: a row for each currency of one, and one without a currency where nothing was bought. */
+/**
+ * A page of messages, or the periods: one row for each currency, and one without a currency when
+ * there were no purchases.
+ */
 export function engagementAsCsv(
   asked: Asked,
   { periods, messages }: EngagementReport,

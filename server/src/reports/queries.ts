@@ -1,5 +1,5 @@
-// SQL: the sums that reports show, of whole quarters of an hour from what was summed up beforehand and of what is left at the ends
-// of a range from the rows themselves. Reads what other rooms own, and writes nothing.
+// SQL: the sums that reports show: whole quarters of an hour from stored sums, and the ends of a
+// range from single rows. Reads other rooms' tables and writes nothing.
 import type { Fragment, Tx } from '../platform/db.ts';
 import { writeDecimal } from '../platform/decimal.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -7,13 +7,13 @@ import type { AttributedName } from './attribution.ts';
 import type { Range, SplitRange } from './periods.ts';
 import type { Tallied } from './tally.ts';
 
-/** What a report's rows are counted by: the periods, and the range that they make up. */
+/** The periods by which a report's rows are counted, and the split of the range that they form. */
 export interface Cut {
   readonly periods: readonly Range[];
   readonly split: SplitRange;
 }
 
-// Which period an instant is in, from 0 on.
+// The index of the period that contains an instant.
 function periodOf(tx: Tx, column: Fragment, periods: readonly Range[]): Fragment {
   if (periods.length === 1) return tx`0`;
   const starts = periods.map(({ fromMs }) => new Date(fromMs).toISOString());
@@ -32,7 +32,10 @@ export interface EventTotal {
   readonly amount: string;
 }
 
-/** How many events of each name there were, and what they amount to: of these names, or of so many that the range has most of. */
+/**
+ * Sums the events of each name and their amounts: of the given names, or of the `mostOf` names with
+ * the most events in the range.
+ */
 export async function sumEvents(
   tx: Tx,
   appId: Uuid,
@@ -66,9 +69,11 @@ export async function sumEvents(
     SELECT period, name, currency, count, amount FROM summed ${most}`;
 }
 
-/** What of the settled is credited: rows of (name, at, currency, class, message_id, count, amount). */
+/**
+ * The credits of settled events: rows of (name, at, currency, class, message_id, count, amount).
+ */
 function settledCredits(tx: Tx, appId: Uuid, name: AttributedName, split: SplitRange): Fragment {
-  // Of others than purchases nothing but sums is stored.
+  // Single rows are stored for purchases only, sums for all names.
   const edges = (name === 'purchase' ? split.edges : []).map(
     (edge) => tx`
       UNION ALL
@@ -85,7 +90,7 @@ export interface CreditTotal extends EventTotal {
   readonly class: 'direct' | 'influenced';
 }
 
-/** What is settled and credited to messages, or to one of them. */
+/** Sums the credits of settled events, of all messages or of one. */
 export async function sumSettledCredits(
   tx: Tx,
   appId: Uuid,
@@ -110,7 +115,7 @@ export interface MessageRevenue {
   readonly influencedCount: number;
 }
 
-/** Rows of what was classed just now, in the form of `settledCredits`. */
+/** Rows of credits that were classed just now, in the columns of `settledCredits`. */
 function talliedCredits(tx: Tx, rows: readonly Tallied[]): Fragment {
   const credited = rows.filter(({ name, messageId }) => name === 'purchase' && messageId !== null);
   return tx`
@@ -123,7 +128,7 @@ function talliedCredits(tx: Tx, rows: readonly Tallied[]): Fragment {
 
 export interface MessageRevenueAsked {
   readonly appId: Uuid;
-  /** Null: all of it was classed just now. */
+  /** Null when everything was classed just now. */
   readonly split: SplitRange | null;
   readonly tallied: readonly Tallied[];
   readonly messageId: Uuid | null;
@@ -131,7 +136,7 @@ export interface MessageRevenueAsked {
   readonly limit: number;
 }
 
-/** Purchases by message and currency, highest direct amount first. */
+/** Lists purchases by message and currency, the highest direct amount first. */
 export async function listMessageRevenue(tx: Tx, asked: MessageRevenueAsked): Promise<MessageRevenue[]> {
   const { appId, split, tallied, messageId, after, limit } = asked;
   const settled =
@@ -160,7 +165,10 @@ export async function listMessageRevenue(tx: Tx, asked: MessageRevenueAsked): Pr
     ORDER BY by_message.direct_amount DESC, message_id, currency LIMIT ${limit}`;
 }
 
-/** Was there ever such a message? One that retention has removed is known by what was credited to it. */
+/**
+ * Returns whether the message ever existed. A message that retention has deleted is known by its
+ * credits.
+ */
 export async function isKnownMessage(tx: Tx, appId: Uuid, id: Uuid): Promise<boolean> {
   const [row] = await tx<{ isKnown: boolean }[]>`
     SELECT EXISTS (SELECT FROM messages WHERE app_id = ${appId} AND id = ${id})

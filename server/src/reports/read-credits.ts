@@ -1,5 +1,6 @@
-// What events are credited to while that is not settled: as it was classed ahead, and else classed now, chunk by chunk, from the
-// deliveries that are kept. Writes nothing; what it remembers is the sums.
+// Reads the credits of unsettled events: credits that were classed ahead, and otherwise the events
+// themselves, classed now chunk by chunk from the stored deliveries. Writes nothing and keeps only
+// the sums.
 import { ApiError } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
@@ -22,14 +23,17 @@ import { periodIndexOf, type Range } from './periods.ts';
 import { isSettled, nothingSettled } from './settled.ts';
 import type { Tally } from './tally.ts';
 
-/** A report that takes longer is refused. */
+/** Milliseconds after which a report is refused. */
 const msMax = 30_000;
 const retryAfterMs = 5_000;
 
-/** Events that a report classes at once, at the most: they have ten megabytes in the process. */
+/**
+ * Events that a report classes at once, at most; their deliveries take about ten megabytes in the
+ * process.
+ */
 const chunkMost = 16_000;
 
-/** The 503 for a report that asks for too much. */
+/** The 503 for a report that takes too long. */
 export function tooLong(): ApiError {
   return new ApiError('unavailable', {
     message: 'This report takes too long: ask for a shorter range.',
@@ -38,7 +42,7 @@ export function tooLong(): ApiError {
 }
 
 export interface ReadContext {
-  /** One snapshot, for all that a report reads. */
+  /** One snapshot for everything that a report reads. */
   readonly tx: Tx;
   readonly clock: Clock;
   readonly appId: Uuid;
@@ -46,9 +50,12 @@ export interface ReadContext {
   readonly startedAtMs: number;
   readonly periods: readonly Range[];
   readonly tally: Tally;
-  /** What was classed ahead, with the window of this; undefined: it is not to be used. */
+  /** Credits that were classed ahead with the same window; undefined when they must not be used. */
   readonly open: Open | undefined;
-  /** Leaves out events and says what is known of the others: undefined where a credit is to be found out. */
+  /**
+   * Selects events and returns the known credits; a credit is undefined when the event must be
+   * classed.
+   */
   select?(events: readonly AttributableEvent[], name: AttributedName): Promise<Selected[]>;
 }
 
@@ -57,7 +64,7 @@ export interface Selected {
   readonly credit: Credit | undefined;
 }
 
-/** Tallies what the events of a range that are not settled are credited to. */
+/** Tallies the credits of a range's unsettled events. */
 export async function readUnsettled(context: ReadContext, name: AttributedName, range: Range): Promise<void> {
   const { tx, appId, open } = context;
   const progress = (await findProgress(tx, appId, name)) ?? nothingSettled;
@@ -69,13 +76,16 @@ export async function readUnsettled(context: ReadContext, name: AttributedName, 
   if (rest.fromMs < rest.toMs) await classUnsettled(context, name, rest, progress);
 }
 
-/** Nothing of the range is settled. */
+/** Returns whether no event of the range is settled. */
 export async function isOpen({ tx, appId }: ReadContext, name: AttributedName, range: Range): Promise<boolean> {
   const { settledAt } = (await findProgress(tx, appId, name)) ?? nothingSettled;
   return settledAt.getTime() < range.fromMs;
 }
 
-/** What was classed ahead of a range, and what had been passed by before it came. Of it only what is credited to messages is told. */
+/**
+ * Tallies the credits that were classed ahead, and classes the events that arrived too late for
+ * that. Only credited events were stored ahead, so unattributed ones are missing from the tally.
+ */
 async function readAhead(
   context: ReadContext,
   open: Open,
@@ -100,7 +110,7 @@ async function readAhead(
   }
 }
 
-/** Classes the events of a range that are not settled. */
+/** Classes the unsettled events of a range. */
 async function classUnsettled(
   context: ReadContext,
   name: AttributedName,
@@ -110,7 +120,7 @@ async function classUnsettled(
   const { tx, appId } = context;
   const settledTo: Place = { at: progress.settledAt, id: progress.settledId };
   await readRange(context, name, range, settledTo.at.getTime() < range.fromMs ? null : settledTo);
-  // What was received too late for what is settled of its time.
+  // Events that were received after the events of their time were settled.
   if (settledTo.at.getTime() < range.fromMs) return;
   let afterId = progress.receivedTo;
   for (let limit = chunkEvents; ; ) {
@@ -142,7 +152,7 @@ export async function readRange(
   }
 }
 
-/** Says how many deliveries were read for it. */
+/** Tallies events and returns the number of deliveries that were read. */
 async function tallyEvents(
   context: ReadContext,
   name: AttributedName,

@@ -1,8 +1,8 @@
-// SQL: how far back an app's events go.
+// SQL: the time span of an app's events.
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
-/** When the first and the last event of these names occurred; undefined: there is none. */
+/** Finds the times of the first and the last event of these names; undefined when there is none. */
 export async function findEventRange(
   sql: Sql,
   appId: Uuid,

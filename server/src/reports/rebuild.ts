@@ -1,6 +1,6 @@
-// Attribution computed anew from what is kept (contract 11): for settled purchases, installs and sessions whose events and whose
-// deliveries are there still. What rests on deliveries that are gone stays as it is. A day is one transaction: whoever reads
-// meanwhile sees each day whole, before or after.
+// Computes attribution again (contract 11) for settled purchases, installs and sessions whose
+// events and deliveries are still stored. Results that depend on deleted deliveries stay unchanged.
+// Each day is one transaction, so that a reader sees a day completely before or after the change.
 import { getAttributionWindowHours } from '../apps/queries.ts';
 import { listPartitions } from '../delivery/partitions.ts';
 import { findKeptSince } from '../events/retention-queries.ts';
@@ -37,17 +37,17 @@ export interface RebuiltAttribution {
   readonly purchases: number;
   readonly installs: number;
   readonly sessions: number;
-  /** What was classed anew: whole quarters of an hour; null: nothing. */
+  /** The range that was classed again, in whole quarters of an hour; null: nothing. */
   readonly range: Range | null;
 }
 
-/** Classes anew what of a range is settled. Without an end the range goes as far as there is anything. */
+/** Classes the settled events of a range again. A null end means as far as there are events. */
 export async function rebuildAttribution(
   { sql, clock }: { sql: Sql; clock: Clock },
   asked: { readonly appId: Uuid; readonly fromMs: number | null; readonly toMs: number | null },
 ): Promise<RebuiltAttribution> {
   const { appId } = asked;
-  // What is not settled is classed anew by whoever classes ahead.
+  // Classing ahead then starts again for the unsettled events.
   await forgetClassedAhead(sql, appId);
   const windowHours = await getAttributionWindowHours(sql, appId);
   const [oldest] = await listPartitions(sql);
@@ -76,7 +76,8 @@ export async function rebuildAttribution(
   return { purchases: counts.purchase, installs: counts.install, sessions: counts.session_start, range };
 }
 
-// A quarter that the range begins in is classed whole, unless what came before it in the quarter may be gone.
+// The quarter in which the range begins is classed completely, unless events or deliveries of its
+// beginning may be deleted.
 function floorFor(firstMs: number, ...limitsMs: readonly number[]): number {
   const floorMs = Math.floor(firstMs / quarterMs) * quarterMs;
   return limitsMs.every((limitMs) => floorMs >= limitMs) ? floorMs : firstMs;
@@ -87,13 +88,14 @@ interface DayContext {
   readonly appId: Uuid;
   readonly name: AttributedName;
   readonly windowHours: number;
-  /** The first batch id of which deliveries are kept. */
+  /** The first batch id whose deliveries are stored. */
   readonly keptFrom: Uuid;
 }
 
 async function rebuildDay(context: DayContext, day: Range): Promise<number> {
   const { tx, appId, name } = context;
-  // What is not settled is classed when it is asked for. Held, so that nothing is settled meanwhile.
+  // Reports class unsettled events themselves. The lock keeps other processes from settling events
+  // meanwhile.
   const progress = await lockProgress(tx, appId, name);
   if (!progress) return 0;
   return name === 'purchase' ? rebuildPurchases(context, progress, day) : rebuildCounts(context, progress, day);
@@ -114,7 +116,8 @@ async function rebuildPurchases(context: DayContext, progress: Progress, day: Ra
   return count;
 }
 
-// Of installs and sessions only sums are stored, so what stays of them is taken off what is classed anew.
+// For installs and sessions only sums are stored, so the sums that stay are subtracted from the new
+// ones.
 async function rebuildCounts(context: DayContext, progress: Progress, day: Range): Promise<number> {
   const { tx, appId, name, keptFrom } = context;
   const left = await deleteTotalsOfKept(tx, appId, name, day, keptFrom);
@@ -131,7 +134,7 @@ async function rebuildCounts(context: DayContext, progress: Progress, day: Range
   return count;
 }
 
-/** Classes what of a day is settled, but for these, a chunk at a time. */
+/** Classes the settled events of a day, except those in `leftIds`, one chunk at a time. */
 async function classSettled(
   { tx, appId, name, windowHours }: DayContext,
   progress: Progress,

@@ -1,4 +1,4 @@
-// Fields that several reports answer, and the turn that every report waits for.
+// Fields that several reports answer, and the turn for which every report waits.
 import { z } from 'zod';
 import type { Caller } from '../apps/caller.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -10,14 +10,20 @@ import type { Turns } from '../platform/turns.ts';
 import { groups } from './periods.ts';
 
 export interface ReportDeps {
-  /** The pool of what somebody only asks for, and turns at it: a report must not stand before a request or a send. */
+  /**
+   * The pool of counts and reports, and its turns: a report must not delay another request or a
+   * send.
+   */
   readonly countSql: Sql;
   readonly countTurns: Turns;
   readonly clock: Clock;
   readonly timeZones: TimeZones;
 }
 
-/** A report is nearly all waiting: for its turn, and for the database. */
+/**
+ * Runs a report when it is the app's turn. It runs aside from the door, because a report mostly
+ * waits: for its turn and for the database.
+ */
 export function inCountTurn<Result>(
   { countTurns }: ReportDeps,
   { caller, aside }: ApiRequest<Caller>,

@@ -1,4 +1,4 @@
-// What may be asked of a report: the query of an address → a question, or the 400 that names what is wrong.
+// Reads the query of a report's URL. Throws the 400 that names every issue.
 import { z } from 'zod';
 import { type Issue, invalid } from '../platform/api-error.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -13,7 +13,9 @@ const hourMs = 3_600_000;
 export const rangeDaysMax = 366;
 export const windowHoursMax = 720;
 
-/** As it is described; what it must be is said by the fields that it is read with. */
+/**
+ * The field as the API's description shows it; the fields that read it say which values are valid.
+ */
 const instantText = z.string().meta({ format: 'date-time' });
 const rangeFields = {
   from: instantText,
@@ -27,7 +29,7 @@ const windowField = z
   .transform(Number)
   .pipe(z.int().min(1).max(windowHoursMax));
 
-/** What `devices` and `events` are asked. */
+/** The query of the reports `devices` and `events`. */
 export const rangeQuery = z.strictObject(rangeFields);
 export const engagementQuery = z.strictObject({ ...rangeFields, ...pageQuery(200) });
 export const revenueQuery = z.strictObject({
@@ -46,7 +48,10 @@ export interface AskedRange {
 
 type Asked<Schema extends z.ZodObject> = Omit<z.output<Schema>, keyof typeof rangeFields> & AskedRange;
 
-/** The query of a route. Throws the 400 with every issue of its form, and then that of its range. */
+/**
+ * The query of a report's route. Its reader throws the 400 with every issue of the form, otherwise
+ * the 400 of the range.
+ */
 export function reportQuery<Schema extends typeof rangeQuery>(schema: Schema) {
   return {
     query: schema,
@@ -81,14 +86,14 @@ export interface Kept {
   readonly retentionDays: number;
 }
 
-/** From when on all deliveries are kept that an event may be owed to. */
+/** The instant from which on every delivery is stored that an event may be credited to. */
 export function classedSinceMs({ clock, retentionDays }: Kept, windowHours: number): number {
   return clock.nowMs() - retentionDays * dayMs + windowHours * hourMs;
 }
 
 /**
- * Throws the 400 for a window that reaches back to before what is kept of deliveries. The app's own window may: what it came to is
- * stored.
+ * Throws the 400 for a window that reaches back before the stored deliveries. The app's own window
+ * may do so, because its results are stored.
  */
 export function checkWindow(kept: Kept, range: Range, windowHours: number): void {
   if (range.fromMs >= classedSinceMs(kept, windowHours)) return;

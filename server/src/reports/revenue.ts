@@ -1,5 +1,6 @@
-// What purchases came to, by class and by message (contract 11): from the sums of what is settled, and from what is not by
-// classing it now. With a window that is not the app's, or for a segment, all of it is classed from what is kept.
+// Revenue by class and by message (contract 11), from the sums of settled events and by classing
+// the unsettled ones. With a window that is not the app's, or for a segment, all events are classed
+// from stored deliveries.
 import { getAttributionWindowHours } from '../apps/queries.ts';
 import type { CheckedFilter } from '../audience/check-filter.ts';
 import { findKeptSince } from '../events/retention-queries.ts';
@@ -37,18 +38,21 @@ export interface RevenueAsked {
   readonly range: Range;
   readonly group: Group | null;
   readonly zone: string;
-  /** Null: the app's. */
+  /** Null: the app's own window. */
   readonly windowHours: number | null;
   readonly messageId: Uuid | null;
   readonly segment: CheckedFilter | null;
   readonly after: MessageRevenueAsked['after'];
-  /** Rows per message. */
+  /** Rows by message. */
   readonly limit: number;
 }
 
 export interface RevenueReport {
   readonly windowHours: number;
-  /** False: installs and sessions cannot be classed, because deliveries of the range are gone. */
+  /**
+   * False when installs and sessions cannot be classed, because deliveries of the range are
+   * deleted.
+   */
   readonly knowsCounts: boolean;
   readonly periods: readonly Range[];
   readonly sums: ClassedSums;
@@ -57,7 +61,7 @@ export interface RevenueReport {
 
 const hourMs = 3_600_000;
 
-/** Throws the 400 for a window that needs deliveries which are not kept; the app's own needs none. */
+/** Throws the 400 for a window that needs deleted deliveries. The app's own window needs none. */
 export async function checkAskedWindow(
   deps: RevenueDeps,
   { appId, range, windowHours }: Pick<RevenueAsked, 'appId' | 'range' | 'windowHours'>,
@@ -66,7 +70,7 @@ export async function checkAskedWindow(
   checkWindow(deps, range, windowHours);
 }
 
-/** Throws the 404 for a message that there never was. */
+/** Reports revenue. Throws the 404 for a message that never existed. */
 export async function reportRevenue(deps: RevenueDeps, asked: RevenueAsked): Promise<RevenueReport> {
   const { clock } = deps;
   const { appId, range, messageId, segment, after, limit } = asked;
@@ -93,11 +97,13 @@ export async function reportRevenue(deps: RevenueDeps, asked: RevenueAsked): Pro
     if (windowHours === appHours && segment === null) {
       const eventsSinceMs = (await findKeptSince(tx))?.getTime() ?? Number.NEGATIVE_INFINITY;
       split = splitRange(range, eventsSinceMs);
-      // A part of a quarter is classed from deliveries: where these are gone, the quarter counts whole or not at all.
+      // Part of a quarter is classed from deliveries. When these are deleted, the quarter counts
+      // completely or not at all.
       const countSplit = splitRange(range, Math.max(eventsSinceMs, classedSinceMs(deps, windowHours)));
       await readStored(context, sums, { split, countSplit, messageId });
     } else {
-      // Settled purchases keep their classes, one by one; of installs and sessions only sums are kept.
+      // Settled purchases keep their classes, because each is stored. For installs and sessions
+      // only sums are stored.
       knowsCounts = range.fromMs >= classedSinceMs(deps, windowHours);
       const names = knowsCounts ? attributedNames : (['purchase'] as const);
       const keepsClasses = windowHours === appHours;
@@ -108,7 +114,8 @@ export async function reportRevenue(deps: RevenueDeps, asked: RevenueAsked): Pro
     const tallied = tally.rows().filter(isOfMessage);
     for (const row of tallied) {
       const { period, name, currency, count, amount } = row;
-      // Else the stored totals have it already, and what is credited to nobody is what is left of them.
+      // Otherwise the stored totals include these events already, and the unattributed part is the
+      // rest of the totals.
       if (split === null || messageId !== null) sums.addTotal(period, name, currency, count, amount);
       if (row.class !== 'unattributed') sums.addCredit(period, name, currency, row.class, count, amount);
     }
@@ -117,7 +124,7 @@ export async function reportRevenue(deps: RevenueDeps, asked: RevenueAsked): Pro
   });
 }
 
-/** `countSplit`: the range of installs and sessions. */
+/** `countSplit`: the split of the range for installs and sessions. */
 async function readStored(
   context: ReadContext,
   sums: ClassedSums,
@@ -141,11 +148,12 @@ async function readStored(
   }
 }
 
-/** What the stored sums do not hold of a range. */
+/** Reads the part of a range that the stored sums do not contain. */
 async function readRest(context: ReadContext, name: AttributedName, { inner, edges }: SplitRange): Promise<void> {
   await readUnsettled(context, name, inner);
   for (const edge of edges) {
-    // A settled purchase is stored by itself, and is found at the ends of a range too. Of the others only sums are.
+    // Each settled purchase is stored and is found at the ends of a range too. For other names only
+    // sums are stored.
     if (name === 'purchase' || (await isOpen(context, name, edge))) await readUnsettled(context, name, edge);
     else await readRange(context, name, edge);
   }

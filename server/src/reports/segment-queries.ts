@@ -1,5 +1,5 @@
-// SQL: who of those that did something in a range is in a segment. One statement, however many they are: what a filter asks of
-// events is worked out for all of them at once.
+// SQL: the people with events in a range who are in a segment. One statement for any number of
+// people, so that a filter's questions about events are computed once for all.
 import type { CheckedFilter } from '../audience/check-filter.ts';
 import { filterToSql } from '../audience/filter-to-sql.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -9,8 +9,8 @@ import type { AttributedName } from './attribution.ts';
 import type { Range } from './periods.ts';
 
 /**
- * The devices of events of a range, and of the users whose events or devices these are, that a filter matches now, whether they can be
- * reached or not; at most so many.
+ * Lists the devices that a filter matches now, active or not, among the devices of a range's events
+ * and all devices of the users of these events and devices. At most `limit`.
  */
 export async function listDevicesInSegment(
   { tx, clock, appId }: { tx: Tx; clock: Clock; appId: Uuid },

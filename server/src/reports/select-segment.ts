@@ -1,5 +1,5 @@
-// Which purchases are of people in a segment now: their device is, or a device of their user. What is settled of them keeps its
-// class.
+// Selects the events of people who are in a segment now: the event's device is, or a device of its
+// user. Settled purchases keep their class.
 import type { CheckedFilter } from '../audience/check-filter.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
@@ -11,19 +11,22 @@ import type { Range } from './periods.ts';
 import { type ReadContext, type Selected, tooLong } from './read-credits.ts';
 import { listDevicesInSegment } from './segment-queries.ts';
 
-/** What a process holds of one report: more devices than its time would suffice for. */
+/** Devices that a report holds in memory; above this number it could not finish in time anyway. */
 const devicesMax = 1_000_000;
 
 export interface SegmentAsked {
   readonly segment: CheckedFilter;
-  /** All that is going to be read. */
+  /** The names and the range that the report is going to read. */
   readonly names: readonly AttributedName[];
   readonly range: Range;
-  /** What was settled with the same window stands. */
+  /** True when purchases that were settled with the same window keep their class. */
   readonly keepsClasses: boolean;
 }
 
-/** Finds out who of a range is in a segment, at once: all that is read of it is held to the same people. */
+/**
+ * Finds once which people of a range are in a segment, so that everything the report reads is
+ * compared with the same people.
+ */
 export async function selectSegment(
   context: { readonly tx: Tx; readonly clock: Clock; readonly appId: Uuid },
   { segment, names, range, keepsClasses }: SegmentAsked,

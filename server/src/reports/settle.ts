@@ -1,6 +1,7 @@
-// Stores what purchases, installs and sessions are owed to, once their window has closed: in chunks, in transactions that
-// say how far they came, so that any number of processes may settle and every event is settled once. What came too late for that
-// is found by its id, which tells when it was received.
+// Settles purchases, installs and sessions: stores their credits after their window has closed.
+// Works in chunks whose transactions store the progress, so that any number of processes may settle
+// and each event is settled once. A late event is found by its id, which contains the time of its
+// receipt.
 import { listAttributionWindows } from '../apps/queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Sql, type Tx, transaction } from '../platform/db.ts';
@@ -36,16 +37,24 @@ export interface SettleDeps {
 
 const hourMs = 3_600_000;
 
-/** A request that stores events has committed them, or never will, so long after it minted their ids. */
+/**
+ * Milliseconds after minting its ids by which a request has committed its events, or never will.
+ */
 const commitMsMax = 60_000;
 
-/** What occurred within a minute of what was just received is left for the next time: the two limits never cross. */
+/**
+ * Milliseconds. Events that are so close to the limit are settled at the next run, so that the
+ * limits of time and receipt never cross.
+ */
 const marginMs = 120_000;
 
-/** Any number that nothing else in this database locks. */
+/** An arbitrary number that no other advisory lock in this database uses. */
 const settleLock = 4_271_960_142;
 
-/** Settles all that is due, and classes ahead what is not, unless another process is at it. */
+/**
+ * Settles all due events and classes other events ahead. Returns false when another process is
+ * already doing so.
+ */
 export async function settleAlone(deps: SettleDeps): Promise<boolean> {
   return runAlone(deps.sql, settleLock, async () => {
     const { apps, at } = await listAppsToSettle(deps.sql, deps.clock);
@@ -56,13 +65,16 @@ export async function settleAlone(deps: SettleDeps): Promise<boolean> {
   });
 }
 
-/** Settles all that is due, of every app or of these; afterwards no delivery older than twice an app's window is needed for it. */
+/**
+ * Settles all due events of every app, or of `apps`. Afterwards no settling needs a delivery that
+ * is older than twice an app's window.
+ */
 export async function settleDue(
   { sql, clock }: SettleDeps,
   apps?: readonly DueApp[],
   names: readonly AttributedName[] = attributedNames,
 ): Promise<void> {
-  // One present for all of it: else it would never be done.
+  // One present instant for the whole run; with a moving one the run would never end.
   const nowMs = clock.nowMs();
   for (const { id, windowHours } of apps ?? (await listAttributionWindows(sql))) {
     for (const name of names) {
@@ -87,7 +99,10 @@ interface SettleContext extends Settling {
   readonly tx: Tx;
 }
 
-/** Settles so many of what came too late for what is settled of its time. Says how many to take next; undefined: there are no more. */
+/**
+ * Settles up to `limit` late events, which were received after the events of their time were
+ * settled. Returns the next limit; undefined when there are no more.
+ */
 async function settleLate(context: SettleContext, limit: number): Promise<number | undefined> {
   const { tx, nowMs, appId, name, windowHours } = context;
   const received = uuidFloorOf(new Date(nowMs - commitMsMax));
@@ -104,8 +119,9 @@ async function settleLate(context: SettleContext, limit: number): Promise<number
 }
 
 /**
- * Settles what is due by its place. Nothing is locked while chunks are classed, which takes the longest: two at a time, while the
- * two before them are stored. If another process came first, what it left is read anew.
+ * Settles due events in their order. Nothing is locked while chunks are classed, which takes the
+ * most time: two chunks are classed while the two before them are stored. When another process has
+ * advanced the progress, the rest is read again.
  */
 async function settleInOrder(sql: Sql, what: Settling): Promise<void> {
   const readNext = async (limit: number): Promise<Due | undefined> =>
@@ -115,7 +131,8 @@ async function settleInOrder(sql: Sql, what: Settling): Promise<void> {
     const due = await reading;
     if (due === undefined) return;
     const following = due.isLast ? undefined : readDue(sql, what, due.to, due.nextLimit);
-    // Awaited in its turn, unless storing fails first.
+    // Awaited in its turn; without this handler a rejection would count as unhandled when storing
+    // fails first.
     following?.catch(() => undefined);
     const isStored = await transaction(sql, (tx) => storeDue({ ...what, tx }, due));
     if (isStored && following === undefined) return;
@@ -125,7 +142,10 @@ async function settleInOrder(sql: Sql, what: Settling): Promise<void> {
 
 const chunksAtOnce = 2;
 
-/** In a chunk of what is stored: a step holds the app's settling for some tenths of a second. */
+/**
+ * Events in a chunk that is stored, at most. Storing one holds the lock on the app's progress for
+ * some tenths of a second.
+ */
 export const settledAtOnceMax = 4_000;
 
 interface Chunk extends Classified {
@@ -134,12 +154,12 @@ interface Chunk extends Classified {
 
 interface Due {
   readonly chunks: readonly Chunk[];
-  /** What is settled before them, and with them. */
+  /** The progress before these chunks and after them. */
   readonly from: Progress;
   readonly to: Progress;
-  /** Nothing is due after them. */
+  /** True when nothing is due after them. */
   readonly isLast: boolean;
-  /** How many events the next chunks are to have. */
+  /** The number of events in each of the next chunks. */
   readonly nextLimit: number;
 }
 
@@ -157,7 +177,8 @@ async function readDue(sql: Sql, what: Settling, from: Progress | undefined, lim
     const events = await listEvents(sql, { appId, name, range, after, receivedTo, limit });
     const classified = classifyEvents(sql, { appId, windowMs: windowHours * hourMs }, events);
     const chunk = classified.then((found) => ({ events, ...found }));
-    // Awaited below, unless reading the next one fails first.
+    // Awaited below; without this handler a rejection would count as unhandled when reading the
+    // next chunk fails first.
     chunk.catch(() => undefined);
     classing.push(chunk);
     const last = events.at(-1);
@@ -173,7 +194,9 @@ async function readDue(sql: Sql, what: Settling, from: Progress | undefined, lim
   return { chunks, from, to, isLast, nextLimit };
 }
 
-/** False: another process has moved on meanwhile, and nothing is stored. */
+/**
+ * Stores chunks. Returns false and stores nothing when another process has advanced the progress.
+ */
 async function storeDue(context: SettleContext, { chunks, from, to }: Due): Promise<boolean> {
   const { tx, appId, name } = context;
   const progress = await lockProgress(tx, appId, name);
@@ -187,7 +210,7 @@ async function storeDue(context: SettleContext, { chunks, from, to }: Due): Prom
   return true;
 }
 
-// Where nothing is settled, nothing can have come too late for it.
+// When nothing is settled yet, no event can be late.
 async function takeProgress({ tx, appId, name }: SettleContext, received: Uuid): Promise<Progress> {
   const known = await lockProgress(tx, appId, name);
   if (known) return known;
@@ -197,7 +220,10 @@ async function takeProgress({ tx, appId, name }: SettleContext, received: Uuid):
   return made;
 }
 
-/** Stores events with their credits, instead of what they were credited to before; of purchases each by itself, of all the sums. */
+/**
+ * Stores events with their credits, which replace credits ahead: each purchase as a row, and sums
+ * for all names.
+ */
 export async function storeSettled(
   { tx, appId, name, windowHours }: Omit<SettleContext, 'nowMs'>,
   events: readonly AttributableEvent[],
@@ -207,7 +233,7 @@ export async function storeSettled(
   const purchases = events.flatMap((event, i) => {
     const credit = credits[i];
     if (credit === undefined) return [];
-    // What is credited to nobody is in no sum.
+    // Unattributed events are in no sum.
     if (credit.messageId !== null) tally.add(Math.floor(event.at.getTime() / quarterMs), name, event, credit);
     const { id: eventId, at, currency, amount } = event;
     const subjectId = event.externalId === null ? mintUuid() : event.subjectId;
@@ -225,7 +251,7 @@ export async function storeSettled(
   }
 }
 
-/** Adds to the sums what of quarters of an hour is credited to messages. */
+/** Adds credits, counted by quarters of an hour, to the sums. */
 export async function storeCredits(tx: Tx, appId: Uuid, name: AttributedName, rows: readonly Tallied[]): Promise<void> {
   const totals = rows.flatMap((row) =>
     row.class === 'unattributed' || row.messageId === null

@@ -1,10 +1,10 @@
-// What of an app's events of a name is settled: said by two marks, a place and a receipt. Pure.
+// How far an app's events of a name are settled, given by two marks: a place and a receipt. Pure.
 import type { Uuid } from '../platform/ids.ts';
 import type { Progress } from './attribution-queries.ts';
 
 const nil: Uuid = '00000000-0000-0000-0000-000000000000';
 
-/** Before any event that the API takes. */
+/** The progress before every event that the API accepts. */
 export const nothingSettled: Progress = { settledAt: new Date(0), settledId: nil, receivedTo: nil };
 
 export function isSettled(

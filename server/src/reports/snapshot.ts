@@ -1,7 +1,8 @@
-// One view of the database for all that a report reads: what is settled, what is not, and the sums of both belong together.
+// One snapshot of the database for everything that a report reads, because settled events,
+// unsettled events and their sums must match.
 import { type Sql, type Tx, transaction } from '../platform/db.ts';
 
-/** Runs `work` in a transaction that sees what was committed when it began, and writes nothing. */
+/** Runs `work` in a read-only transaction that sees what was committed when it began. */
 export async function snapshot<Result>(sql: Sql, work: (tx: Tx) => Promise<Result>): Promise<Result> {
   return transaction(sql, async (tx) => {
     await tx`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`;

@@ -1,14 +1,14 @@
-// Sums of what was classed: exact, by whatever is asked of it. Pure.
+// Exact sums of classed events, by every dimension that reports ask for. Pure.
 
 import { add, type Decimal, parseDecimal, zero } from '../platform/decimal.ts';
 import type { Uuid } from '../platform/ids.ts';
 import type { AttributedName, AttributionClass, Credit } from './attribution.ts';
 
 export interface Tallied {
-  /** Which period, or which quarter of an hour. */
+  /** The index of a period, or of a quarter of an hour. */
   readonly period: number;
   readonly name: AttributedName;
-  /** Empty where there is no amount. */
+  /** Empty when there is no amount. */
   readonly currency: string;
   readonly class: AttributionClass;
   readonly messageId: Uuid | null;
@@ -18,7 +18,7 @@ export interface Tallied {
 
 export interface Tally {
   add(period: number, name: AttributedName, event: { currency: string; amount: string }, credit: Credit): void;
-  /** What was summed up before. */
+  /** Adds a sum that was computed before. */
   addSum(sum: Tallied): void;
   rows(): Tallied[];
 }

@@ -1,5 +1,6 @@
-// Counts that are classed anew beside counts that stay because deliveries they rest on are gone: no event is credited twice. Which
-// events the staying counts are of is not known any more. Pure.
+// Merges counts that are classed again with counts that stay because their deliveries are deleted,
+// so that no event is credited twice. The events behind the staying counts are no longer known.
+// Pure.
 
 import { zero } from '../platform/decimal.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -12,9 +13,10 @@ export interface StayingCount {
 }
 
 /**
- * What of the new counts, which are of one name, is to be added to those that stay. A message whose counts stay gets no further ones.
- * Of a period the staying counts are taken for events that are now credited to nobody; where these are too few, the new influenced
- * ones give way, then the direct ones, in order of messages.
+ * Returns the part of the new counts, all of one name, to add to the staying ones. A message with
+ * staying counts gets no new ones. In each period the staying counts are assumed to come from
+ * events that are now unattributed. When there are too few of those, new influenced counts are
+ * reduced, then direct ones, in the order of messages.
  */
 export function besideWhatStays(rows: readonly Tallied[], staying: readonly StayingCount[]): Tallied[] {
   const staysOf = new Set(staying.map(({ period, messageId }) => `${period} ${messageId}`));

@@ -1,5 +1,6 @@
-// How many an audience reaches now, exactly. A count that takes longer than two seconds is refused with the place of its
-// slowest leaf, so that nobody waits and no pool is held (R-73).
+// Counts exactly how many devices and users an audience reaches now. A count that takes longer than
+// two seconds is refused with the path of its slowest leaf, so that nobody waits longer and no pool
+// fills up (R-73).
 
 import type { CheckedFilter } from '../audience/check-filter.ts';
 import { asksForParts, compareWholeValues } from '../audience/few-values.ts';
@@ -12,13 +13,19 @@ import type { Uuid } from '../platform/ids.ts';
 export const previewMsMax = 2_000;
 const retryAfterMs = 5_000;
 
-/** Where the filter of an audience stands, and whether its leaves stand there too or in a stored segment. */
+/**
+ * The path of an audience's filter, and whether the leaves stand in the request or in a stored
+ * segment.
+ */
 export interface FilterPlace {
   readonly path: readonly (string | number)[];
   readonly isInRequest: boolean;
 }
 
-/** Throws the 503 with `path`: the place of the slowest leaf, or of the exclusion that it is a part of. `sql` is the pool of counts. */
+/**
+ * Counts an audience. Throws the 503 with the `path` of the slowest leaf, or of the exclusion that
+ * contains it. `sql` is the pool for counts.
+ */
 export async function preview(
   { sql, clock }: { sql: Sql; clock: Clock },
   appId: Uuid,
@@ -29,7 +36,7 @@ export async function preview(
   try {
     return await transaction(sql, async (tx) => {
       const context = { tx, clock, appId };
-      // Sent together: the connection takes them one behind the other.
+      // Sent together: the connection runs the statements one after the other.
       if (!asksForParts(audience)) {
         const [, count] = await Promise.all([setStatementTimeout(tx, timeoutMs), countAudience(context, audience)]);
         return count;
@@ -52,10 +59,13 @@ export async function preview(
   }
 }
 
-/** Planning takes milliseconds, unless the table is locked: then nobody waits for the place of the leaf. */
+/**
+ * Planning takes milliseconds unless the table is locked; then the answer does not wait for the
+ * leaf's path.
+ */
 const planMsMax = 500;
 
-/** Where the exclusion's segment is named. */
+/** The path at which a request names the excluded segment. */
 const excludePath = ['exclude_segment_id'];
 
 type Path = readonly (string | number)[];
@@ -69,7 +79,7 @@ async function slowestPath(
   const selected = 'filter' in audience ? leavesOf(audience.filter) : [];
   const excluded = audience.exclude ? leavesOf(audience.exclude) : [];
   if (selected.length === 0 && excluded.length > 0) return excludePath;
-  // One place is known without asking.
+  // There is only one possible path.
   if (!isInRequest && excluded.length === 0) return path;
   const places: Path[] = [
     ...selected.map((leaf) => (isInRequest ? [...path, ...leaf.path] : path)),

@@ -1,4 +1,4 @@
-// SQL: segments, and which messages still to come use one.
+// SQL: segments, and the scheduled messages that use one.
 import type { Clock } from '../platform/clock.ts';
 import { nowOf } from '../platform/clock.ts';
 import { asJson, type Sql, type Tx } from '../platform/db.ts';
@@ -20,21 +20,27 @@ export interface SegmentFields {
   readonly fields: readonly string[];
 }
 
-/** Any number that nothing else in this database locks, beside the app's. */
+/**
+ * An arbitrary number. Together with the app's number no other advisory lock in this database uses
+ * it.
+ */
 const countingLock = 4_271_971;
 
-/** Holds the app's segments until the transaction ends, so that their number can be counted and kept. */
+/**
+ * Locks an app's segments until the transaction ends, so that their number does not change after it
+ * is counted.
+ */
 export async function lockSegments(tx: Tx, appId: Uuid): Promise<void> {
   await tx`SELECT pg_advisory_xact_lock(${countingLock}, hashtext(${appId}::text))`;
 }
 
-/** How many segments has an app? */
+/** Counts the segments of an app. */
 export async function countSegments(tx: Tx, appId: Uuid): Promise<number> {
   const [row] = await tx<{ count: number }[]>`SELECT count(*) AS count FROM segments WHERE app_id = ${appId}`;
   return row?.count ?? 0;
 }
 
-/** Undefined: another segment has the name. */
+/** Adds a segment. Returns undefined when another segment has the name. */
 export async function insertSegment(
   tx: Tx,
   clock: Clock,
@@ -51,13 +57,13 @@ export async function insertSegment(
   return row;
 }
 
-/** Which segment has this name? */
+/** Finds the segment with this name. */
 export async function findSegmentIdByName(tx: Tx, appId: Uuid, name: string): Promise<Uuid | undefined> {
   const [row] = await tx<{ id: Uuid }[]>`SELECT id FROM segments WHERE app_id = ${appId} AND name = ${name}`;
   return row?.id;
 }
 
-/** Replaces what a segment says. Undefined: there is none. */
+/** Replaces the fields of a segment. Returns undefined when there is no such segment. */
 export async function updateSegment(
   tx: Tx,
   clock: Clock,
@@ -73,26 +79,31 @@ export async function updateSegment(
   return row;
 }
 
-/** One segment. */
 export async function findSegment(tx: Tx, appId: Uuid, id: Uuid): Promise<StoredSegment | undefined> {
   const [row] = await tx<StoredSegment[]>`
     SELECT id, name, description, filter, created_at, updated_at FROM segments WHERE app_id = ${appId} AND id = ${id}`;
   return row;
 }
 
-/** Keeps segments from being deleted until the transaction ends; waits for whoever deletes one. */
+/**
+ * Prevents the deletion of segments until the transaction ends. Waits for a transaction that
+ * deletes one.
+ */
 export async function keepSegments(tx: Tx, appId: Uuid, ids: readonly Uuid[]): Promise<void> {
   await tx`
     SELECT 1 FROM segments WHERE app_id = ${appId} AND id = ANY(${ids as Uuid[]}::uuid[]) ORDER BY id FOR KEY SHARE`;
 }
 
-/** Holds a segment until the transaction ends, once nobody keeps it. False: there is none. */
+/**
+ * Locks a segment until the transaction ends, after all transactions that keep it. Returns false
+ * when there is no such segment.
+ */
 export async function lockSegmentToDelete(tx: Tx, appId: Uuid, id: Uuid): Promise<boolean> {
   const rows = await tx`SELECT 1 FROM segments WHERE app_id = ${appId} AND id = ${id} FOR UPDATE`;
   return rows.length === 1;
 }
 
-/** An app's segments, newest first, after a position. */
+/** Lists an app's segments, newest first, after a position. */
 export async function listSegments(
   sql: Sql,
   appId: Uuid,
@@ -106,13 +117,15 @@ export async function listSegments(
     ORDER BY created_at DESC, id DESC LIMIT ${limit}`;
 }
 
-/** False: there is none. */
+/** Deletes a segment. Returns false when there is no such segment. */
 export async function deleteSegment(tx: Tx, appId: Uuid, id: Uuid): Promise<boolean> {
   const result = await tx`DELETE FROM segments WHERE app_id = ${appId} AND id = ${id}`;
   return result.count === 1;
 }
 
-/** Which scheduled messages name a segment, to reach it or to leave it out? The oldest ones. */
+/**
+ * Lists the oldest scheduled messages that use a segment as their audience or as their exclusion.
+ */
 export async function listScheduledUses(tx: Tx, appId: Uuid, id: Uuid, limit: number): Promise<Uuid[]> {
   const rows = await tx<{ id: Uuid }[]>`
     SELECT id FROM messages
@@ -122,7 +135,7 @@ export async function listScheduledUses(tx: Tx, appId: Uuid, id: Uuid, limit: nu
   return rows.map((row) => row.id);
 }
 
-/** The names of the segments whose filter compares a property. */
+/** Lists the names of the segments whose filter compares a property. */
 export async function listSegmentsNaming(sql: Sql, appId: Uuid, key: string): Promise<string[]> {
   const rows = await sql<{ name: string }[]>`
     SELECT name FROM segments WHERE app_id = ${appId} AND fields @> ARRAY[${`properties.${key}`}::text] ORDER BY name`;

@@ -1,5 +1,6 @@
-// An audience as a caller names it, resolved to what can be asked of the one table: segments are looked up, filters are held
-// against the catalog as it is now. Whom it reaches is asked in `audience/queries.ts`.
+// Resolves an audience as a caller names it to a predicate over the audience table: segments are
+// looked up, and filters are checked against the current catalog. `audience/queries.ts` asks which
+// devices it selects.
 import type { Audience } from '../audience/audience.ts';
 import { type CheckedFilter, checkFilter, propertyKeysOf } from '../audience/check-filter.ts';
 import type { ResolvedAudience } from '../audience/queries.ts';
@@ -11,7 +12,7 @@ import { findPropertiesByKeys } from '../properties/queries.ts';
 import { findSegment, keepSegments } from './queries.ts';
 import { readStoredFilter, stateOfFilter } from './segment.ts';
 
-/** Where a refusal points: the paths of the selector and of the exclusion in the request. */
+/** The paths of the selector and of the exclusion in the request, for refusals. */
 export interface AudiencePaths {
   readonly audience: readonly string[];
   readonly exclude: readonly string[];
@@ -19,7 +20,10 @@ export interface AudiencePaths {
 
 export const messagePaths: AudiencePaths = { audience: ['audience'], exclude: ['exclude_segment_id'] };
 
-/** Keeps the segments that an audience names as long as the transaction lasts, for a message that will need them later. */
+/**
+ * Prevents the deletion of an audience's segments until the transaction ends, for a message that
+ * needs them later.
+ */
 export async function keepSegmentsOf(
   tx: Tx,
   appId: Uuid,
@@ -32,8 +36,9 @@ export async function keepSegmentsOf(
 }
 
 /**
- * Throws the 400 with every issue of the filter, `segment_invalid` for a segment that no longer fits the catalog, and the 404
- * for one that does not exist; the 400s first (contract 1).
+ * Resolves an audience. Throws the 400 with every issue of the filter, and the 400
+ * `segment_invalid` for a segment that no longer fits the catalog. Throws the 404 for a segment
+ * that does not exist, after the 400s (contract 1).
  */
 export async function resolveAudience(
   tx: Tx,

@@ -1,5 +1,5 @@
-// A segment is made, replaced or removed: its filter must fit the catalog now, its name must be free, and nothing that is
-// still to be sent may need it when it goes.
+// Creates, replaces and deletes segments. The filter must fit the catalog now, and the name must be
+// free. A segment that a scheduled message needs cannot be deleted.
 import { isDeepStrictEqual } from 'node:util';
 import { checkFilter, fieldsOf, propertyKeysOf } from '../audience/check-filter.ts';
 import type { AuditFields } from '../audit/entry.ts';
@@ -29,12 +29,15 @@ export interface SegmentDeps extends Audited {
   readonly clock: Clock;
 }
 
-/** What is stored of a request for a segment. */
+/** The stored fields of a request for a segment. */
 export function fieldsOfSegment(request: Omit<SegmentFields, 'fields'>): SegmentFields {
   return { ...request, fields: fieldsOf(readStoredFilter(request.filter)) };
 }
 
-/** Throws the 400 for a filter that does not fit, a name that is taken, or one segment too many. */
+/**
+ * Creates a segment. Throws the 400 for a filter that does not fit, a name that is taken, and too
+ * many segments.
+ */
 export async function createSegment(deps: SegmentDeps, appId: Uuid, fields: SegmentFields): Promise<StoredSegment> {
   const { sql, clock } = deps;
   await requireFitting(sql, appId, fields.filter);
@@ -51,7 +54,10 @@ export async function createSegment(deps: SegmentDeps, appId: Uuid, fields: Segm
   });
 }
 
-/** Replaces name, description and filter. Throws a 400 as above, then the 404; `id` undefined: what was named is no id. */
+/**
+ * Replaces name, description and filter. Throws the same 400s as `createSegment`, then the 404.
+ * `id` is undefined when the caller's text was no id.
+ */
 export async function replaceSegment(
   deps: SegmentDeps,
   appId: Uuid,
@@ -78,10 +84,11 @@ export async function replaceSegment(
 
 const usesShown = 10;
 
-/** Throws the 404, or the 400 `in_use` that names scheduled messages. */
+/** Deletes a segment. Throws the 404, or the 400 `in_use` that names scheduled messages. */
 export async function removeSegment(deps: SegmentDeps, appId: Uuid, id: Uuid): Promise<void> {
   await transaction(deps.sql, async (tx) => {
-    // A message that is being scheduled keeps it: whichever commits first is seen by the other.
+    // A message that is being scheduled locks the segment, so the transaction that commits later
+    // sees the earlier one.
     if (!(await lockSegmentToDelete(tx, appId, id))) throw notFound();
     const former = await findSegment(tx, appId, id);
     const uses = await listScheduledUses(tx, appId, id, usesShown);
@@ -96,7 +103,7 @@ export async function removeSegment(deps: SegmentDeps, appId: Uuid, id: Uuid): P
   });
 }
 
-/** Without the values that its filter compares with: an e-mail address may be among them. */
+/** The audit log gets no values of the filter, because an e-mail address may be among them. */
 function auditFieldsOf({ name, fields }: SegmentFields): AuditFields {
   return { name, fields };
 }

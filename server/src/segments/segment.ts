@@ -1,5 +1,6 @@
-// A segment: a filter with a name. The filter is kept as its author wrote it and held against the catalog at every use, so
-// that a key that is gone makes it invalid at once, and the key's return makes it valid again. Pure.
+// A segment: a filter with a name. The filter is stored as its author wrote it and checked against
+// the catalog at every use. A deleted key therefore makes the segment invalid at once, and the
+// key's return makes it valid again. Pure.
 import { z } from 'zod';
 import { filterField } from '../audience/audience.ts';
 import { type CheckedFilter, checkFilter } from '../audience/check-filter.ts';
@@ -8,7 +9,7 @@ import type { IssueCode } from '../platform/api-error.ts';
 import { component } from '../platform/schemas.ts';
 import type { Property } from '../properties/property.ts';
 
-/** In one app. */
+/** Segments of one app at most. */
 export const segmentsMax = 1_000;
 
 export const segmentRequestSchema = component(
@@ -20,7 +21,7 @@ export const segmentRequestSchema = component(
   }),
 );
 
-/** Why a segment selects nobody now (contract 5.5). */
+/** Reasons why a segment selects nobody now (contract 5.5). */
 export const invalidReasons = ['unknown_property', 'operator_not_allowed', 'value_type_mismatch'] as const;
 export type InvalidReason = (typeof invalidReasons)[number];
 
@@ -28,7 +29,10 @@ export type SegmentState =
   | { readonly isValid: true; readonly filter: CheckedFilter }
   | { readonly isValid: false; readonly reason: InvalidReason };
 
-/** What a stored filter is worth with this catalog, which holds at least the keys that it names. */
+/**
+ * Checks a stored filter against the catalog, which must hold at least the keys that the filter
+ * names.
+ */
 export function stateOfFilter(stored: Filter, catalog: ReadonlyMap<string, Property>): SegmentState {
   const checked = checkFilter(stored, catalog);
   if ('filter' in checked) return { isValid: true, filter: checked.filter };
@@ -39,7 +43,9 @@ function reasonOf(code: IssueCode | undefined): InvalidReason {
   return invalidReasons.find((reason) => reason === code) ?? 'value_type_mismatch';
 }
 
-/** A stored filter read again; what was once accepted is read by the same grammar. */
+/**
+ * Reads a stored filter again. Every filter that was once accepted is valid in the same grammar.
+ */
 export function readStoredFilter(json: unknown): Filter {
   const parsed = parseFilter(json);
   if ('filter' in parsed) return parsed.filter;

@@ -1,5 +1,6 @@
-// A user's profile comes to stand on each of their devices, and a device becomes a user's or nobody's: in the transaction that
-// holds the user's row of `people`, so no device can join or miss a change meanwhile.
+// Copies a user's profile to each of their devices, and links a device to a user or to nobody.
+// Works in the transaction that holds the lock on the user's row of `people`, so that no device
+// joins or misses a change meanwhile.
 import { listAudienceRows, listDeviceIdsOfUser } from '../audience/queries.ts';
 import { writeCopies } from '../audience/write-copies.ts';
 import type { Device } from '../devices/device.ts';
@@ -15,8 +16,8 @@ import { listDevicesToUnlink } from './make-room.ts';
 import type { User } from './user.ts';
 
 /**
- * Writes the profile onto all devices of the user, and onto `aliasedId`, which belongs to them from now on and to nobody else.
- * Throws the 404 for a device that does not exist.
+ * Copies the profile to all devices of the user. Also links `aliasedId` to this user, and so to no
+ * other. Throws the 404 for a device that does not exist.
  */
 export async function copyToDevices(
   tx: Tx,
@@ -40,21 +41,25 @@ export async function copyToDevices(
     }
   }
   const devices = devicesOf(locked);
-  // Only now: until the devices were locked, others could give slots to keys that these devices hold.
+  // Read only after the locks: before, another transaction could give a slot to a key that these
+  // devices hold.
   const slotted = await listSlottedAndNumbered(tx, appId, []);
   await writeCopies(tx, appId, { profile: { ...user, userId: user.id }, devices, slotted });
 }
 
 export interface ChangedLink {
-  /** Whose it was: undefined when nothing changed, null when it was nobody's. */
+  /**
+   * The external id of the former user: undefined when nothing changed, null when the device
+   * belonged to nobody.
+   */
   readonly formerExternalId: string | null | undefined;
   readonly identifiedAt: Date | null;
 }
 
 /**
- * The device belongs to `user` from now on, or to nobody; whoever it belonged to before has it no longer. The user's other
- * devices are left alone, but for one that makes room. Throws the 404 for a device that does not exist, and the 400 where a client key
- * finds no room.
+ * Links the device to `user`, or to nobody; its former user loses it. The user's other devices are
+ * not changed, except a device that makes room. Throws the 404 for a device that does not exist,
+ * and the 400 when a client key finds no room.
  */
 export async function linkDevice(
   tx: Tx,
@@ -82,13 +87,17 @@ export async function linkDevice(
   }
   await insertFormerLinks(tx, clock, appId, [deviceId]);
   const since = await updateIdentified(tx, clock, appId, deviceId);
-  // Only now: until the device was locked, others could give slots to keys that it holds.
+  // Read only after the lock: before, another transaction could give a slot to a key that the
+  // device holds.
   const slotted = await listSlottedAndNumbered(tx, appId, []);
   await writeCopies(tx, appId, { profile: { ...user, userId: user.id }, devices: [device], slotted });
   return { formerExternalId: externalId, identifiedAt: since };
 }
 
-/** Those of these locked devices that are the user's still: one may have gone to another user before it was locked. */
+/**
+ * Selects the locked devices that still belong to the user: a device may have gone to another user
+ * before it was locked.
+ */
 async function listStillLinked(
   tx: Tx,
   appId: Uuid,
@@ -109,11 +118,14 @@ function devicesOf(locked: readonly LockedDevice[]): Device[] {
 
 export interface LockedDevice {
   readonly device: Device;
-  /** Whose it is, as of now. */
+  /** The device's user, read after the lock. */
   readonly externalId: string | null;
 }
 
-/** Locks a user's devices, and beside them one that may be anyone's. Devices that went to another user meanwhile are left out. */
+/**
+ * Locks a user's devices, and `besideId`, which may belong to anyone. Devices that went to another
+ * user meanwhile are omitted.
+ */
 export async function lockDevicesOfUser(
   tx: Tx,
   appId: Uuid,
@@ -123,7 +135,8 @@ export async function lockDevicesOfUser(
   const ids = new Set(await listDeviceIdsOfUser(tx, appId, externalId));
   if (besideId !== null) ids.add(besideId);
   const devices: Device[] = [];
-  // One at a time, in the order of their ids: a distributed database locks rows on one shard only.
+  // One statement for each device, in the order of ids, because a distributed database locks rows
+  // on one shard only.
   for (const id of [...ids].sort()) {
     const device = await lockDevice(tx, appId, id);
     if (device) devices.push(device);

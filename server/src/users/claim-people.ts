@@ -1,10 +1,14 @@
-// Whose external ids are these? Someone whom only events named has a user id and no profile.
+// Finds or creates the user ids of many external ids. A person whom only events named has a user id
+// and no profile.
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
 import { insertPeople, listPeople } from './queries.ts';
 
-/** The user ids behind external ids, minted where one is first seen. Waits for a transaction that is just minting one of them. */
+/**
+ * Returns the user id of each external id, and mints one for an external id that is new. Waits for
+ * a transaction that mints the same one.
+ */
 export async function claimPeople(
   tx: Tx,
   clock: Clock,
@@ -16,7 +20,8 @@ export async function claimPeople(
     const people = await listPeople(tx, appId, externalIds);
     const missing = externalIds.filter((externalId) => !people.has(externalId));
     if (missing.length === 0) return people;
-    // In everybody's order. Whom another transaction inserted, or erased again, in between, is looked for once more.
+    // In the order of external ids, which every transaction uses. An external id that another
+    // transaction inserted or erased in between is looked up again.
     await insertPeople(
       tx,
       clock,

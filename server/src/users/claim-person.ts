@@ -1,5 +1,6 @@
-// The user id behind an external id: minted when the external id is first seen, by a profile, a link or an event. The row of
-// `people` stays locked to the end of the transaction, so what is written about one user is written by one after the other.
+// The user id of an external id, minted when a profile, a link or an event names the external id
+// first. The row of `people` stays locked until the transaction ends, so that writes about one user
+// run one after the other.
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
@@ -11,6 +12,6 @@ export async function claimPerson(tx: Tx, clock: Clock, appId: Uuid, externalId:
     if (userId !== undefined) return userId;
     const newId = mintUuid(clock.nowMs());
     if (await insertPerson(tx, clock, appId, externalId, newId)) return newId;
-    // Another transaction inserted it, or erased it again, in between: look once more.
+    // Another transaction inserted or erased the row in between: look it up again.
   }
 }

@@ -1,6 +1,7 @@
-// A user is erased: profile and links at once, and each device is opted out and loses what it held of its own. The former user id
-// resolves to nothing any more, so what deliveries keep of it names nobody; the same external id gets a new one. What other
-// tables still name is cleared afterwards, within the day (`erasures.ts`).
+// Erases a user. The profile and the links are deleted at once; each device is opted out and loses
+// its own properties. The former user id then resolves to nothing, so deliveries that still hold it
+// name nobody; the same external id gets a new user id. `erasures.ts` clears the remaining tables
+// within the day.
 
 import { type Audited, recordAudit } from '../audit/record-audit.ts';
 import { deleteFormerLinksOfUser } from '../devices/link-queries.ts';
@@ -16,7 +17,8 @@ import { insertErasure } from './erasure-queries.ts';
 import { deletePerson, deleteUser, lockPerson } from './queries.ts';
 
 /**
- * Undefined: nobody has this external id. Someone whom only events named has no profile and is erased all the same.
+ * Returns undefined when nobody has this external id. A person whom only events named has no
+ * profile and is erased in the same way.
  */
 export async function eraseUser(
   deps: EraseDeps,
@@ -51,14 +53,15 @@ async function eraseIn(
   await deletePerson(tx, appId, externalId);
   const forgottenIds = deviceIds.map(() => mintUuid(clock.nowMs()));
   await insertErasure(tx, { appId, userId, deviceIds, forgottenIds, at: clock.date() });
-  // A sample in the catalog may be this person's e-mail address. What they had earlier went when it was replaced.
+  // A sample in the catalog may be this person's e-mail address. Samples of the person's earlier
+  // values were deleted when the values were replaced.
   const held = [user?.properties ?? {}, ...devices.map((device) => device.properties)];
   await forgetSamples(
     tx,
     appId,
     held.flatMap((properties) => textsGone(properties, {})),
   );
-  // By the former id, which names nobody any more.
+  // The audit log gets the former user id, which names nobody any more.
   const [target, before] = [encodeId('usr', userId), { devices: devices.length }];
   await recordAudit({ ...deps, tx }, { appId, action: 'user.erase', target, before });
   return { devicesRemoved: devices.length };

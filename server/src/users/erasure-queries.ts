@@ -1,35 +1,38 @@
-// SQL: erased users of whom something is still to be cleared.
+// SQL: erased users whose data is still to be cleared from some tables.
 import type { Clock } from '../platform/clock.ts';
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
 export interface Erasure {
   readonly appId: Uuid;
-  /** Resolves to nobody any more. */
+  /** The former user id, which resolves to nobody any more. */
   readonly userId: Uuid;
-  /** The devices that were theirs. */
+  /** The devices that belonged to the user. */
   readonly deviceIds: readonly Uuid[];
-  /** In the same order: the random id under which what a device did before `at` goes on. */
+  /**
+   * For each device, in the same order, a random id that replaces the device's id in everything
+   * that happened before `at`.
+   */
   readonly forgottenIds: readonly Uuid[];
   readonly at: Date;
 }
 
-/** A day of events of one name, up to which a turn has come. */
+/** The progress of a turn: events of one name are cleared up to and including this day. */
 export interface Place {
   readonly name: string;
-  /** `2026-11-21`. */
+  /** As `2026-11-21`. */
   readonly day: string;
 }
 
 export interface ListedErasure extends Erasure {
-  /** The turn in which it is being cleared; null: none yet. */
+  /** The turn that clears this erasure; null: none yet. */
   readonly turnId: Uuid | null;
-  /** Of the oldest of a turn. */
+  /** The progress of the turn, stored on its oldest erasure. */
   readonly doneName: string | null;
   readonly doneDay: string | null;
 }
 
-/** Notes that something is to be cleared. */
+/** Records a user whose data is to be cleared. */
 export async function insertErasure(tx: Tx, erasure: Erasure): Promise<void> {
   const { appId, userId, deviceIds, forgottenIds, at } = erasure;
   await tx`
@@ -37,14 +40,14 @@ export async function insertErasure(tx: Tx, erasure: Erasure): Promise<void> {
     VALUES (${appId}, ${userId}, ${deviceIds as Uuid[]}::uuid[], ${forgottenIds as Uuid[]}::uuid[], ${at})`;
 }
 
-/** The apps that have erasures from before the last `quietSeconds`. */
+/** Lists the apps with erasures that are older than `quietSeconds`. */
 export async function listAppsWithErasures(sql: Sql, clock: Clock, quietSeconds: number): Promise<Uuid[]> {
   const rows = await sql<{ appId: Uuid }[]>`
     SELECT DISTINCT app_id FROM erasures WHERE at < ${clock.now} - ${quietSeconds} * interval '1 second' ORDER BY app_id`;
   return rows.map(({ appId }) => appId);
 }
 
-/** An app's erasures from before the last `quietSeconds`, oldest first. */
+/** Lists an app's erasures that are older than `quietSeconds`, oldest first. */
 export async function listErasures(
   sql: Sql,
   clock: Clock,
@@ -59,8 +62,9 @@ export async function listErasures(
 }
 
 /**
- * Begins a turn, or takes up one whose process is gone: how many of its erasures were there, in the turn that was read and nobody
- * else's now. Does not wait for who holds one.
+ * Begins a turn, or continues a turn whose process is gone, with a lease. Returns how many of the
+ * erasures were still in the turn that was read and held by no other process. Does not wait for a
+ * locked row.
  */
 export async function takeErasures(
   tx: Tx,
@@ -84,7 +88,7 @@ export async function takeErasures(
 }
 
 export interface TurnToTake {
-  /** Oldest first: that one stands for the turn. */
+  /** Oldest first; the lease and the progress stand on the first. */
   readonly userIds: readonly Uuid[];
   readonly formerTurnId: Uuid | null;
   readonly turnId: Uuid;
@@ -92,8 +96,8 @@ export interface TurnToTake {
 }
 
 /**
- * Holds a turn by its oldest erasure until the transaction ends, goes on leasing it, and notes how far it has come. False: it is
- * another process's by now.
+ * Locks a turn by its oldest erasure until the transaction ends, renews the lease and stores the
+ * progress. Returns false when another process has taken the turn.
  */
 export async function holdTurn(
   tx: Tx,
@@ -112,17 +116,17 @@ export interface TurnToHold {
   readonly userId: Uuid;
   readonly turnId: Uuid;
   readonly leaseSeconds: number;
-  /** What is cleared with this transaction; null: nothing that is kept account of. */
+  /** The place that this transaction clears; null when its work is not tracked. */
   readonly done: Place | null;
 }
 
-/** Anyone may take up this turn now. */
+/** Ends the lease of a turn, so that any process may continue it now. */
 export async function freeTurn(sql: Sql, appId: Uuid, userId: Uuid, turnId: Uuid): Promise<void> {
   await sql`
     UPDATE erasures SET turn_until = NULL WHERE app_id = ${appId} AND user_id = ${userId} AND turn_id = ${turnId}`;
 }
 
-/** Nothing of these users is to be cleared any more. */
+/** Deletes the records of users whose data is completely cleared. */
 export async function deleteErasures(tx: Tx, appId: Uuid, userIds: readonly Uuid[]): Promise<void> {
   await tx`DELETE FROM erasures WHERE app_id = ${appId} AND user_id = ANY(${userIds as Uuid[]}::uuid[])`;
 }

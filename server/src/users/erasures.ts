@@ -1,6 +1,7 @@
-// Erased users are cleared out of the tables that still name them or their devices: a few users at a time, by whichever process
-// comes first, app after app. Each room clears its own tables, in steps that may be repeated; only when all have, an erasure is
-// done. A year of history takes hours: how far a turn has come is kept, and it uses one connection at a time.
+// Clears erased users from the tables that still name them or their devices, app after app, up to
+// 200 users at a time. Each room clears its own tables in steps that may be repeated; an erasure is
+// done when all rooms are. A year of history takes hours, so the progress of a turn is stored. A
+// turn uses one connection.
 import { insertPeopleChange } from '../devices/link-queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
@@ -17,20 +18,20 @@ import {
   takeErasures,
 } from './erasure-queries.ts';
 
-/** Some erasures of one app, of which no two name the same device. */
+/** A turn: erasures of one app of which no two name the same device. */
 export interface ErasureTurn {
   readonly appId: Uuid;
   readonly erasures: readonly Erasure[];
-  /** Up to here the events are cleared, by name and then by day; null: none are. */
+  /** The place up to which events are cleared, by name and then by day; null: none are. */
   readonly done: Place | null;
   /**
-   * Runs a piece of work in a transaction in which no other process works on these erasures; `done` is noted with it, so that
-   * nobody does it again.
+   * Runs work in a transaction in which no other process works on these erasures. `done` is stored
+   * in the same transaction, so that the work is not repeated.
    */
   run(work: (tx: Tx) => Promise<void>, done?: Place): Promise<void>;
 }
 
-/** Clears what one room holds of erased users. May be repeated after any interruption. */
+/** Clears the data of erased users that one room stores. May be repeated after any interruption. */
 export type Forget = (turn: ErasureTurn) => Promise<void>;
 
 export interface ErasureDeps {
@@ -39,10 +40,16 @@ export interface ErasureDeps {
   readonly forget: readonly Forget[];
 }
 
-/** Longer than any transaction that read whose a device was before the erasure: nobody writes under the old ids after this. */
+/**
+ * Seconds. Longer than any transaction that read a device's owner before the erasure, so nothing is
+ * written under the old ids afterwards.
+ */
 const quietSeconds = 60;
 const erasuresAtOnce = 200;
-/** A process that dies leaves its turn after this; the longest statement between two pieces ends well before. */
+/**
+ * Seconds after which another process may continue the turn of a dead one. Every statement between
+ * two renewals is much shorter.
+ */
 const leaseSeconds = 300;
 
 /** Another process has taken these erasures. */
@@ -50,7 +57,10 @@ class TurnTaken extends Error {
   override readonly name = 'TurnTaken';
 }
 
-/** Does what is due. To be run every few minutes, by any number of processes. What fails of one app holds up no other. */
+/**
+ * Clears all erasures that are due. Any number of processes may call it, every few minutes. A
+ * failure in one app does not stop the others; the first failure is thrown at the end.
+ */
 export async function finishErasures(deps: ErasureDeps): Promise<void> {
   const failures: unknown[] = [];
   for (const appId of await listAppsWithErasures(deps.sql, deps.clock, quietSeconds)) {
@@ -63,7 +73,7 @@ export async function finishErasures(deps: ErasureDeps): Promise<void> {
   if (failures.length > 0) throw failures[0];
 }
 
-/** False: nothing was due. */
+/** Clears one turn. Returns false when nothing was due. */
 async function takeTurn({ sql, clock, forget }: ErasureDeps, appId: Uuid): Promise<boolean> {
   const erasures = oneTurnOf(await listErasures(sql, clock, appId, quietSeconds, erasuresAtOnce));
   const [oldest] = erasures;
@@ -88,12 +98,13 @@ async function takeTurn({ sql, clock, forget }: ErasureDeps, appId: Uuid): Promi
   try {
     for (const step of forget) await step({ appId, erasures, done, run });
     await run(async (tx) => {
-      // What their events came to was kept apart until here.
+      // Only now, with every table cleared, the change is recorded that makes reports class these
+      // people's events again.
       await insertPeopleChange(tx, clock, appId, [...userIds, ...erasures.flatMap(({ deviceIds }) => deviceIds)]);
       await deleteErasures(tx, appId, userIds);
     });
   } catch (error) {
-    // Where even this fails, the lease runs out.
+    // When even this fails, the lease expires.
     await freeTurn(sql, appId, oldest.userId, turnId).catch(() => undefined);
     throw error;
   }
@@ -101,8 +112,9 @@ async function takeTurn({ sql, clock, forget }: ErasureDeps, appId: Uuid): Promi
 }
 
 /**
- * Those of a turn that was begun, or a new turn's. A device that was erased with one user and then with another has two pasts: the
- * earlier one is cleared first, the other next turn. Every turn of an app has its oldest erasure, so that there is one at a time.
+ * Selects the erasures of the turn that was begun, or of a new one. A device may have been erased
+ * with one user and later with another: the earlier erasure is cleared first, the later in the next
+ * turn. Each turn contains the app's oldest erasure, so an app has one turn at a time.
  */
 function oneTurnOf(erasures: readonly ListedErasure[]): ListedErasure[] {
   const seen = new Set<Uuid>();

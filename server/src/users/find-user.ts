@@ -1,4 +1,5 @@
-// One user with what answers show beside the profile: the names of its properties, and its newest active devices.
+// Finds one user with the data that answers show beside the profile: the catalog entries of its
+// properties, and the newest active devices.
 import { listActiveDeviceIdsOfUser } from '../audience/queries.ts';
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -13,7 +14,7 @@ export interface FoundUser {
   readonly deviceIds: readonly Uuid[];
 }
 
-/** An answer lists at most this many devices (contract 5.17). */
+/** Devices that an answer lists at most (contract 5.17). */
 export const devicesShownMax = 100;
 
 export async function findUserWithDevices(sql: Sql, appId: Uuid, externalId: string): Promise<FoundUser | undefined> {

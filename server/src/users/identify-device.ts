@@ -1,5 +1,5 @@
-// A device is told to be a user's, or nobody's any more. The last to say so wins; saying the same again changes nothing. Whether
-// whoever says so may is judged before (`identify-proof.ts`).
+// Links a device to a user or to nobody. The last request wins, and repeating a request changes
+// nothing. `identify-proof.ts` checks before whether the caller may do so.
 import { findLink } from '../devices/queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
@@ -13,27 +13,28 @@ import type { User } from './user.ts';
 export interface Identify {
   readonly appId: Uuid;
   readonly deviceId: Uuid;
-  /** Null: it is nobody's any more. */
+  /** Null: the device belongs to nobody from now on. */
   readonly externalId: string | null;
   readonly byClient: boolean;
 }
 
 export interface IdentifiedDevice {
   readonly userId: Uuid | null;
-  /** Whose it was until now; null when nobody's, or when nothing changed. */
+  /** The former user's external id; null when the device belonged to nobody or nothing changed. */
   readonly previousExternalId: string | null;
   readonly identifiedAt: Date | null;
 }
 
 /**
- * Links a device, in one transaction; a user that is not there yet gets an empty profile. Undefined: there is no such device, and
- * nothing is written. Throws the 400 where a client key finds no room among the devices of the user.
+ * Links a device in one transaction; a user without a profile gets an empty one. Returns undefined
+ * and writes nothing when there is no such device. Throws the 400 when a client key finds no room
+ * among the user's devices.
  */
 export async function identifyDevice(
   { sql, clock, numbers }: { sql: Sql; clock: Clock; numbers: NumbersAtHand },
   { appId, deviceId, externalId, byClient }: Identify,
 ): Promise<IdentifiedDevice | undefined> {
-  // An app says the same at each start: that locks nothing.
+  // Apps repeat the same link at each start; such a request takes no lock.
   const link = await findLink(sql, appId, deviceId);
   if (!link) return undefined;
   if (link.externalId === externalId) {

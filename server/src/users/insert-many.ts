@@ -1,4 +1,5 @@
-// SQL: many new users at once, for filling an app. Adds and never changes: whoever has a row already keeps it.
+// SQL: many new users at once, for imports and for filling an app. Adds rows and never changes one:
+// a person who has a row keeps it.
 import { copyRows } from '../platform/copy-rows.ts';
 import type { Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -17,8 +18,9 @@ export interface UserToAdd {
 }
 
 /**
- * Which of these external ids belong to somebody already? Each is looked up as the first in its order from there on: of an app that is
- * just being filled the planner knows nothing, and asked for equal ones it would read all who are there, each time.
+ * Selects the external ids that have a user id already. Each is looked up as the first one at or
+ * after itself in the index. The planner has no statistics of an app that is just being filled; for
+ * an equality it would read all people of the app each time.
  */
 export async function findKnownPeople(tx: Tx, appId: Uuid, externalIds: readonly string[]): Promise<Set<string>> {
   const rows = await tx<{ externalId: string }[]>`
@@ -31,7 +33,10 @@ export async function findKnownPeople(tx: Tx, appId: Uuid, externalIds: readonly
   return new Set(rows.map((row) => row.externalId));
 }
 
-/** Gives external ids their user ids. Returns those that had none; the others' are taken. */
+/**
+ * Gives user ids to external ids and returns those that had none. The other external ids keep their
+ * user ids.
+ */
 export async function insertNewPeople(
   tx: Tx,
   appId: Uuid,
@@ -43,14 +48,17 @@ export async function insertNewPeople(
     user_id: id,
     created_at: createdAt,
   }));
-  // One JSON document of rows named by columns: a thousand rows cost one parameter.
+  // One JSON document with rows named by columns: a thousand rows take one parameter.
   const rows = await tx<{ externalId: string }[]>`
     INSERT INTO people SELECT * FROM jsonb_populate_recordset(NULL::people, ${tx.json(people)})
     ON CONFLICT DO NOTHING RETURNING external_id`;
   return new Set(rows.map((row) => row.externalId));
 }
 
-/** Adds people with their profiles. An external id that is taken is an error: then nothing may be kept of the transaction. */
+/**
+ * Adds people with their profiles. Throws for an external id that is taken; then the transaction
+ * must be rolled back.
+ */
 export async function insertUsers(tx: Tx, appId: Uuid, users: readonly UserToAdd[]): Promise<void> {
   if (users.length === 0) return;
   await copyRows(

@@ -1,5 +1,5 @@
-// Many external ids get their user ids at once, for imports. All of them stay locked until the transaction ends: what is written
-// about one user is written by one transaction after the other.
+// Gives many external ids their user ids at once, for imports. All of them stay locked until the
+// transaction ends, so that writes about one user run one after the other.
 import type { Clock } from '../platform/clock.ts';
 import type { Tx } from '../platform/db.ts';
 import { mintUuid, type Uuid } from '../platform/ids.ts';
@@ -7,7 +7,7 @@ import { claimPerson } from './claim-person.ts';
 import { insertNewPeople } from './insert-many.ts';
 import { lockPerson } from './queries.ts';
 
-/** The user id behind each external id, and whether this transaction has minted it. */
+/** Returns the user id of each external id, and whether this transaction minted it. */
 export async function lockPeople(
   tx: Tx,
   clock: Clock,
@@ -22,7 +22,8 @@ export async function lockPeople(
   const added = await insertNewPeople(tx, appId, minted);
   for (const { externalId, id } of minted) if (added.has(externalId)) people.set(externalId, { id, isNew: true });
   const others = inOrder.filter((externalId) => !added.has(externalId));
-  // A statement for each, since a distributed database locks rows on one shard only; sent together, they wait for no answers.
+  // One statement for each, because a distributed database locks rows on one shard only. The
+  // statements are sent together, so that none waits for the answer to another.
   const locked = await Promise.all(others.map((externalId) => lockPerson(tx, appId, externalId)));
   for (const [i, externalId] of others.entries()) {
     people.set(externalId, { id: locked[i] ?? (await claimPerson(tx, clock, appId, externalId)), isNew: false });

@@ -1,5 +1,6 @@
-// A user has at most 100 active devices (contract 8): each change of a profile is written on the rows of all of them, and without a
-// limit a stranger who links thousands of made-up devices to one user makes that change take seconds.
+// Keeps a user at 100 active devices (contract 8). Each change of a profile is written to the rows
+// of all of them. Without a limit, a stranger who links thousands of invented devices to one user
+// would make such a change take seconds.
 import { devicesPerUserMax } from '../devices/device.ts';
 import { countDevicesOfUser, findLongestUnseen, findOldestUnreached } from '../devices/room-queries.ts';
 import { invalid } from '../platform/api-error.ts';
@@ -13,9 +14,10 @@ export interface LinkToMake {
 }
 
 /**
- * Which devices are to be unlinked before this one is linked? The caller holds the person, so that no other device is linked
- * meanwhile. Users who have more than the limit keep theirs: one goes for one that comes. Throws the 400 for a link by client key
- * to a user all of whose devices were reached.
+ * Lists the devices to unlink before this one is linked. The caller holds the lock on the person,
+ * so that no other device is linked meanwhile. A user with more devices than the limit keeps them:
+ * one is unlinked for each that is linked. Throws the 400 for a link by client key when a push has
+ * reached all of the user's devices.
  */
 export async function listDevicesToUnlink(tx: Tx, appId: Uuid, link: LinkToMake): Promise<readonly Uuid[]> {
   const { externalId, deviceId: exceptId, byClient } = link;
@@ -23,7 +25,7 @@ export async function listDevicesToUnlink(tx: Tx, appId: Uuid, link: LinkToMake)
     ...{ exceptId, countMax: devicesPerUserMax },
   });
   const unlinked: (Uuid | undefined)[] = [];
-  // Devices that are none any more would be as many as a stranger likes.
+  // Inactive devices are limited too, because a stranger could add any number of them.
   if (inactive >= devicesPerUserMax) {
     unlinked.push(await findLongestUnseen(tx, appId, externalId, { exceptId, isActive: false }));
   }

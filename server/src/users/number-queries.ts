@@ -1,10 +1,11 @@
-// SQL: the numbers that users are counted by. A number is never given twice in an app.
+// SQL: the numbers by which users are counted. A number is never used twice in an app.
 import type { Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 
 /**
- * Takes numbers for so many users and returns the first; those that are not used then are lost, which only makes counting them a
- * little dearer. In a transaction it is the last lock to be taken, since everybody who takes numbers of the app waits for it.
+ * Takes `count` numbers and returns the first. Unused numbers are lost, which only makes counts of
+ * users a little slower. In a transaction this is the last lock to take, because every process that
+ * takes numbers of the app waits for it.
  */
 export async function takeUserNumbers(sql: Sql | Tx, appId: Uuid, count: number): Promise<number> {
   const [row] = await sql<{ first: number }[]>`
@@ -15,14 +16,17 @@ export async function takeUserNumbers(sql: Sql | Tx, appId: Uuid, count: number)
   return row.first;
 }
 
-/** Gives users their numbers, one behind the other from `first` on, unless they have one. The caller has locked these people. */
+/**
+ * Gives users consecutive numbers from `first` on, unless they have one. The caller has locked
+ * these people.
+ */
 export async function updateNumbers(tx: Tx, appId: Uuid, externalIds: readonly string[], first: number): Promise<void> {
   await tx`
     UPDATE users SET number = ${first}::bigint - 1 + array_position(${externalIds as string[]}::text[], external_id)
     WHERE app_id = ${appId} AND external_id = ANY(${externalIds as string[]}::text[]) AND number IS NULL`;
 }
 
-/** The numbers of those of these users that have one. */
+/** Lists the numbers of these users; users without one are omitted. */
 export async function listNumbers(
   tx: Tx,
   appId: Uuid,

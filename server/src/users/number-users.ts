@@ -1,6 +1,7 @@
-// Users who have none get numbers, which audiences are counted by: in an app from before everybody, and later whoever came by a
-// request while none was at hand. A user's number comes to stand on all of their devices in one transaction, so that a count sees it on all or on none;
-// whoever writes one of those rows meanwhile waits for it.
+// Gives numbers, by which audiences are counted, to users who have none: users from before numbers
+// existed, and users who came by a request while no number was at hand. One transaction writes a
+// user's number to all of their devices, so that a count sees it on all or on none. Another
+// transaction that writes one of those rows waits.
 
 import {
   clearBitsOfNobody,
@@ -16,20 +17,24 @@ import { runAlone } from '../platform/run-alone.ts';
 import { listNumbers, takeUserNumbers, updateNumbers } from './number-queries.ts';
 import { lockPerson } from './queries.ts';
 
-/** Any number that nothing else in this database locks. */
+/** An arbitrary number that no other advisory lock in this database uses. */
 const numberLock = 4_271_960_139;
-/** Held together: for some ten milliseconds. */
+/** Users that are locked together, for some ten milliseconds. */
 const usersAtOnceMost = 100;
 const devicesAtOnce = 1_000;
 
-/** Gives a number to everybody who has a device and none yet. To be run by any number of processes. False: another one is at it. */
+/**
+ * Gives a number to every user with a device and no number. Any number of processes may call it.
+ * Returns false when another process is already doing so.
+ */
 export async function numberUsers({ sql }: { sql: Sql }, usersAtOnce = usersAtOnceMost): Promise<boolean> {
   return runAlone(sql, numberLock, async () => {
     for (const appId of await listAppsWithUnnumbered(sql)) {
       for (let after: string | undefined = ''; after !== undefined; ) {
         const externalIds: string[] = await listUnnumbered(sql, appId, after, usersAtOnce);
         if (externalIds.length > 0) await numberSome(sql, appId, externalIds);
-        // Behind them, so that nobody whose number cannot be given is asked for again in this turn.
+        // The next page begins after these users, so that a user whose number cannot be given is
+        // not asked for again in this run.
         after = externalIds.at(-1);
       }
       while ((await clearBitsOfNobody(sql, appId, devicesAtOnce)) === devicesAtOnce);
@@ -38,12 +43,13 @@ export async function numberUsers({ sql }: { sql: Sql }, usersAtOnce = usersAtOn
 }
 
 async function numberSome(sql: Sql, appId: Uuid, externalIds: readonly string[]): Promise<void> {
-  // Outside of the transaction, so that nobody waits for its end who takes numbers too.
+  // Outside the transaction, so that no other process that takes numbers waits for its end.
   const first = await takeUserNumbers(sql, appId, externalIds.length);
   await repeatOnDeadlock(() =>
     transaction(sql, async (tx) => {
-      // In the order of locks that migration 0003 names. Nobody can join these users from here on, and whoever leaves them was locked
-      // and is left out below. A statement for each, since a distributed database locks rows on one shard only.
+      // In the order of locks that migration 0003 names. From here on no device can join these
+      // users; a device that left them before is omitted below. One statement for each person,
+      // because a distributed database locks rows on one shard only.
       await Promise.all([...externalIds].sort().map((externalId) => lockPerson(tx, appId, externalId)));
       await lockDevicesById(tx, appId, await listDeviceIdsOfUsers(tx, appId, externalIds));
       await updateNumbers(tx, appId, externalIds, first);

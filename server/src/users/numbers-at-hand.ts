@@ -1,22 +1,26 @@
-// Numbers at hand for the users who come by requests: taken ahead, some dozens with one statement, so that no request waits for one
-// and none follows another for its sake. Where there is none at hand a user goes without, and a worker gives it afterwards.
+// A supply of numbers for users who come by requests. One statement takes some dozens ahead, so
+// that no request waits for a number and requests do not queue up for numbers. When no number is at
+// hand the user gets none, and a worker gives it later.
 import type { Sql } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
 import { takeUserNumbers } from './number-queries.ts';
 
 export interface NumbersAtHand {
-  /** A number that nobody else in the app has or gets; null: there is none at hand. Never waits. */
+  /**
+   * Returns a number that no other user of the app has or gets; null when none is at hand. Never
+   * waits.
+   */
   next(appId: Uuid): number | null;
 }
 
 interface Supply {
   readonly runs: { next: number; readonly end: number }[];
-  /** As many are taken the next time. */
+  /** The number of numbers that the next statement takes. */
   size: number;
   isComing: boolean;
 }
 
-/** A process that ends loses what it has at hand, so an app with few users does not have much there. */
+/** Small at first, because a process that ends loses the numbers that it has at hand. */
 const sizeFirst = 32;
 const sizeMost = 512;
 const appsMax = 10_000;
@@ -31,7 +35,7 @@ export function createNumbersAtHand({ sql }: { sql: Sql }): NumbersAtHand {
       supply.runs.push({ next: first, end: first + supply.size });
       supply.size = Math.min(sizeMost, supply.size * 2);
     } catch {
-      // Asked for again with the next user. Those until then are the worker's.
+      // The next user's request tries again. A worker gives numbers to the users in between.
     } finally {
       supply.isComing = false;
     }
@@ -46,7 +50,7 @@ export function createNumbersAtHand({ sql }: { sql: Sql }): NumbersAtHand {
       const number = run === undefined ? null : run.next++;
       if (run?.next === run?.end) supply.runs.shift();
       const left = supply.runs.reduce((sum, { next, end }) => sum + end - next, 0);
-      // In time for those who come while they are on their way.
+      // Early enough for the users who come while the statement runs.
       if (left < supply.size / 4 && !supply.isComing) void takeAhead(appId, supply);
       return number;
     },

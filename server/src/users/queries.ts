@@ -1,4 +1,4 @@
-// SQL: people (external id → user id) and users.
+// SQL: `people` (external id → user id) and `users`.
 import { type Clock, nowOf } from '../platform/clock.ts';
 import type { Fragment, Sql, Tx } from '../platform/db.ts';
 import type { Uuid } from '../platform/ids.ts';
@@ -7,21 +7,27 @@ import type { User } from './user.ts';
 const userColumns = (tx: Tx): Fragment => tx`
   id, number, external_id, first_name, country, language, timezone, properties, created_at, updated_at`;
 
-/** Whose external id is this? Locks it: what is written about one user is written by one transaction after the other. */
+/**
+ * Finds and locks the user id of an external id, so that writes about one user run one after the
+ * other.
+ */
 export async function lockPerson(tx: Tx, appId: Uuid, externalId: string): Promise<Uuid | undefined> {
   const [person] = await tx<{ userId: Uuid }[]>`
     SELECT user_id FROM people WHERE app_id = ${appId} AND external_id = ${externalId} FOR UPDATE`;
   return person?.userId;
 }
 
-/** Whose external id is this? Someone whom only events named is found too. */
+/** Finds the user id of an external id, also of a person whom only events named. */
 export async function findPersonId(sql: Sql, appId: Uuid, externalId: string): Promise<Uuid | undefined> {
   const [person] = await sql<{ userId: Uuid }[]>`
     SELECT user_id FROM people WHERE app_id = ${appId} AND external_id = ${externalId}`;
   return person?.userId;
 }
 
-/** Gives an external id its user id; false when it has one. Waits for a transaction that is just giving it one. */
+/**
+ * Gives an external id its user id; returns false when it has one. Waits for a transaction that
+ * gives it one.
+ */
 export async function insertPerson(
   tx: Tx,
   clock: Clock,
@@ -35,7 +41,7 @@ export async function insertPerson(
   return result.count === 1;
 }
 
-/** The user ids of those of these external ids that have one. */
+/** Finds the user ids of these external ids; external ids without one are omitted. */
 export async function listPeople(
   tx: Tx,
   appId: Uuid,
@@ -47,7 +53,10 @@ export async function listPeople(
   return new Map(rows.map((row) => [row.externalId, row.userId]));
 }
 
-/** Gives external ids their user ids, in the order given, which must be everybody's; those that have one keep it. */
+/**
+ * Gives external ids their user ids; external ids that have one keep it. The caller sorts them by
+ * external id, as every transaction does.
+ */
 export async function insertPeople(
   tx: Tx,
   clock: Clock,
@@ -62,26 +71,24 @@ export async function insertPeople(
     ON CONFLICT DO NOTHING`;
 }
 
-/** Forgets which user id an external id had. */
+/** Deletes the user id of an external id. */
 export async function deletePerson(tx: Tx, appId: Uuid, externalId: string): Promise<void> {
   await tx`DELETE FROM people WHERE app_id = ${appId} AND external_id = ${externalId}`;
 }
 
-/** The profile under an external id. */
 export async function findUser(tx: Tx, appId: Uuid, externalId: string): Promise<User | undefined> {
   const [user] = await tx<User[]>`
     SELECT ${userColumns(tx)} FROM users WHERE app_id = ${appId} AND external_id = ${externalId}`;
   return user;
 }
 
-/** The profiles under these external ids. */
 export async function findUsers(tx: Tx, appId: Uuid, externalIds: readonly string[]): Promise<User[]> {
   return tx<User[]>`
     SELECT ${userColumns(tx)} FROM users
     WHERE app_id = ${appId} AND external_id = ANY(${externalIds as string[]}::text[])`;
 }
 
-/** An app's profiles by external id, after one. */
+/** Lists an app's profiles in the order of external ids, after one. */
 export async function listUsers(sql: Sql, appId: Uuid, afterExternalId: string, limit: number): Promise<User[]> {
   return sql<User[]>`
     SELECT ${userColumns(sql)} FROM users WHERE app_id = ${appId} AND external_id > ${afterExternalId}
@@ -115,7 +122,7 @@ export async function updateUser(tx: Tx, clock: Clock, appId: Uuid, user: UserWr
   return written(updated);
 }
 
-/** Erases a profile; undefined when the external id has none. */
+/** Deletes and returns a profile; undefined when the external id has none. */
 export async function deleteUser(tx: Tx, appId: Uuid, externalId: string): Promise<User | undefined> {
   const [deleted] = await tx<User[]>`
     DELETE FROM users WHERE app_id = ${appId} AND external_id = ${externalId} RETURNING ${userColumns(tx)}`;
@@ -127,7 +134,7 @@ function written(user: User | undefined): User {
   return user;
 }
 
-/** Removes a retired key's values, a few profiles at a time; how many had one. */
+/** Deletes a retired key's values from up to `limit` profiles, and returns how many had one. */
 export async function clearUserProperty(sql: Sql, appId: Uuid, id: number, limit: number): Promise<number> {
   const result = await sql`
     UPDATE users SET properties = properties - ${String(id)}::text

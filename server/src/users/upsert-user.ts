@@ -1,5 +1,6 @@
-// A profile is created or updated: catalog, profile, alias, and the copy on its devices, in one transaction. Concurrent
-// upserts of one user follow each other; per key the later one wins.
+// Creates or updates a profile: catalog, profile, alias and the copy on its devices, in one
+// transaction. Concurrent upserts of one user run one after the other; for each key the later value
+// wins.
 import { listActiveDeviceIdsOfUser } from '../audience/queries.ts';
 import type { Clock } from '../platform/clock.ts';
 import { repeatOnDeadlock, type Sql, type Tx, transaction } from '../platform/db.ts';
@@ -14,7 +15,7 @@ import type { NumbersAtHand } from './numbers-at-hand.ts';
 import { findUser, insertUser, type UserWrite, updateUser } from './queries.ts';
 import type { User } from './user.ts';
 
-/** Absent: keep what is stored. Null: clear it. */
+/** An absent field keeps the stored value; null clears it. */
 export interface UpsertUser {
   readonly appId: Uuid;
   readonly externalId: string;
@@ -23,7 +24,7 @@ export interface UpsertUser {
   readonly language: string | null | undefined;
   readonly timezone: string | null | undefined;
   readonly properties: PropertyChanges | null | undefined;
-  /** A device that belongs to the user from now on. */
+  /** A device to link to the user. */
   readonly deviceId: Uuid | null;
 }
 
@@ -32,7 +33,10 @@ export interface UpsertedUser extends FoundUser {
   readonly conflicts: readonly PropertyConflict[];
 }
 
-/** Throws the 400 for too many properties and the 404 for an unknown device; then nothing is written. */
+/**
+ * Creates or updates a profile. Throws the 400 for too many properties and the 404 for an unknown
+ * device; then nothing is written.
+ */
 export async function upsertUser(
   { sql, clock, numbers }: { sql: Sql; clock: Clock; numbers: NumbersAtHand },
   request: UpsertUser,
@@ -62,7 +66,7 @@ const attributeNames = ['firstName', 'country', 'language', 'timezone'] as const
 type AttributeName = (typeof attributeNames)[number];
 export type UserAttributes = Pick<User, AttributeName>;
 
-/** The built-in attributes after a request: an absent one is kept. */
+/** Merges the built-in attributes of a request; an absent one is kept. */
 export function mergeAttributes(
   former: UserAttributes | undefined,
   given: Pick<UpsertUser, AttributeName>,

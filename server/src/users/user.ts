@@ -1,4 +1,5 @@
-// A user: the profile that a caller keeps under an external id, and its built-in attributes (contract 9). Pure.
+// A user: the profile that a caller keeps under an external id, and its built-in attributes
+// (contract 9). Pure.
 import { z } from 'zod';
 import { countryField } from '../content/country.ts';
 import { languageField } from '../content/locales.ts';
@@ -10,12 +11,15 @@ import { propertyChanges, type StoredProperties } from '../properties/property.t
 
 const externalIdLengthMax = 256;
 
-/** Compared exactly: no trim, no case folding, no normalisation. */
+/** External ids are compared exactly: no trimming, no case folding, no normalisation. */
 export const externalIdField = z.string().min(1).max(externalIdLengthMax);
 
 export interface User {
   readonly id: Uuid;
-  /** Theirs alone in the app: what audiences tell users apart by when they count them. Null: not given yet. */
+  /**
+   * The user's number, unique in the app: counts of audiences tell users apart by it. Null until it
+   * is assigned.
+   */
   readonly number: number | null;
   readonly externalId: string;
   readonly firstName: string | null;
@@ -27,7 +31,7 @@ export interface User {
   readonly updatedAt: Date;
 }
 
-/** The body of POST /v1/users. An absent field keeps what is stored, null clears it. */
+/** The body of POST /v1/users. An absent field keeps the stored value; null clears it. */
 export function userRequestSchema(timeZones: TimeZones) {
   return z.strictObject({
     external_id: externalIdField,
@@ -42,13 +46,13 @@ export function userRequestSchema(timeZones: TimeZones) {
 
 export type UserRequest = z.output<ReturnType<typeof userRequestSchema>>;
 
-/** Builds the reader of that body, which throws the 400. */
+/** Creates the parser of that body, which throws the 400. */
 export function createUserParser(timeZones: TimeZones): (body: unknown) => UserRequest {
   const schema = userRequestSchema(timeZones);
   return (body) => validate(schema, body);
 }
 
-/** The body of POST /v1/identify. `external_id` null: the device is nobody's any more. */
+/** The body of POST /v1/identify. `external_id` null: the device belongs to nobody from now on. */
 export const identifyRequestSchema = component(
   'IdentifyRequest',
   z.strictObject({

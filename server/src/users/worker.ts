@@ -1,5 +1,6 @@
-// Clears the values of properties that were deleted or given another type, from profiles, devices and audience rows. They are
-// invisible already; this frees their space and their slot. A few rows at a time, never waiting for a row that somebody holds.
+// Deletes the values of properties that were deleted or changed their type, from profiles, devices
+// and audience rows. The values are already invisible; clearing them frees their space and their
+// slot. Works a few rows at a time and never waits for a locked row.
 import { clearOverflow, clearSlot } from '../audience/queries.ts';
 import { clearDeviceProperty } from '../devices/queries.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -9,11 +10,14 @@ import { slotColumn } from '../properties/slots.ts';
 import { clearUserProperty } from './queries.ts';
 
 const rowsAtOnce = 1_000;
-/** Longer than any transaction that read the catalog before: nobody writes a retired value after this. */
+/**
+ * Seconds. Longer than any transaction that read the former catalog, so that no transaction writes
+ * a retired value afterwards.
+ */
 const quietSeconds = 60;
 
 export interface PropertyClearing {
-  /** To be run every few minutes, by any number of processes. */
+  /** Any number of processes may call it, every few minutes. */
   runOnce(): Promise<void>;
 }
 
@@ -29,12 +33,13 @@ async function clearOne(sql: Sql, { appId, id, type, slot }: RetiredProperty): P
   const steps = [
     () => clearUserProperty(sql, appId, id, rowsAtOnce),
     () => clearDeviceProperty(sql, appId, id, rowsAtOnce),
-    // Also of a key that had a slot: it may have come from there, or have been on its way.
+    // A key with a slot may have values here too: it may have moved from here, or have been moving.
     () => clearOverflow(sql, appId, id, rowsAtOnce),
     ...(slot === null ? [] : [() => clearSlot(sql, appId, slotColumn(type, slot), rowsAtOnce)]),
   ];
   for (const step of steps) while ((await step()) > 0);
-  // A row that was held just now keeps its value until the next run; only then the slot is free.
+  // A row that was locked just now keeps its value until the next run. The slot is free only when
+  // none is left.
   for (const step of steps) if ((await step()) > 0) return;
   await deleteRetired(sql, appId, id);
 }
